@@ -1,0 +1,25 @@
+/**
+ * Every fact: its payload, who makes it, who listens, and the public name of it on the event stream.
+ *
+ * A fact is announced only after the unit that made it true is durable. Payloads are plain data; listeners tolerate
+ * loss and repetition, because rows are the truth. To add one: an entry here.
+ */
+import type { Execution, ExecutionStatus, OutputRecord } from '../modules/executions/types.ts'
+
+export interface FactPayloads {
+  /** Made by executions (request). Wakes the `request` queue; stream: `svc.execution__create`, `svc.liveaction__create`. */
+  'execution.created': { execution: Execution }
+  /**
+   * Made by executions (every transition). `from` is the status before. Wakes the `work` and `cancel` queues; stream:
+   * `svc.execution__update`, `svc.liveaction__update`.
+   */
+  'execution.updated': { execution: Execution; from: ExecutionStatus }
+  /** Made by executions (output). Wakes cursors; stream: `svc.execution.output__create`, one event a record. */
+  'execution.output': { execution_id: string; action_ref: string; runner_ref: string; last_seq: number; records: OutputRecord[] }
+}
+
+export type FactName = keyof FactPayloads
+
+export type Fact = { [N in FactName]: { name: N; payload: FactPayloads[N] } }[FactName]
+
+export type FactOf<N extends FactName> = Extract<Fact, { name: N }>

@@ -1,0 +1,76 @@
+/**
+ * Port: units of change, and reads.
+ *
+ * A unit is data, not a callback: many callers share one commit, and no caller's `await` ever holds a transaction open.
+ */
+import type { CompiledQuery, Kysely, RawBuilder } from 'kysely'
+import type { Fact } from '../bus/facts.ts'
+import type { Tables } from './tables.ts'
+
+/** Anything of the builder that compiles to one statement. */
+export interface Compilable<O = unknown> {
+  compile(): CompiledQuery<O>
+}
+
+/** One statement of a unit. */
+export interface Step {
+  query: Compilable
+  /** Rows the statement must change; any other number undoes the whole unit and rejects it with `Conflict`. */
+  expect?: number
+}
+
+/** Steps applied together or not at all, and the facts to announce once they are durable. */
+export interface Unit {
+  steps: Step[]
+  facts: Fact[]
+}
+
+export interface StepResult {
+  changes: number
+  /** Rows of a statement with `returning`. */
+  rows: Record<string, unknown>[]
+}
+
+/**
+ * A unit lost against another change of the same row: a step's `expect` failed, or a unique key was taken.
+ * Callers read again and decide anew.
+ */
+export class Conflict extends Error {
+  /** Table and columns of the unique key when that was the reason, such as `actions.ref`. */
+  readonly uniqueKey: string | undefined
+  constructor(message: string, uniqueKey?: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause })
+    this.name = 'Conflict'
+    this.uniqueKey = uniqueKey
+  }
+}
+
+export interface Database {
+  /** Compiles queries; cannot execute them. */
+  readonly build: Kysely<Tables>
+  /** All rows of an index-backed, bounded query, read now on this thread. */
+  all<O>(query: Compilable<O>): O[]
+  /** First row, or undefined. */
+  first<O>(query: Compilable<O>): O | undefined
+  /**
+   * All rows of a query whose cost grows with the table (counts over ranges, filters without an index). Runs on a
+   * thread of its own; more than 32 waiting are refused with `QUEUE_FULL`.
+   */
+  scan<O>(query: Compilable<O>): Promise<O[]>
+  /** Resolves after the commit; rejects with `Conflict`. */
+  write(unit: Unit): Promise<StepResult[]>
+  close(): Promise<void>
+}
+
+export function merge(...units: (Unit | undefined)[]): Unit {
+  const steps: Step[] = []
+  const facts: Fact[] = []
+  for (const unit of units) {
+    if (unit === undefined) continue
+    steps.push(...unit.steps)
+    facts.push(...unit.facts)
+  }
+  return { steps, facts }
+}
+
+export type { RawBuilder }

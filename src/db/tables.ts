@@ -1,0 +1,156 @@
+/**
+ * Row types. A table belongs to exactly one module, whose `store.ts` is the only code that queries it.
+ * JSON columns are text; they are parsed only by whoever needs the inside.
+ */
+
+/** Owner: actions. */
+export interface ActionTable {
+  id: string
+  ref: string
+  pack: string
+  name: string
+  enabled: number
+  runner_type: string
+  /** The whole wire record (contract 02, 2.1). */
+  record: string
+}
+
+/** Owner: actions. */
+export interface RunnerTypeTable {
+  id: string
+  name: string
+  enabled: number
+  /** The whole wire record (contract 02, 2.3). */
+  record: string
+}
+
+/** Owner: executions. Action and runner type records as they were when an execution was made, once per content. */
+export interface SnapshotTable {
+  hash: string
+  record: string
+}
+
+/** Owner: executions. */
+export interface ExecutionTable {
+  id: string
+  /** Grows by one with each change; changes say which revision they saw. */
+  revision: number
+  status: string
+  liveaction_id: string
+  action_ref: string
+  runner: string
+  user: string
+  action_hash: string
+  runner_hash: string
+  /** Parent execution id. */
+  parent: string | null
+  rule: string | null
+  trigger: string | null
+  trigger_type: string | null
+  trigger_instance: string | null
+  start_timestamp: string
+  end_timestamp: string | null
+  elapsed_seconds: number | null
+  /** Milliseconds, as requested. */
+  delay: number | null
+  /** Not to be scheduled before this time; null when it may run at once. */
+  due_timestamp: string | null
+  result_size: number | null
+  parameters: string
+  context: string
+  log: string
+  /** `{callback, runner_info, notify?}` */
+  liveaction: string
+}
+
+/** Owner: executions. Apart from the execution, so that lists and state changes never touch it. */
+export interface ExecutionResultTable {
+  execution_id: string
+  result: string
+}
+
+/** Owner: executions. */
+export interface OutputRecordTable {
+  execution_id: string
+  /** 1, 2, 3 … per execution. */
+  seq: number
+  id: string
+  output_type: string
+  data: string
+  timestamp: string
+}
+
+/** Owner: executions. The processes that carry executions now; what is left in here after a crash is cleaned up. */
+export interface ProcessTable {
+  execution_id: string
+  pid: number
+  start_time: string
+}
+
+/**
+ * Owner: executions. How many executions exist of each combination, so that totals and the distinct values of
+ * `views/filters` cost the same with a thousand executions and with a million.
+ */
+export interface ExecutionCountTable {
+  action_ref: string
+  status: string
+  user: string
+  runner: string
+  /** 1 when the execution has a parent. */
+  child: number
+  rule: string
+  trigger: string
+  trigger_type: string
+  count: number
+}
+
+/** Owner: traces. */
+export interface TraceTable {
+  id: string
+  uid: string
+  trace_tag: string
+  start_timestamp: string
+}
+
+/** Owner: traces. One row per member of a trace. */
+export interface TraceComponentTable {
+  trace_id: string
+  /** `execution`, `rule` or `trigger_instance`. */
+  kind: string
+  object_id: string
+  ref: string
+  updated_at: string
+  caused_by_type: string | null
+  caused_by_id: string | null
+}
+
+/** Owner: auth. */
+export interface UserTable {
+  name: string
+  is_service: number
+  created_at: string
+}
+
+/** Owner: auth. `id` is the `jti` of the signed token; the token itself is not kept. */
+export interface TokenTable {
+  id: string
+  user: string
+  expiry: string
+  service: number
+  metadata: string
+}
+
+export interface Tables {
+  actions: ActionTable
+  runner_types: RunnerTypeTable
+  snapshots: SnapshotTable
+  executions: ExecutionTable
+  execution_results: ExecutionResultTable
+  output_records: OutputRecordTable
+  processes: ProcessTable
+  execution_counts: ExecutionCountTable
+  traces: TraceTable
+  trace_components: TraceComponentTable
+  users: UserTable
+  tokens: TokenTable
+}

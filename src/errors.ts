@@ -1,0 +1,176 @@
+/**
+ * Every error a client can see, one factory per code, grouped by module.
+ *
+ * To add one: write a factory here. `kind` says whose fault it is and decides HTTP status, CLI exit code and log level,
+ * one table each; nobody chooses a status by hand.
+ */
+
+/** Whose fault it is. */
+export type ErrorKind =
+  | 'invalid'
+  | 'unauthenticated'
+  | 'forbidden'
+  | 'not_found'
+  | 'method_not_allowed'
+  | 'conflict'
+  | 'too_large'
+  | 'unsupported'
+  | 'unavailable'
+  | 'internal'
+
+export const httpStatusOf = {
+  invalid: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  too_large: 413,
+  unsupported: 400,
+  unavailable: 503,
+  internal: 500,
+} as const satisfies Record<ErrorKind, number>
+
+/**
+ * An error with a stable `code`, a message a stranger can act on, and a private cause.
+ *
+ * The message never holds a stack, a path of the server, a query or a secret: it is sent to the client as `faultstring`.
+ */
+export class AppError extends Error {
+  readonly kind: ErrorKind
+  readonly code: string
+  readonly details: Record<string, unknown> | undefined
+
+  constructor(
+    kind: ErrorKind,
+    code: string,
+    message: string,
+    more: { details?: Record<string, unknown>; cause?: unknown } = {},
+  ) {
+    super(message, more.cause === undefined ? undefined : { cause: more.cause })
+    this.name = 'AppError'
+    this.kind = kind
+    this.code = code
+    this.details = more.details
+  }
+}
+
+export function isAppError(error: unknown): error is AppError {
+  return error instanceof AppError
+}
+
+/** At most 200 characters of a client's own value, for repeating it in a message. */
+export function shown(value: unknown): string {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value))
+  const printable = text.replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, '�')
+  return printable.length <= 200 ? printable : `${printable.slice(0, 200)}…`
+}
+
+// Requests
+
+export const routeUnknown = (): AppError =>
+  new AppError('not_found', 'ROUTE_UNKNOWN', 'The resource could not be found.')
+
+export const methodNotAllowed = (method: string, allowed: readonly string[]): AppError =>
+  new AppError(
+    'method_not_allowed',
+    'METHOD_NOT_ALLOWED',
+    `Method ${shown(method)} is not available here; use ${allowed.join(', ')}.`,
+    { details: { allowed } },
+  )
+
+export const pathUndecodable = (path: string): AppError =>
+  new AppError(
+    'invalid',
+    'PATH_UNDECODABLE',
+    `Failed to parse request path "${shown(path)}": it is not valid percent-encoded UTF-8.`,
+  )
+
+export const bodyMalformed = (why: string): AppError =>
+  new AppError('invalid', 'BODY_MALFORMED', `Failed to parse request body: ${why}`)
+
+export const bodyTooLarge = (maxBytes: number): AppError =>
+  new AppError('too_large', 'BODY_TOO_LARGE', `The request body is larger than ${maxBytes} bytes.`, {
+    details: { max_bytes: maxBytes },
+  })
+
+export const contentTypeUnsupported = (type: string): AppError =>
+  new AppError(
+    'unsupported',
+    'CONTENT_TYPE_UNSUPPORTED',
+    `Failed to parse request body: Unsupported Content-Type: "${shown(type)}". Send application/json.`,
+  )
+
+export const bodyInvalid = (message: string, details?: Record<string, unknown>): AppError =>
+  new AppError('invalid', 'BODY_INVALID', message, details === undefined ? {} : { details })
+
+export const queryInvalid = (message: string): AppError => new AppError('invalid', 'QUERY_INVALID', message)
+
+export const headerInvalid = (message: string): AppError => new AppError('invalid', 'HEADER_INVALID', message)
+
+export const limitAboveMaximum = (limit: number, maximum: number): AppError =>
+  new AppError('forbidden', 'LIMIT_ABOVE_MAXIMUM', `Limit "${limit}" specified, maximum value is "${maximum}"`)
+
+export const limitNeedsAdmin = (): AppError =>
+  new AppError(
+    'forbidden',
+    'LIMIT_NEEDS_ADMIN',
+    'Administrator access is required to retrieve all records with limit=-1.',
+  )
+
+export const resourceNotFound = (id: string): AppError =>
+  new AppError('not_found', 'RESOURCE_NOT_FOUND', `Unable to identify resource with id "${shown(id)}".`)
+
+export const contentNotFound = (refOrId: string): AppError =>
+  new AppError('not_found', 'CONTENT_NOT_FOUND', `Resource with a reference or id "${shown(refOrId)}" not found`)
+
+export const namedNotFound = (nameOrId: string): AppError =>
+  new AppError('not_found', 'NAMED_NOT_FOUND', `Resource with a name or id "${shown(nameOrId)}" not found`)
+
+export const shuttingDown = (): AppError =>
+  new AppError('unavailable', 'SHUTTING_DOWN', 'The server is shutting down; try again in a moment.')
+
+export const queueFull = (what: string, limit: number): AppError =>
+  new AppError('unavailable', 'QUEUE_FULL', `Too many ${what} are waiting (limit ${limit}); try again later.`)
+
+export const internal = (cause: unknown): AppError =>
+  new AppError('internal', 'INTERNAL', 'Internal Server Error', { cause })
+
+// Database
+
+/** A step of a unit did not change the number of rows it expected: somebody else was faster. */
+export const conflict = (what: string): AppError =>
+  new AppError('conflict', 'CONFLICT', `${what} was changed by someone else at the same time; read it again.`)
+
+export const nameTaken = (what: string, existingId: string): AppError =>
+  new AppError('conflict', 'NAME_TAKEN', `${what} exists already.`, { details: { 'conflict-id': existingId } })
+
+// Actions
+
+export const parametersInvalid = (message: string, details?: Record<string, unknown>): AppError =>
+  new AppError('invalid', 'PARAMETERS_INVALID', message, details === undefined ? {} : { details })
+
+export const actionUnknown = (ref: string): AppError =>
+  new AppError('invalid', 'ACTION_UNKNOWN', `Action "${shown(ref)}" cannot be found.`)
+
+export const actionDisabled = (ref: string): AppError =>
+  new AppError('invalid', 'ACTION_DISABLED', `Unable to execute. Action "${shown(ref)}" is disabled.`)
+
+export const templateFailed = (parameter: string, why: string): AppError =>
+  new AppError('invalid', 'TEMPLATE_FAILED', `Failed to render parameter "${shown(parameter)}": ${why}`)
+
+// Traces
+
+export const traceUnknown = (id: string): AppError =>
+  new AppError('invalid', 'TRACE_UNKNOWN', `Unable to find Trace with id="${shown(id)}"`)
+
+// Executions
+
+export const noExecutions = (): AppError =>
+  new AppError('invalid', 'NO_EXECUTIONS', 'No executions found in the database')
+
+export const transitionRefused = (message: string): AppError =>
+  new AppError('conflict', 'TRANSITION_REFUSED', message)
+
+export const executionUpdateRefused = (message: string): AppError =>
+  new AppError('invalid', 'EXECUTION_UPDATE_REFUSED', message)

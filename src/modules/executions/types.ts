@@ -1,0 +1,78 @@
+import type { ActionRecord, RunnerTypeRecord } from '../actions/types.ts'
+import type { OutputType } from '../../runners/runner.ts'
+
+/** Contract 03, 3.5. `pending` … `resuming` are for workflows. */
+export const executionStatuses = [
+  'requested',
+  'delayed',
+  'scheduled',
+  'running',
+  'pending',
+  'pausing',
+  'paused',
+  'resuming',
+  'canceling',
+  'succeeded',
+  'failed',
+  'timeout',
+  'abandoned',
+  'canceled',
+] as const
+
+export type ExecutionStatus = (typeof executionStatuses)[number]
+
+export interface LogEntry {
+  status: ExecutionStatus
+  timestamp: string
+}
+
+export interface RunnerInfo {
+  hostname: string
+  pid: number
+}
+
+/** The live part of an execution: what is handed to the runner, with an id of its own on the wire. */
+export interface Liveaction {
+  callback: Record<string, unknown>
+  runner_info: Partial<RunnerInfo>
+  notify?: Record<string, unknown>
+}
+
+/** An execution inside the server: its row with JSON parsed, unmasked. `record.ts` makes the wire record of it. */
+export interface Execution {
+  id: string
+  revision: number
+  status: ExecutionStatus
+  liveaction_id: string
+  action_ref: string
+  user: string
+  action: ActionRecord
+  runner: RunnerTypeRecord
+  parent: string | null
+  rule: string | null
+  trigger: string | null
+  trigger_type: string | null
+  trigger_instance: string | null
+  start_timestamp: string
+  end_timestamp: string | null
+  elapsed_seconds: number | null
+  delay: number | null
+  due_timestamp: string | null
+  result_size: number | null
+  parameters: Record<string, unknown>
+  context: Record<string, unknown>
+  log: LogEntry[]
+  liveaction: Liveaction
+  /** Present only where it was loaded; null when there is none yet. */
+  result?: unknown
+}
+
+/** One stored chunk; `seq` orders the chunks of an execution: 1, 2, 3 … */
+export interface OutputRecord {
+  id: string
+  execution_id: string
+  seq: number
+  output_type: OutputType
+  data: string
+  timestamp: string
+}

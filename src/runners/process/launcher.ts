@@ -1,0 +1,54 @@
+/**
+ * Port: starting processes. `createLauncher` gives the best implementation this machine can load.
+ *
+ * A server never forks from its own address space: fork costs time in proportion to resident memory and blocks the event
+ * loop meanwhile (docs/performance.md, trap A).
+ */
+import type { Readable } from 'node:stream'
+import type { ProcessIdentity } from '../runner.ts'
+
+export interface SpawnRequest {
+  /** Absolute path of the program. */
+  file: string
+  /** Arguments without argv[0]. */
+  args: string[]
+  env: Record<string, string>
+  /** Absolute; must exist, else the spawn rejects with a `SpawnError`. */
+  cwd?: string
+  /** Bytes for the child's stdin, then end of file. Absent: `/dev/null`. Never a socket (trap B). */
+  stdin?: Uint8Array
+}
+
+export interface Exit {
+  /** Exit code; null when a signal ended it. */
+  code: number | null
+  /** Signal name such as `SIGKILL`; null when it exited by itself. */
+  signal: NodeJS.Signals | null
+}
+
+/** A running child that leads its own session and process group. */
+export interface Child {
+  identity: ProcessIdentity
+  stdout: Readable
+  stderr: Readable
+  /** Resolves when the child itself has ended; its pipes may still be held open by what it left behind. Never rejects. */
+  exited: Promise<Exit>
+}
+
+/** The program could not be started: `errno` such as `ENOENT`, `EACCES`, `E2BIG`. */
+export class SpawnError extends Error {
+  readonly errno: string
+  constructor(errno: string, message: string) {
+    super(message)
+    this.name = 'SpawnError'
+    this.errno = errno
+  }
+}
+
+export interface Launcher {
+  /** `posix-spawn-thread` or `child-process`. */
+  readonly name: string
+  spawn(request: SpawnRequest): Promise<Child>
+  /** Ends the launcher itself, not its children; idempotent. */
+  stop(): Promise<void>
+}

@@ -1,0 +1,71 @@
+/**
+ * The contract of a runner: parameters in, chunks and a result out.
+ *
+ * A runner knows nothing of database, bus or HTTP. To add one: write `runners/<name>.ts` and list it in
+ * `runners/index.ts`.
+ */
+import type { ParameterSchema } from '../schema.ts'
+
+/** The record of contract 02 (2.3), without its id. */
+export interface RunnerTypeDefinition {
+  name: string
+  description: string
+  enabled: boolean
+  runner_package: string
+  runner_module: string
+  runner_parameters: Record<string, ParameterSchema>
+  output_key?: string
+  output_schema?: Record<string, unknown>
+}
+
+export type OutputType = 'stdout' | 'stderr' | 'other'
+
+/** Identifies a child for good: a pid can be used again, a pid with its start time cannot. */
+export interface ProcessIdentity {
+  pid: number
+  /** Field 22 of `/proc/<pid>/stat`: clock ticks since boot. */
+  startTime: string
+}
+
+/** Why a run is to end early. */
+export type StopReason = 'cancel' | 'shutdown'
+
+export interface RunContext {
+  executionId: string
+  liveactionId: string
+  actionRef: string
+  pack: string
+  /** The acting user of the execution. */
+  user: string
+  /** Effective values (defaults filled in) of the runner's parameters, action overrides applied. */
+  runnerParameters: Record<string, unknown>
+  /** Effective values of the parameters that only the action declares. */
+  actionParameters: Record<string, unknown>
+  /** Absolute path of the action's entry point; empty when the action has none. */
+  entryPoint: string
+  /** `SVC_ACTION_*` variables; they win over every other source of environment. */
+  env: Record<string, string>
+  /**
+   * Hands over decoded output. A returned promise asks the runner to pause its source until it resolves:
+   * that is the back-pressure of a slow disk.
+   */
+  emit(type: OutputType, text: string): Promise<void> | undefined
+  /** Tells which process carries this run, as soon as it exists, so that a crash can be cleaned up after. */
+  processStarted(identity: ProcessIdentity): void
+  /** Aborted to end the run early; `signal.reason` is a `StopReason`. The runner ends its whole process tree, then resolves. */
+  signal: AbortSignal
+}
+
+export type RunStatus = 'succeeded' | 'failed' | 'timeout' | 'abandoned'
+
+/** A failed run is a result, not an exception. After an abort the status is ignored: the execution's state decides. */
+export interface RunResult {
+  status: RunStatus
+  result: Record<string, unknown>
+}
+
+export interface Runner {
+  definition: RunnerTypeDefinition
+  /** Resolves when nothing of the run is left; a throw is a bug and becomes a failed execution with `{error, traceback}`. */
+  run(context: RunContext): Promise<RunResult>
+}

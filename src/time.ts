@@ -1,0 +1,64 @@
+/** Microsecond UTC time: `YYYY-MM-DDTHH:MM:SS.ffffffZ` everywhere (contract 00, 0.13). */
+
+const REANCHOR_AFTER_MICROS = 10_000_000
+
+let wallMicros = 0
+let anchor = 0
+let last = 0
+
+/**
+ * Microseconds since the epoch, strictly increasing within this process.
+ *
+ * `Date.now()` has milliseconds only, so the fraction comes from the monotonic clock; the anchor is taken anew every
+ * ten seconds, so that a corrected system clock is followed.
+ */
+export function nowMicros(): number {
+  const monotonic = performance.now() * 1000
+  if (wallMicros === 0 || monotonic - anchor > REANCHOR_AFTER_MICROS) {
+    wallMicros = Date.now() * 1000
+    anchor = monotonic
+  }
+  const now = Math.floor(wallMicros + (monotonic - anchor))
+  last = now > last ? now : last + 1
+  return last
+}
+
+let secondText = ''
+let secondOf = -1
+
+/** ISO 8601 UTC text with six fraction digits of a number of microseconds since the epoch. */
+export function formatMicros(micros: number): string {
+  const second = Math.floor(micros / 1_000_000)
+  if (second !== secondOf) {
+    secondText = new Date(second * 1000).toISOString().slice(0, 19)
+    secondOf = second
+  }
+  return `${secondText}.${String(micros - second * 1_000_000).padStart(6, '0')}Z`
+}
+
+/** The current time as wire text. */
+export function now(): string {
+  return formatMicros(nowMicros())
+}
+
+const timestampPattern =
+  /^(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2}:\d{2})(?:\.(\d{1,6}))?(?:Z|\+00|\+0000|\+00:00)$/
+
+/** A client's UTC timestamp in wire form, or undefined when it is not one (contract 00, 0.13). */
+export function parseTimestamp(text: string): string | undefined {
+  const match = timestampPattern.exec(text)
+  if (match === null) return undefined
+  const [, date, clock, fraction = ''] = match
+  if (Number.isNaN(Date.parse(`${date}T${clock}Z`))) return undefined
+  return `${date}T${clock}.${fraction.padEnd(6, '0')}Z`
+}
+
+/** Microseconds since the epoch of wire text made by `now`. */
+export function microsOf(timestamp: string): number {
+  return Date.parse(`${timestamp.slice(0, 19)}Z`) * 1000 + Number(timestamp.slice(20, 26))
+}
+
+/** Seconds between two wire timestamps, microsecond precision. */
+export function secondsBetween(start: string, end: string): number {
+  return (microsOf(end) - microsOf(start)) / 1_000_000
+}
