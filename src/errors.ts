@@ -174,3 +174,11 @@ export const transitionRefused = (message: string): AppError =>
 
 export const executionUpdateRefused = (message: string): AppError =>
   new AppError('invalid', 'EXECUTION_UPDATE_REFUSED', message)
+
+// Storage
+
+/** Disk full, unreadable or locked: nothing of the request was kept. */
+export const storageFailed = (cause: unknown): AppError =>
+  new AppError('unavailable', 'STORAGE_FAILED', 'The database cannot be written at the moment; nothing was stored.', {
+    cause,
+  })

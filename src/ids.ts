@@ -12,8 +12,12 @@ let used = pool.length
 let lastSeconds = 0
 let lastFraction = 0
 
-/** A new id, greater than every id this process made before. */
-export function newId(): string {
+/**
+ * A new id, greater than every id this process made before.
+ *
+ * @param micros the record's own creation time; ids then compare as creation times do (`idBound`)
+ */
+export function newId(micros: number = nowMicros()): string {
   if (used === pool.length) {
     randomFillSync(pool)
     used = 0
@@ -21,9 +25,8 @@ export function newId(): string {
   const random = pool.toString('hex', used, used + 5)
   used += 5
 
-  const micros = nowMicros()
   const seconds = Math.floor(micros / 1_000_000)
-  const fraction = Math.floor(((micros - seconds * 1_000_000) * 0x1000000) / 1_000_000)
+  const fraction = fractionOf(micros - seconds * 1_000_000)
   if (seconds > lastSeconds || (seconds === lastSeconds && fraction > lastFraction)) {
     lastSeconds = seconds
     lastFraction = fraction
@@ -33,7 +36,25 @@ export function newId(): string {
     lastSeconds += 1
     lastFraction = 0
   }
-  return lastSeconds.toString(16).padStart(8, '0') + lastFraction.toString(16).padStart(6, '0') + random
+  return prefix(lastSeconds, lastFraction) + random
+}
+
+/** A microsecond within its second as 24 bits; neighbouring microseconds are 16 or 17 apart. */
+function fractionOf(micro: number): number {
+  return Math.floor((micro * 0x1000000) / 1_000_000)
+}
+
+function prefix(seconds: number, fraction: number): string {
+  return seconds.toString(16).padStart(8, '0') + fraction.toString(16).padStart(6, '0')
+}
+
+/**
+ * The least id that could belong to a record created at this microsecond. So `id >= idBound(t)` selects what was created
+ * at or after `t`, and the primary key serves every time range.
+ */
+export function idBound(micros: number): string {
+  const seconds = Math.floor(micros / 1_000_000)
+  return `${prefix(seconds, fractionOf(micros - seconds * 1_000_000))}0000000000`
 }
 
 const idPattern = /^[0-9a-f]{24}$/

@@ -3,7 +3,7 @@
  *
  * A unit is data, not a callback: many callers share one commit, and no caller's `await` ever holds a transaction open.
  */
-import type { CompiledQuery, Kysely, RawBuilder } from 'kysely'
+import type { CompiledQuery, Kysely } from 'kysely'
 import type { Fact } from '../bus/facts.ts'
 import type { Tables } from './tables.ts'
 
@@ -36,12 +36,9 @@ export interface StepResult {
  * Callers read again and decide anew.
  */
 export class Conflict extends Error {
-  /** Table and columns of the unique key when that was the reason, such as `actions.ref`. */
-  readonly uniqueKey: string | undefined
-  constructor(message: string, uniqueKey?: string, cause?: unknown) {
+  constructor(message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause })
     this.name = 'Conflict'
-    this.uniqueKey = uniqueKey
   }
 }
 
@@ -72,5 +69,3 @@ export function merge(...units: (Unit | undefined)[]): Unit {
   }
   return { steps, facts }
 }
-
-export type { RawBuilder }

@@ -42,6 +42,7 @@ export interface ExecutionTable {
   user: string
   action_hash: string
   runner_hash: string
+  trace_id: string
   /** Parent execution id. */
   parent: string | null
   rule: string | null

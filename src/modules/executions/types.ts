@@ -48,6 +48,7 @@ export interface Execution {
   user: string
   action: ActionRecord
   runner: RunnerTypeRecord
+  trace_id: string
   parent: string | null
   rule: string | null
   trigger: string | null

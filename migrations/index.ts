@@ -1,0 +1,10 @@
+/**
+ * Every schema change in order; forward only, never edited after a release. To add one: a file with the next number and
+ * a line here. A static list, so that a bundled build finds them too.
+ */
+import type { Migration } from 'kysely/migration'
+import * as core from './0001-core.ts'
+
+export const migrations: Record<string, Migration> = {
+  '0001-core': core,
+}
