@@ -182,3 +182,7 @@ export const storageFailed = (cause: unknown): AppError =>
   new AppError('unavailable', 'STORAGE_FAILED', 'The database cannot be written at the moment; nothing was stored.', {
     cause,
   })
+
+// Browsers
+
+export const originRefused = (message: string): AppError => new AppError('forbidden', 'ORIGIN_REFUSED', message)

@@ -56,8 +56,6 @@ export interface ApiRequest {
   requestId: string
   /** Address of the caller, believed from a proxy only when that is trusted. */
   remoteAddress: string
-  /** Aborted when the client is gone. */
-  signal: AbortSignal
 }
 
 /** An answer that is more than a JSON value with the route's status. */

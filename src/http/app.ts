@@ -1,0 +1,211 @@
+/** The one Express app behind all listeners: a route table in, answers out. */
+import { randomUUID } from 'node:crypto'
+import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
+import { bodyInvalid, methodNotAllowed, routeUnknown } from '../errors.ts'
+import type { Log } from '../log.ts'
+import { compileSchema } from '../schema.ts'
+import type { AccessControl } from './authenticate.ts'
+import { createBodyReader } from './body.ts'
+import { createErrorResponder } from './errors.ts'
+import { locate } from './locate.ts'
+import type { OriginPolicy } from './origin.ts'
+import { readQuery } from './query.ts'
+import { Reply, type ApiRequest, type JsonRoute, type Route, type StreamRoute, type Surface } from './route.ts'
+import { respondWithEvents, type SinkOptions } from './sse.ts'
+
+/** Set by the listener that received the request. */
+export interface SurfaceTag {
+  surface: Surface
+}
+
+export interface HttpAppOptions {
+  routes: Route[]
+  access: AccessControl
+  origins: OriginPolicy
+  maxBodyBytes: number
+  events: SinkOptions
+  log: Log
+  /** True once the server began to stop. */
+  isStopping(): boolean
+}
+
+/** What the chain knows of a request before its route runs. */
+interface RequestState {
+  requestId: string
+  query: URLSearchParams
+}
+
+const states = new WeakMap<Request, RequestState>()
+
+const securityHeaders = {
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+  'Referrer-Policy': 'no-referrer',
+}
+
+export function createHttpApp(options: HttpAppOptions): Express {
+  const app = express()
+  app.disable('x-powered-by')
+  app.disable('etag')
+  app.enable('case sensitive routing')
+  app.set('query parser', false)
+
+  app.use(identify(options))
+  for (const surface of ['auth', 'api', 'stream'] as const) {
+    app.use(`/${surface}`, createRouter(options, surface))
+  }
+  app.use((): void => {
+    throw routeUnknown()
+  })
+  app.use(createErrorResponder(options.log, (request) => states.get(request)?.requestId ?? '-'))
+  return app
+}
+
+/** Request id, CORS, origin check; then the address is rewritten to `/<surface><path>` for the routers. */
+function identify(options: HttpAppOptions): RequestHandler {
+  return (request, response, next) => {
+    const requestId = acceptableRequestId(request.headers['x-request-id']) ?? randomUUID()
+    const mark = request.url.indexOf('?')
+    const rawPath = mark === -1 ? request.url : request.url.slice(0, mark)
+    states.set(request, { requestId, query: new URLSearchParams(mark === -1 ? '' : request.url.slice(mark + 1)) })
+
+    for (const [name, value] of Object.entries(securityHeaders)) response.setHeader(name, value)
+    for (const [name, value] of Object.entries(options.origins.corsHeaders(request.headers.origin))) {
+      response.setHeader(name, value)
+    }
+    response.setHeader('X-Request-ID', requestId)
+
+    if (request.method === 'OPTIONS') {
+      response.writeHead(200, { 'Content-Length': '0' }).end()
+      return
+    }
+    options.origins.check(request.method, request.headers.origin, request.headers.host)
+    const { surface } = request as Request & SurfaceTag // the listener set it
+    const location = locate(surface, rawPath)
+    request.url = `/${location.surface}${location.path}`
+    next()
+  }
+}
+
+function acceptableRequestId(header: string | string[] | undefined): string | undefined {
+  return typeof header === 'string' && /^[\x21-\x7e]{1,128}$/.test(header) ? header : undefined
+}
+
+function createRouter(options: HttpAppOptions, surface: Surface): express.Router {
+  const router = express.Router({ caseSensitive: true, strict: true })
+  const byPath = new Map<string, Route[]>()
+  for (const route of options.routes) {
+    if (route.surface !== surface) continue
+    for (const path of [route.path, ...(route.aliases ?? [])]) {
+      byPath.set(path, [...(byPath.get(path) ?? []), route])
+    }
+  }
+  // Literal segments before variables: `/executions/views/filters` is not an execution called `views`.
+  const paths = [...byPath.keys()].sort((a, b) => specificity(b).localeCompare(specificity(a)))
+  for (const path of paths) {
+    const at = router.route(path)
+    const methods: string[] = []
+    for (const route of byPath.get(path) ?? []) {
+      at[route.method](route.kind === 'stream' ? streamHandler(options, route) : jsonHandler(options, route))
+      methods.push(route.method.toUpperCase())
+    }
+    at.all((request): void => {
+      throw methodNotAllowed(request.method, methods)
+    })
+  }
+  return router
+}
+
+function specificity(path: string): string {
+  return path
+    .split('/')
+    .map((segment) => (segment.startsWith('*') ? '0' : segment.startsWith(':') ? '1' : '2'))
+    .join('')
+}
+
+type Prepare = (request: Request, response: Response) => Promise<ApiRequest>
+
+/** The fixed chain: credentials → permission → body → schema. A stranger's body is not even read. */
+function prepareFor(options: HttpAppOptions, route: Route): Prepare {
+  const readBody = createBodyReader(options.maxBodyBytes)
+  const check = route.body === undefined ? undefined : compileSchema(route.body)
+  const declared = route.query ?? {}
+  return async (request, response) => {
+    const state = states.get(request)
+    if (state === undefined) throw routeUnknown()
+    const principal = await options.access.authenticate(request, response)
+    if (route.permission !== 'authenticated' && route.permission !== 'public') {
+      options.access.requirePermission(principal, route.permission)
+    }
+    const query = readQuery(declared, state.query)
+    let body: unknown
+    if (check !== undefined) {
+      body = await readBody(request, response)
+      const problem = typeof body === 'object' && body !== null && !Array.isArray(body) ? check(body) : notAnObject(body)
+      if (problem !== undefined) throw bodyInvalid(problem)
+    }
+    return {
+      principal,
+      params: pathVariables(request),
+      query,
+      body,
+      headers: request.headers,
+      requestId: state.requestId,
+      remoteAddress: request.socket.remoteAddress ?? '',
+    }
+  }
+}
+
+function notAnObject(value: unknown): string {
+  const kind = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
+  return `Input body needs to be an object, got: ${kind}`
+}
+
+function pathVariables(request: Request): Record<string, string> {
+  const variables: Record<string, string> = {}
+  for (const [name, value] of Object.entries(request.params)) {
+    variables[name] = Array.isArray(value) ? value.join('/') : value
+  }
+  return variables
+}
+
+function jsonHandler(options: HttpAppOptions, route: JsonRoute): RequestHandler {
+  const prepare = prepareFor(options, route)
+  const successStatus = route.status ?? 200
+  return async (request: Request, response: Response, next: NextFunction) => {
+    try {
+      const answer: unknown = await route.handler(await prepare(request, response))
+      const reply = answer instanceof Reply ? answer : undefined
+      const status = reply?.status ?? successStatus
+      const body = reply === undefined ? answer : reply.body
+      if (response.headersSent || response.destroyed) return
+      const isText = typeof body === 'string' && route.mediaType !== undefined
+      const bytes =
+        body === undefined ? undefined : Buffer.isBuffer(body) ? body : Buffer.from(isText ? body : JSON.stringify(body))
+      const contentType = isText || Buffer.isBuffer(body) ? (route.mediaType ?? octets) : json
+      response.writeHead(status, {
+        ...(bytes === undefined ? {} : { 'Content-Type': contentType }),
+        ...(status === 204 ? {} : { 'Content-Length': String(bytes?.length ?? 0) }),
+        ...reply?.headers,
+      })
+      response.end(bytes)
+    } catch (error) {
+      next(error)
+    }
+  }
+}
+
+const json = 'application/json; charset=UTF-8'
+const octets = 'application/octet-stream'
+
+function streamHandler(options: HttpAppOptions, route: StreamRoute): RequestHandler {
+  const prepare = prepareFor(options, route)
+  return async (request: Request, response: Response, next: NextFunction) => {
+    try {
+      const run = await route.handler(await prepare(request, response))
+      await respondWithEvents(response, options.events, run)
+    } catch (error) {
+      next(error)
+    }
+  }
+}

@@ -1,0 +1,52 @@
+/** The one place that answers errors. */
+import type { ErrorRequestHandler, Request } from 'express'
+import { httpStatusOf, internal, isAppError, pathUndecodable, type AppError } from '../errors.ts'
+import type { Log } from '../log.ts'
+
+export interface ErrorBody {
+  faultstring: string
+  code: string
+  [detail: string]: unknown
+}
+
+/** The body of an error answer; `conflict-id` and the like stand beside the message, where clients look for them. */
+export function errorBody(error: AppError): ErrorBody {
+  return { faultstring: error.message, code: error.code, ...error.details }
+}
+
+export function createErrorResponder(log: Log, requestIdOf: (request: Request) => string): ErrorRequestHandler {
+  // Express tells error handlers from others by their four parameters.
+  return (thrown: unknown, request, response, next) => {
+    const error = toAppError(thrown, request)
+    if (error.kind === 'internal') {
+      log.error('request.failed', 'A request failed unexpectedly', {
+        request_id: requestIdOf(request),
+        method: request.method,
+        path: request.path,
+        error: error.cause ?? error,
+      })
+    } else if (error.kind === 'unavailable') {
+      log.warning('request.refused', error.message, { request_id: requestIdOf(request), code: error.code, error: error.cause })
+    }
+    if (response.headersSent || response.destroyed) {
+      response.destroy()
+      return
+    }
+    const body = Buffer.from(JSON.stringify(errorBody(error)))
+    response.writeHead(httpStatusOf[error.kind], {
+      'Content-Type': 'application/json; charset=UTF-8',
+      'Content-Length': String(body.length),
+      // What is left of an unread body would be taken for the next request.
+      ...(request.readableEnded || request.method === 'GET' ? {} : { Connection: 'close' }),
+    })
+    response.end(body)
+    void next
+  }
+}
+
+function toAppError(thrown: unknown, request: Request): AppError {
+  if (isAppError(thrown)) return thrown
+  // Express throws this itself for a path variable that cannot be decoded.
+  if (thrown instanceof URIError) return pathUndecodable(request.path)
+  return internal(thrown)
+}

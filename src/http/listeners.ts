@@ -1,0 +1,79 @@
+/** The three sockets. Each tags its requests with its surface; behind them is one app. */
+import { createServer, type IncomingMessage, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import type { Express } from 'express'
+import type { SurfaceTag } from './app.ts'
+import type { Surface } from './route.ts'
+
+export interface ListenerOptions {
+  surface: Surface
+  host: string
+  /** 0 takes any free port. */
+  port: number
+}
+
+export interface Listener {
+  surface: Surface
+  /** `http://host:port`, with the port that was really taken. */
+  url: string
+  /** Stops accepting; idle connections are closed. */
+  refuse(): void
+  /** Resolves when every connection is gone; cuts what is left after `graceMs`. */
+  close(graceMs: number): Promise<void>
+}
+
+/** The address cannot be listened on. */
+export class ListenError extends Error {}
+
+export async function listen(app: Express, options: ListenerOptions): Promise<Listener> {
+  const handler = app as unknown as (request: IncomingMessage, response: unknown) => void // an Express app is one
+  const server = createServer({ keepAliveTimeout: 65_000 }, (request, response) => {
+    const tagged: IncomingMessage & Partial<SurfaceTag> = request
+    tagged.surface = options.surface
+    handler(request, response)
+  })
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      reject(new ListenError(`${options.surface}.port: cannot listen on ${options.host}:${options.port} (${reason(error)})`))
+    })
+    server.listen(options.port, options.host, 1024, resolve)
+  })
+  return {
+    surface: options.surface,
+    url: urlOf(options.host, (server.address() as AddressInfo).port), // a TCP server has an AddressInfo
+    refuse() {
+      server.close()
+      server.closeIdleConnections()
+    },
+    close: (graceMs) => closeServer(server, graceMs),
+  }
+}
+
+function urlOf(host: string, port: number): string {
+  const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : host.includes(':') ? `[${host}]` : host
+  return `http://${name}:${port}`
+}
+
+function reason(error: NodeJS.ErrnoException): string {
+  switch (error.code) {
+    case 'EADDRINUSE':
+      return 'the port is in use'
+    case 'EACCES':
+      return 'permission denied; ports below 1024 need privileges'
+    case 'EADDRNOTAVAIL':
+      return 'this machine does not have that address'
+    default:
+      return error.code ?? error.message
+  }
+}
+
+function closeServer(server: Server, graceMs: number): Promise<void> {
+  return new Promise((resolve) => {
+    const cut = setTimeout(() => server.closeAllConnections(), graceMs)
+    server.close(() => {
+      clearTimeout(cut)
+      resolve()
+    })
+    server.closeIdleConnections()
+  })
+}

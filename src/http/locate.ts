@@ -1,0 +1,56 @@
+/** From the path of a request to the surface and the path inside it (contract 00, 0.2). */
+import { pathUndecodable } from '../errors.ts'
+import type { Surface } from './route.ts'
+
+const surfaces: ReadonlySet<string> = new Set<Surface>(['auth', 'api', 'stream'])
+
+/** The API listener is also the built-in front, so that a single host needs no proxy and only one open port. */
+const answeredBy: Record<Surface, ReadonlySet<string>> = {
+  auth: new Set<Surface>(['auth']),
+  api: surfaces,
+  stream: new Set<Surface>(['stream']),
+}
+
+export interface Location {
+  surface: Surface
+  /** Begins with `/`; no version, no trailing slash. */
+  path: string
+}
+
+/**
+ * `/X`, `/v1/X`, `/<surface>/X` and `/<surface>/v1/X` are one path; one trailing slash does not count.
+ *
+ * @throws PATH_UNDECODABLE
+ */
+export function locate(listener: Surface, rawPath: string): Location {
+  try {
+    decodeURIComponent(rawPath)
+  } catch {
+    throw pathUndecodable(rawPath)
+  }
+  const path = rawPath.length > 1 && rawPath.endsWith('/') ? rawPath.slice(0, -1) : rawPath
+
+  let surface = listener
+  let inner = withoutFirst(path, 'v1')
+  const first = firstSegment(path)
+  // `/stream` is the general stream itself; as a prefix it is followed by something.
+  if (answeredBy[listener].has(first) && path.length > first.length + 1) {
+    surface = first as Surface // it is in the set
+    inner = withoutFirst(path.slice(first.length + 1), 'v1')
+  } else if (answeredBy[listener].has(first) && first !== 'stream') {
+    surface = first as Surface // as above
+    inner = '/'
+  }
+  if (listener === 'api' && surface === 'api' && inner === '/stream') surface = 'stream'
+  return { surface, path: inner }
+}
+
+function firstSegment(path: string): string {
+  const end = path.indexOf('/', 1)
+  return end === -1 ? path.slice(1) : path.slice(1, end)
+}
+
+function withoutFirst(path: string, segment: string): string {
+  if (path === `/${segment}`) return '/'
+  return path.startsWith(`/${segment}/`) ? path.slice(segment.length + 1) : path
+}

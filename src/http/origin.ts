@@ -1,0 +1,81 @@
+/** Which web pages may talk to the server. */
+import { isIP } from 'node:net'
+import { originRefused } from '../errors.ts'
+
+export interface OriginPolicy {
+  /** `Access-Control-*` headers for a request with this `Origin`. */
+  corsHeaders(origin: string | undefined): Record<string, string>
+  /**
+   * Refuses what a foreign web page makes a browser send: a page can POST text to any address without asking, and with a
+   * rebound name it can even read the answers.
+   *
+   * @throws ORIGIN_REFUSED
+   */
+  check(method: string, origin: string | undefined, host: string | undefined): void
+}
+
+export interface OriginPolicySettings {
+  /** `api.allow_origin`; `*` admits every page, without credentials. */
+  allowedOrigins: readonly string[]
+  /**
+   * Host names the server is known by. Given while authentication is off: a browser's request is then the only credential
+   * there is, so a name that an attacker has pointed here must not count as this server.
+   */
+  knownHosts: ReadonlySet<string> | undefined
+}
+
+const fixedHeaders = {
+  'Access-Control-Allow-Methods': 'GET,POST,PUT,DELETE,OPTIONS',
+  'Access-Control-Allow-Headers':
+    'Content-Type,Authorization,X-Auth-Token,Svc-Api-Key,X-Request-ID,Last-Event-ID',
+  'Access-Control-Expose-Headers': 'Content-Type,X-Limit,X-Total-Count,X-Request-ID',
+}
+
+export function createOriginPolicy(settings: OriginPolicySettings): OriginPolicy {
+  const allowed = new Set(settings.allowedOrigins.filter((origin) => origin !== '*' && origin !== 'null'))
+  const allowsAny = settings.allowedOrigins.includes('*')
+  const [first] = allowed
+  const isAllowed = (origin: string): boolean => allowsAny || allowed.has(origin)
+
+  return {
+    corsHeaders(origin) {
+      if (allowsAny && (origin === undefined || !allowed.has(origin))) {
+        return { 'Access-Control-Allow-Origin': '*', ...fixedHeaders }
+      }
+      const named = origin !== undefined && allowed.has(origin) ? origin : first
+      if (named === undefined) return fixedHeaders
+      return {
+        'Access-Control-Allow-Origin': named,
+        'Access-Control-Allow-Credentials': 'true',
+        Vary: 'Origin',
+        ...fixedHeaders,
+      }
+    },
+    check(method, origin, host) {
+      if (settings.knownHosts !== undefined && host !== undefined && !isKnownHost(settings.knownHosts, host)) {
+        throw originRefused(
+          `The server is not known as "${hostName(host)}". Use its address, or enable authentication.`,
+        )
+      }
+      if (origin === undefined || method === 'GET' || method === 'OPTIONS') return
+      if (isAllowed(origin) || sameHost(origin, host)) return
+      throw originRefused(`Pages of the origin "${origin.slice(0, 200)}" may not change anything here; see api.allow_origin.`)
+    },
+  }
+}
+
+function hostName(host: string): string {
+  const bracketed = /^\[([^\]]*)\]/.exec(host)
+  if (bracketed?.[1] !== undefined) return bracketed[1]
+  const colon = host.lastIndexOf(':')
+  return (colon === -1 ? host : host.slice(0, colon)).slice(0, 200).toLowerCase()
+}
+
+function isKnownHost(known: ReadonlySet<string>, host: string): boolean {
+  const name = hostName(host)
+  return isIP(name) !== 0 || name === 'localhost' || name.endsWith('.localhost') || known.has(name)
+}
+
+function sameHost(origin: string, host: string | undefined): boolean {
+  return URL.canParse(origin) && new URL(origin).host === host?.toLowerCase()
+}

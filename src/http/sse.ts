@@ -1,0 +1,75 @@
+/** Server-sent events: the only code besides the JSON responder that writes to a response. */
+import type { ServerResponse } from 'node:http'
+import type { EventSink } from './route.ts'
+
+/** One frame (contract 04, 4.1). `data` is one line of JSON, or empty. */
+export function frame(event: string, data: string, id?: string): string {
+  return id === undefined ? `event: ${event}\ndata: ${data}\n\n` : `id: ${id}\nevent: ${event}\ndata: ${data}\n\n`
+}
+
+export interface SinkOptions {
+  /** Seconds of silence after which a line feed is sent, so that proxies keep the connection and dead peers are found. */
+  heartbeatSeconds: number
+  /** A client that leaves more than this unread is disconnected. */
+  maxQueuedBytes: number
+}
+
+const headers = {
+  'Content-Type': 'text/event-stream; charset=UTF-8',
+  'Cache-Control': 'no-cache',
+  'X-Accel-Buffering': 'no',
+}
+
+/** Begins the response and lets `run` write to it; ends it when `run` resolves, cuts it when the client is too slow. */
+export async function respondWithEvents(
+  response: ServerResponse,
+  options: SinkOptions,
+  run: (sink: EventSink) => Promise<void>,
+): Promise<void> {
+  const closed = new AbortController()
+  const onClose = (): void => closed.abort()
+  response.once('close', onClose)
+  response.writeHead(200, headers)
+  response.flushHeaders()
+  response.socket?.setNoDelay(true)
+
+  const heartbeat = setTimeout(() => {
+    if (!closed.signal.aborted) response.write('\n')
+    heartbeat.refresh()
+  }, options.heartbeatSeconds * 1000)
+  heartbeat.unref()
+
+  const sink: EventSink = {
+    write(frames) {
+      if (closed.signal.aborted) return false
+      heartbeat.refresh()
+      const accepted = response.write(frames)
+      if (response.writableLength > options.maxQueuedBytes + frames.length) response.destroy()
+      return accepted
+    },
+    drained() {
+      if (closed.signal.aborted || !response.writableNeedDrain) return Promise.resolve()
+      return new Promise((resolve) => {
+        const done = (): void => {
+          response.off('drain', done)
+          response.off('close', done)
+          resolve()
+        }
+        response.on('drain', done)
+        response.on('close', done)
+      })
+    },
+    get queuedBytes() {
+      return response.writableLength
+    },
+    closed: closed.signal,
+  }
+
+  try {
+    await run(sink)
+  } finally {
+    clearTimeout(heartbeat)
+    response.off('close', onClose)
+    response.end()
+  }
+}
