@@ -10,7 +10,7 @@ import { createErrorResponder } from './errors.ts'
 import { locate } from './locate.ts'
 import type { OriginPolicy } from './origin.ts'
 import { readQuery } from './query.ts'
-import { Reply, type ApiRequest, type JsonRoute, type Route, type StreamRoute, type Surface } from './route.ts'
+import { Reply, type ApiRequest, type JsonRoute, type Principal, type Route, type StreamRoute, type Surface } from './route.ts'
 import { respondWithEvents, type SinkOptions } from './sse.ts'
 
 /** Set by the listener that received the request. */
@@ -123,6 +123,8 @@ function specificity(path: string): string {
     .join('')
 }
 
+const nobody: Principal = { user: '', isAdmin: false, method: 'none' }
+
 type Prepare = (request: Request, response: Response) => Promise<ApiRequest>
 
 /** The fixed chain: credentials → permission → body → schema. A stranger's body is not even read. */
@@ -133,7 +135,7 @@ function prepareFor(options: HttpAppOptions, route: Route): Prepare {
   return async (request, response) => {
     const state = states.get(request)
     if (state === undefined) throw routeUnknown()
-    const principal = await options.access.authenticate(request, response)
+    const principal = route.permission === 'public' ? nobody : await options.access.authenticate(request, response)
     if (route.permission !== 'authenticated' && route.permission !== 'public') {
       options.access.requirePermission(principal, route.permission)
     }

@@ -1,0 +1,26 @@
+/** Traces: every execution, rule and trigger instance that one event led to, in one group. */
+import type { Database } from '../../db/database.ts'
+import type { Module } from '../../module.ts'
+import { planTrace, type TracePlan } from './plan.ts'
+import { createTraceStore } from './store.ts'
+import type { Cause, TraceMember } from './types.ts'
+
+export interface Traces extends Module {
+  /**
+   * The trace of a new member and the steps that add it.
+   *
+   * @param at the member's creation time
+   * @throws TRACE_UNKNOWN
+   */
+  plan(cause: Cause, member: TraceMember, at: string): TracePlan
+}
+
+export function createTraces(deps: { database: Database }): Traces {
+  const store = createTraceStore(deps.database)
+  return {
+    name: 'traces',
+    plan: (cause, member, at) => planTrace(store, cause, member, at),
+  }
+}
+
+export type { TracePlan } from './plan.ts'

@@ -1,0 +1,42 @@
+/** Which trace something belongs to, and the steps that put it there (contract 07, 7.3). */
+import { createHash } from 'node:crypto'
+import { traceUnknown } from '../../errors.ts'
+import { isId, newId } from '../../ids.ts'
+import type { Unit } from '../../db/database.ts'
+import type { TraceStore } from './store.ts'
+import type { Cause, TraceMember } from './types.ts'
+
+export interface TracePlan {
+  trace_id: string
+  unit: Unit
+}
+
+/** @throws TRACE_UNKNOWN when a request names a trace that does not exist */
+export function planTrace(store: TraceStore, cause: Cause, member: TraceMember, at: string): TracePlan {
+  if (cause.kind === 'inherited') {
+    return joined(store, cause.trace_id, member, cause.caused_by, at)
+  }
+  if (cause.trace_id !== undefined) {
+    if (!isId(cause.trace_id) || store.find(cause.trace_id) === undefined) throw traceUnknown(cause.trace_id)
+    return joined(store, cause.trace_id, member, undefined, at)
+  }
+  const existing = cause.trace_tag === undefined ? undefined : store.findByTag(cause.trace_tag)
+  if (existing !== undefined) return joined(store, existing.id, member, undefined, at)
+
+  const id = newId()
+  const tag = cause.trace_tag ?? cause.default_tag
+  const uid = `trace:${createHash('md5').update(`${tag}:${id}:${at}`).digest('hex')}`
+  const plan = joined(store, id, member, undefined, at)
+  plan.unit.steps.unshift(store.insert({ id, uid, trace_tag: tag, start_timestamp: at }))
+  return plan
+}
+
+function joined(
+  store: TraceStore,
+  traceId: string,
+  member: TraceMember,
+  causedBy: Parameters<TraceStore['addMember']>[2],
+  at: string,
+): TracePlan {
+  return { trace_id: traceId, unit: { steps: [store.addMember(traceId, member, causedBy, at)], facts: [] } }
+}

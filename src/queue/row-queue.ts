@@ -1,0 +1,100 @@
+/**
+ * A work queue over status rows: a bounded window of items in memory, refilled from the rows. Facts offer new items
+ * directly, so that the ordinary case reads nothing; whatever the window cannot hold is found again in the rows.
+ */
+import type { WorkQueue } from './work-queue.ts'
+
+const MAX_WINDOW = 1000
+
+export interface RowQueueOptions<T> {
+  idOf(item: T): string
+  /** The oldest `limit` owed items with an id greater than `afterId`. */
+  load(afterId: string, limit: number): T[]
+  depth(): number
+}
+
+export interface RowQueue<T> extends WorkQueue<T> {
+  /** Looks into the rows every `seconds`, in case a wake-up was lost. */
+  startPolling(seconds: number): void
+  stop(): void
+}
+
+export function createRowQueue<T>(options: RowQueueOptions<T>): RowQueue<T> {
+  let window: T[] = []
+  /** Ids in the window or with a taker. */
+  const offered = new Set<string>()
+  /** The rows may hold items that the window does not. */
+  let rowsHoldMore = true
+  const listeners = new Set<() => void>()
+  let polling: NodeJS.Timeout | undefined
+
+  function notify(): void {
+    for (const listener of listeners) listener()
+  }
+
+  function refill(): void {
+    rowsHoldMore = false
+    let afterId = ''
+    while (window.length < MAX_WINDOW) {
+      const loaded = options.load(afterId, MAX_WINDOW)
+      for (const item of loaded) {
+        const id = options.idOf(item)
+        afterId = id
+        if (offered.has(id)) continue
+        if (window.length === MAX_WINDOW) {
+          rowsHoldMore = true
+          return
+        }
+        offered.add(id)
+        window.push(item)
+      }
+      if (loaded.length < MAX_WINDOW) return
+    }
+    rowsHoldMore = true
+  }
+
+  return {
+    take(limit) {
+      if (limit <= 0) return []
+      if (window.length === 0 && rowsHoldMore) refill()
+      const taken = window.slice(0, limit)
+      window = window.slice(taken.length)
+      return taken
+    },
+    done(item) {
+      offered.delete(options.idOf(item))
+    },
+    onWake(fn) {
+      listeners.add(fn)
+      return () => listeners.delete(fn)
+    },
+    wake() {
+      rowsHoldMore = true
+      notify()
+    },
+    offer(item) {
+      const id = options.idOf(item)
+      if (offered.has(id)) return
+      // Behind rows that were not read yet, a new item would overtake older ones.
+      if (rowsHoldMore || window.length === MAX_WINDOW) {
+        rowsHoldMore = true
+      } else {
+        offered.add(id)
+        window.push(item)
+      }
+      notify()
+    },
+    depth: () => options.depth(),
+    startPolling(seconds) {
+      polling = setInterval(() => {
+        rowsHoldMore = true
+        notify()
+      }, seconds * 1000)
+      polling.unref()
+    },
+    stop() {
+      clearInterval(polling)
+      listeners.clear()
+    },
+  }
+}
