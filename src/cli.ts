@@ -1,0 +1,84 @@
+#!/usr/bin/env node
+/**
+ * Entry of the executable: makes sure that a Node which can load the native add-ons runs the program.
+ *
+ * Until that is known nothing but `node:` modules may be imported: on an older Node the add-ons do not fail with an error,
+ * they crash the process (docs/dependencies.md, 1.2). Exit code 78 (EX_CONFIG) when no fitting Node can be started.
+ */
+import { spawn } from 'node:child_process'
+import module from 'node:module'
+import { constants } from 'node:os'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const FLOOR = '22.14'
+const EXIT_CONFIG = 78
+const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const
+/** One key press reaches this process from the terminal, and once more from npm. */
+const SAME_SIGNAL_MILLISECONDS = 500
+
+function reachesFloor(version: string): boolean {
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  const [floorMajor = 0, floorMinor = 0] = FLOOR.split('.').map(Number)
+  return major > floorMajor || (major === floorMajor && minor >= floorMinor)
+}
+
+/** The Node that npm installed beside the program, or undefined. */
+function pinnedNode(): string | undefined {
+  const require = module.createRequire(import.meta.url)
+  try {
+    const manifestPath = require.resolve(`node-${process.platform}-${process.arch}/package.json`)
+    const manifest: { version?: unknown } = require(manifestPath)
+    // An older one would only lead back here, again and again.
+    if (typeof manifest.version !== 'string' || !reachesFloor(manifest.version)) return undefined
+    return join(dirname(manifestPath), 'bin', 'node')
+  } catch {
+    return undefined
+  }
+}
+
+function refuse(reason: string): never {
+  process.stderr.write(`svc: needs Node.js ${FLOOR} or newer; this is ${process.versions.node}, and ${reason}\n`)
+  process.exit(EXIT_CONFIG)
+}
+
+/** Runs the same command line under `node` and ends as it ends. */
+function runUnder(node: string): void {
+  const child = spawn(node, [...process.execArgv, ...process.argv.slice(1)], { stdio: 'inherit' })
+  const lastSeen = new Map<NodeJS.Signals, number>()
+  const forward = (signal: NodeJS.Signals): void => {
+    const now = performance.now()
+    const before = lastSeen.get(signal)
+    lastSeen.set(signal, now)
+    if (before === undefined || now - before > SAME_SIGNAL_MILLISECONDS) child.kill(signal)
+  }
+  for (const signal of FORWARDED) process.on(signal, forward)
+  child.once('error', (error) => refuse(`the one installed beside it cannot be started here: ${error.message}`))
+  child.once('exit', (code, signal) => {
+    for (const forwarded of FORWARDED) process.off(forwarded, forward)
+    if (signal === null) process.exit(code ?? 1)
+    process.kill(process.pid, signal)
+    // The first process of a container survives its own signals.
+    setTimeout(() => process.exit(128 + constants.signals[signal]), 100)
+  })
+}
+
+if (reachesFloor(process.versions.node)) {
+  const here = dirname(fileURLToPath(import.meta.url))
+  // Beside the program, not in the shared temporary folder: whoever can write the cache decides what code runs.
+  if (import.meta.url.endsWith('.js')) module.enableCompileCache(join(here, '.compile-cache'))
+  await import('./main.ts')
+} else {
+  const node = pinnedNode()
+  if (node === undefined) {
+    const name = `node-${process.platform}-${process.arch}`
+    const supported = process.platform === 'linux' && ['x64', 'arm64'].includes(process.arch)
+    refuse(
+      supported
+        ? `the package ${name}, which brings one, is not installed. Run "npm ci" in the program's folder, or use a newer Node.js.`
+        : `there is no package that brings one for ${process.platform} on ${process.arch}. Install a newer Node.js and try again.`,
+    )
+  } else {
+    runUnder(node)
+  }
+}

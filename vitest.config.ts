@@ -1,0 +1,52 @@
+import { defineConfig } from 'vitest/config'
+
+const SERVERS = ['tests/conformance/**', 'tests/packaging/**']
+const ALONE = ['tests/recovery/**', 'tests/stress/**']
+
+export default defineConfig({
+  test: {
+    // A process per file costs twelve times the run (docs/dependencies.md, section 2).
+    pool: 'threads',
+    isolate: false,
+    maxWorkers: 2,
+    reporters: ['default', './tests/helpers/closing-reporter.ts'],
+    // Three groups, one after the other, so that what measures time or loads the machine does not starve its neighbours.
+    projects: [
+      {
+        extends: true,
+        test: {
+          name: 'code',
+          include: ['src/**/*.test.ts', 'migrations/**/*.test.ts', 'tests/**/*.test.ts'],
+          exclude: [...SERVERS, ...ALONE, 'tests/bench/**'],
+          setupFiles: ['./tests/helpers/leaks.ts'],
+          testTimeout: 10_000,
+          hookTimeout: 20_000,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'servers',
+          include: SERVERS.map((folder) => `${folder}/*.test.ts`),
+          setupFiles: ['./tests/helpers/leaks.ts'],
+          testTimeout: 30_000,
+          hookTimeout: 60_000,
+          sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'alone',
+          include: ALONE.map((folder) => `${folder}/*.test.ts`),
+          setupFiles: ['./tests/helpers/leaks.ts'],
+          maxWorkers: 1,
+          testTimeout: 300_000,
+          hookTimeout: 60_000,
+          sequence: { groupOrder: 2 },
+        },
+      },
+    ],
+  },
+})
