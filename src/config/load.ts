@@ -1,0 +1,380 @@
+/**
+ * Puts the configuration together: defaults, files, environment, flags; later ones win (contract 10, 10.1).
+ *
+ * Nothing is used of a configuration that has a fault: all of them are reported at once.
+ */
+import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs'
+import { BlockList, SocketAddress, isIP } from 'node:net'
+import { resolve } from 'node:path'
+import { shown } from '../errors.ts'
+import { parseIniBytes } from './ini.ts'
+import { nearest } from './nearest.ts'
+import {
+  describeValues,
+  flagName,
+  optionEntries,
+  refusedUnlessOff,
+  unusedOptions,
+  type Config,
+  type OptionEntry,
+  type ReadContext,
+} from './options.ts'
+
+export type { Config } from './options.ts'
+
+/** Why the server does not start: every fault of the configuration, those of an option beginning with `section.option:`. */
+export class ConfigProblems extends Error {
+  readonly problems: readonly string[]
+  constructor(problems: readonly string[]) {
+    super(['The configuration cannot be used:', ...problems.map((problem) => `  ${problem}`)].join('\n'))
+    this.name = 'ConfigProblems'
+    this.problems = problems
+  }
+}
+
+export interface ConfigRequest {
+  /**
+   * Files in the order they are read; a later one overrides. Each must exist. Undefined looks for `SVC_CONFIG_FILE`,
+   * `./svc.conf`, `/etc/svc/svc.conf` and takes the first; an empty list reads none.
+   */
+  files?: readonly string[] | undefined
+  env: Readonly<Record<string, string | undefined>>
+  /** Values of flags by `section.option`; `collectFlags` makes this from the command line. */
+  flags?: Readonly<Record<string, string>> | undefined
+  cwd: string
+  /** Where a system-wide file is looked for. */
+  systemFile?: string
+}
+
+export interface LoadedConfig {
+  config: Config
+  /** Where each value came from, by `section.option`: `default`, `svc.conf:12`, `SVC_API__PORT`, `--api-port`. */
+  sources: Readonly<Record<string, string>>
+  /** The files that were read. */
+  files: readonly string[]
+  /** To be logged at WARNING: names nobody knows, and settings that are not safe everywhere. */
+  warnings: string[]
+  /** To be logged at INFO: known names without use in this release, in one line. */
+  notes: string[]
+}
+
+interface GivenValue {
+  text: string
+  source: string
+}
+
+const maximumFileBytes = 1_048_576
+const maximumWarnings = 50
+
+export function loadConfig(request: ConfigRequest): LoadedConfig {
+  const problems: string[] = []
+  const unknown = new UnknownNames()
+  const given = new Map<string, GivenValue[]>()
+  const give = (section: string, name: string, value: GivenValue): void => {
+    const key = `${section}.${name}`
+    if (entriesByKey.has(key)) given.set(key, [...(given.get(key) ?? []), value])
+    else unknown.add(section, name, value, problems)
+  }
+
+  const files = chooseFiles(request)
+  for (const file of files) readConfigFile(file, request.cwd, problems, give)
+  for (const [name, text] of Object.entries(request.env)) {
+    const match = /^SVC_([A-Z0-9]+(?:_[A-Z0-9]+)*)__([A-Z0-9_]+)$/.exec(name)
+    if (match === null || text === undefined) continue
+    give((match[1] ?? '').toLowerCase(), (match[2] ?? '').toLowerCase(), { text: text.trim(), source: name })
+  }
+  for (const [key, text] of Object.entries(request.flags ?? {})) {
+    const entry = entriesByKey.get(key)
+    if (entry === undefined) problems.push(`${shown(key)}: there is no such option`)
+    else give(entry.section, entry.name, { text: text.trim(), source: flagName(entry) })
+  }
+
+  const context: ReadContext = { cwd: request.cwd, basePath: request.cwd }
+  const config: Record<string, Record<string, unknown>> = {}
+  const sources: Record<string, string> = {}
+  const faulty = new Set<string>()
+  // system.base_path comes first in the table, so that paths relative to it can be read after it.
+  for (const entry of optionEntries) {
+    const value = readOption(entry, given.get(entry.key) ?? [], context, sources, (problem) => {
+      problems.push(problem)
+      faulty.add(entry.key)
+    })
+    const section = (config[entry.section] ??= {})
+    section[entry.name] = value
+    if (entry.key === 'system.base_path' && typeof value === 'string') context.basePath = value
+  }
+
+  // Every value was made by the reader of its own row, which is what the type is derived from.
+  const complete = config as Config
+  if (complete.system.debug) config['log'] = { ...complete.log, level: 'DEBUG' }
+  checkTogether(complete, faulty, problems)
+  if (problems.length > 0) throw new ConfigProblems(problems)
+  return {
+    config: deepFreeze(complete),
+    sources: Object.freeze(sources),
+    files,
+    warnings: [...unknown.warnings(), ...riskySettings(complete)],
+    notes: unknown.notes(),
+  }
+}
+
+const entriesByKey: ReadonlyMap<string, OptionEntry> = new Map(optionEntries.map((entry) => [entry.key, entry]))
+
+function readOption(
+  entry: OptionEntry,
+  given: readonly GivenValue[],
+  context: ReadContext,
+  sources: Record<string, string>,
+  report: (problem: string) => void,
+): unknown {
+  const { option, key } = entry
+  let value: unknown
+  for (const { text, source } of [{ text: option.defaultText, source: 'default' }, ...given]) {
+    const reading = option.read(text, context)
+    if ('value' in reading) {
+      value = reading.value
+      sources[key] = source
+    } else {
+      const instead = option.secret ? '' : text === '' ? ', not empty' : `, not "${shown(text)}"`
+      report(`${key}: ${reading.problem}${instead}${hint(text)} (${source})`)
+    }
+  }
+  return value
+}
+
+function hint(text: string): string {
+  if (text.includes('\n')) return '; an indented line continues the value of the line before it'
+  if (/^(["']).*\1$/.test(text)) return '; write the value without quotes'
+  if (/\s[#;]/.test(text)) return '; a comment needs a line of its own'
+  return ''
+}
+
+const defaultSystemFile = '/etc/svc/svc.conf'
+
+function chooseFiles(request: ConfigRequest): readonly string[] {
+  if (request.files !== undefined) return request.files
+  const named = request.env['SVC_CONFIG_FILE']
+  if (named !== undefined && named !== '') return [named]
+  const found = ['svc.conf', request.systemFile ?? defaultSystemFile].find((file) =>
+    existsSync(resolve(request.cwd, file)),
+  )
+  return found === undefined ? [] : [found]
+}
+
+function readConfigFile(
+  file: string,
+  cwd: string,
+  problems: string[],
+  give: (section: string, name: string, value: GivenValue) => void,
+): void {
+  const label = shown(file)
+  const bytes = readBounded(resolve(cwd, file))
+  if (typeof bytes === 'string') {
+    problems.push(`configuration file ${label} ${bytes}`)
+    return
+  }
+  const ini = parseIniBytes(bytes)
+  for (const { line, message } of ini.problems) problems.push(`${label}:${line}: ${message}`)
+  for (const [section, values] of ini.sections) {
+    for (const [name, { text, line }] of values) give(section, name, { text, source: `${label}:${line}` })
+  }
+}
+
+/** The bytes of a file or pipe, or what is wrong with it. */
+function readBounded(path: string): Buffer | string {
+  let descriptor: number | undefined
+  try {
+    descriptor = openSync(path, 'r')
+    if (fstatSync(descriptor).isDirectory()) return 'is a folder'
+    const chunks: Buffer[] = []
+    for (let total = 0; ;) {
+      const chunk = Buffer.alloc(65_536)
+      const count = readSync(descriptor, chunk)
+      if (count === 0) return Buffer.concat(chunks)
+      total += count
+      if (total > maximumFileBytes) return `is larger than ${maximumFileBytes} bytes`
+      chunks.push(chunk.subarray(0, count))
+    }
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    if (code === 'ENOENT' || code === 'ENOTDIR') return 'does not exist'
+    if (code === 'EACCES' || code === 'EPERM') return 'cannot be read: permission denied'
+    return `cannot be read${code === '' ? '' : ` (${code})`}`
+  } finally {
+    if (descriptor !== undefined) closeSync(descriptor)
+  }
+}
+
+/** Names that are not in the table: known ones without use make one note, the others a warning each. */
+class UnknownNames {
+  #unused = new Set<string>()
+  #warnings: string[] = []
+  #unlisted = 0
+
+  add(section: string, name: string, value: GivenValue, problems: string[]): void {
+    const key = `${section}.${name}`
+    const refusal = Object.hasOwn(refusedUnlessOff, key) ? refusedUnlessOff[key] : undefined
+    if (refusal !== undefined && !refusal.accepted(value.text)) {
+      problems.push(`${key}: ${refusal.why} (${value.source})`)
+    } else if (isUnused(section, name)) {
+      this.#unused.add(key)
+    } else if (this.#warnings.length < maximumWarnings) {
+      const meant = suggestion(section, name)
+      const advice = meant === undefined ? 'svc.conf.example lists all options' : `did you mean ${meant}?`
+      this.#warnings.push(`${shown(key)}: there is no such option, it is ignored (${value.source}); ${advice}`)
+    } else {
+      this.#unlisted += 1
+    }
+  }
+
+  warnings(): string[] {
+    return this.#unlisted === 0
+      ? this.#warnings
+      : [...this.#warnings, `${this.#unlisted} more unknown options are ignored`]
+  }
+
+  notes(): string[] {
+    if (this.#unused.size === 0) return []
+    const names = [...this.#unused]
+    const more = names.length > maximumWarnings ? ` and ${names.length - maximumWarnings} more` : ''
+    return [`Options not used here: ${names.slice(0, maximumWarnings).map(shown).join(', ')}${more}`]
+  }
+}
+
+function isUnused(section: string, name: string): boolean {
+  const names = Object.hasOwn(unusedOptions, section) ? unusedOptions[section] : undefined
+  if (names === '*') return true
+  // Each section of a process may name a logging configuration (contract 10, 10.2).
+  return names?.includes(name) === true || (name === 'logging' && entriesBySection.has(section))
+}
+
+const entriesBySection: ReadonlyMap<string, readonly OptionEntry[]> = Map.groupBy(
+  optionEntries,
+  (entry) => entry.section,
+)
+
+function suggestion(section: string, name: string): string | undefined {
+  const siblings = entriesBySection.get(section)
+  if (siblings !== undefined) {
+    const sibling = nearest(
+      name,
+      siblings.map((entry) => entry.name),
+    )
+    if (sibling !== undefined) return `${section}.${sibling}`
+    const elsewhere = optionEntries.find((entry) => entry.name === name)
+    if (elsewhere !== undefined) return elsewhere.key
+  }
+  return nearest(`${section}.${name}`, entriesByKey.keys())
+}
+
+const listenerSections = ['auth', 'api', 'stream'] as const
+
+const loopback = new BlockList()
+loopback.addSubnet('127.0.0.0', 8, 'ipv4')
+loopback.addAddress('::1', 'ipv6')
+
+/** Whether only this machine can reach a listener on this address; a name other than `localhost` may lead anywhere. */
+export function isLoopback(host: string): boolean {
+  const family = isIP(host)
+  if (family === 0) return host.toLowerCase() === 'localhost'
+  return loopback.check(host, family === 4 ? 'ipv4' : 'ipv6')
+}
+
+/** Rules about several options; one with a faulty option is left out, because its answer would mislead. */
+function checkTogether(config: Config, faulty: ReadonlySet<string>, problems: string[]): void {
+  const sound = (...keys: string[]): boolean => !keys.some((key) => faulty.has(key))
+  if (sound('auth.enable', 'system.allow_open_network') && !config.auth.enable && !config.system.allow_open_network) {
+    for (const section of listenerSections) {
+      const { host } = config[section]
+      if (isLoopback(host) || !sound(`${section}.host`)) continue
+      problems.push(
+        `${section}.host: ${host} can be reached from other machines while authentication is off; ` +
+          'set auth.enable = True, or system.allow_open_network = True if the network is trusted',
+      )
+    }
+  }
+  for (const [index, section] of listenerSections.entries()) {
+    const { host, port } = config[section]
+    for (const other of listenerSections.slice(0, index)) {
+      if (port === 0 || port !== config[other].port || !hostsOverlap(host, config[other].host)) continue
+      if (!sound(`${section}.host`, `${section}.port`, `${other}.host`, `${other}.port`)) continue
+      problems.push(`${section}.port: ${port} is taken by ${other}.port on the same address; choose another`)
+    }
+  }
+}
+
+function hostsOverlap(a: string, b: string): boolean {
+  const [first, second] = [canonicalHost(a), canonicalHost(b)]
+  if (first === second || first === '::' || second === '::') return true
+  if (first === 'localhost') return isLoopback(second) || second === '0.0.0.0'
+  if (second === 'localhost') return isLoopback(first) || first === '0.0.0.0'
+  return (first === '0.0.0.0' && isIP(second) !== 6) || (second === '0.0.0.0' && isIP(first) !== 6)
+}
+
+function canonicalHost(host: string): string {
+  return isIP(host) === 6 ? new SocketAddress({ address: host, family: 'ipv6' }).address : host.toLowerCase()
+}
+
+/** What an operator must know at each start (contract 10, 10.8). */
+function riskySettings(config: Config): string[] {
+  const warnings: string[] = []
+  const open = listenerSections.filter((section) => !isLoopback(config[section].host))
+  if (!config.auth.enable && open.length > 0) {
+    const names = open.map((section) => `${section}.host`).join(', ')
+    warnings.push(
+      `system.allow_open_network: authentication is off and ${names} can be reached from other machines; everybody there can run commands here`,
+    )
+  } else if (!config.auth.enable) {
+    warnings.push('auth.enable: authentication is off; every user of this machine can run commands through the server')
+  }
+  if (config.system.debug) warnings.push('system.debug: debug mode is on; it is not meant for production')
+  return warnings
+}
+
+function deepFreeze<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value)
+    for (const inner of Object.values(value)) deepFreeze(inner)
+  }
+  return value
+}
+
+/** The whole configuration for logs and status: secrets are `********`. */
+export function describeConfig(config: Config): Record<string, Record<string, unknown>> {
+  const sections: Record<string, Readonly<Record<string, unknown>>> = config
+  const described: Record<string, Record<string, unknown>> = {}
+  for (const { section, name, option } of optionEntries) {
+    const values = (described[section] ??= {})
+    values[name] = option.secret ? '********' : sections[section]?.[name]
+  }
+  return described
+}
+
+export interface ConfigFlag {
+  /** `--api-port` */
+  flag: string
+  /** `section.option` */
+  key: string
+  description: string
+}
+
+/** One flag for each option, `--<section>-<option> <value>` with dashes for underscores: `--api-port 8101`. */
+export const configFlags: readonly ConfigFlag[] = optionEntries.map((entry) => ({
+  flag: flagName(entry),
+  key: entry.key,
+  description: `${entry.option.about} (${describeValues(entry.option)})`,
+}))
+
+/**
+ * The `flags` of `loadConfig` from parsed command-line values keyed as commander does (`apiPort`). A flag without a
+ * value means True; other names are left alone.
+ */
+export function collectFlags(values: Readonly<Record<string, unknown>>): Record<string, string> {
+  const flags: Record<string, string> = {}
+  for (const { flag, key } of configFlags) {
+    const value = values[flag.slice(2).replace(/-([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())]
+    if (typeof value === 'string') flags[key] = value
+    else if (value === true) flags[key] = 'True'
+  }
+  return flags
+}

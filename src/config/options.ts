@@ -1,0 +1,594 @@
+/**
+ * Every option of the server, one row each (contract 10, 10.2). The `Config` type, the loader, the flags and
+ * `svc.conf.example` come from this table; to add an option, add a row and run `npm run generate`.
+ */
+import { isIP } from 'node:net'
+import { isAbsolute, resolve } from 'node:path'
+
+export type Reading<T> = { value: T } | { problem: string }
+
+/** What relative paths are relative to. */
+export interface ReadContext {
+  cwd: string
+  /** Absolute `system.base_path`. */
+  basePath: string
+}
+
+export interface Option<T> {
+  /** What a value looks like, for the example file and `--help`: `whole number`. */
+  readonly kind: string
+  /** As it would stand in the file; read by `read` like any other value. */
+  readonly defaultText: string
+  readonly about: string
+  readonly unit: string | undefined
+  /** The values that are accepted, when words for it are needed: `1 to 100`. */
+  readonly range: string | undefined
+  /** Masked wherever the configuration is shown. */
+  readonly secret: boolean
+  /** A `problem` starts with `must` and does not repeat the value. */
+  readonly read: (text: string, context: ReadContext) => Reading<T>
+}
+
+interface RowBasics<D> {
+  default: D
+  about: string
+}
+
+interface NumberRow extends RowBasics<number> {
+  min: number
+  max: number
+  unit?: string
+}
+
+function numberRow(row: NumberRow, kind: string, pattern: RegExp): Option<number> {
+  const range = `${row.min} to ${row.max}`
+  const problem = `must be a ${kind} from ${range}`
+  return {
+    kind,
+    defaultText: String(row.default),
+    about: row.about,
+    unit: row.unit,
+    range,
+    secret: false,
+    read: (text) => {
+      const value = Number(text)
+      return pattern.test(text) && value >= row.min && value <= row.max ? { value } : { problem }
+    },
+  }
+}
+
+const integer = (row: NumberRow): Option<number> => numberRow(row, 'whole number', /^[+-]?\d{1,16}$/)
+
+const decimal = (row: NumberRow): Option<number> => numberRow(row, 'number', /^[+-]?\d{1,15}(\.\d{0,15})?$/)
+
+const port = (row: RowBasics<number>): Option<number> => integer({ ...row, min: 0, max: 65535 })
+
+const yes = new Set(['true', '1', 'yes', 'on'])
+const no = new Set(['false', '0', 'no', 'off'])
+
+/** Booleans as ConfigParser reads them, or undefined. */
+export function readBoolean(text: string): boolean | undefined {
+  const word = text.toLowerCase()
+  return yes.has(word) ? true : no.has(word) ? false : undefined
+}
+
+const boolean = (row: RowBasics<boolean>): Option<boolean> => ({
+  kind: 'True or False',
+  defaultText: row.default ? 'True' : 'False',
+  about: row.about,
+  unit: undefined,
+  range: undefined,
+  secret: false,
+  read: (text) => {
+    const value = readBoolean(text)
+    return value === undefined ? { problem: 'must be True or False' } : { value }
+  },
+})
+
+function choice<const V extends string>(row: { values: readonly V[]; default: V; about: string }): Option<V> {
+  const names = row.values.join(', ')
+  return {
+    kind: `one of ${names}`,
+    defaultText: row.default,
+    about: row.about,
+    unit: undefined,
+    range: undefined,
+    secret: false,
+    read: (text) => {
+      const value = row.values.find((name) => name.toLowerCase() === text.toLowerCase())
+      return value === undefined ? { problem: `must be one of ${names}` } : { value }
+    },
+  }
+}
+
+function text(
+  row: RowBasics<string> & { kind: string; problem: string; accepts: (text: string) => boolean },
+): Option<string> {
+  return {
+    kind: row.kind,
+    defaultText: row.default,
+    about: row.about,
+    unit: undefined,
+    range: undefined,
+    secret: false,
+    read: (value) => (row.accepts(value) ? { value } : { problem: row.problem }),
+  }
+}
+
+const maximumListItems = 1000
+
+function list(
+  row: RowBasics<string> & { kind: string; problem: string; item: (text: string) => string | undefined },
+): Option<readonly string[]> {
+  return {
+    kind: row.kind,
+    defaultText: row.default,
+    about: row.about,
+    unit: undefined,
+    range: undefined,
+    secret: false,
+    read: (joined) => {
+      const value: string[] = []
+      for (const part of joined.split(/[,\n]/)) {
+        const trimmed = part.trim()
+        if (trimmed === '') continue
+        const item = row.item(trimmed)
+        if (item === undefined || value.length === maximumListItems) return { problem: row.problem }
+        if (!value.includes(item)) value.push(item)
+      }
+      return { value }
+    },
+  }
+}
+
+/** A path, absolute after reading; relative ones start at the working directory or at `system.base_path`. */
+const path = (row: RowBasics<string> & { relativeTo: keyof ReadContext }): Option<string> => ({
+  kind: 'path',
+  defaultText: row.default,
+  about: row.about,
+  unit: undefined,
+  range: undefined,
+  secret: false,
+  read: (value, context) => {
+    if (value === '') return { problem: 'must be a path' }
+    if (value.includes('\0')) return { problem: 'must be a path without NUL characters' }
+    return { value: isAbsolute(value) ? resolve(value) : resolve(context[row.relativeTo], value) }
+  },
+})
+
+const hostLabel = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/i
+
+function isHostName(name: string): boolean {
+  if (name.length > 253) return false
+  const labels = name.split('.')
+  // A name that ends in a number is an address with a typing error, such as 127.0.0.256.
+  return labels.every((label) => hostLabel.test(label)) && !/^\d+$/.test(labels.at(-1) ?? '')
+}
+
+const host = (row: RowBasics<string>): Option<string> => ({
+  kind: 'address or host name',
+  defaultText: row.default,
+  about: row.about,
+  unit: undefined,
+  range: undefined,
+  secret: false,
+  read: (given) => {
+    const value = /^\[.*\]$/.test(given) ? given.slice(1, -1) : given
+    if (isIP(value) !== 0 || (value === given && isHostName(value))) return { value }
+    return { problem: 'must be an IP address (127.0.0.1, ::1; 0.0.0.0 or :: for all interfaces) or a host name' }
+  },
+})
+
+/** An http(s) URL without trailing slash, or empty. */
+const url = (row: RowBasics<string>): Option<string> => ({
+  kind: 'URL or nothing',
+  defaultText: row.default,
+  about: row.about,
+  unit: undefined,
+  range: undefined,
+  secret: false,
+  read: (given) => {
+    if (given === '') return { value: '' }
+    const problem = 'must be an http:// or https:// URL without user name, query and fragment'
+    if (!/^https?:\/\/[^\s?#]+$/i.test(given) || !URL.canParse(given)) return { problem }
+    const parsed = new URL(given)
+    if (parsed.username !== '' || parsed.password !== '') return { problem }
+    return { value: parsed.href.replace(/\/+$/, '') }
+  },
+})
+
+function readOrigin(given: string): string | undefined {
+  if (given === '*') return given
+  if (!/^https?:\/\/[^\s/?#@]+\/?$/i.test(given) || !URL.canParse(given)) return undefined
+  return new URL(given).origin
+}
+
+function readNetwork(given: string): string | undefined {
+  const [address = '', prefix, ...rest] = given.split('/')
+  const family = isIP(address)
+  if (family === 0 || address.includes('%') || rest.length > 0) return undefined
+  if (prefix === undefined) return given
+  if (!/^\d{1,3}$/.test(prefix) || Number(prefix) > (family === 4 ? 32 : 128)) return undefined
+  return given
+}
+
+export type JsonObject = { readonly [name: string]: unknown }
+
+const jsonObject = (row: RowBasics<string> & { secret: boolean }): Option<JsonObject> => ({
+  kind: 'JSON object',
+  defaultText: row.default,
+  about: row.about,
+  unit: undefined,
+  range: undefined,
+  secret: row.secret,
+  read: (given) => {
+    if (given === '') return { value: {} }
+    try {
+      const value: unknown = JSON.parse(given)
+      if (isJsonObject(value)) return { value }
+      return { problem: 'must be a JSON object such as {"name": "value"}' }
+    } catch (error) {
+      // Only the place is repeated: the parser's message quotes the text, which may hold a password.
+      const at = error instanceof Error ? /position (\d+)/.exec(error.message)?.[1] : undefined
+      const where = at === undefined ? '' : `; it is malformed at character ${Number(at) + 1}`
+      return { problem: `must be a JSON object such as {"name": "value"}${where}` }
+    }
+  },
+})
+
+function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+export const logLevels = ['DEBUG', 'INFO', 'WARNING', 'ERROR', 'CRITICAL', 'AUDIT'] as const
+
+const dayOfSeconds = 86_400
+
+export const options = {
+  system: {
+    base_path: path({
+      default: './svc_data',
+      relativeTo: 'cwd',
+      about:
+        'Folder of everything the server keeps: the database, packs, keys, the password file. It is created when missing. A relative path starts at the working directory.',
+    }),
+    debug: boolean({ default: false, about: 'Log at level DEBUG, whatever log.level says. Not meant for production.' }),
+    allow_open_network: boolean({
+      default: false,
+      about:
+        'Accept listeners on addresses other than loopback although auth.enable is off. Everybody who reaches such an address can run commands on this machine.',
+    }),
+  },
+  auth: {
+    enable: boolean({
+      default: false,
+      about:
+        'Require a token or an API key for every request. Needed as soon as a listener is reachable from other machines.',
+    }),
+    host: host({ default: '127.0.0.1', about: 'Address the authentication listener binds.' }),
+    port: port({ default: 9100, about: 'Port of the authentication listener; 0 takes any free one.' }),
+    backend: text({
+      kind: 'name',
+      default: 'flat_file',
+      problem: 'must be the name of an authentication backend, such as flat_file',
+      accepts: (value) => /^[a-z][a-z0-9_]{0,63}$/.test(value),
+      about: 'Where user names and passwords are checked. flat_file is a file in the format of htpasswd.',
+    }),
+    backend_kwargs: jsonObject({
+      default: '{}',
+      secret: true,
+      about:
+        'Arguments of the backend. For flat_file: {"file_path": "/etc/svc/htpasswd"}; without file_path it is htpasswd in system.base_path.',
+    }),
+    token_ttl: integer({
+      default: dayOfSeconds,
+      min: 1,
+      max: 3650 * dayOfSeconds,
+      unit: 'seconds',
+      about: 'How long a new token is valid when its request does not say, and the most a request may ask for.',
+    }),
+    api_url: url({
+      default: '',
+      about:
+        "Public base URL of the API, without the version, that a successful login tells the client. Empty: the API listener's own address.",
+    }),
+    trusted_proxies: list({
+      kind: 'comma separated addresses and networks',
+      default: '127.0.0.0/8, ::1/128',
+      problem: 'must be a comma separated list of addresses and networks such as 127.0.0.0/8, ::1/128',
+      item: readNetwork,
+      about: 'Peers whose X-Forwarded-For and other forwarding headers are believed.',
+    }),
+  },
+  api: {
+    host: host({
+      default: '127.0.0.1',
+      about: 'Address the API listener binds. It also serves the web client and forwards /auth and /stream.',
+    }),
+    port: port({ default: 9101, about: 'Port of the API listener; 0 takes any free one.' }),
+    allow_origin: list({
+      kind: 'comma separated origins',
+      default: 'http://127.0.0.1:3000',
+      problem: 'must be a comma separated list of origins such as https://svc.example.com:8443 (no path), or *',
+      item: readOrigin,
+      about: 'Web origins whose pages may call the API from a browser. * stands for all of them.',
+    }),
+    mask_secrets: boolean({
+      default: true,
+      about: 'Answer secret values as ********. Off, everybody who may read an execution also reads its secrets.',
+    }),
+    max_page_size: integer({
+      default: 100,
+      min: 1,
+      max: 10_000,
+      unit: 'records',
+      about: 'The largest limit a list request may ask for.',
+    }),
+    max_body_bytes: integer({
+      default: 16_777_216,
+      min: 1024,
+      max: 268_435_456,
+      unit: 'bytes',
+      about: 'A larger request body is refused with 413.',
+    }),
+  },
+  stream: {
+    host: host({ default: '127.0.0.1', about: 'Address the stream listener binds.' }),
+    port: port({ default: 9102, about: 'Port of the stream listener; 0 takes any free one.' }),
+    heartbeat: decimal({
+      default: 25,
+      min: 0.05,
+      max: 3600,
+      unit: 'seconds',
+      about: 'Pause between the heartbeats of an idle stream; they keep proxies from closing it and find dead clients.',
+    }),
+    client_buffer_bytes: integer({
+      default: 1_048_576,
+      min: 16_384,
+      max: 1_073_741_824,
+      unit: 'bytes',
+      about: 'Events that wait for one client of the general stream; a client further behind is disconnected.',
+    }),
+  },
+  actionrunner: {
+    stream_output: boolean({
+      default: true,
+      about: 'Store the output of running actions and stream it live. Off, only the result holds it.',
+    }),
+    actions_pool_size: integer({
+      default: 60,
+      min: 1,
+      max: 10_000,
+      unit: 'executions',
+      about: 'How many actions run at the same time; further ones wait.',
+    }),
+    max_result_bytes: integer({
+      default: 10_485_760,
+      min: 1,
+      max: 268_435_456,
+      unit: 'bytes',
+      about:
+        'The most text kept as stdout, and as stderr, in the result of an execution. Longer output is cut there and marked; the output itself stays complete.',
+    }),
+    shutdown_grace_seconds: decimal({
+      default: 10,
+      min: 0,
+      max: 86_400,
+      unit: 'seconds',
+      about:
+        'How long running actions may still finish when the server stops. After that they are terminated, and killed 5 seconds later.',
+    }),
+    queue_limit: integer({
+      default: 10_000,
+      min: 1,
+      max: 10_000_000,
+      unit: 'executions',
+      about: 'The most executions that may wait to run; requests beyond it are refused with 503.',
+    }),
+  },
+  scheduler: {
+    sleep_interval: decimal({
+      default: 1,
+      min: 0.01,
+      max: 3600,
+      unit: 'seconds',
+      about:
+        'Pause between two looks at the waiting executions when nothing announces one. New executions start at once and do not wait for it.',
+    }),
+  },
+  system_user: {
+    user: text({
+      kind: 'account name',
+      default: 'svc',
+      problem: 'must be the name of an account: letters, digits and . _ @ - (not first), at most 64 characters',
+      accepts: (value) => /^[\p{L}\p{N}_][\p{L}\p{N}._@-]{0,63}\$?$/u.test(value),
+      about: 'Acting user of rules, and of requests while authentication is off.',
+    }),
+  },
+  webui: {
+    webui_base_url: url({
+      default: '',
+      about: "Beginning of the web_url of an execution. Empty: the API listener's own address.",
+    }),
+  },
+  database: {
+    path: path({
+      default: 'svc.db',
+      relativeTo: 'basePath',
+      about: 'The database file. A relative path starts at system.base_path. It must be on a local disk.',
+    }),
+    synchronous: choice({
+      values: ['normal', 'full'],
+      default: 'normal',
+      about:
+        'normal survives the death of the process, and a power cut may lose the last commits; full writes every commit to the disk before it is answered.',
+    }),
+  },
+  log: {
+    level: choice({
+      values: logLevels,
+      default: 'INFO',
+      about: 'The least severe level that is logged. AUDIT lines always are.',
+    }),
+    format: choice({
+      values: ['text', 'json'],
+      default: 'text',
+      about: 'One line of text, or one JSON object, per message.',
+    }),
+    mask_secrets: boolean({
+      default: true,
+      about:
+        'Write the values of secret names (password, token, secret, credentials …) as ******** in logs. Off, the API stops masking too.',
+    }),
+    mask_secrets_blacklist: list({
+      kind: 'comma separated names',
+      default: '',
+      problem: 'must be a comma separated list of names of letters, digits and . _ -',
+      item: (name) => (/^[\w.-]{1,128}$/.test(name) ? name : undefined),
+      about: 'Further names whose values are masked in logs.',
+    }),
+  },
+} as const satisfies Record<string, Record<string, Option<unknown>>>
+
+type Options = typeof options
+type ValueOf<O> = O extends Option<infer T> ? T : never
+
+/** The frozen values of all options: `config.api.port`. A module gets its own section and nothing else. */
+export type Config = {
+  readonly [S in keyof Options]: { readonly [O in keyof Options[S]]: ValueOf<Options[S][O]> }
+}
+
+/** What each section is about, for the example file. */
+export const sectionAbout = {
+  system: 'The server as a whole.',
+  auth: 'Authentication and its listener.',
+  api: 'The API listener.',
+  stream: 'The listener of the event streams.',
+  actionrunner: 'Running actions.',
+  scheduler: 'Starting waiting executions.',
+  system_user: 'The account that stands for the system itself.',
+  webui: 'The web client.',
+  database: 'Storage.',
+  log: 'Logging, to standard error.',
+} as const satisfies Record<keyof Options, string>
+
+export interface OptionEntry {
+  section: string
+  name: string
+  /** `section.name` */
+  key: string
+  option: Option<unknown>
+}
+
+/** The table as a list, in its order. */
+export const optionEntries: readonly OptionEntry[] = Object.entries(options).flatMap(([section, rows]) =>
+  Object.entries<Option<unknown>>(rows).map(([name, option]) => ({ section, name, key: `${section}.${name}`, option })),
+)
+
+/** Flag of an option: `--api-port`. */
+export const flagName = (entry: OptionEntry): string => `--${entry.section}-${entry.name}`.replaceAll('_', '-')
+
+/** One or two words more about the values: `whole number, 1 to 100, seconds`. */
+export function describeValues(option: Option<unknown>): string {
+  return [option.kind, option.range, option.unit].filter((part) => part !== undefined).join(', ')
+}
+
+/**
+ * Options of existing configuration files that this release has no use for (contract 10, 10.2), by section; `*` is
+ * every option of the section. They are named once, calmly, instead of being called unknown.
+ */
+export const unusedOptions: Readonly<Record<string, '*' | readonly string[]>> = {
+  action_sensor: '*',
+  actionrunner: [
+    'stream_output_buffer_size',
+    'workflows_pool_size',
+    'python_binary',
+    'virtualenv_binary',
+    'virtualenv_opts',
+    'pip_opts',
+    'python_runner_log_level',
+    'graceful_shutdown',
+    'exit_still_active_check',
+    'still_active_check_interval',
+  ],
+  api: ['debug', 'auth_cookie_secure', 'auth_cookie_same_site'],
+  auth: ['use_ssl', 'cert', 'key', 'mode', 'service_token_ttl', 'debug', 'sso', 'sso_backend', 'sso_backend_kwargs'],
+  content: '*',
+  coordination: '*',
+  database: [
+    'host',
+    'port',
+    'db_name',
+    'username',
+    'password',
+    'authentication_mechanism',
+    'connection_timeout',
+    'connection_retry_max_delay_m',
+    'connection_retry_backoff_max_s',
+    'connection_retry_backoff_mul',
+    'compressors',
+    'zlib_compression_level',
+    'ssl',
+    'ssl_keyfile',
+    'ssl_certfile',
+    'ssl_cert_reqs',
+    'ssl_ca_certs',
+    'ssl_match_hostname',
+    'tls',
+    'tls_certificate_key_file',
+    'tls_certificate_key_file_password',
+    'tls_ca_file',
+    'tls_allow_invalid_certificates',
+    'tls_allow_invalid_hostnames',
+  ],
+  DEFAULT: '*',
+  exporter: '*',
+  garbagecollector: '*',
+  keyvalue: '*',
+  log: ['excludes', 'redirect_stderr'],
+  messaging: '*',
+  metrics: '*',
+  notifier: '*',
+  packs: '*',
+  rbac: '*',
+  rulesengine: '*',
+  scheduler: [
+    'execution_scheduling_timeout_threshold_min',
+    'gc_interval',
+    'pool_size',
+    'retry_max_attempt',
+    'retry_wait_msec',
+  ],
+  sensorcontainer: '*',
+  ssh_runner: '*',
+  stream: ['debug'],
+  syslog: '*',
+  system: ['validate_trigger_parameters', 'validate_trigger_payload', 'validate_output_schema'],
+  system_user: ['ssh_key_file'],
+  timer: '*',
+  timersengine: '*',
+  workflow_engine: '*',
+}
+
+/**
+ * Unused options that must not be passed over when they ask for protection this release does not give: any value but
+ * `accepted` stops the start.
+ */
+export const refusedUnlessOff: Readonly<Record<string, { accepted: (text: string) => boolean; why: string }>> = {
+  'auth.use_ssl': {
+    accepted: (value) => readBoolean(value) === false,
+    why: 'this release has no TLS on its listeners; put a TLS proxy in front and remove the option',
+  },
+  'auth.mode': {
+    accepted: (value) => value === 'standalone',
+    why: 'this release knows the mode standalone only',
+  },
+  'auth.sso': {
+    accepted: (value) => readBoolean(value) === false,
+    why: 'this release has no single sign-on; remove the option',
+  },
+  'rbac.enable': {
+    accepted: (value) => readBoolean(value) === false,
+    why: 'this release has no role based access control, every user may do everything; remove the option if that is acceptable',
+  },
+}
