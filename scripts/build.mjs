@@ -1,0 +1,208 @@
+/**
+ * `npm run build [-- --force]`: bundles src/ into dist/ and puts the files the program reads at run time beside it.
+ *
+ * Files in dist/ are replaced one by one with complete ones, entry points last, and the chunks of the build before stay:
+ * a server that is starting or running meanwhile finds everything it goes on to load.
+ */
+import { createHash } from 'node:crypto'
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { main, root, ScriptError, withLock } from './lib.mjs'
+
+const dist = join(root, 'dist')
+const recordPath = join(dist, 'build.json')
+
+/** Output name → source. The threads are files of their own because `new Worker` loads them by name. */
+const ENTRIES = {
+  'scan-thread': 'src/db/sqlite/scan-thread.ts',
+  'posix-spawn-thread': 'src/runners/process/posix-spawn-thread.ts',
+  main: 'src/main.ts',
+  cli: 'src/cli.ts',
+}
+/** Not bundled: they find their binary relative to their own folder. */
+const NATIVE = ['better-sqlite3', 'argon2', 'koffi']
+/** Source folder → folder in dist/. */
+const ASSET_FOLDERS = { 'src/modules/packs/core': 'packs/core' }
+/** Files of packages → folder in dist/. */
+const ASSET_FILES = {
+  'node_modules/swagger-ui-dist/swagger-ui.css': 'api-docs',
+  'node_modules/swagger-ui-dist/swagger-ui-bundle.js': 'api-docs',
+  'node_modules/swagger-ui-dist/LICENSE': 'api-docs',
+  'node_modules/swagger-ui-dist/NOTICE': 'api-docs',
+}
+const INPUTS = ['src', 'migrations', 'scripts/build.mjs', 'package.json', 'package-lock.json', 'tsconfig.json']
+const NOTICES = 'THIRD-PARTY-LICENSES.txt'
+
+/** @returns {string[]} */
+function listFiles(path) {
+  if (!existsSync(path)) return []
+  const entries = readdirSync(path, { withFileTypes: true, recursive: true })
+  return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath ?? entry.path, entry.name))
+}
+
+function hashInputs() {
+  const hash = createHash('sha256')
+  /** @type {string[]} */
+  const files = INPUTS.flatMap((name) => (name.includes('.') ? [join(root, name)] : listFiles(join(root, name))))
+  for (const file of files.toSorted()) {
+    if (file.endsWith('.test.ts')) continue
+    const content = readFileSync(file)
+    hash.update(`${relative(root, file)}\0${content.length}\0`).update(content)
+  }
+  return hash.digest('hex')
+}
+
+function readRecord() {
+  try {
+    return JSON.parse(readFileSync(recordPath, 'utf8'))
+  } catch {
+    return { inputs: '', files: [] }
+  }
+}
+
+function isUpToDate(record, inputs) {
+  return record.inputs === inputs && record.files.every((file) => existsSync(join(dist, file)))
+}
+
+/** Folders of the packages whose code or files ended up in dist/. */
+function findPackages(inputPaths) {
+  /** @type {Set<string>} */
+  const folders = new Set()
+  for (const path of inputPaths) {
+    const found = /^(?:.*\/)?node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)
+    if (found !== null) folders.add(found[0])
+  }
+  return [...folders].toSorted()
+}
+
+/** Older packages have `licenses: [{ type }]`. */
+function licenceOf(manifest) {
+  return manifest.license ?? (manifest.licenses ?? []).map((licence) => licence.type).join(' OR ')
+}
+
+function writeNotices(path, folders) {
+  const parts = folders.map((folder) => {
+    const manifest = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))
+    const texts = readdirSync(join(root, folder))
+      .filter((name) => /^(licen[cs]e|notice|copying)\b/i.test(name))
+      .toSorted()
+      .map((name) => readFileSync(join(root, folder, name), 'utf8').trim())
+    return [`${manifest.name} ${manifest.version} (${licenceOf(manifest)})`, ...texts].join('\n\n')
+  })
+  const intro = 'Parts of the packages below are contained in the files of this folder.'
+  writeFileSync(path, `${[intro, ...parts].join(`\n\n${'-'.repeat(80)}\n\n`)}\n`)
+}
+
+async function bundle(outdir) {
+  const missing = Object.values(ENTRIES).filter((source) => !existsSync(join(root, source)))
+  if (missing.length > 0) throw new ScriptError(`The build needs ${missing.join(', ')}, which is missing.`)
+  const esbuild = await import('esbuild')
+  try {
+    const result = await esbuild.build({
+      absWorkingDir: root,
+      entryPoints: ENTRIES,
+      outdir,
+      // Flat, so that a thread's file stands beside whatever chunk starts it.
+      chunkNames: '[name]-[hash]',
+      bundle: true,
+      splitting: true,
+      format: 'esm',
+      platform: 'node',
+      target: 'node22',
+      sourcemap: 'linked',
+      external: NATIVE,
+      // CommonJS packages inside an ES module still call require() for built-in modules.
+      banner: {
+        js: "import { createRequire as createBundleRequire } from 'node:module'; const require = createBundleRequire(import.meta.url);",
+      },
+      metafile: true,
+      logLevel: 'silent',
+    })
+    for (const message of await esbuild.formatMessages(result.warnings, {
+      kind: 'warning',
+      color: process.stderr.isTTY,
+    })) {
+      process.stderr.write(message)
+    }
+    return result.metafile
+  } catch (error) {
+    if (!Array.isArray(error.errors)) throw error
+    const messages = await esbuild.formatMessages(error.errors, { kind: 'error', color: process.stderr.isTTY })
+    throw new ScriptError(`${messages.join('')}The build failed (see above).`)
+  } finally {
+    await esbuild.stop()
+  }
+}
+
+function copyAssets(outdir) {
+  for (const [source, target] of Object.entries(ASSET_FOLDERS)) {
+    const isAsset = (path) => !path.endsWith('.ts')
+    if (existsSync(join(root, source)))
+      cpSync(join(root, source), join(outdir, target), { recursive: true, filter: isAsset })
+  }
+  for (const [source, target] of Object.entries(ASSET_FILES)) {
+    cpSync(join(root, source), join(outdir, target, source.split('/').at(-1)))
+  }
+}
+
+/** Moves the finished files into dist/ and removes what neither this build nor the one before it needs. */
+function publish(staged, inputs) {
+  const before = readRecord()
+  // A build cut short from here on must not pass for a complete one.
+  rmSync(recordPath, { force: true })
+  /** @type {string[]} */
+  const files = listFiles(staged).map((file) => relative(staged, file))
+  const rank = (file) => Object.keys(ENTRIES).indexOf(file.replace(/\.js$/, ''))
+  for (const file of files.toSorted((a, b) => rank(a) - rank(b))) {
+    mkdirSync(dirname(join(dist, file)), { recursive: true })
+    renameSync(join(staged, file), join(dist, file))
+  }
+  const kept = new Set([...files, ...before.files])
+  for (const file of listFiles(dist)) if (!kept.has(relative(dist, file))) rmSync(file)
+  const record = `${JSON.stringify({ inputs, files: files.toSorted() }, null, 2)}\n`
+  writeFileSync(join(staged, 'build.json'), record)
+  renameSync(join(staged, 'build.json'), recordPath)
+}
+
+/** Brings dist/ up to date; resolves to true if there was something to do. @throws ScriptError with the compiler's messages */
+export async function build(options = {}) {
+  if (options.force !== true && isUpToDate(readRecord(), hashInputs())) return false
+  return withLock('build', async () => {
+    const inputs = hashInputs()
+    if (options.force !== true && isUpToDate(readRecord(), inputs)) return false
+    const staged = join(root, '.build')
+    rmSync(staged, { recursive: true, force: true })
+    try {
+      const metafile = await bundle(staged)
+      copyAssets(staged)
+      const contained = [...Object.keys(metafile.inputs), ...Object.keys(ASSET_FILES)]
+      writeNotices(join(staged, NOTICES), findPackages(contained))
+      chmodSync(join(staged, 'cli.js'), 0o755)
+      publish(staged, inputs)
+    } finally {
+      rmSync(staged, { recursive: true, force: true })
+    }
+    return true
+  })
+}
+
+if (resolve(process.argv[1]) === fileURLToPath(import.meta.url)) {
+  await main(async () => {
+    const started = performance.now()
+    const force = process.argv.includes('--force')
+    const didBuild = await build({ force })
+    const seconds = ((performance.now() - started) / 1000).toFixed(2)
+    process.stdout.write(didBuild ? `Built dist/ in ${seconds} s\n` : 'dist/ is up to date\n')
+  })
+}

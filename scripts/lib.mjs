@@ -1,0 +1,272 @@
+/**
+ * What the scripts share: installing, finding the pinned Node, running programs. Built-in modules only, and nothing newer
+ * than Node 20, because on a fresh clone nothing else is there.
+ */
+import { spawn, spawnSync } from 'node:child_process'
+import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs'
+import { constants, tmpdir } from 'node:os'
+import { basename, delimiter, dirname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+
+export const root = dirname(dirname(fileURLToPath(import.meta.url)))
+
+const FLOOR = '22.14'
+const EXIT_CONFIG = 78
+const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2']
+/** Exit codes of a program that was told to stop. */
+const INTERRUPTIONS = ['SIGINT', 'SIGTERM', 'SIGHUP'].map((signal) => 128 + constants.signals[signal])
+const SAME_SIGNAL_MILLISECONDS = 500
+const LOCK_STALE_MILLISECONDS = 15 * 60_000
+/** Native add-ons without which nothing works, and what makes each load; the process launcher can do without koffi. */
+const ADD_ONS = {
+  'better-sqlite3': `new (require('better-sqlite3'))(':memory:').close()`,
+  argon2: `require('argon2')`,
+}
+
+/** A condition the user can mend: printed without a stack, and the script ends with `exitCode`. */
+export class ScriptError extends Error {
+  constructor(message, exitCode = 1) {
+    super(message)
+    this.name = 'ScriptError'
+    this.exitCode = exitCode
+  }
+}
+
+/** Runs a script's main function; sets the exit code to what it resolves to. */
+export async function main(body) {
+  try {
+    process.exitCode = (await body()) ?? 0
+  } catch (error) {
+    if (!(error instanceof ScriptError)) throw error
+    process.stderr.write(`${error.message}\n`)
+    process.exitCode = error.exitCode
+  }
+}
+
+function reachesFloor(version) {
+  const [major, minor] = version.split('.').map(Number)
+  const [floorMajor, floorMinor] = FLOOR.split('.').map(Number)
+  return major > floorMajor || (major === floorMajor && minor >= floorMinor)
+}
+
+/** The Node that runs the product: the one npm installed here, else the running one if it is new enough. */
+export function findNode() {
+  const installed = join(root, 'node_modules', `node-${process.platform}-${process.arch}`, 'bin', 'node')
+  if (existsSync(installed)) return installed
+  if (reachesFloor(process.versions.node)) return process.execPath
+  throw new ScriptError(
+    `svc needs Node.js ${FLOOR} or newer; this is ${process.versions.node}, and npm has no ready-made one for ` +
+      `${process.platform} on ${process.arch}. Install a newer Node.js and try again.`,
+    EXIT_CONFIG,
+  )
+}
+
+/** Environment in which `node` and the installed tools come first. */
+function childEnvironment(extra) {
+  const path = [join(root, 'node_modules', '.bin'), process.env.PATH].filter(Boolean).join(delimiter)
+  return { ...process.env, PATH: path, ...extra }
+}
+
+/**
+ * Runs a program in the foreground, hands signals on to it, and resolves to its exit code (128 + n after a signal).
+ * The child stays in this process group, so that killing the group leaves nothing behind.
+ */
+export function run(file, args, options = {}) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(file, args, { cwd: root, stdio: 'inherit', ...options, env: childEnvironment(options.env) })
+    const lastSeen = new Map()
+    // A key press arrives from the terminal and once more from npm.
+    const forward = (signal) => {
+      const now = performance.now()
+      const before = lastSeen.get(signal)
+      lastSeen.set(signal, now)
+      if (before === undefined || now - before > SAME_SIGNAL_MILLISECONDS) child.kill(signal)
+    }
+    for (const signal of FORWARDED) process.on(signal, forward)
+    const settle = (act) => {
+      for (const signal of FORWARDED) process.off(signal, forward)
+      act()
+    }
+    child.once('error', (error) => settle(() => reject(new ScriptError(`${file} cannot be started: ${error.message}`))))
+    child.once('exit', (code, signal) => settle(() => resolve(code ?? 128 + constants.signals[signal])))
+  })
+}
+
+/** Runs a program quietly; resolves to its exit code and everything it printed. */
+export async function capture(file, args, options = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-'))
+  const log = openSync(join(folder, 'output'), 'w')
+  try {
+    const code = await run(file, args, { ...options, stdio: ['ignore', log, log] })
+    if (INTERRUPTIONS.includes(code)) throw new ScriptError('Interrupted.', code)
+    return { code, output: readFileSync(join(folder, 'output'), 'utf8') }
+  } finally {
+    closeSync(log)
+    rmSync(folder, { recursive: true })
+  }
+}
+
+function isRunning(pid) {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch (error) {
+    return error.code === 'EPERM'
+  }
+}
+
+function isStale(lockPath) {
+  try {
+    const pid = Number(readFileSync(lockPath, 'utf8'))
+    const age = Date.now() - statSync(lockPath).mtimeMs
+    // Between being created and being filled in, the file is empty for a moment.
+    if (pid === 0) return age > 5000
+    return !isRunning(pid) || age > LOCK_STALE_MILLISECONDS
+  } catch (error) {
+    if (error.code === 'ENOENT') return false
+    throw error
+  }
+}
+
+/** Runs `body` while no other script of this folder is inside the same lock. */
+export async function withLock(name, body) {
+  const lockPath = join(root, `.${name}.lock`)
+  for (;;) {
+    try {
+      const lock = openSync(lockPath, 'wx')
+      writeSync(lock, String(process.pid))
+      closeSync(lock)
+      break
+    } catch (error) {
+      if (error.code !== 'EEXIST') throw error
+      if (isStale(lockPath)) rmSync(lockPath, { force: true })
+      else await delay(100)
+    }
+  }
+  // A signal that ends this process leaves the lock to be found stale.
+  try {
+    return await body()
+  } finally {
+    rmSync(lockPath, { force: true })
+  }
+}
+
+function readJson(path) {
+  try {
+    return JSON.parse(readFileSync(path, 'utf8'))
+  } catch (error) {
+    if (error.code === 'ENOENT') return undefined
+    throw new ScriptError(`${path} cannot be read: ${error.message}`)
+  }
+}
+
+/** npm's own record of what it installed, compared with the lock file entry by entry. */
+function findInstallReason() {
+  const wanted = readJson(join(root, 'package-lock.json'))
+  if (wanted === undefined)
+    throw new ScriptError('package-lock.json is missing: this is not a complete copy of the project.')
+  const installed = readJson(join(root, 'node_modules', '.package-lock.json'))
+  if (installed === undefined) return 'first start only'
+  for (const [path, entry] of Object.entries(wanted.packages)) {
+    if (path === '') continue
+    const present = installed.packages[path]
+    if (present === undefined ? entry.optional !== true : present.integrity !== entry.integrity) {
+      return 'package-lock.json has changed'
+    }
+  }
+  return undefined
+}
+
+/** npm as a program and its first arguments: the npm that started us, else the one in PATH. */
+function findNpm() {
+  const cli = process.env.npm_execpath
+  if (cli !== undefined && basename(cli) === 'npm-cli.js' && existsSync(cli)) {
+    // The node in PATH may be the pinned one, which the installation is about to remove.
+    const node = process.env.npm_node_execpath
+    return { file: node !== undefined && existsSync(node) ? node : process.execPath, args: [cli] }
+  }
+  return { file: 'npm', args: [] }
+}
+
+async function runNpm(args, options) {
+  const npm = findNpm()
+  try {
+    return await capture(npm.file, [...npm.args, ...args], options)
+  } catch (error) {
+    if (npm.file !== 'npm') throw error
+    throw new ScriptError(
+      'npm was not found. It comes with Node.js; some systems have it in a package of its own named "npm".',
+    )
+  }
+}
+
+function lastLines(text, count) {
+  return text.trimEnd().split('\n').slice(-count).join('\n')
+}
+
+function findMissingBuildTools() {
+  const tools = { make: ['make'], 'a C++ compiler': ['c++', 'g++', 'clang++'], python3: ['python3', 'python'] }
+  return Object.entries(tools)
+    .filter(([, names]) => names.every((name) => spawnSync(name, ['--version'], { stdio: 'ignore' }).status !== 0))
+    .map(([name]) => name)
+}
+
+/** Loads an add-on in a process of its own: one that does not fit may crash it without a word. */
+function load(name) {
+  return capture(findNode(), ['-e', ADD_ONS[name]])
+}
+
+/** An add-on has no binary that runs here: builds it if that is possible, else says what is missing. */
+async function buildAddOn(name, failure) {
+  const place = `${process.platform} on ${process.arch}`
+  const missing = findMissingBuildTools()
+  if (missing.length > 0) {
+    throw new ScriptError(
+      `The package ${name} has no ready-made binary that works on ${place}, and building it needs ${missing.join(' and ')}, ` +
+        `which cannot be found. Install that and try again.\n${lastLines(failure.output, 5)}`,
+    )
+  }
+  process.stderr.write(`Building ${name}, which has no ready-made binary for ${place}…\n`)
+  const cwd = join(root, 'node_modules', name)
+  const built = await runNpm(['exec', '--yes', '--package=node-gyp', '--', 'node-gyp', 'rebuild', '--release'], { cwd })
+  const result = built.code === 0 ? await load(name) : built
+  if (result.code !== 0)
+    throw new ScriptError(`${lastLines(result.output, 20)}\n\n${name} could not be built (see above).`)
+}
+
+/** Installs the dependencies if they are absent or differ from the lock file, and tries the native add-ons once. */
+export async function ensureInstalled() {
+  if (findInstallReason() === undefined) return
+  await withLock('install', async () => {
+    const reason = findInstallReason()
+    if (reason === undefined) return
+    process.stderr.write(`Installing dependencies (${reason})…\n`)
+    // NODE_ENV=production must not drop the tools, nor a user's setting the pinned Node.
+    const result = await runNpm([
+      'ci',
+      '--ignore-scripts',
+      '--include=dev',
+      '--include=optional',
+      '--no-audit',
+      '--no-fund',
+      '--loglevel=error',
+    ])
+    if (result.code !== 0) {
+      throw new ScriptError(
+        `${lastLines(result.output, 20)}\n\nThe dependencies could not be installed (see above). npm must be able to reach its ` +
+          'registry and to write here; mend that and run the same command again.',
+      )
+    }
+    try {
+      for (const name of Object.keys(ADD_ONS)) {
+        const failure = await load(name)
+        if (failure.code !== 0) await buildAddOn(name, failure)
+      }
+    } catch (error) {
+      // Without npm's record the next start comes here again instead of failing in the middle of the product.
+      rmSync(join(root, 'node_modules', '.package-lock.json'), { force: true })
+      throw error
+    }
+  })
+}

@@ -1,0 +1,10 @@
+/** Second half of `npm start`, for a Node that understands it. */
+import { join } from 'node:path'
+import { build } from './build.mjs'
+import { ensureInstalled, findNode, main, root, run } from './lib.mjs'
+
+await main(async () => {
+  await ensureInstalled()
+  await build()
+  return run(findNode(), [join(root, 'dist', 'cli.js'), 'serve', ...process.argv.slice(2)], { cwd: process.cwd() })
+})
