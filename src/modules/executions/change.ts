@@ -1,0 +1,81 @@
+/** Applying events to executions: the one place where a status change is committed. */
+import { Conflict, merge, type Database, type Step, type Unit } from '../../db/database.ts'
+import type { Fact } from '../../bus/facts.ts'
+import { isAppError } from '../../errors.ts'
+import type { Log } from '../../log.ts'
+import { now } from '../../time.ts'
+import { transition, type ExecutionEvent } from './state.ts'
+import type { ExecutionStore } from './store.ts'
+import type { Execution } from './types.ts'
+
+const RETRY_AFTER_MS = 1000
+
+export interface Change {
+  /** The execution after the event, and the unit that makes it so. Undefined when the event does not fit its status. */
+  plan(execution: Execution, event: ExecutionEvent): { execution: Execution; unit: Unit } | undefined
+  /**
+   * Commits the event on the execution as it was seen.
+   *
+   * @returns undefined when somebody else changed it first, or the event no longer fits
+   */
+  try(execution: Execution, event: ExecutionEvent): Promise<Execution | undefined>
+  /**
+   * Commits the event on whatever the execution has become meanwhile, as often as it takes. A storage that cannot be
+   * written is tried again until it can, because a finished run that is not recorded would look as if it ran for ever.
+   *
+   * @param also committed in the same unit; its facts come before the change's own
+   * @returns undefined when the event does not fit any more; `also` is then committed alone
+   */
+  settle(execution: Execution, event: ExecutionEvent, also?: Unit): Promise<Execution | undefined>
+}
+
+export function createChange(deps: { store: ExecutionStore; database: Database; log: Log }): Change {
+  const { store, database } = deps
+
+  function plan(execution: Execution, event: ExecutionEvent): { execution: Execution; unit: Unit } | undefined {
+    const changed = transition(execution, event, now())
+    if (changed === undefined) return undefined
+    const steps: Step[] = store.update(changed)
+    const facts: Fact[] = [{ name: 'execution.updated', payload: { execution: changed, from: execution.status } }]
+    return { execution: changed, unit: { steps, facts } }
+  }
+
+  async function attempt(execution: Execution, event: ExecutionEvent): Promise<Execution | undefined> {
+    const planned = plan(execution, event)
+    if (planned === undefined) return undefined
+    try {
+      await database.write(planned.unit)
+    } catch (error) {
+      if (error instanceof Conflict) return undefined
+      throw error
+    }
+    return planned.execution
+  }
+
+  return {
+    plan,
+    try: attempt,
+    async settle(execution, event, also) {
+      let seen: Execution | undefined = execution
+      for (;;) {
+        const planned = seen === undefined ? undefined : plan(seen, event)
+        try {
+          await database.write(merge(also, planned?.unit))
+          return planned?.execution
+        } catch (error) {
+          if (error instanceof Conflict) {
+            seen = store.find(execution.id)
+          } else if (isAppError(error) && error.code === 'STORAGE_FAILED') {
+            deps.log.error('execution.not_stored', 'The end of an execution cannot be stored; trying again', {
+              execution_id: execution.id,
+              error,
+            })
+            await new Promise((resolve) => setTimeout(resolve, RETRY_AFTER_MS))
+          } else {
+            throw error
+          }
+        }
+      }
+    },
+  }
+}

@@ -1,0 +1,240 @@
+/** Hands scheduled executions to their runners and records how they end. */
+import { hostname } from 'node:os'
+import type { Bus } from '../../bus/bus.ts'
+import { merge, type Unit } from '../../db/database.ts'
+import { shown } from '../../errors.ts'
+import type { Log } from '../../log.ts'
+import { createRowQueue, type RowQueue } from '../../queue/row-queue.ts'
+import type { RunContext, Runner, RunResult, StopReason } from '../../runners/runner.ts'
+import type { Change } from './change.ts'
+import type { Output, OutputIntake } from './output.ts'
+import type { Slots } from './slots.ts'
+import { isFinal } from './state.ts'
+import type { ExecutionStore } from './store.ts'
+import type { Execution } from './types.ts'
+
+export type Prepared = Pick<RunContext, 'runnerParameters' | 'actionParameters' | 'entryPoint' | 'env'>
+
+/** What the runner of an execution is to be given; a throw means that it cannot be run, and says why. */
+export type Prepare = (execution: Execution) => Prepared
+
+export interface Dispatcher {
+  /** The `work` queue: scheduled executions. */
+  readonly workQueue: RowQueue<Execution>
+  /** The `cancel` queue: executions whose processes are to be ended. */
+  readonly cancelQueue: RowQueue<Execution>
+  readonly runningCount: number
+  start(): void
+  /** Starts nothing any more; lets runs finish for `graceSeconds`, then ends them. Resolves when nothing runs. */
+  stop(graceSeconds: number): Promise<void>
+}
+
+interface Ready {
+  runner: Runner
+  prepared: Prepared
+}
+
+interface Run {
+  controller: AbortController
+  ended: Promise<void>
+}
+
+export function createDispatcher(deps: {
+  store: ExecutionStore
+  change: Change
+  slots: Slots
+  output: Output
+  runners: ReadonlyMap<string, Runner>
+  prepare: Prepare
+  bus: Bus
+  log: Log
+  write(unit: Unit): Promise<unknown>
+  streamOutput: boolean
+  pollSeconds: number
+}): Dispatcher {
+  const { store, change, slots, bus, log } = deps
+  const runs = new Map<string, Run>()
+  const runnerInfo = { hostname: hostname(), pid: process.pid }
+  let active = false
+
+  const workQueue = createRowQueue<Execution>({
+    idOf: (execution) => execution.id,
+    load: (afterId, limit) => store.withStatus('scheduled', afterId, limit),
+    depth: () => store.countWithStatus('scheduled'),
+  })
+  const cancelQueue = createRowQueue<Execution>({
+    idOf: (execution) => execution.id,
+    load: (afterId, limit) => store.withStatus('canceling', afterId, limit),
+    depth: () => store.countWithStatus('canceling'),
+  })
+
+  bus.subscribe('execution.updated', ({ execution }) => {
+    if (execution.status === 'scheduled') workQueue.offer(execution)
+    else if (execution.status === 'canceling') cancelQueue.offer(execution)
+    else if (isFinal(execution.status)) {
+      const run = runs.get(execution.id)
+      // Settled from outside while its process runs: the process has no purpose any more.
+      if (run === undefined) slots.release(execution.id)
+      else run.controller.abort('cancel' satisfies StopReason)
+    }
+  })
+  workQueue.onWake(pump)
+  cancelQueue.onWake(cancelPump)
+
+  function pump(): void {
+    if (!active) return
+    for (const execution of workQueue.take(deps.slots.size)) {
+      slots.take(execution.id)
+      void begin(execution).catch((error: unknown) => {
+        slots.release(execution.id)
+        log.error('dispatcher.failed', 'An execution could not be started; it will be tried again', {
+          execution_id: execution.id,
+          error,
+        })
+      })
+    }
+  }
+
+  function cancelPump(): void {
+    for (const execution of cancelQueue.take(deps.slots.size)) {
+      const run = runs.get(execution.id)
+      if (run !== undefined) {
+        run.controller.abort('cancel' satisfies StopReason)
+        cancelQueue.done(execution)
+        continue
+      }
+      void change
+        .settle(execution, { kind: 'exit', status: 'failed', result: {} })
+        .catch((error: unknown) => log.error('dispatcher.failed', 'A cancelled execution could not be ended', { error }))
+        .finally(() => cancelQueue.done(execution))
+    }
+  }
+
+  async function begin(scheduled: Execution): Promise<void> {
+    let execution: Execution | undefined
+    const controller = new AbortController()
+    let resolveEnded: () => void = () => undefined
+    const ended = new Promise<void>((resolve) => {
+      resolveEnded = resolve
+    })
+    // Before the commit, so that a cancel that follows it at once finds the run.
+    runs.set(scheduled.id, { controller, ended })
+    try {
+      const ready = prepare(scheduled)
+      if ('error' in ready) {
+        await change.settle(scheduled, { kind: 'reject', result: startFailure(ready.error) })
+        return
+      }
+      execution = await change.try(scheduled, { kind: 'start', runner_info: runnerInfo })
+      if (execution !== undefined) await run(execution, ready, controller.signal)
+    } finally {
+      workQueue.done(scheduled)
+      runs.delete(scheduled.id)
+      resolveEnded()
+      slots.release(scheduled.id)
+    }
+  }
+
+  function prepare(execution: Execution): Ready | { error: unknown } {
+    const runner = deps.runners.get(execution.runner.name)
+    if (runner === undefined) return { error: new Error(`There is no runner "${shown(execution.runner.name)}".`) }
+    try {
+      return { runner, prepared: deps.prepare(execution) }
+    } catch (error) {
+      return { error }
+    }
+  }
+
+  async function run(execution: Execution, ready: Ready, signal: AbortSignal): Promise<void> {
+    const intake = deps.output.open(execution, deps.streamOutput)
+    let processKnown = Promise.resolve()
+    const outcome = await carryOut(execution, ready, intake, signal, (unit) => {
+      processKnown = deps.write(unit).then(
+        () => undefined,
+        (error: unknown) => log.error('process.not_stored', 'A process could not be recorded', { error }),
+      )
+    })
+    await processKnown
+    const rest = await intake.finish()
+    const stopped: unknown = signal.reason
+    const status = signal.aborted && stopped === ('shutdown' satisfies StopReason) ? 'abandoned' : outcome.status
+    try {
+      await change.settle(
+        execution,
+        { kind: 'exit', status, result: outcome.result },
+        merge(rest, { steps: [store.deleteProcess(execution.id)], facts: [] }),
+      )
+    } finally {
+      intake.close()
+    }
+  }
+
+  /** Never rejects: whatever goes wrong with a run is its result. */
+  async function carryOut(
+    execution: Execution,
+    { runner, prepared }: Ready,
+    intake: OutputIntake,
+    signal: AbortSignal,
+    record: (unit: Unit) => void,
+  ): Promise<RunResult> {
+    try {
+      return await runner.run({
+        executionId: execution.id,
+        liveactionId: execution.liveaction_id,
+        actionRef: execution.action_ref,
+        pack: execution.action.pack,
+        user: execution.user,
+        ...prepared,
+        emit: (type, text) => intake.emit(type, text),
+        processStarted: (identity) => record({ steps: [store.insertProcess(execution.id, identity)], facts: [] }),
+        signal,
+      })
+    } catch (error) {
+      log.error('runner.failed', 'A runner failed unexpectedly', { execution_id: execution.id, error })
+      return { status: 'failed', result: startFailure(error) }
+    }
+  }
+
+  return {
+    workQueue,
+    cancelQueue,
+    get runningCount() {
+      return runs.size
+    },
+    start() {
+      active = true
+      workQueue.startPolling(deps.pollSeconds)
+      cancelQueue.startPolling(deps.pollSeconds)
+      cancelPump()
+      pump()
+    },
+    async stop(graceSeconds) {
+      active = false
+      workQueue.stop()
+      const all = (): Promise<unknown> => Promise.all([...runs.values()].map((run) => run.ended))
+      if (runs.size > 0 && graceSeconds > 0) {
+        const grace = new AbortController()
+        await Promise.race([all().then(() => grace.abort()), sleep(graceSeconds * 1000, grace.signal)])
+      }
+      for (const { controller } of runs.values()) controller.abort('shutdown' satisfies StopReason)
+      await all()
+      cancelQueue.stop()
+    },
+  }
+}
+
+/** The result of a run that did not begin (contract 03, 3.9). */
+export function startFailure(error: unknown): Record<string, unknown> {
+  const message = error instanceof Error ? error.message : String(error)
+  return { error: message, traceback: message }
+}
+
+function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms)
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
+}

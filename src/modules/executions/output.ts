@@ -1,0 +1,235 @@
+/**
+ * Output on its way from runners to rows and readers.
+ *
+ * Chunks of all running executions wait together and become rows in one unit, at once after a silence and every
+ * 20 ms under load. A reader is a cursor over `seq`: it reads from the ring of recent records or from the rows.
+ */
+import type { Bus } from '../../bus/bus.ts'
+import type { Database, Unit } from '../../db/database.ts'
+import { newId } from '../../ids.ts'
+import type { Log } from '../../log.ts'
+import type { OutputType } from '../../runners/runner.ts'
+import { now } from '../../time.ts'
+import type { ExecutionStore } from './store.ts'
+import type { Execution, OutputRecord } from './types.ts'
+
+const FLUSH_EVERY_MS = 20
+/** A record holds at most this many UTF-16 units. */
+const MAX_CHUNK_LENGTH = 16_384
+/** Waiting output beyond this pauses the runner's source. */
+const MAX_WAITING_LENGTH = 262_144
+/** Recent output kept per running execution, for readers that are up to date. */
+const MAX_RING_LENGTH = 262_144
+const RETRY_AFTER_MS = 1000
+
+/** Where one run's output goes in. */
+export interface OutputIntake {
+  /** @returns a promise while too much waits: the source is to pause until it resolves */
+  emit(type: OutputType, text: string): Promise<void> | undefined
+  /** After the last `emit`: everything that is not durable yet, to be committed with the end of the execution. */
+  finish(): Promise<Unit>
+  /** The end is durable; recent output is no longer kept. */
+  close(): void
+}
+
+export interface OutputCursor {
+  /** Records after `seq`, oldest first, at most about 256 KiB of them; empty when there are none yet. */
+  after(seq: number, type: OutputType | undefined): OutputRecord[]
+}
+
+export interface Output {
+  /** @param enabled `actionrunner.stream_output`: without it nothing is stored */
+  open(execution: Execution, enabled: boolean): OutputIntake
+  cursor(executionId: string): OutputCursor
+  /** Resolves when what was emitted before is durable. */
+  flush(): Promise<void>
+}
+
+interface Ring {
+  records: OutputRecord[]
+  length: number
+}
+
+interface Intake {
+  execution: Execution
+  lastSeq: number
+  waiting: { type: OutputType; parts: string[]; length: number; timestamp: string }[]
+  waitingLength: number
+  resume: (() => void) | undefined
+  resumed: Promise<void> | undefined
+}
+
+export function createOutput(deps: { store: ExecutionStore; database: Database; bus: Bus; log: Log }): Output {
+  const { store, database } = deps
+  const rings = new Map<string, Ring>()
+  const dirty = new Set<Intake>()
+  let flushing: Promise<void> | undefined
+  let timer: NodeJS.Timeout | undefined
+  let lastFlushAt = 0
+
+  deps.bus.subscribe('execution.output', ({ execution_id, records }) => {
+    const ring = rings.get(execution_id)
+    if (ring !== undefined) remember(ring, records)
+  })
+
+  function schedule(): void {
+    if (timer !== undefined || flushing !== undefined) return
+    const wait = Math.max(0, FLUSH_EVERY_MS - (performance.now() - lastFlushAt))
+    timer = setTimeout(() => void flush(), wait)
+  }
+
+  function flush(): Promise<void> {
+    clearTimeout(timer)
+    timer = undefined
+    flushing ??= writeWaiting().finally(() => {
+      flushing = undefined
+      lastFlushAt = performance.now()
+      if (dirty.size > 0) schedule()
+    })
+    return flushing
+  }
+
+  async function writeWaiting(): Promise<void> {
+    const intakes = [...dirty]
+    dirty.clear()
+    const unit: Unit = { steps: [], facts: [] }
+    for (const intake of intakes) take(intake, unit)
+    if (unit.steps.length === 0) return
+    for (;;) {
+      try {
+        await database.write(unit)
+        break
+      } catch (error) {
+        // The children are paused meanwhile: their output waits in their pipes instead of being lost.
+        deps.log.error('output.not_stored', 'Output cannot be stored; trying again', { error })
+        await new Promise((resolve) => setTimeout(resolve, RETRY_AFTER_MS))
+      }
+    }
+    for (const intake of intakes) {
+      intake.resume?.()
+      intake.resume = undefined
+      intake.resumed = undefined
+    }
+  }
+
+  /** Turns what waits into numbered records and appends them to the unit. */
+  function take(intake: Intake, unit: Unit): void {
+    const { execution } = intake
+    const records: OutputRecord[] = []
+    for (const { type, parts, timestamp } of intake.waiting) {
+      for (const data of pieces(parts.length === 1 ? (parts[0] ?? '') : parts.join(''))) {
+        intake.lastSeq += 1
+        records.push({
+          id: newId(),
+          execution_id: execution.id,
+          seq: intake.lastSeq,
+          output_type: type,
+          data,
+          timestamp,
+        })
+      }
+    }
+    intake.waiting = []
+    intake.waitingLength = 0
+    if (records.length === 0) return
+    for (const record of records) unit.steps.push(store.insertOutput(record))
+    unit.facts.push({
+      name: 'execution.output',
+      payload: {
+        execution_id: execution.id,
+        action_ref: execution.action_ref,
+        runner_ref: execution.runner.name,
+        last_seq: intake.lastSeq,
+        records,
+      },
+    })
+  }
+
+  return {
+    open(execution, enabled) {
+      const intake: Intake = {
+        execution,
+        lastSeq: 0,
+        waiting: [],
+        waitingLength: 0,
+        resume: undefined,
+        resumed: undefined,
+      }
+      if (enabled) rings.set(execution.id, { records: [], length: 0 })
+      return {
+        emit(type, text) {
+          if (!enabled || text === '') return undefined
+          const last = intake.waiting.at(-1)
+          if (last !== undefined && last.type === type && last.length + text.length <= MAX_CHUNK_LENGTH) {
+            last.parts.push(text)
+            last.length += text.length
+          } else {
+            intake.waiting.push({ type, parts: [text], length: text.length, timestamp: now() })
+          }
+          intake.waitingLength += text.length
+          dirty.add(intake)
+          if (intake.waitingLength <= MAX_WAITING_LENGTH) {
+            schedule()
+            return undefined
+          }
+          intake.resumed ??= new Promise((resolve) => {
+            intake.resume = resolve
+          })
+          void flush()
+          return intake.resumed
+        },
+        async finish() {
+          while (flushing !== undefined) await flushing
+          const unit: Unit = { steps: [], facts: [] }
+          dirty.delete(intake)
+          take(intake, unit)
+          return unit
+        },
+        close() {
+          rings.delete(execution.id)
+        },
+      }
+    },
+    cursor: (executionId) => ({
+      after(seq, type) {
+        const ring = rings.get(executionId)
+        const first = ring?.records[0]
+        if (ring !== undefined && first !== undefined && first.seq <= seq + 1) {
+          const from = ring.records.slice(seq + 1 - first.seq)
+          return type === undefined ? from : from.filter((record) => record.output_type === type)
+        }
+        return store.outputAfter(executionId, seq, 16, type)
+      },
+    }),
+    async flush() {
+      while (dirty.size > 0 || flushing !== undefined) await flush()
+    },
+  }
+}
+
+function remember(ring: Ring, records: readonly OutputRecord[]): void {
+  for (const record of records) {
+    ring.records.push(record)
+    ring.length += record.data.length
+  }
+  let dropped = 0
+  while (ring.length > MAX_RING_LENGTH && dropped < ring.records.length - 1) {
+    ring.length -= ring.records[dropped]?.data.length ?? 0
+    dropped += 1
+  }
+  if (dropped > 0) ring.records = ring.records.slice(dropped)
+}
+
+/** At most `MAX_CHUNK_LENGTH` each, never between the halves of a surrogate pair. */
+function pieces(text: string): string[] {
+  if (text.length <= MAX_CHUNK_LENGTH) return [text]
+  const found: string[] = []
+  for (let start = 0; start < text.length; ) {
+    let end = Math.min(start + MAX_CHUNK_LENGTH, text.length)
+    const unit = text.charCodeAt(end - 1)
+    if (end < text.length && unit >= 0xd800 && unit <= 0xdbff) end -= 1
+    found.push(text.slice(start, end))
+    start = end
+  }
+  return found
+}

@@ -1,0 +1,91 @@
+/** Executions as clients see them (contract 03, 3.2; 04, 4.2; 00, 0.15). */
+import type { Execution, Liveaction } from './types.ts'
+
+/** Replaces the secret values of parameters; identity when masking is switched off. */
+export type Mask = (execution: Execution) => Record<string, unknown>
+
+export interface RecordOptions {
+  mask: Mask
+  /** Address of the web client, without a trailing slash. */
+  webUrl: string
+}
+
+/** Every top-level attribute that is empty is left out. */
+function withoutEmpty(record: Record<string, unknown>): Record<string, unknown> {
+  const kept: Record<string, unknown> = {}
+  for (const [name, value] of Object.entries(record)) {
+    if (!isEmpty(value)) kept[name] = value
+  }
+  return kept
+}
+
+function isEmpty(value: unknown): boolean {
+  if (typeof value !== 'object') return value === undefined || value === '' || value === 0 || value === false
+  if (value === null) return true
+  for (const _ in value) return false
+  return true
+}
+
+export type ExecutionRecord = Record<string, unknown>
+
+/** @param children ids, oldest first */
+export function executionRecord(execution: Execution, options: RecordOptions, children: string[] = []): ExecutionRecord {
+  const parameters = options.mask(execution)
+  return withoutEmpty({
+    id: execution.id,
+    status: execution.status,
+    start_timestamp: execution.start_timestamp,
+    end_timestamp: execution.end_timestamp,
+    elapsed_seconds: execution.elapsed_seconds,
+    action: execution.action,
+    runner: execution.runner,
+    liveaction: liveactionPart(execution, parameters, execution.liveaction),
+    parameters,
+    result: execution.result,
+    result_size: execution.result_size,
+    context: execution.context,
+    log: execution.log,
+    web_url: `${options.webUrl}/#/history/${execution.id}/general`,
+    parent: execution.parent,
+    children,
+    delay: execution.delay,
+    rule: namedReference(execution.rule),
+    trigger: namedReference(execution.trigger),
+    trigger_type: namedReference(execution.trigger_type),
+    trigger_instance: execution.trigger_instance === null ? null : { id: execution.trigger_instance },
+  })
+}
+
+/** Keeps its empties, unlike the execution around it. */
+function liveactionPart(
+  execution: Execution,
+  parameters: Record<string, unknown>,
+  { callback, runner_info, notify }: Liveaction,
+): Record<string, unknown> {
+  return {
+    id: execution.liveaction_id,
+    action: execution.action_ref,
+    action_is_workflow: false,
+    parameters,
+    callback,
+    runner_info,
+    ...(notify === undefined ? {} : { notify }),
+  }
+}
+
+function namedReference(name: string | null): { name: string } | null {
+  return name === null ? null : { name }
+}
+
+/** The live action record of the event stream. */
+export function liveactionRecord(execution: Execution, options: RecordOptions): Record<string, unknown> {
+  return {
+    ...liveactionPart(execution, options.mask(execution), execution.liveaction),
+    status: execution.status,
+    result: execution.result ?? {},
+    context: execution.context,
+    start_timestamp: execution.start_timestamp,
+    ...(execution.end_timestamp === null ? {} : { end_timestamp: execution.end_timestamp }),
+    ...(execution.delay === null ? {} : { delay: execution.delay }),
+  }
+}

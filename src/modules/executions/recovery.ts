@@ -1,0 +1,56 @@
+/**
+ * What a server does about executions that an earlier one was running when it ended: their processes are killed, they are
+ * recorded as `abandoned`, and nothing is silently run twice. Runs at every start; harmless when there is nothing.
+ */
+import type { Log } from '../../log.ts'
+import type { Database } from '../../db/database.ts'
+import type { ProcessIdentity } from '../../runners/runner.ts'
+import type { Change } from './change.ts'
+import type { ExecutionStore } from './store.ts'
+import type { Execution, ExecutionStatus } from './types.ts'
+
+/** Kills what is left of these executions. @returns how many processes it killed */
+export type SweepLeftovers = (
+  leftovers: { executionId: string; identity: ProcessIdentity | undefined }[],
+) => Promise<number>
+
+/** Statuses that mean: a server process was at work on it. */
+const owned: ExecutionStatus[] = ['running', 'canceling']
+const PAGE = 200
+
+export async function recover(deps: {
+  store: ExecutionStore
+  change: Change
+  database: Database
+  sweep: SweepLeftovers
+  log: Log
+}): Promise<void> {
+  const { store, change, log } = deps
+  const processes = store.processes()
+  for (const status of owned) {
+    let afterId = ''
+    for (;;) {
+      const page: Execution[] = store.withStatus(status, afterId, PAGE)
+      const last = page.at(-1)
+      if (last === undefined) break
+      afterId = last.id
+      const leftovers = page.map(({ id }) => ({ executionId: id, identity: processes.get(id) }))
+      const killed = await deps.sweep(leftovers)
+      for (const execution of page) {
+        processes.delete(execution.id)
+        await change.settle(execution, { kind: 'lost' }, { steps: [store.deleteProcess(execution.id)], facts: [] })
+      }
+      log.warning('executions.recovered', 'Executions were running when the server ended', {
+        count: page.length,
+        status,
+        killed_processes: killed,
+      })
+    }
+  }
+  // A process whose execution has ended already: the server died between the two.
+  const orphans = [...processes].map(([executionId, identity]) => ({ executionId, identity }))
+  if (orphans.length === 0) return
+  await deps.sweep(orphans)
+  const steps = orphans.map(({ executionId }) => store.deleteProcess(executionId))
+  await deps.database.write({ steps, facts: [] })
+}

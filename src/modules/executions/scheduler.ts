@@ -1,0 +1,107 @@
+/** Gives requested executions a slot, oldest first, and wakes delayed ones when they are due. */
+import type { Bus } from '../../bus/bus.ts'
+import type { Log } from '../../log.ts'
+import { createRowQueue, type RowQueue } from '../../queue/row-queue.ts'
+import { microsOf, now, nowMicros } from '../../time.ts'
+import type { Change } from './change.ts'
+import type { Slots } from './slots.ts'
+import type { ExecutionStore } from './store.ts'
+import type { Execution } from './types.ts'
+
+/** Longest single timeout; beyond 2^31 ms Node would fire at once. */
+const MAX_TIMEOUT_MS = 3_600_000
+
+export interface Scheduler {
+  /** The `request` queue. */
+  readonly queue: RowQueue<Execution>
+  start(): void
+  /** Takes nothing any more. */
+  stop(): void
+}
+
+export function createScheduler(deps: {
+  store: ExecutionStore
+  change: Change
+  slots: Slots
+  bus: Bus
+  log: Log
+  pollSeconds: number
+}): Scheduler {
+  const { store, change, slots, bus, log } = deps
+  const queue = createRowQueue<Execution>({
+    idOf: (execution) => execution.id,
+    load: (afterId, limit) => store.withStatus('requested', afterId, limit),
+    depth: () => store.countWithStatus('requested'),
+  })
+  let active = false
+  let dueTimer: NodeJS.Timeout | undefined
+
+  bus.subscribe('execution.created', ({ execution }) => {
+    if (active && execution.status === 'requested') queue.offer(execution)
+  })
+  bus.subscribe('execution.updated', ({ execution, from }) => {
+    if (!active) return
+    if (execution.status === 'requested' && from === 'delayed') queue.offer(execution)
+    if (execution.status === 'delayed') planDue()
+  })
+  queue.onWake(pump)
+  slots.onRelease(pump)
+
+  function pump(): void {
+    if (!active) return
+    for (const execution of queue.take(slots.free)) {
+      void schedule(execution).catch((error: unknown) => {
+        slots.release(execution.id)
+        log.error('scheduler.failed', 'An execution could not be scheduled; it will be tried again', {
+          execution_id: execution.id,
+          error,
+        })
+      })
+    }
+  }
+
+  async function schedule(execution: Execution): Promise<void> {
+    try {
+      if (execution.due_timestamp !== null && execution.due_timestamp > now()) {
+        await change.try(execution, { kind: 'delay' })
+        return
+      }
+      slots.take(execution.id)
+      if ((await change.try(execution, { kind: 'schedule' })) === undefined) slots.release(execution.id)
+    } finally {
+      queue.done(execution)
+    }
+  }
+
+  function planDue(): void {
+    clearTimeout(dueTimer)
+    const next = store.nextDue()
+    if (next === undefined) return
+    const waitMs = Math.ceil(Math.max(0, microsOf(next) - nowMicros()) / 1000)
+    dueTimer = setTimeout(() => void wakeDue(), Math.min(waitMs, MAX_TIMEOUT_MS))
+  }
+
+  async function wakeDue(): Promise<void> {
+    try {
+      for (const execution of store.due(now(), 100)) await change.try(execution, { kind: 'due' })
+    } catch (error) {
+      log.error('scheduler.failed', 'Delayed executions could not be woken; they will be tried again', { error })
+    }
+    if (active) planDue()
+  }
+
+  return {
+    queue,
+    start() {
+      active = true
+      queue.startPolling(deps.pollSeconds)
+      planDue()
+      pump()
+    },
+    stop() {
+      active = false
+      clearTimeout(dueTimer)
+      queue.stop()
+    },
+  }
+}

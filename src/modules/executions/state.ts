@@ -1,0 +1,116 @@
+/**
+ * The life of an execution as one table and one function (docs/architecture.md, section 7). Nothing else assigns `status`.
+ */
+import { secondsBetween } from '../../time.ts'
+import { executionStatuses, type Execution, type ExecutionStatus, type RunnerInfo } from './types.ts'
+
+export type FinalStatus = 'succeeded' | 'failed' | 'timeout' | 'abandoned' | 'canceled'
+
+export type ExecutionEvent =
+  /** Not to run before `due_timestamp`. */
+  | { kind: 'delay' }
+  | { kind: 'due' }
+  /** A slot is free. */
+  | { kind: 'schedule' }
+  | { kind: 'start'; runner_info: RunnerInfo }
+  /** It cannot be run: no runner, a runner switched off, parameters that do not render. */
+  | { kind: 'reject'; result: Record<string, unknown> }
+  | { kind: 'cancel'; user: string }
+  /** The runner has ended and nothing of the run is left. */
+  | { kind: 'exit'; status: 'succeeded' | 'failed' | 'timeout' | 'abandoned'; result: unknown }
+  /** The server that owned the run is gone. */
+  | { kind: 'lost' }
+  /** Somebody outside settles it (contract 03, 3.4: PUT). */
+  | { kind: 'settle'; status: FinalStatus; result: unknown }
+
+export type EventKind = ExecutionEvent['kind']
+
+/** `named`: the status that the event names. */
+type Target = ExecutionStatus | 'named'
+
+const table: Record<ExecutionStatus, Partial<Record<EventKind, Target>>> = {
+  requested: { delay: 'delayed', schedule: 'scheduled', reject: 'failed', cancel: 'canceled', settle: 'named' },
+  delayed: { due: 'requested', cancel: 'canceled', settle: 'named' },
+  scheduled: { start: 'running', reject: 'failed', cancel: 'canceled', settle: 'named' },
+  running: { exit: 'named', cancel: 'canceling', lost: 'abandoned', settle: 'named' },
+  canceling: { exit: 'canceled', lost: 'canceled', settle: 'named' },
+  pending: { settle: 'named' },
+  pausing: { cancel: 'canceled', settle: 'named' },
+  paused: { cancel: 'canceled', settle: 'named' },
+  resuming: { cancel: 'canceled', settle: 'named' },
+  succeeded: {},
+  failed: {},
+  timeout: {},
+  abandoned: {},
+  canceled: {},
+}
+
+export function isFinal(status: ExecutionStatus): status is FinalStatus {
+  return Object.keys(table[status]).length === 0
+}
+
+export const finalStatuses: readonly ExecutionStatus[] = executionStatuses.filter(isFinal)
+
+/** Can be cancelled (contract 03, 3.5). */
+export function isCancelable(status: ExecutionStatus): boolean {
+  return table[status].cancel !== undefined
+}
+
+/** The status an event leads to, or undefined when the table does not list it. */
+export function targetOf(execution: Execution, event: ExecutionEvent): ExecutionStatus | undefined {
+  const target = table[execution.status][event.kind]
+  if (target === undefined) return undefined
+  if (target === 'named') return 'status' in event ? event.status : undefined
+  // A child is part of a larger run: whoever drives it has to agree that it has ended.
+  if (event.kind === 'cancel' && execution.parent !== null) return 'canceling'
+  return target
+}
+
+/**
+ * The execution after an event, one revision later.
+ *
+ * @param at wire timestamp of the change
+ * @returns undefined when the event does not fit the status; the caller decides what that means
+ */
+export function transition(execution: Execution, event: ExecutionEvent, at: string): Execution | undefined {
+  const status = targetOf(execution, event)
+  if (status === undefined) return undefined
+  const next: Execution = {
+    ...execution,
+    revision: execution.revision + 1,
+    status,
+    log: [...execution.log, { status, timestamp: at }],
+  }
+  if (event.kind === 'start') next.liveaction = { ...next.liveaction, runner_info: event.runner_info }
+  if (event.kind === 'due') next.due_timestamp = null
+  if (event.kind === 'cancel') next.context = { ...next.context, cancelled_by: event.user }
+  if (isFinal(status)) {
+    next.end_timestamp = at
+    next.elapsed_seconds = secondsBetween(execution.start_timestamp, at)
+    next.due_timestamp = null
+    setResult(next, resultOf(next, event))
+  }
+  return next
+}
+
+function resultOf(execution: Execution, event: ExecutionEvent): unknown {
+  if (execution.status === 'canceled' && event.kind !== 'settle') {
+    return { message: 'Action canceled by user.', user: execution.context['cancelled_by'] ?? execution.user }
+  }
+  switch (event.kind) {
+    case 'exit':
+    case 'reject':
+    case 'settle':
+      return event.result
+    case 'lost':
+      return { error: 'The server stopped while the action was running.' }
+    default:
+      return undefined
+  }
+}
+
+function setResult(execution: Execution, result: unknown): void {
+  if (result === undefined) return
+  execution.result = result
+  execution.result_size = Buffer.byteLength(JSON.stringify(result))
+}

@@ -1,0 +1,474 @@
+/**
+ * Tables `executions`, `execution_results`, `output_records`, `processes`, `snapshots`, `execution_counts`.
+ * Reads, and functions that return steps.
+ */
+import { createHash } from 'node:crypto'
+import { sql, type ExpressionBuilder, type Expression, type SqlBool } from 'kysely'
+import { microsOf } from '../../time.ts'
+import { idBound } from '../../ids.ts'
+import type { Database, Step } from '../../db/database.ts'
+import type { ExecutionCountTable, ExecutionTable, OutputRecordTable, Tables } from '../../db/tables.ts'
+import type { OutputType, ProcessIdentity } from '../../runners/runner.ts'
+import type { ActionRecord, RunnerTypeRecord } from '../actions/types.ts'
+import type { Execution, ExecutionStatus, Liveaction, LogEntry, OutputRecord } from './types.ts'
+
+/** What a list can be narrowed by; `null` matches records where the attribute is missing. */
+export interface ExecutionFilter {
+  ids?: string[]
+  action?: string
+  status?: string
+  user?: string
+  runner?: string
+  parent?: string | null
+  liveaction?: string
+  rule?: string | null
+  trigger?: string | null
+  trigger_type?: string | null
+  trigger_instance?: string | null
+  /** Wire timestamps. */
+  startedAfter?: string
+  startedBefore?: string
+  /** Inclusive. */
+  startedFrom?: string
+  startedTo?: string
+  /** Conditions on paths inside the record: `context.user` = `x`. */
+  paths?: { column: PathColumn; path: string; value: string }[]
+}
+
+/** Columns that hold what `filter` can look into. */
+export type PathColumn = 'parameters' | 'context' | 'liveaction' | 'result'
+
+export type SortColumn = 'id' | 'status' | 'action_ref' | 'user' | 'runner' | 'parent' | 'rule' | 'trigger' | 'trigger_type'
+
+export interface Sort {
+  column: SortColumn
+  direction: 'asc' | 'desc'
+}
+
+export interface ExecutionPage {
+  filter: ExecutionFilter
+  sort: Sort[]
+  limit: number | undefined
+  offset: number
+}
+
+export type CountDimension = Exclude<keyof ExecutionCountTable, 'count' | 'child'>
+
+export interface ExecutionStore {
+  find(id: string): Execution | undefined
+  /** With `result`: null when there is none. */
+  findWithResult(id: string): Execution | undefined
+  findByIds(ids: readonly string[]): Execution[]
+  lastId(): string | undefined
+  /** Oldest first. */
+  withStatus(status: ExecutionStatus, afterId: string, limit: number): Execution[]
+  due(at: string, limit: number): Execution[]
+  nextDue(): string | undefined
+  countWithStatus(...statuses: ExecutionStatus[]): number
+  page(page: ExecutionPage): Promise<string[]>
+  total(filter: ExecutionFilter): Promise<number>
+  /** Distinct values that executions have, `''` for none. */
+  distinct(dimension: CountDimension): string[]
+  childrenOf(parents: readonly string[]): { id: string; parent: string }[]
+  results(ids: readonly string[]): Map<string, unknown>
+  resultText(id: string): string | undefined
+
+  insert(execution: Execution): Step[]
+  /** Fails with `Conflict` unless the row is one revision behind. */
+  update(execution: Execution): Step[]
+
+  insertOutput(record: OutputRecord): Step
+  outputAfter(executionId: string, seq: number, limit: number, type?: OutputType): OutputRecord[]
+  lastSeq(executionId: string): number
+
+  insertProcess(executionId: string, identity: ProcessIdentity): Step
+  deleteProcess(executionId: string): Step
+  processes(): Map<string, ProcessIdentity>
+}
+
+/** An offset beyond this is counted off on the scan thread. */
+const MAX_QUICK_OFFSET = 10_000
+
+export function createExecutionStore(database: Database): ExecutionStore {
+  const { build } = database
+  const snapshots = createSnapshots(database)
+
+  function toExecution(row: ExecutionTable): Execution {
+    return {
+      id: row.id,
+      revision: row.revision,
+      status: row.status as ExecutionStatus, // only `state.ts` makes statuses
+      liveaction_id: row.liveaction_id,
+      action_ref: row.action_ref,
+      user: row.user,
+      action: snapshots.get(row.action_hash) as ActionRecord, // stored under its own hash
+      runner: snapshots.get(row.runner_hash) as RunnerTypeRecord, // as above
+      trace_id: row.trace_id,
+      parent: row.parent,
+      rule: row.rule,
+      trigger: row.trigger,
+      trigger_type: row.trigger_type,
+      trigger_instance: row.trigger_instance,
+      start_timestamp: row.start_timestamp,
+      end_timestamp: row.end_timestamp,
+      elapsed_seconds: row.elapsed_seconds,
+      delay: row.delay,
+      due_timestamp: row.due_timestamp,
+      result_size: row.result_size,
+      // Written by `insert` and `update` below from values of these types.
+      parameters: JSON.parse(row.parameters) as Record<string, unknown>,
+      context: JSON.parse(row.context) as Record<string, unknown>,
+      log: JSON.parse(row.log) as LogEntry[],
+      liveaction: JSON.parse(row.liveaction) as Liveaction,
+    }
+  }
+
+  function changing(execution: Execution) {
+    return {
+      revision: execution.revision,
+      status: execution.status,
+      end_timestamp: execution.end_timestamp,
+      elapsed_seconds: execution.elapsed_seconds,
+      due_timestamp: execution.due_timestamp,
+      result_size: execution.result_size,
+      context: JSON.stringify(execution.context),
+      log: JSON.stringify(execution.log),
+      liveaction: JSON.stringify(execution.liveaction),
+    }
+  }
+
+  function resultSteps(execution: Execution): Step[] {
+    if (execution.result === undefined || execution.result === null) return []
+    const result = JSON.stringify(execution.result)
+    return [
+      {
+        query: build
+          .insertInto('execution_results')
+          .values({ execution_id: execution.id, result })
+          .onConflict((on) => on.column('execution_id').doUpdateSet({ result })),
+      },
+    ]
+  }
+
+  const find = (id: string): Execution | undefined => {
+    const row = database.first(build.selectFrom('executions').selectAll().where('id', '=', id))
+    return row === undefined ? undefined : toExecution(row)
+  }
+
+  const resultText = (id: string): string | undefined =>
+    database.first(build.selectFrom('execution_results').select('result').where('execution_id', '=', id))?.result
+
+  return {
+    find,
+    findWithResult(id) {
+      const execution = find(id)
+      if (execution === undefined) return undefined
+      const text = resultText(id)
+      execution.result = text === undefined ? null : JSON.parse(text)
+      return execution
+    },
+    findByIds: (ids) =>
+      ids.length === 0
+        ? []
+        : database.all(build.selectFrom('executions').selectAll().where('id', 'in', ids)).map(toExecution),
+    lastId: () => database.first(build.selectFrom('executions').select('id').orderBy('id', 'desc').limit(1))?.id,
+    withStatus: (status, afterId, limit) =>
+      database
+        .all(
+          build
+            .selectFrom('executions')
+            .selectAll()
+            .where('status', '=', status)
+            .where('id', '>', afterId)
+            .orderBy('id')
+            .limit(limit),
+        )
+        .map(toExecution),
+    due: (at, limit) =>
+      database
+        .all(
+          build
+            .selectFrom('executions')
+            .selectAll()
+            // Spelled out, not bound, so that the partial index on delayed executions serves it.
+            .where(sql<SqlBool>`status = 'delayed'`)
+            .where('due_timestamp', '<=', at)
+            .orderBy('due_timestamp')
+            .limit(limit),
+        )
+        .map(toExecution),
+    nextDue: () =>
+      database.first(
+        build
+          .selectFrom('executions')
+          .select('due_timestamp')
+          .where(sql<SqlBool>`status = 'delayed'`)
+          .where('due_timestamp', 'is not', null)
+          .orderBy('due_timestamp')
+          .limit(1),
+      )?.due_timestamp ?? undefined,
+    countWithStatus: (...statuses) => countRows(database, (where) => where('status', 'in', statuses)),
+
+    async page({ filter, sort, limit, offset }) {
+      let query = build.selectFrom('executions').select('id').where(conditions(filter))
+      for (const { column, direction } of sort) query = query.orderBy(column, direction)
+      if (sort.at(-1)?.column !== 'id') query = query.orderBy('id', 'desc')
+      query = query.limit(limit ?? -1).offset(offset)
+      const rows = isQuick(filter, sort, offset, limit) ? database.all(query) : await database.scan(query)
+      return rows.map((row) => row.id)
+    },
+    async total(filter) {
+      if (isCounted(filter)) return countRows(database, (where) => countConditions(filter, where))
+      const query = build
+        .selectFrom('executions')
+        .select((on) => on.fn.countAll<number>().as('n'))
+        .where(conditions(filter))
+      const [row] = filter.ids === undefined && filter.liveaction === undefined ? await database.scan(query) : database.all(query)
+      return row?.n ?? 0
+    },
+    distinct: (dimension) =>
+      database
+        .all(build.selectFrom('execution_counts').select(dimension).distinct().orderBy(dimension))
+        .map((row) => String(row[dimension])),
+    childrenOf: (parents) =>
+      parents.length === 0
+        ? []
+        : database
+            .all(build.selectFrom('executions').select(['id', 'parent']).where('parent', 'in', parents).orderBy('id'))
+            .flatMap(({ id, parent }) => (parent === null ? [] : [{ id, parent }])),
+    results(ids) {
+      const found = new Map<string, unknown>()
+      if (ids.length === 0) return found
+      for (const row of database.all(build.selectFrom('execution_results').selectAll().where('execution_id', 'in', ids))) {
+        found.set(row.execution_id, JSON.parse(row.result))
+      }
+      return found
+    },
+    resultText,
+
+    insert(execution) {
+      const action = snapshots.step(execution.action)
+      const runner = snapshots.step(execution.runner)
+      return [
+        ...action.steps,
+        ...runner.steps,
+        {
+          query: build.insertInto('executions').values({
+            id: execution.id,
+            liveaction_id: execution.liveaction_id,
+            action_ref: execution.action_ref,
+            runner: execution.runner.name,
+            user: execution.user,
+            action_hash: action.hash,
+            runner_hash: runner.hash,
+            trace_id: execution.trace_id,
+            parent: execution.parent,
+            rule: execution.rule,
+            trigger: execution.trigger,
+            trigger_type: execution.trigger_type,
+            trigger_instance: execution.trigger_instance,
+            start_timestamp: execution.start_timestamp,
+            delay: execution.delay,
+            parameters: JSON.stringify(execution.parameters),
+            ...changing(execution),
+          }),
+        },
+        ...resultSteps(execution),
+      ]
+    },
+    update: (execution) => [
+      {
+        query: build
+          .updateTable('executions')
+          .set(changing(execution))
+          .where('id', '=', execution.id)
+          .where('revision', '=', execution.revision - 1),
+        expect: 1,
+      },
+      ...resultSteps(execution),
+    ],
+
+    insertOutput: (record) => ({ query: build.insertInto('output_records').values(record) }),
+    outputAfter(executionId, seq, limit, type) {
+      let query = build
+        .selectFrom('output_records')
+        .selectAll()
+        .where('execution_id', '=', executionId)
+        .where('seq', '>', seq)
+        .orderBy('seq')
+        .limit(limit)
+      if (type !== undefined) query = query.where('output_type', '=', type)
+      return database.all(query).map(toOutputRecord)
+    },
+    lastSeq: (executionId) =>
+      database.first(
+        build
+          .selectFrom('output_records')
+          .select('seq')
+          .where('execution_id', '=', executionId)
+          .orderBy('seq', 'desc')
+          .limit(1),
+      )?.seq ?? 0,
+
+    insertProcess: (executionId, { pid, startTime }) => ({
+      query: build
+        .insertInto('processes')
+        .values({ execution_id: executionId, pid, start_time: startTime })
+        .onConflict((on) => on.column('execution_id').doUpdateSet({ pid, start_time: startTime })),
+    }),
+    deleteProcess: (executionId) => ({ query: build.deleteFrom('processes').where('execution_id', '=', executionId) }),
+    processes: () =>
+      new Map(
+        database
+          .all(build.selectFrom('processes').selectAll())
+          .map((row) => [row.execution_id, { pid: row.pid, startTime: row.start_time }]),
+      ),
+  }
+}
+
+function toOutputRecord(row: OutputRecordTable): OutputRecord {
+  return { ...row, output_type: row.output_type as OutputType } // runners emit no other types
+}
+
+interface Snapshots {
+  /** Hash of a record, and the steps that store it if this process has not done so yet. */
+  step(record: ActionRecord | RunnerTypeRecord): { hash: string; steps: Step[] }
+  get(hash: string): unknown
+}
+
+const MAX_SNAPSHOTS = 2000
+
+/** Equal records are stored once and parsed once. */
+function createSnapshots(database: Database): Snapshots {
+  const { build } = database
+  const hashes = new WeakMap<object, string>()
+  const records = new Map<string, unknown>()
+
+  function remember(hash: string, record: unknown): void {
+    records.set(hash, record)
+    if (records.size > MAX_SNAPSHOTS) {
+      const oldest = records.keys().next()
+      if (oldest.done !== true) records.delete(oldest.value)
+    }
+  }
+
+  return {
+    step(record) {
+      let hash = hashes.get(record)
+      if (hash !== undefined && records.has(hash)) return { hash, steps: [] }
+      const text = JSON.stringify(record)
+      hash ??= createHash('sha256').update(text).digest('base64url')
+      hashes.set(record, hash)
+      if (database.first(build.selectFrom('snapshots').select('hash').where('hash', '=', hash)) !== undefined) {
+        remember(hash, record)
+        return { hash, steps: [] }
+      }
+      // Remembered only once it is read back: the unit that stores it may still be refused.
+      return {
+        hash,
+        steps: [
+          {
+            query: build
+              .insertInto('snapshots')
+              .values({ hash, record: text })
+              .onConflict((on) => on.doNothing()),
+          },
+        ],
+      }
+    },
+    get(hash) {
+      let record = records.get(hash)
+      if (record === undefined) {
+        const row = database.first(build.selectFrom('snapshots').select('record').where('hash', '=', hash))
+        record = row === undefined ? {} : JSON.parse(row.record)
+        remember(hash, record)
+      }
+      return record
+    },
+  }
+}
+
+/** Filters that `execution_counts` can answer, whatever their combination. */
+function isCounted(filter: ExecutionFilter): boolean {
+  const { action: _a, status: _s, user: _u, runner: _r, rule: _ru, trigger: _t, trigger_type: _tt, parent, ...others } = filter
+  return (parent === undefined || parent === null) && Object.values(others).every((value) => value === undefined)
+}
+
+/**
+ * Whether one index serves the whole query: at most one equality, in the order of ids. Everything else may have to look at
+ * every execution there is and goes to the scan thread.
+ */
+function isQuick(filter: ExecutionFilter, sort: readonly Sort[], offset: number, limit: number | undefined): boolean {
+  if (filter.ids !== undefined || filter.liveaction !== undefined) return true
+  if (offset > MAX_QUICK_OFFSET || limit === undefined || limit > MAX_QUICK_OFFSET) return false
+  const { startedAfter: _a, startedBefore: _b, startedFrom: _f, startedTo: _t, ...equalities } = filter
+  const given = Object.values(equalities).filter((value) => value !== undefined)
+  const inOrder = sort.length === 0 || (sort.length === 1 && sort[0]?.column === 'id')
+  return given.length <= 1 && filter.paths === undefined && inOrder
+}
+
+type On = ExpressionBuilder<Tables, 'executions'>
+
+function conditions(filter: ExecutionFilter): (on: On) => Expression<SqlBool> {
+  return (on) => {
+    const all: Expression<SqlBool>[] = []
+    const equal = (column: keyof ExecutionTable, value: string | null | undefined): void => {
+      if (value === null) all.push(on(column, 'is', null))
+      else if (value !== undefined) all.push(on(column, '=', value))
+    }
+    if (filter.ids !== undefined) all.push(on('id', 'in', filter.ids))
+    equal('action_ref', filter.action)
+    equal('status', filter.status)
+    equal('user', filter.user)
+    equal('runner', filter.runner)
+    equal('parent', filter.parent)
+    equal('liveaction_id', filter.liveaction)
+    equal('rule', filter.rule)
+    equal('trigger', filter.trigger)
+    equal('trigger_type', filter.trigger_type)
+    equal('trigger_instance', filter.trigger_instance)
+    // Ids are made from the start time, so the primary key serves time ranges.
+    if (filter.startedFrom !== undefined) all.push(on('id', '>=', idBound(microsOf(filter.startedFrom))))
+    if (filter.startedAfter !== undefined) all.push(on('id', '>=', idBound(microsOf(filter.startedAfter) + 1)))
+    if (filter.startedTo !== undefined) all.push(on('id', '<', idBound(microsOf(filter.startedTo) + 1)))
+    if (filter.startedBefore !== undefined) all.push(on('id', '<', idBound(microsOf(filter.startedBefore))))
+    for (const { column, path, value } of filter.paths ?? []) all.push(pathCondition(column, path, value))
+    return on.and(all)
+  }
+}
+
+function pathCondition(column: PathColumn, path: string, value: string): Expression<SqlBool> {
+  if (column === 'result') {
+    return sql<SqlBool>`exists (select 1 from execution_results as r where r.execution_id = executions.id
+      and cast(json_extract(r.result, ${path}) as text) = ${value})`
+  }
+  return sql<SqlBool>`cast(json_extract(${sql.ref(column)}, ${path}) as text) = ${value}`
+}
+
+type CountWhere = (
+  column: keyof ExecutionCountTable,
+  operator: '=' | 'in',
+  value: string | number | readonly string[],
+) => void
+
+function countRows(database: Database, narrow: (where: CountWhere) => void): number {
+  let query = database.build.selectFrom('execution_counts').select((on) => on.fn.sum<number>('count').as('n'))
+  narrow((column, operator, value) => {
+    query = query.where(column, operator, value)
+  })
+  return database.first(query)?.n ?? 0
+}
+
+function countConditions(filter: ExecutionFilter, where: CountWhere): void {
+  const equal = (column: keyof ExecutionCountTable, value: string | null | undefined): void => {
+    if (value !== undefined) where(column, '=', value ?? '')
+  }
+  equal('action_ref', filter.action)
+  equal('status', filter.status)
+  equal('user', filter.user)
+  equal('runner', filter.runner)
+  equal('rule', filter.rule)
+  equal('trigger', filter.trigger)
+  equal('trigger_type', filter.trigger_type)
+  if (filter.parent === null) where('child', '=', 0)
+}

@@ -1,0 +1,110 @@
+/**
+ * The output of one execution: what is stored, then what comes, then `EOF` (contract 04, 4.3).
+ *
+ * A cursor over the rows; the bus only wakes it. So there is no seam between replay and live, and a client that stops
+ * reading costs nothing but its place.
+ */
+import type { Bus } from '../../bus/bus.ts'
+import type { EventSink } from '../../http/route.ts'
+import type { OutputType } from '../../runners/runner.ts'
+import type { Executions } from '../executions/index.ts'
+import type { Execution, ExecutionStatus } from '../executions/types.ts'
+import { endFrame, resumableOutputFrame } from './frames.ts'
+
+const endsWhen: ReadonlySet<ExecutionStatus> = new Set<ExecutionStatus>([
+  'succeeded',
+  'failed',
+  'timeout',
+  'canceled',
+  'abandoned',
+  'pausing',
+  'resuming',
+])
+
+export interface FollowOptions {
+  execution: Execution
+  /** Undefined: all. `none`: a type that no record has. */
+  type: OutputType | undefined | 'none'
+  /** Records up to here are known to the client already. */
+  afterSeq: number
+  /** The server stops: the stream ends without `EOF`, so that the client comes back. */
+  stopping: AbortSignal
+}
+
+/** Wakes the followers of an execution when there is something new. */
+export interface Wakeups {
+  follow(executionId: string, wake: () => void): () => void
+}
+
+export function createWakeups(bus: Bus): Wakeups {
+  const followers = new Map<string, Set<() => void>>()
+  const wakeAll = (executionId: string): void => {
+    for (const wake of followers.get(executionId) ?? []) wake()
+  }
+  bus.subscribe('execution.output', ({ execution_id }) => wakeAll(execution_id))
+  bus.subscribe('execution.updated', ({ execution }) => {
+    if (endsWhen.has(execution.status)) wakeAll(execution.id)
+  })
+  return {
+    follow(executionId, wake) {
+      const set = followers.get(executionId) ?? new Set()
+      followers.set(executionId, set.add(wake))
+      return () => {
+        set.delete(wake)
+        if (set.size === 0 && followers.get(executionId) === set) followers.delete(executionId)
+      }
+    },
+  }
+}
+
+export async function followOutput(
+  sink: EventSink,
+  executions: Pick<Executions, 'statusOf' | 'outputCursor'>,
+  wakeups: Wakeups,
+  options: FollowOptions,
+): Promise<void> {
+  const { id, action_ref, runner } = options.execution
+  const { type } = options
+  const cursor = executions.outputCursor(id)
+  let seq = options.afterSeq
+  let woken = false
+  let wake: () => void = () => undefined
+  const onWake = (): void => {
+    woken = true
+    wake()
+  }
+  const unfollow = wakeups.follow(id, onWake)
+  sink.closed.addEventListener('abort', onWake)
+  options.stopping.addEventListener('abort', onWake)
+  const isOver = (): boolean => sink.closed.aborted || options.stopping.aborted
+
+  try {
+    while (!isOver()) {
+      woken = false
+      // Asked before reading: what a final status promises is already in the rows.
+      const status = executions.statusOf(id)
+      for (;;) {
+        const records = type === 'none' ? [] : cursor.after(seq, type)
+        const last = records.at(-1)
+        if (last === undefined) break
+        seq = last.seq
+        const frames = records.map((record) => resumableOutputFrame(record, action_ref, runner.name)).join('')
+        if (!sink.write(frames)) await sink.drained()
+        if (isOver()) return
+      }
+      if (status === undefined || endsWhen.has(status)) {
+        sink.write(endFrame)
+        return
+      }
+      if (!woken) {
+        await new Promise<void>((resolve) => {
+          wake = resolve
+        })
+      }
+    }
+  } finally {
+    unfollow()
+    sink.closed.removeEventListener('abort', onWake)
+    options.stopping.removeEventListener('abort', onWake)
+  }
+}

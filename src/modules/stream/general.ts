@@ -1,0 +1,208 @@
+/** The general stream: what happens from now on, to whoever listens (contract 04, 4.2). */
+import type { Bus } from '../../bus/bus.ts'
+import { frame } from '../../http/sse.ts'
+import type { EventSink } from '../../http/route.ts'
+import { isFinal } from '../executions/state.ts'
+import type { Executions } from '../executions/index.ts'
+import type { Execution } from '../executions/types.ts'
+import { outputEvent, outputFrame } from './frames.ts'
+
+export const defaultEvents = [
+  'svc.announcement__*',
+  'svc.execution__create',
+  'svc.execution__update',
+  'svc.execution__delete',
+  'svc.liveaction__create',
+  'svc.liveaction__update',
+  'svc.liveaction__delete',
+]
+
+export interface StreamFilter {
+  /** Event names or shell globs. */
+  events: string[]
+  actionRefs: ReadonlySet<string> | undefined
+  executionIds: ReadonlySet<string> | undefined
+  /** Event name and execution id whose arrival with a final status ends the stream. */
+  end: { event: string; executionId: string } | undefined
+}
+
+/** One event before it is known whether anybody wants it. */
+interface StreamEvent {
+  name: string
+  actionRef: string
+  /** Live-action events carry none. */
+  executionId: string | undefined
+  /** Set on execution events. */
+  execution: Execution | undefined
+  frame(): string
+}
+
+export interface GeneralStream {
+  readonly clientCount: number
+  run(sink: EventSink, filter: StreamFilter): Promise<void>
+  /** Ends every stream, without a last event. */
+  stop(): void
+}
+
+interface Client {
+  sink: EventSink
+  wants(event: StreamEvent): boolean
+  filter: StreamFilter
+  end(): void
+}
+
+export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record' | 'liveactionRecord'>): GeneralStream {
+  const clients = new Set<Client>()
+
+  bus.subscribe('execution.created', ({ execution }) => announceExecution('create', execution))
+  bus.subscribe('execution.updated', ({ execution }) => announceExecution('update', execution))
+  bus.subscribe('execution.output', ({ records: output, action_ref, runner_ref, execution_id }) => {
+    if (clients.size === 0) return
+    for (const record of output) {
+      deliver({
+        name: outputEvent,
+        actionRef: action_ref,
+        executionId: execution_id,
+        execution: undefined,
+        frame: once(() => outputFrame(record, action_ref, runner_ref)),
+      })
+    }
+  })
+
+  function announceExecution(change: 'create' | 'update', execution: Execution): void {
+    if (clients.size === 0) return
+    const name = `svc.execution__${change}`
+    const liveName = `svc.liveaction__${change}`
+    deliver({
+      name: liveName,
+      actionRef: execution.action_ref,
+      executionId: undefined,
+      execution: undefined,
+      frame: once(() => frame(liveName, JSON.stringify(records.liveactionRecord(execution)))),
+    })
+    deliver({
+      name,
+      actionRef: execution.action_ref,
+      executionId: execution.id,
+      execution,
+      frame: once(() => frame(name, JSON.stringify(records.record(execution)))),
+    })
+  }
+
+  function deliver(event: StreamEvent): void {
+    for (const client of clients) {
+      if (client.wants(event)) client.sink.write(event.frame())
+      const { end } = client.filter
+      if (
+        end !== undefined &&
+        end.event === event.name &&
+        event.execution?.id === end.executionId &&
+        isFinal(event.execution.status)
+      ) {
+        client.end()
+      }
+    }
+  }
+
+  return {
+    get clientCount() {
+      return clients.size
+    },
+    async run(sink, filter) {
+      const matchesName = compileNames(filter.events)
+      await new Promise<void>((resolve) => {
+        const end = (): void => {
+          clients.delete(client)
+          resolve()
+        }
+        const client: Client = {
+          sink,
+          filter,
+          end,
+          wants: ({ name, actionRef, executionId }) =>
+            matchesName(name) &&
+            (filter.actionRefs === undefined || filter.actionRefs.has(actionRef)) &&
+            (filter.executionIds === undefined ||
+              (executionId !== undefined && filter.executionIds.has(executionId))),
+        }
+        clients.add(client)
+        sink.closed.addEventListener('abort', end)
+        if (sink.closed.aborted) end()
+        // Shows clients that the stream is open, before anything happens.
+        sink.write('\n')
+      })
+    },
+    stop() {
+      for (const client of clients) client.end()
+    },
+  }
+}
+
+function once(make: () => string): () => string {
+  let text: string | undefined
+  return () => (text ??= make())
+}
+
+const MAX_GLOB_LENGTH = 200
+
+/** Shell globs `*`, `?`, `[..]`; case-sensitive. Names repeat, so each is matched once and remembered. */
+export function compileNames(patterns: readonly string[]): (name: string) => boolean {
+  const known = new Map<string, boolean>()
+  return (name) => {
+    let matches = known.get(name)
+    if (matches === undefined) {
+      matches = patterns.some((pattern) => pattern.length <= MAX_GLOB_LENGTH && globMatches(pattern, name))
+      // Announcement routes are free text, so the number of names has no bound of its own.
+      if (known.size < 1000) known.set(name, matches)
+    }
+    return matches
+  }
+}
+
+/** Linear in time: only the last `*` is ever returned to. */
+function globMatches(pattern: string, text: string): boolean {
+  let p = 0
+  let t = 0
+  let star = -1
+  let starText = 0
+  while (t < text.length) {
+    const step = p < pattern.length && pattern[p] !== '*' ? matchOne(pattern, p, text.charAt(t)) : 0
+    if (step > 0) {
+      p += step
+      t += 1
+    } else if (pattern[p] === '*') {
+      star = p
+      starText = t
+      p += 1
+    } else if (star !== -1) {
+      p = star + 1
+      starText += 1
+      t = starText
+    } else {
+      return false
+    }
+  }
+  while (pattern[p] === '*') p += 1
+  return p === pattern.length
+}
+
+/** Length of the pattern element at `p` when it matches the character, else 0. */
+function matchOne(pattern: string, p: number, character: string): number {
+  const element = pattern.charAt(p)
+  if (element === '?') return 1
+  const close = element === '[' ? pattern.indexOf(']', p + 2) : -1
+  if (close === -1) return element === character ? 1 : 0
+  let set = pattern.slice(p + 1, close)
+  const negated = set.startsWith('!') || set.startsWith('^')
+  if (negated) set = set.slice(1)
+  let found = false
+  for (let i = 0; i < set.length; i++) {
+    if (set.charAt(i + 1) === '-' && i + 2 < set.length) {
+      found ||= set.charAt(i) <= character && character <= set.charAt(i + 2)
+      i += 2
+    } else {
+      found ||= set.charAt(i) === character
+    }
+  }
+  return found === negated ? 0 : close - p + 1
+}

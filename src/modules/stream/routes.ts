@@ -1,0 +1,109 @@
+import { headerInvalid, noExecutions, resourceNotFound } from '../../errors.ts'
+import type { ApiRequest, Route } from '../../http/route.ts'
+import type { OutputType } from '../../runners/runner.ts'
+import type { Executions } from '../executions/index.ts'
+import type { Execution } from '../executions/types.ts'
+import { followOutput, type Wakeups } from './execution-output.ts'
+import { parsePosition, type Position } from './frames.ts'
+import { defaultEvents, type GeneralStream, type StreamFilter } from './general.ts'
+
+export function createRoutes(deps: {
+  executions: Pick<Executions, 'find' | 'last' | 'statusOf' | 'outputCursor'>
+  general: GeneralStream
+  wakeups: Wakeups
+  stopping: AbortSignal
+}): Route[] {
+  const { executions } = deps
+  return [
+    {
+      kind: 'stream',
+      surface: 'stream',
+      method: 'get',
+      path: '/stream',
+      permission: 'stream_view',
+      summary: 'Follows what happens from now on as server-sent events.',
+      query: {
+        events: { type: 'array', description: 'Event names or shell globs; replaces the default list.' },
+        action_refs: { type: 'array', description: 'Only events of these actions.' },
+        execution_ids: { type: 'array', description: 'Only events of these executions.' },
+        end_event: { type: 'string', description: 'Event name that ends the stream, with end_execution_id.' },
+        end_execution_id: { type: 'string', description: 'Execution whose final status ends the stream.' },
+      },
+      handler(request) {
+        const filter = filterOf(request)
+        return (sink) => deps.general.run(sink, filter)
+      },
+    },
+    {
+      kind: 'stream',
+      surface: 'stream',
+      method: 'get',
+      path: '/executions/:id/output',
+      aliases: ['/actionexecutions/:id/output'],
+      permission: 'execution_view',
+      summary: 'Delivers the output of one execution from its beginning, then live, then an EOF event.',
+      query: { output_type: { type: 'string', description: '`stdout`, `stderr`, `other`; absent or `all`: everything.' } },
+      failures: [400, 404],
+      handler(request) {
+        const resume = resumePosition(request)
+        const execution = pick(executions, request.params['id'] ?? '', resume)
+        const afterSeq = resume?.execution_id === execution.id ? resume.seq : 0
+        const type = outputTypeOf(request.query['output_type'])
+        return (sink) =>
+          followOutput(sink, executions, deps.wakeups, { execution, type, afterSeq, stopping: deps.stopping })
+      },
+    },
+  ]
+}
+
+/** @throws HEADER_INVALID: resuming from a place that is not ours would repeat or skip output silently */
+function resumePosition(request: ApiRequest): Position | undefined {
+  const header = request.headers['last-event-id']
+  if (header === undefined || header === '') return undefined
+  const position = typeof header === 'string' ? parsePosition(header) : undefined
+  if (position === undefined) {
+    throw headerInvalid('Last-Event-ID is not an id of this stream; leave it out to read from the beginning.')
+  }
+  return position
+}
+
+/** A client that resumes `last` goes on with the execution it was reading, not with a newer one. */
+function pick(
+  executions: Pick<Executions, 'find' | 'last'>,
+  id: string,
+  resume: Position | undefined,
+): Execution {
+  const execution =
+    id !== 'last' ? executions.find(id) : resume === undefined ? executions.last() : executions.find(resume.execution_id)
+  if (execution !== undefined) return execution
+  if (id === 'last' && resume === undefined) throw noExecutions()
+  throw resourceNotFound(id)
+}
+
+function outputTypeOf(value: unknown): OutputType | undefined | 'none' {
+  switch (value) {
+    case undefined:
+    case '':
+    case 'all':
+      return undefined
+    case 'stdout':
+    case 'stderr':
+    case 'other':
+      return value
+    default:
+      return 'none'
+  }
+}
+
+function filterOf({ query }: ApiRequest): StreamFilter {
+  const { events, action_refs, execution_ids, end_event, end_execution_id } = query
+  return {
+    events: Array.isArray(events) ? events : defaultEvents,
+    actionRefs: Array.isArray(action_refs) ? new Set(action_refs) : undefined,
+    executionIds: Array.isArray(execution_ids) ? new Set(execution_ids) : undefined,
+    end:
+      typeof end_event === 'string' && typeof end_execution_id === 'string'
+        ? { event: end_event, executionId: end_execution_id }
+        : undefined,
+  }
+}
