@@ -86,19 +86,28 @@ function findPackages(inputPaths) {
   return [...folders].toSorted()
 }
 
-/** Older packages have `licenses: [{ type }]`. */
+/** Older packages have `licenses: [{ type }]`, or nothing but a section of their readme. */
 function licenceOf(manifest) {
-  return manifest.license ?? (manifest.licenses ?? []).map((licence) => licence.type).join(' OR ')
+  const named = manifest.license ?? (manifest.licenses ?? []).map((licence) => licence.type).join(' OR ')
+  return named === '' ? 'named below' : named
+}
+
+function readLicenceTexts(folder) {
+  const names = readdirSync(folder).toSorted()
+  const read = (name) => readFileSync(join(folder, name), 'utf8').trim()
+  const texts = names.filter((name) => /^(licen[cs]e|notice|copying)\b/i.test(name)).map(read)
+  if (texts.length > 0) return texts
+  const readmes = names.filter((name) => /^readme\b/i.test(name)).map(read)
+  return readmes.flatMap((text) => /^#+ licen[cs]e\b[^]*/im.exec(text) ?? [])
 }
 
 function writeNotices(path, folders) {
   const parts = folders.map((folder) => {
     const manifest = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))
-    const texts = readdirSync(join(root, folder))
-      .filter((name) => /^(licen[cs]e|notice|copying)\b/i.test(name))
-      .toSorted()
-      .map((name) => readFileSync(join(root, folder, name), 'utf8').trim())
-    return [`${manifest.name} ${manifest.version} (${licenceOf(manifest)})`, ...texts].join('\n\n')
+    return [
+      `${manifest.name} ${manifest.version} (${licenceOf(manifest)})`,
+      ...readLicenceTexts(join(root, folder)),
+    ].join('\n\n')
   })
   const intro = 'Parts of the packages below are contained in the files of this folder.'
   writeFileSync(path, `${[intro, ...parts].join(`\n\n${'-'.repeat(80)}\n\n`)}\n`)

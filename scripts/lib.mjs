@@ -3,7 +3,17 @@
  * than Node 20, because on a fresh clone nothing else is there.
  */
 import { spawn, spawnSync } from 'node:child_process'
-import { closeSync, existsSync, mkdtempSync, openSync, readFileSync, rmSync, statSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
 import { constants, tmpdir } from 'node:os'
 import { basename, delimiter, dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
@@ -91,6 +101,11 @@ export function run(file, args, options = {}) {
     child.once('error', (error) => settle(() => reject(new ScriptError(`${file} cannot be started: ${error.message}`))))
     child.once('exit', (code, signal) => settle(() => resolve(code ?? 128 + constants.signals[signal])))
   })
+}
+
+/** Runs the program of an installed package, by its name in `node_modules/.bin`, on the pinned Node. */
+export function runTool(name, args, options) {
+  return run(findNode(), [realpathSync(join(root, 'node_modules', '.bin', name)), ...args], options)
 }
 
 /** Runs a program quietly; resolves to its exit code and everything it printed. */

@@ -1,0 +1,35 @@
+/** `npm run check`: every check there is, all of them even if one fails, and a table of what came out. */
+import { join } from 'node:path'
+import { ensureInstalled, findNode, main, root, run, runTool } from './lib.mjs'
+
+const FOLDERS = ['src', 'tests', 'migrations', 'scripts']
+
+const STEPS = [
+  { name: 'types', run: () => runTool('tsc', []) },
+  { name: 'lint', run: () => runTool('oxlint', ['--type-aware', ...FOLDERS]) },
+  {
+    name: 'format',
+    run: () => runTool('prettier', ['--log-level', 'warn', '--check', ...FOLDERS, 'vitest.config.ts']),
+  },
+  { name: 'generated files', run: () => run(findNode(), [join(root, 'scripts', 'generate.mjs'), '--check']) },
+  { name: 'boundaries and tests', run: () => run(findNode(), [join(root, 'scripts', 'test.mjs')]) },
+]
+
+function formatRow({ name, code, seconds }) {
+  return `  ${name.padEnd(22)}${(code === 0 ? 'ok' : `failed (${code})`).padEnd(14)}${seconds.toFixed(1).padStart(6)} s`
+}
+
+await main(async () => {
+  await ensureInstalled()
+  const rows = []
+  for (const step of STEPS) {
+    process.stdout.write(`\n${step.name}\n`)
+    const started = performance.now()
+    const code = await step.run()
+    rows.push({ name: step.name, code, seconds: (performance.now() - started) / 1000 })
+    // A signal is meant for the whole run.
+    if (code > 128) return code
+  }
+  process.stdout.write(`\n${rows.map(formatRow).join('\n')}\n`)
+  return rows.some(({ code }) => code !== 0) ? 1 : 0
+})
