@@ -4,6 +4,7 @@
  */
 import { isIP } from 'node:net'
 import { isAbsolute, resolve } from 'node:path'
+import { logLevels } from '../log.ts'
 
 export type Reading<T> = { value: T } | { problem: string }
 
@@ -239,8 +240,6 @@ const jsonObject = (row: RowBasics<string> & { secret: boolean }): Option<JsonOb
 function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
-
-export const logLevels = ['DEBUG', 'INFO', 'WARNING', 'ERROR', 'CRITICAL', 'AUDIT'] as const
 
 const dayOfSeconds = 86_400
 

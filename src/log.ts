@@ -1,0 +1,214 @@
+/**
+ * Structured log of the process: one line per message on standard error, text or JSON (contract 10, 10.3).
+ *
+ * Every message has an `event`, a stable name to match on, a sentence for people, and fields. Whatever the fields hold,
+ * a message is one bounded line without secrets, and logging neither throws nor calls itself.
+ */
+import { Writable } from 'node:stream'
+import winston from 'winston'
+import { ErrorCopy, clip, createRedactor, escapeUnprintable, maximumTextLength, type Redactor } from './redact.ts'
+
+/** From the least to the most severe; AUDIT is above all others, so no level filters it out. */
+export const logLevels = ['DEBUG', 'INFO', 'WARNING', 'ERROR', 'CRITICAL', 'AUDIT'] as const
+
+export type LogLevel = (typeof logLevels)[number]
+
+/** Values of any type; `error` is the customary name for a caught error. */
+export type LogFields = Readonly<Record<string, unknown>>
+
+/** `event` is a dotted name that never changes: `execution.requested`. */
+type Write = (event: string, message: string, fields?: LogFields) => void
+
+export interface Log {
+  debug: Write
+  info: Write
+  audit: Write
+  warning: Write
+  error: Write
+  critical: Write
+  /** Whether messages of this level are written; for callers whose fields are expensive to make. */
+  enabled(level: LogLevel): boolean
+  /** A log whose messages all carry these fields too. */
+  child(fields: LogFields): Log
+  /** A URL or path as it may appear in a message: secret query parameters are masked. */
+  maskUrl(url: string): string
+}
+
+export interface RootLog extends Log {
+  /** Resolves when everything has been handed to the operating system, at the latest after two seconds. */
+  close(): Promise<void>
+}
+
+export interface LogOptions {
+  level: LogLevel
+  format: 'text' | 'json'
+  /** `log.mask_secrets`; default true. */
+  maskSecrets?: boolean
+  /** Names of secrets besides the built-in ones (`log.mask_secrets_blacklist`). */
+  maskNames?: readonly string[]
+  /** Default standard error. It is not ended by `close`. */
+  stream?: Writable
+  /** Default the system clock. */
+  now?: () => Date
+}
+
+const closeTimeoutMs = 2000
+const maximumFields = 50
+const maximumWaitingBytes = 8 * 1024 * 1024
+
+export function createLog(options: LogOptions): RootLog {
+  const threshold = logLevels.indexOf(options.level)
+  const redactor = createRedactor(options.maskSecrets ?? true, options.maskNames)
+  const formatLine = options.format === 'json' ? jsonLine : textLine
+  const now = options.now ?? (() => new Date())
+  const target = options.stream ?? process.stderr
+  const sink = boundedSink(target, (dropped) =>
+    formatLine(now(), 'WARNING', 'log.lines_dropped', 'Log lines were dropped because their reader is too slow.', [
+      ['dropped', dropped],
+    ]),
+  )
+  const logger = winston.createLogger({
+    levels: { audit: 0, critical: 1, error: 2, warning: 3, info: 4, debug: 5 },
+    level: 'debug',
+    format: winston.format.printf((info) => String(info.message)),
+    transports: [new winston.transports.Stream({ stream: sink, eol: '\n' })],
+  })
+
+  let formatting = false
+  let closed: Promise<void> | undefined
+
+  const write = (level: LogLevel, event: string, message: string, fields: LogFields): void => {
+    // A getter of a logged object may itself log.
+    if (formatting) return
+    formatting = true
+    let line: string
+    try {
+      line = formatLine(now(), level, event, message, safeFields(redactor, fields))
+    } catch {
+      line = formatLine(new Date(), level, 'log.unreadable', 'A message could not be written.', [])
+    } finally {
+      formatting = false
+    }
+    if (closed === undefined) logger.log(level.toLowerCase(), line)
+    else sink.write(`${line}\n`)
+  }
+
+  const create = (own: LogFields): Log => {
+    const writer = (level: LogLevel): Write => {
+      if (logLevels.indexOf(level) < threshold) return () => undefined
+      return (event, message, fields) =>
+        write(level, event, message, fields === undefined ? own : { ...own, ...fields })
+    }
+    return {
+      debug: writer('DEBUG'),
+      info: writer('INFO'),
+      warning: writer('WARNING'),
+      error: writer('ERROR'),
+      critical: writer('CRITICAL'),
+      audit: writer('AUDIT'),
+      enabled: (level) => logLevels.indexOf(level) >= threshold,
+      child: (fields) => create({ ...own, ...fields }),
+      maskUrl: (url) => redactor.maskUrl(url),
+    }
+  }
+
+  const close = async (): Promise<void> => {
+    const ended = new Promise((resolve) => logger.once('finish', resolve))
+    logger.end()
+    await ended
+    await flush(target)
+  }
+  return { ...create({}), close: () => (closed ??= close()) }
+}
+
+type SafeField = [name: string, value: unknown]
+type FormatLine = (time: Date, level: LogLevel, event: string, message: string, fields: readonly SafeField[]) => string
+
+function safeFields(redactor: Redactor, fields: LogFields): SafeField[] {
+  const safe: SafeField[] = []
+  const copy = redactor.copier()
+  for (const [name, value] of Object.entries(fields)) {
+    if (value === undefined) continue
+    if (safe.length === maximumFields) break
+    safe.push([clip(name, 100), copy(name, value)])
+  }
+  return safe
+}
+
+/** `2030-01-01 10:00:00,123 INFO message (event=a.b, key=value)`, UTC. */
+const textLine: FormatLine = (time, level, event, message, fields) => {
+  const stamp = time.toISOString().slice(0, 23).replace('T', ' ').replace('.', ',')
+  const pairs = [['event', event], ...fields].map(
+    ([name, value]) => `${escapeUnprintable(String(name))}=${textValue(value)}`,
+  )
+  return `${stamp} ${level} ${escapeUnprintable(clip(message, maximumTextLength))} (${pairs.join(', ')})`
+}
+
+function textValue(value: unknown): string {
+  if (value instanceof ErrorCopy) return escapeUnprintable(JSON.stringify(errorText(value)))
+  if (typeof value === 'string' && /^[^\s"=,()\\]+$/.test(value)) return escapeUnprintable(value)
+  return escapeUnprintable(JSON.stringify(value) ?? '')
+}
+
+/** `AppError INTERNAL: message at f (file:1:2) < g (file:3:4); caused by …` */
+function errorText(error: ErrorCopy): string {
+  const code = error.code === undefined ? '' : ` ${error.code}`
+  const details = error.details === undefined ? '' : ` ${JSON.stringify(error.details)}`
+  const frames = error.frames === undefined ? '' : ` at ${error.frames.join(' < ')}`
+  const parts = [`${error.name}${code}: ${error.message}${details}${frames}`]
+  for (const inner of error.errors ?? []) parts.push(`includes ${innerText(inner)}`)
+  if (error.cause !== undefined) parts.push(`caused by ${innerText(error.cause)}`)
+  return parts.join('; ')
+}
+
+const innerText = (inner: unknown): string =>
+  inner instanceof ErrorCopy ? errorText(inner) : (JSON.stringify(inner) ?? '')
+
+const ownNames = new Set(['timestamp', 'level', 'event', 'message'])
+
+/** One JSON object; a field named like one of ours gets a `_` behind its name. */
+const jsonLine: FormatLine = (time, level, event, message, fields) => {
+  const record: Record<string, unknown> = Object.create(null)
+  record['timestamp'] = time.toISOString()
+  record['level'] = level
+  record['event'] = event
+  record['message'] = clip(message, maximumTextLength)
+  for (const [name, value] of fields) record[ownNames.has(name) ? `${name}_` : name] = value
+  return escapeUnprintable(JSON.stringify(record))
+}
+
+const guarded = new WeakSet<Writable>()
+
+/** Hands lines on while the target keeps up, and counts those it cannot take, so that a stuck reader costs no memory. */
+function boundedSink(target: Writable, droppedLine: (count: number) => string): Writable {
+  if (!guarded.has(target)) {
+    guarded.add(target)
+    // A log whose reader has gone must not end the process.
+    target.on('error', () => undefined)
+  }
+  let dropped = 0
+  return new Writable({
+    decodeStrings: false,
+    write: (line: string, _encoding, done) => {
+      if (!target.writable || target.writableLength > maximumWaitingBytes) {
+        dropped += 1
+      } else {
+        const notice = dropped === 0 ? '' : `${droppedLine(dropped)}\n`
+        dropped = 0
+        target.write(notice + line)
+      }
+      done()
+    },
+  })
+}
+
+function flush(target: Writable): Promise<void> {
+  if (!target.writable) return Promise.resolve()
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, closeTimeoutMs)
+    target.write('', () => {
+      clearTimeout(timer)
+      resolve()
+    })
+  })
+}

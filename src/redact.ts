@@ -1,0 +1,265 @@
+/**
+ * Makes any value safe to write down: secrets masked, size and depth bounded, unprintable characters escaped.
+ *
+ * Nothing here throws, calls `toString` or `toJSON` of a foreign object, or takes longer than the bounds allow.
+ */
+
+/** Stands for a secret, whatever its type (contract 00, 0.15). */
+export const secretMask = '********'
+
+/** Contract 00, 0.15 "In logs", and the names under which credentials travel in headers, queries and bodies. */
+const secretNames = [
+  'password',
+  'auth_token',
+  'token',
+  'secret',
+  'credentials',
+  'svc_auth_token',
+  'api_key',
+  'apikey',
+  'authorization',
+  'cookie',
+  'passphrase',
+  'passwd',
+  'private_key',
+  'secret_key',
+]
+
+const maximumDepth = 6
+const maximumItems = 50
+const maximumNodes = 500
+const maximumNameLength = 100
+const maximumCauses = 5
+const maximumFrames = 10
+const maximumTotalLength = 32_768
+
+/** A printable string of at most this many characters comes out of one value. */
+export const maximumTextLength = 2048
+
+export interface Redactor {
+  /** Whether values under this name are secret: `password`, `bind_password`, `X-Auth-Token`, `apiKey`. */
+  isSecret(name: string): boolean
+  /**
+   * Makes plain, bounded, masked copies that `JSON.stringify` accepts; the copies of one copier share one allowance of
+   * size.
+   */
+  copier(): (name: string, value: unknown) => unknown
+  /** A URL or path whose secret query parameters are masked. */
+  maskUrl(url: string): string
+}
+
+/** @param more further secret names (`log.mask_secrets_blacklist`); masking is off when `enabled` is false. */
+export function createRedactor(enabled: boolean, more: readonly string[] = []): Redactor {
+  const names = [...new Set([...secretNames, ...more].map(plainName))]
+  const isSecret = (name: string): boolean => {
+    if (!enabled) return false
+    const plain = plainName(name)
+    return names.some((secret) => plain === secret || plain.endsWith(`_${secret}`))
+  }
+  return {
+    isSecret,
+    copier: () => {
+      const copy = new Copy(isSecret)
+      return (name, value) => {
+        try {
+          return copy.of(name, value)
+        } catch {
+          return '[unreadable]'
+        }
+      }
+    },
+    maskUrl: (url) => {
+      const start = url.indexOf('?')
+      if (start === -1) return url
+      const query = url
+        .slice(start + 1)
+        .split('&')
+        .map((part) => {
+          const [name = ''] = part.split('=', 1)
+          return part.length > name.length && isSecret(decoded(name)) ? `${name}=${secretMask}` : part
+        })
+      return `${url.slice(0, start)}?${query.join('&')}`
+    },
+  }
+}
+
+function plainName(name: string): string {
+  return name
+    .slice(-maximumNameLength)
+    .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .replace(/[^\p{L}\p{N}]+/gu, '_')
+    .toLowerCase()
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '))
+  } catch {
+    return text
+  }
+}
+
+/** Copies values until the allowance is used up. */
+class Copy {
+  #isSecret: (name: string) => boolean
+  #nodes = maximumNodes
+  #length = maximumTotalLength
+  #ancestors: unknown[] = []
+
+  constructor(isSecret: (name: string) => boolean) {
+    this.#isSecret = isSecret
+  }
+
+  of(name: string, value: unknown): unknown {
+    if (value !== undefined && value !== null && this.#isSecret(name)) return secretMask
+    this.#nodes -= 1
+    if (this.#nodes < 0 || this.#length < 0) return '…'
+    switch (typeof value) {
+      case 'string':
+        return this.#text(value)
+      case 'number':
+        return Number.isFinite(value) ? value : String(value)
+      case 'bigint':
+        // Writing out a bigint takes time quadratic in its length.
+        return value < 1n << 128n && value > -(1n << 128n) ? String(value) : '[large number]'
+      case 'symbol':
+        return this.#text(String(value.description))
+      case 'function':
+        return '[function]'
+      case 'boolean':
+      case 'undefined':
+        return value
+      case 'object':
+        return value === null ? null : this.#object(value)
+    }
+  }
+
+  #text(text: string): string {
+    const clipped = clip(text, Math.min(maximumTextLength, Math.max(this.#length, 0)))
+    this.#length -= clipped.length
+    return clipped
+  }
+
+  #object(value: object): unknown {
+    if (this.#ancestors.includes(value)) return '[circular]'
+    if (this.#ancestors.length >= maximumDepth) return Array.isArray(value) ? '[…]' : '{…}'
+    if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString()
+    if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`
+    this.#ancestors.push(value)
+    try {
+      if (value instanceof Error) return this.#error(value)
+      if (Array.isArray(value)) return this.#items(value, value.length)
+      if (value instanceof Set) return this.#items(value, value.size)
+      if (value instanceof URL) return this.#text(value.href)
+      if (value instanceof Map) return this.#properties(value, value.size)
+      return this.#properties(ownProperties(value), Number.POSITIVE_INFINITY)
+    } catch {
+      return '[unreadable]'
+    } finally {
+      this.#ancestors.pop()
+    }
+  }
+
+  #items(items: Iterable<unknown>, count: number): unknown[] {
+    const copies: unknown[] = []
+    for (const item of items) {
+      if (copies.length === maximumItems) {
+        copies.push(`… ${count - maximumItems} more`)
+        break
+      }
+      // undefined has no form in JSON and would otherwise shift its neighbours.
+      copies.push(this.of('', item) ?? null)
+    }
+    return copies
+  }
+
+  #properties(properties: Iterable<[unknown, unknown]>, count: number): Record<string, unknown> {
+    const copy: Record<string, unknown> = Object.create(null)
+    let copied = 0
+    for (const [key, value] of properties) {
+      if (copied === maximumItems) {
+        copy['…'] = Number.isFinite(count) ? `${count - maximumItems} more` : 'more'
+        break
+      }
+      const name = typeof key === 'string' ? key : typeof key === 'number' ? String(key) : `[${typeof key}]`
+      copy[clip(name, maximumNameLength)] = this.of(name, value)
+      copied += 1
+    }
+    return copy
+  }
+
+  #error(error: Error): ErrorCopy {
+    const copy = new ErrorCopy()
+    copy.name = typeof error.name === 'string' ? this.#text(error.name) : 'Error'
+    if ('code' in error && (typeof error.code === 'string' || typeof error.code === 'number')) {
+      copy.code = this.#text(String(error.code))
+    }
+    copy.message = typeof error.message === 'string' ? this.#text(error.message) : ''
+    if ('details' in error && error.details !== undefined) copy.details = this.of('details', error.details)
+    const frames = typeof error.stack === 'string' ? framesOf(error.stack) : []
+    if (frames.length > 0) copy.frames = frames.map((frame) => this.#text(frame))
+    if (error.cause !== undefined && this.#ancestors.length < maximumCauses) copy.cause = this.of('cause', error.cause)
+    if (error instanceof AggregateError) copy.errors = this.#items(error.errors, error.errors.length)
+    return copy
+  }
+}
+
+function* ownProperties(value: object): Generator<[string, unknown]> {
+  for (const key in value) {
+    if (!Object.hasOwn(value, key)) continue
+    let property: unknown
+    try {
+      property = Reflect.get(value, key)
+    } catch {
+      property = '[unreadable]'
+    }
+    yield [key, property]
+  }
+}
+
+function framesOf(stack: string): string[] {
+  const frames: string[] = []
+  for (const line of stack.slice(0, maximumTotalLength).split('\n')) {
+    const frame = /^\s+at (.*)$/.exec(line)?.[1]
+    if (frame !== undefined) frames.push(frame)
+    if (frames.length === maximumFrames) break
+  }
+  return frames
+}
+
+/** What a log keeps of an error: never its further properties, which may carry requests with credentials. */
+export class ErrorCopy {
+  name = ''
+  code?: string
+  message = ''
+  details?: unknown
+  frames?: string[]
+  cause?: unknown
+  errors?: unknown[]
+}
+
+/** At most `length` UTF-16 units of a text, not ending in half a character, with a mark when it was longer. */
+export function clip(text: string, length: number): string {
+  if (text.length <= length) return text
+  const last = text.charCodeAt(length - 1)
+  return `${text.slice(0, last >= 0xd800 && last <= 0xdbff ? length - 1 : length)}…`
+}
+
+const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
+const shortEscapes: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
+
+/**
+ * The same text on one line: control, formatting and line-separating characters and halves of surrogate pairs as
+ * `\n`, `\u001b`. Of JSON it makes equivalent JSON.
+ */
+export function escapeUnprintable(text: string): string {
+  return text.replace(unprintable, (character) => {
+    const short = shortEscapes[character]
+    if (short !== undefined) return short
+    let escaped = ''
+    for (let index = 0; index < character.length; index += 1) {
+      escaped += `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`
+    }
+    return escaped
+  })
+}
