@@ -12,7 +12,7 @@ const STEPS = [
     run: () => runTool('prettier', ['--log-level', 'warn', '--check', ...FOLDERS, 'vitest.config.ts']),
   },
   { name: 'generated files', run: () => run(findNode(), [join(root, 'scripts', 'generate.mjs'), '--check']) },
-  { name: 'boundaries and tests', run: () => run(findNode(), [join(root, 'scripts', 'test.mjs')]) },
+  { name: 'boundaries and tests', run: () => run(findNode(), [join(root, 'scripts', 'run-tests.mjs')]) },
 ]
 
 function formatRow({ name, code, seconds }) {

@@ -220,6 +220,12 @@ function lastLines(text, count) {
   return text.trimEnd().split('\n').slice(-count).join('\n')
 }
 
+/** The lines that name the errors, without the stacks around them. */
+function errorLines(text) {
+  const lines = text.split('\n').filter((line) => /^\S*Error\b/.test(line))
+  return lines.length > 0 ? lines.join('\n') : lastLines(text, 5)
+}
+
 function findMissingBuildTools() {
   const tools = { make: ['make'], 'a C++ compiler': ['c++', 'g++', 'clang++'], python3: ['python3', 'python'] }
   return Object.entries(tools)
@@ -234,12 +240,12 @@ function load(name) {
 
 /** An add-on has no binary that runs here: builds it if that is possible, else says what is missing. */
 async function buildAddOn(name, failure) {
-  const place = `${process.platform} on ${process.arch}`
+  const place = `${process.platform}-${process.arch}`
   const missing = findMissingBuildTools()
   if (missing.length > 0) {
     throw new ScriptError(
-      `The package ${name} has no ready-made binary that works on ${place}, and building it needs ${missing.join(' and ')}, ` +
-        `which cannot be found. Install that and try again.\n${lastLines(failure.output, 5)}`,
+      `The package ${name} has no ready-made binary that works on ${place}, and building it needs ${missing.join(', ')}, ` +
+        `not found here. Install that and try again.\n${errorLines(failure.output)}`,
     )
   }
   process.stderr.write(`Building ${name}, which has no ready-made binary for ${place}…\n`)

@@ -1,33 +1,4 @@
-/**
- * `npm test [-- <arguments of vitest run>]`: installs and builds what is needed, then runs the tests on the pinned Node.
- *
- * With `CI=true` a skipped test is a failure, and so is a run that ends without having counted its tests.
- */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { build } from './build.mjs'
-import { ensureInstalled, main, runTool, ScriptError } from './lib.mjs'
+/** `npm test [-- <arguments of vitest run>]`: installs and builds what is needed, then runs the tests. */
+import './node-version.mjs'
 
-function readSummary(path) {
-  try {
-    return JSON.parse(readFileSync(path, 'utf8'))
-  } catch (error) {
-    throw new ScriptError(`The test run ended without its closing summary: ${error.message}`)
-  }
-}
-
-await main(async () => {
-  await ensureInstalled()
-  await build()
-  const folder = mkdtempSync(join(tmpdir(), 'svc-test-'))
-  const summaryPath = join(folder, 'summary.json')
-  try {
-    const code = await runTool('vitest', ['run', ...process.argv.slice(2)], { env: { SVC_TEST_SUMMARY: summaryPath } })
-    if (code !== 0) return code
-    const { failed, skipped } = readSummary(summaryPath)
-    return failed > 0 || (process.env.CI === 'true' && skipped > 0) ? 1 : 0
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
-})
+void import('./run-tests.mjs')
