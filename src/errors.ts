@@ -186,3 +186,7 @@ export const storageFailed = (cause: unknown): AppError =>
 // Browsers
 
 export const originRefused = (message: string): AppError => new AppError('forbidden', 'ORIGIN_REFUSED', message)
+
+// Permissions
+
+export const permissionDenied = (message: string): AppError => new AppError('forbidden', 'PERMISSION_DENIED', message)

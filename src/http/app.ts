@@ -1,5 +1,7 @@
 /** The one Express app behind all listeners: a route table in, answers out. */
 import { randomUUID } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
 import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
 import { bodyInvalid, methodNotAllowed, routeUnknown } from '../errors.ts'
 import type { Log } from '../log.ts'
@@ -181,6 +183,11 @@ function jsonHandler(options: HttpAppOptions, route: JsonRoute): RequestHandler 
       const status = reply?.status ?? successStatus
       const body = reply === undefined ? answer : reply.body
       if (response.headersSent || response.destroyed) return
+      if (isChunks(body)) {
+        response.writeHead(status, { 'Content-Type': route.mediaType ?? octets, ...reply?.headers })
+        await pipeline(Readable.from(body, { objectMode: true, highWaterMark: 1 }), response)
+        return
+      }
       const isText = typeof body === 'string' && route.mediaType !== undefined
       const bytes =
         body === undefined ? undefined : Buffer.isBuffer(body) ? body : Buffer.from(isText ? body : JSON.stringify(body))
@@ -195,6 +202,11 @@ function jsonHandler(options: HttpAppOptions, route: JsonRoute): RequestHandler 
       next(error)
     }
   }
+}
+
+/** A handler that yields its text piece by piece is read only as fast as the client takes it. */
+function isChunks(body: unknown): body is AsyncIterable<string | Uint8Array> {
+  return typeof body === 'object' && body !== null && Symbol.asyncIterator in body
 }
 
 const json = 'application/json; charset=UTF-8'

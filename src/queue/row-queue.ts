@@ -4,7 +4,7 @@
  */
 import type { WorkQueue } from './work-queue.ts'
 
-const MAX_WINDOW = 1000
+const MAX_WINDOW = 200
 
 export interface RowQueueOptions<T> {
   idOf(item: T): string

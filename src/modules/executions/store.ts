@@ -58,6 +58,7 @@ export interface ExecutionStore {
   find(id: string): Execution | undefined
   /** With `result`: null when there is none. */
   findWithResult(id: string): Execution | undefined
+  statusOf(id: string): ExecutionStatus | undefined
   findByIds(ids: readonly string[]): Execution[]
   lastId(): string | undefined
   /** Oldest first. */
@@ -167,6 +168,10 @@ export function createExecutionStore(database: Database): ExecutionStore {
       execution.result = text === undefined ? null : JSON.parse(text)
       return execution
     },
+    statusOf: (id) =>
+      database.first(build.selectFrom('executions').select('status').where('id', '=', id))?.status as
+        | ExecutionStatus
+        | undefined, // only `state.ts` makes statuses
     findByIds: (ids) =>
       ids.length === 0
         ? []

@@ -1,0 +1,170 @@
+/** Executions: accepted, scheduled, run, recorded; their output and results. */
+import type { Bus } from '../../bus/bus.ts'
+import type { Database } from '../../db/database.ts'
+import type { Log } from '../../log.ts'
+import type { Module } from '../../module.ts'
+import type { OutputType, Runner } from '../../runners/runner.ts'
+import type { Actions } from '../actions/index.ts'
+import type { Traces } from '../traces/index.ts'
+import { createChange } from './change.ts'
+import { createDispatcher, type Prepared } from './dispatcher.ts'
+import { createLive } from './live.ts'
+import { createOutput, type OutputCursor } from './output.ts'
+import { executionRecord, liveactionRecord, type ExecutionRecord, type RecordOptions } from './record.ts'
+import { recover, type SweepLeftovers } from './recovery.ts'
+import { createRoutes } from './routes.ts'
+import { createScheduler } from './scheduler.ts'
+import { createExecutionService } from './service.ts'
+import { createSlots } from './slots.ts'
+import { createExecutionStore, type ExecutionStore } from './store.ts'
+import type { Execution, ExecutionStatus } from './types.ts'
+
+export interface Executions extends Module {
+  find(id: string): Execution | undefined
+  /** The one with the greatest id. */
+  last(): Execution | undefined
+  /** Cheap while it runs; undefined when there is no such execution. */
+  statusOf(id: string): ExecutionStatus | undefined
+  outputCursor(id: string): OutputCursor
+  /** The masked wire record, as streams deliver it. */
+  record(execution: Execution): ExecutionRecord
+  liveactionRecord(execution: Execution): Record<string, unknown>
+  /** Lengths of the queues `request`, `work` and `cancel`. */
+  queueDepths(): { request: number; work: number; cancel: number }
+}
+
+export interface ExecutionsDeps {
+  database: Database
+  bus: Bus
+  log: Log
+  actions: Actions
+  traces: Traces
+  runners: readonly Runner[]
+  sweep: SweepLeftovers
+  settings: {
+    streamOutput: boolean
+    actionsPoolSize: number
+    shutdownGraceSeconds: number
+    queueLimit: number
+    pollSeconds: number
+    maxPageSize: number
+    /** `api.mask_secrets` and `log.mask_secrets` */
+    maskSecrets: boolean
+    /** Address of the web client, without a trailing slash. Asked when needed: with port 0 it is known late. */
+    webUrl(): string
+    /** Public address of the API with its version, for `SVC_ACTION_API_URL`. */
+    apiUrl(): string
+  }
+}
+
+export function createExecutions(deps: ExecutionsDeps): Executions {
+  const { database, bus, log, actions, settings } = deps
+  const store = createExecutionStore(database)
+  const live = createLive(bus, () => store.countWithStatus('requested', 'delayed', 'scheduled'), settings.queueLimit)
+  const output = createOutput({ store, database, bus, log })
+  const change = createChange({ store, database, log })
+  const slots = createSlots(settings.actionsPoolSize)
+  const scheduler = createScheduler({ store, change, slots, bus, log, pollSeconds: settings.pollSeconds })
+  const dispatcher = createDispatcher({
+    store,
+    change,
+    slots,
+    output,
+    runners: new Map(deps.runners.map((runner) => [runner.definition.name, runner])),
+    prepare,
+    bus,
+    log,
+    write: (unit) => database.write(unit),
+    streamOutput: settings.streamOutput,
+    pollSeconds: settings.pollSeconds,
+  })
+  const service = createExecutionService({
+    store,
+    database,
+    change,
+    actions,
+    traces: deps.traces,
+    live,
+    log,
+    queueLimit: settings.queueLimit,
+  })
+
+  function prepare(execution: Execution): Prepared {
+    const { action, runner, parameters, context } = execution
+    if (actions.findRunnerType(runner.name)?.enabled !== true) {
+      throw new Error(`The runner "${runner.name}" has been disabled by the administrator.`)
+    }
+    const effective = actions.effective(action, runner, parameters, { action_context: context })
+    return {
+      ...effective,
+      entryPoint: actions.entryPointOf(action),
+      env: {
+        SVC_ACTION_DEBUG: effective.runnerParameters['debug'] === true ? 'True' : 'False',
+        SVC_ACTION_PACK_NAME: action.pack,
+        SVC_ACTION_EXECUTION_ID: execution.id,
+        SVC_ACTION_API_URL: settings.apiUrl(),
+      },
+    }
+  }
+
+  const masked: RecordOptions['mask'] = ({ action, runner, parameters }) => actions.mask(action, runner, parameters)
+  const open: RecordOptions['mask'] = ({ parameters }) => parameters
+  const recordOptions = (unmasked: boolean): RecordOptions => ({
+    mask: unmasked || !settings.maskSecrets ? open : masked,
+    webUrl: settings.webUrl(),
+  })
+
+  return {
+    name: 'executions',
+    routes: createRoutes({
+      service,
+      store,
+      maxPageSize: settings.maxPageSize,
+      record: (execution, { children, unmasked }) => executionRecord(execution, recordOptions(unmasked), children),
+      readOutput: (id, type) => readOutput(store, id, type),
+    }),
+    find: (id) => store.find(id),
+    last() {
+      const id = store.lastId()
+      return id === undefined ? undefined : store.find(id)
+    },
+    statusOf: (id) => live.statusOf(id) ?? store.statusOf(id),
+    outputCursor: (id) => output.cursor(id),
+    record: (execution) => executionRecord(execution, recordOptions(false)),
+    liveactionRecord: (execution) => liveactionRecord(execution, recordOptions(false)),
+    queueDepths: () => ({
+      request: scheduler.queue.depth(),
+      work: dispatcher.workQueue.depth(),
+      cancel: dispatcher.cancelQueue.depth(),
+    }),
+    async start() {
+      await recover({ store, change, database, sweep: deps.sweep, log })
+      dispatcher.start()
+      scheduler.start()
+    },
+    async stop() {
+      scheduler.stop()
+      await dispatcher.stop(settings.shutdownGraceSeconds)
+      await output.flush()
+    },
+  }
+}
+
+const RECORDS_PER_READ = 32
+
+/** In slices, so that a gigabyte of output passes through a few hundred kilobytes of memory. */
+async function* readOutput(store: ExecutionStore, id: string, type: OutputType | undefined): AsyncGenerator<string> {
+  let seq = 0
+  for (;;) {
+    const records = store.outputAfter(id, seq, RECORDS_PER_READ, type)
+    const last = records.at(-1)
+    if (last === undefined) return
+    seq = last.seq
+    yield records.map(({ data }) => data).join('')
+    // Lets others have the event loop between two slices.
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+}
+
+export type { Execution, OutputRecord } from './types.ts'
+export type { SweepLeftovers } from './recovery.ts'

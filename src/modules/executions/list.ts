@@ -1,0 +1,164 @@
+/** From query parameters to a page of executions (contract 03, 3.3). */
+import { queryInvalid, shown } from '../../errors.ts'
+import type { QueryParameter, QueryValue } from '../../http/route.ts'
+import { parseTimestamp } from '../../time.ts'
+import type { ExecutionFilter, PathColumn, Sort, SortColumn } from './store.ts'
+
+const text = (description: string): QueryParameter => ({ type: 'string', description })
+
+export const filterParameters: Record<string, QueryParameter> = {
+  id: { type: 'array', description: 'At most 100 ids.' },
+  action: text('Action reference.'),
+  status: text('Status.'),
+  user: text('Acting user.'),
+  runner: text('Name of the runner type.'),
+  parent: text('Id of the parent execution; `null` for top-level executions.'),
+  liveaction: text('Id of the live action.'),
+  rule: text('Name of the rule that started it, or `null`.'),
+  trigger: text('Name of the trigger that started it, or `null`.'),
+  trigger_type: text('Name of the type of that trigger, or `null`.'),
+  trigger_instance: text('Id of the trigger instance that started it, or `null`.'),
+  timestamp: text('Start time, exact or an inclusive range `<a>..<b>`.'),
+  timestamp_gt: text('Started after this time.'),
+  timestamp_lt: text('Started before this time.'),
+  filter: text('Tokens `path.to.field:value` separated by blanks; all must match.'),
+  sort: text('Field names separated by commas, `-` before a name for descending.'),
+  sort_asc: text('Oldest first when not empty.'),
+  sort_desc: text('Newest first when not empty.'),
+}
+
+const MAX_IDS = 100
+
+export interface ListQuery {
+  filter: ExecutionFilter
+  sort: Sort[]
+}
+
+/** @throws QUERY_INVALID */
+export function parseListQuery(query: Record<string, QueryValue>): ListQuery {
+  const filter: ExecutionFilter = {}
+  const ids = query['id']
+  if (Array.isArray(ids)) {
+    if (ids.length > MAX_IDS) {
+      throw queryInvalid(`Maximum of ${MAX_IDS} items can be provided for a query parameter value`)
+    }
+    filter.ids = ids
+  }
+  for (const name of ['action', 'status', 'user', 'runner', 'liveaction'] as const) {
+    const value = given(query, name)
+    if (value !== undefined) filter[name] = value
+  }
+  for (const name of ['parent', 'rule', 'trigger', 'trigger_type', 'trigger_instance'] as const) {
+    const value = given(query, name)
+    if (value !== undefined) filter[name] = value.toLowerCase() === 'null' ? null : value
+  }
+  const after = given(query, 'timestamp_gt')
+  const before = given(query, 'timestamp_lt')
+  if (after !== undefined) filter.startedAfter = timestamp(after)
+  if (before !== undefined) filter.startedBefore = timestamp(before)
+
+  let direction: Sort['direction'] = after !== undefined && before === undefined ? 'asc' : 'desc'
+  const range = given(query, 'timestamp')
+  if (range !== undefined) {
+    const [from = '', to = from] = range.split('..', 2)
+    const [first, second] = [timestamp(from), timestamp(to)]
+    filter.startedFrom = first < second ? first : second
+    filter.startedTo = first < second ? second : first
+    if (range.includes('..')) direction = first < second ? 'asc' : 'desc'
+  }
+  if (given(query, 'sort_asc') !== undefined) direction = 'asc'
+  if (given(query, 'sort_desc') !== undefined) direction = 'desc'
+
+  const tokens = given(query, 'filter')
+  if (tokens !== undefined) applyAdvanced(filter, tokens)
+  const sort = parseSort(given(query, 'sort'))
+  return { filter, sort: sort.length > 0 ? sort : [{ column: 'id', direction }] }
+}
+
+function given(query: Record<string, QueryValue>, name: string): string | undefined {
+  const value = query[name]
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+/** @throws QUERY_INVALID */
+function timestamp(value: string): string {
+  const parsed = parseTimestamp(value)
+  if (parsed === undefined) {
+    throw queryInvalid(
+      `Datetime value does not match expected format: "${shown(value)}". Use UTC, for example 2030-01-31T13:00:00.000000Z.`,
+    )
+  }
+  return parsed
+}
+
+const sortColumns = new Map<string, SortColumn>([
+  ['id', 'id'],
+  ['timestamp', 'id'],
+  ['start_timestamp', 'id'],
+  ['status', 'status'],
+  ['action', 'action_ref'],
+  ['action.ref', 'action_ref'],
+  ['user', 'user'],
+  ['runner', 'runner'],
+  ['parent', 'parent'],
+  ['rule', 'rule'],
+  ['trigger', 'trigger'],
+  ['trigger_type', 'trigger_type'],
+])
+
+/** Unknown names are ignored; a name counts once. */
+function parseSort(value: string | undefined): Sort[] {
+  const sort = new Map<SortColumn, Sort>()
+  for (const name of value?.split(',') ?? []) {
+    const match = /^\s*([+-]?)(.*?)\s*$/.exec(name)
+    const column = sortColumns.get(match?.[2] ?? '')
+    if (column === undefined || sort.has(column)) continue
+    sort.set(column, { column, direction: match?.[1] === '-' ? 'desc' : 'asc' })
+  }
+  return [...sort.values()]
+}
+
+type EqualityName = 'action' | 'status' | 'user' | 'runner' | 'parent' | 'liveaction' | 'rule' | 'trigger' | 'trigger_type' | 'trigger_instance'
+
+const indexedPaths = new Map<string, EqualityName>([
+  ['status', 'status'],
+  ['action.ref', 'action'],
+  ['runner.name', 'runner'],
+  ['context.user', 'user'],
+  ['parent', 'parent'],
+  ['liveaction.id', 'liveaction'],
+  ['rule.name', 'rule'],
+  ['trigger.name', 'trigger'],
+  ['trigger_type.name', 'trigger_type'],
+  ['trigger_instance.id', 'trigger_instance'],
+])
+
+const searchable: ReadonlySet<string> = new Set<PathColumn>(['parameters', 'context', 'liveaction', 'result'])
+const MAX_TOKENS = 20
+
+/** @throws QUERY_INVALID */
+function applyAdvanced(filter: ExecutionFilter, tokens: string): void {
+  const list = tokens.split(/\s+/).filter((token) => token !== '')
+  if (list.length > MAX_TOKENS) throw queryInvalid(`Parameter "filter" has more than ${MAX_TOKENS} conditions`)
+  for (const token of list) {
+    const match = /^([\w-]+(?:\.[\w-]+)*):(.+)$/.exec(token)
+    const [, path, value] = match ?? []
+    if (path === undefined || value === undefined) throw queryInvalid(`invalid format for filter "${shown(token)}"`)
+    const equality = indexedPaths.get(path)
+    const [column = '', ...inner] = path.split('.')
+    if (equality !== undefined && (filter[equality] === undefined || filter[equality] === value)) {
+      filter[equality] = value
+    } else if (equality !== undefined) {
+      // Two different values for one attribute: nothing has both.
+      filter.ids = []
+    } else if (path === 'id') {
+      filter.ids = filter.ids === undefined || filter.ids.includes(value) ? [value] : []
+    } else if (searchable.has(column) && inner.length > 0) {
+      const jsonPath = `$${inner.map((name) => `."${name}"`).join('')}`
+      // `column` is in the set of these names.
+      filter.paths = [...(filter.paths ?? []), { column: column as PathColumn, path: jsonPath, value }]
+    } else {
+      throw queryInvalid(`Cannot resolve field "${shown(path)}" of an execution`)
+    }
+  }
+}

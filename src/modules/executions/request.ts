@@ -1,0 +1,274 @@
+/** From a request body to a new execution (contract 03, 3.1). */
+import {
+  actionDisabled,
+  actionUnknown,
+  bodyInvalid,
+  headerInvalid,
+  isAppError,
+  permissionDenied,
+  shown,
+} from '../../errors.ts'
+import type { Principal } from '../../http/route.ts'
+import { newId } from '../../ids.ts'
+import type { JsonSchema } from '../../schema.ts'
+import { formatMicros, nowMicros } from '../../time.ts'
+import type { Actions } from '../actions/index.ts'
+import type { Cause } from '../traces/types.ts'
+import type { Execution } from './types.ts'
+
+/** Body of `POST /executions`; what else it holds is ignored, because clients of several versions send it. */
+export interface ExecutionRequest {
+  action: string
+  parameters?: Record<string, unknown>
+  user?: string | null
+  context?: Record<string, unknown>
+  notify?: Record<string, unknown>
+  /** Milliseconds. */
+  delay?: number | null
+  callback?: Record<string, unknown>
+}
+
+const MAX_DELAY_MS = 31_536_000_000
+
+const parameters: JsonSchema = {
+  type: 'object',
+  description: 'Values of the parameters of the action.',
+  propertyNames: { pattern: '^\\w+$' },
+}
+const user: JsonSchema = { type: ['string', 'null'], description: 'Acting user; null or absent: the caller.' }
+const delay: JsonSchema = {
+  type: ['integer', 'null'],
+  minimum: 0,
+  maximum: MAX_DELAY_MS,
+  description: 'Milliseconds to wait before the execution is scheduled.',
+}
+
+const notifySection: JsonSchema = {
+  type: 'object',
+  properties: {
+    message: { type: 'string' },
+    data: { type: 'object' },
+    routes: { type: 'array', items: { type: 'string' } },
+    channels: { type: 'array', items: { type: 'string' } },
+  },
+  additionalProperties: false,
+}
+
+export const executionRequestSchema: JsonSchema = {
+  type: 'object',
+  required: ['action'],
+  properties: {
+    action: { type: 'string', description: 'Reference of the action, `<pack>.<name>`.' },
+    parameters,
+    user,
+    context: {
+      type: 'object',
+      description: 'Merged into the context; `trace_context` joins (`id_`) or starts (`trace_tag`) a trace.',
+      properties: {
+        trace_context: {
+          type: 'object',
+          properties: { id_: { type: 'string' }, trace_tag: { type: 'string', maxLength: 1024 } },
+          additionalProperties: false,
+        },
+        parent: {
+          type: 'object',
+          properties: { execution_id: { type: 'string' }, user: { type: 'string' } },
+        },
+      },
+    },
+    notify: {
+      type: 'object',
+      properties: { 'on-complete': notifySection, 'on-success': notifySection, 'on-failure': notifySection },
+      additionalProperties: false,
+    },
+    delay,
+    callback: { type: 'object' },
+  },
+}
+
+/** Body of `POST /executions/<id>/re_run`. */
+export interface RerunRequest {
+  parameters?: Record<string, unknown>
+  user?: string | null
+  delay?: number | null
+  tasks?: string[]
+  reset?: string[]
+}
+
+export const rerunRequestSchema: JsonSchema = {
+  type: 'object',
+  properties: {
+    parameters,
+    user,
+    delay,
+    tasks: { type: 'array', items: { type: 'string' }, description: 'Workflows only: names of tasks to run again.' },
+    reset: { type: 'array', items: { type: 'string' }, description: 'Workflows only: tasks whose results are discarded.' },
+  },
+}
+
+export interface Draft {
+  execution: Execution
+  cause: Cause
+  /** Why the execution fails before it begins. Its record is kept, the caller gets this error. */
+  failure: Error | undefined
+}
+
+interface DraftOptions {
+  actions: Actions
+  principal: Principal
+  request: ExecutionRequest
+  /** `svc-context` header. */
+  contextHeader?: string | undefined
+  /** Server-set context besides `user` and `pack`. */
+  extraContext?: Record<string, unknown>
+  /** Given for re-runs: the trace of the original. */
+  traceId?: string
+  findExecution(id: string): Execution | undefined
+}
+
+/** Context keys that only the server sets. */
+const serverKeys = ['user', 'pack', 'rbac']
+
+/**
+ * Checks a request in the order of contract 03 and makes the execution of it.
+ *
+ * @throws ACTION_UNKNOWN, PERMISSION_DENIED, HEADER_INVALID, PARAMETERS_INVALID, ACTION_DISABLED, BODY_INVALID
+ */
+export function draftExecution(options: DraftOptions): Draft {
+  const { actions, principal, request } = options
+  const action = actions.find(request.action)
+  const runner = action === undefined ? undefined : actions.findRunnerType(action.runner_type)
+  if (action === undefined || runner === undefined) throw actionUnknown(request.action)
+  if (typeof request.user === 'string' && request.user !== principal.user && !principal.isAdmin) {
+    throw permissionDenied('"user" attribute can only be provided by admins')
+  }
+
+  const supplied = { ...request.context, ...parseContextHeader(options.contextHeader), ...options.extraContext }
+  for (const key of serverKeys) delete supplied[key]
+  const parent = parentOf(supplied, options.findExecution)
+  const actingUser = parent === undefined ? (request.user ?? principal.user) : parent.user
+  const context: Record<string, unknown> = { ...supplied, user: actingUser, pack: action.pack }
+  const traceContext = traceContextOf(supplied)
+  if (traceContext === undefined) delete context['trace_context']
+
+  const micros = nowMicros()
+  const start = formatMicros(micros)
+  const execution: Execution = {
+    id: newId(micros),
+    revision: 1,
+    status: 'requested',
+    liveaction_id: newId(),
+    action_ref: action.ref,
+    user: actingUser,
+    action,
+    runner,
+    trace_id: '',
+    parent: parent?.id ?? null,
+    rule: null,
+    trigger: null,
+    trigger_type: null,
+    trigger_instance: null,
+    start_timestamp: start,
+    end_timestamp: null,
+    elapsed_seconds: null,
+    delay: request.delay ?? null,
+    due_timestamp: request.delay ? formatMicros(micros + request.delay * 1000) : null,
+    result_size: null,
+    parameters: request.parameters ?? {},
+    context,
+    log: [{ status: 'requested', timestamp: start }],
+    liveaction: {
+      callback: request.callback ?? {},
+      runner_info: {},
+      ...(request.notify === undefined ? {} : { notify: request.notify }),
+    },
+  }
+
+  let failure: Error | undefined
+  try {
+    execution.parameters = actions.render(action, runner, execution.parameters, { action_context: context })
+  } catch (error) {
+    if (!isAppError(error) || error.code !== 'TEMPLATE_FAILED') throw error
+    failure = error
+  }
+  if (!action.enabled) throw actionDisabled(action.ref)
+  if (failure === undefined) actions.check(action, runner, execution.parameters, request.parameters ?? {})
+
+  return { execution, cause: causeOf(execution, traceContext, parent, options.traceId), failure }
+}
+
+interface TraceContext {
+  id_?: string
+  trace_tag?: string
+}
+
+/** Empty is the same as absent. @throws BODY_INVALID: the header can carry what the body's schema has not seen */
+function traceContextOf(context: Record<string, unknown>): TraceContext | undefined {
+  const given = context['trace_context']
+  if (given === undefined) return undefined
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+    throw bodyInvalid(`context.trace_context: ${shown(given)} is not of type 'object'`)
+  }
+  const found: TraceContext = {}
+  for (const [name, value] of Object.entries(given)) {
+    if ((name !== 'id_' && name !== 'trace_tag') || typeof value !== 'string') {
+      throw bodyInvalid(`context.trace_context: only the texts "id_" and "trace_tag" are allowed, got "${shown(name)}"`)
+    }
+    if (value !== '') found[name] = value
+  }
+  return found.id_ === undefined && found.trace_tag === undefined ? undefined : found
+}
+
+/** @throws BODY_INVALID when the context names a parent that does not exist */
+function parentOf(
+  context: Record<string, unknown>,
+  find: (id: string) => Execution | undefined,
+): Execution | undefined {
+  const given = context['parent']
+  if (typeof given !== 'object' || given === null || !('execution_id' in given)) return undefined
+  const parent = typeof given.execution_id === 'string' ? find(given.execution_id) : undefined
+  if (parent === undefined) {
+    throw bodyInvalid(`context.parent.execution_id: there is no execution ${shown(given.execution_id)}`)
+  }
+  return parent
+}
+
+function causeOf(
+  execution: Execution,
+  traceContext: TraceContext | undefined,
+  parent: Execution | undefined,
+  traceId: string | undefined,
+): Cause {
+  if (traceContext === undefined && parent !== undefined) {
+    return {
+      kind: 'inherited',
+      trace_id: parent.trace_id,
+      caused_by: { type: 'action_execution', id: parent.id },
+    }
+  }
+  if (traceContext === undefined && traceId !== undefined) {
+    return { kind: 'inherited', trace_id: traceId, caused_by: undefined }
+  }
+  return {
+    kind: 'request',
+    default_tag: `execution-${execution.liveaction_id}`,
+    ...(traceContext?.id_ === undefined ? {} : { trace_id: traceContext.id_ }),
+    ...(traceContext?.trace_tag === undefined ? {} : { trace_tag: traceContext.trace_tag }),
+  }
+}
+
+/** @throws HEADER_INVALID */
+function parseContextHeader(header: string | undefined): Record<string, unknown> {
+  if (header === undefined || header === '') return {}
+  let value: unknown
+  try {
+    value = JSON.parse(header)
+  } catch {
+    value = header
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value) || Object.hasOwn(value, '__proto__')) {
+    const kind = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
+    throw headerInvalid(`Unable to convert svc-context from the headers into JSON: an object is needed (was ${kind}).`)
+  }
+  return { ...value }
+}

@@ -1,0 +1,431 @@
+import { gzip } from 'node:zlib'
+import { promisify } from 'node:util'
+import { isAppError, queryInvalid, resourceNotFound, shown } from '../../errors.ts'
+import { pageHeaders, pageParameters, parseAttributes, parsePage, projectAttributes } from '../../http/list.ts'
+import { Reply, type ApiRequest, type QueryParameter, type Route } from '../../http/route.ts'
+import { isId } from '../../ids.ts'
+import type { OutputType } from '../../runners/runner.ts'
+import { filterParameters, parseListQuery } from './list.ts'
+import type { ExecutionRecord } from './record.ts'
+import {
+  executionRequestSchema,
+  rerunRequestSchema,
+  type ExecutionRequest,
+  type RerunRequest,
+} from './request.ts'
+import {
+  executionListSchema,
+  executionSchema,
+  filterViewsSchema,
+  partialExecutionSchema,
+  refusalOrExecutionSchema,
+  updateRequestSchema,
+} from './schemas.ts'
+import type { ExecutionService } from './service.ts'
+import type { CountDimension, ExecutionStore } from './store.ts'
+import type { Execution, ExecutionStatus } from './types.ts'
+
+const compress = promisify(gzip)
+
+/** Attributes that an include list can name; inner paths below them are allowed. */
+const attributes = [
+  'id',
+  'status',
+  'start_timestamp',
+  'end_timestamp',
+  'elapsed_seconds',
+  'action',
+  'runner',
+  'liveaction',
+  'parameters',
+  'result',
+  'result_size',
+  'context',
+  'log',
+  'web_url',
+  'parent',
+  'children',
+  'delay',
+  'rule',
+  'trigger',
+  'trigger_type',
+  'trigger_instance',
+  'notify',
+  'workflow_execution',
+  'task_execution',
+]
+const excludable = ['result', 'trigger_instance', 'status']
+const bareAttributes = ['result', 'trigger_instance', 'status'] as const
+const MAX_RESULT_SIZE_BYTES = 14 * 1024 * 1024
+
+const showSecrets: Record<string, QueryParameter> = {
+  show_secrets: { type: 'boolean', description: 'Unmasked secrets, for administrators.' },
+}
+const attributeParameters: Record<string, QueryParameter> = {
+  include_attributes: { type: 'array', description: 'Only these attributes; inner paths are allowed.' },
+  exclude_attributes: { type: 'array', description: `Without these attributes; of ${excludable.join(', ')}.` },
+}
+
+export interface ExecutionRoutesOptions {
+  service: ExecutionService
+  store: ExecutionStore
+  maxPageSize: number
+  record(execution: Execution, options: { children: string[]; unmasked: boolean }): ExecutionRecord
+  readOutput(executionId: string, type: OutputType | undefined): AsyncIterable<string>
+}
+
+export function createRoutes(options: ExecutionRoutesOptions): Route[] {
+  const { service, store } = options
+
+  /** Records of executions in the given order, each with its result (unless left out) and its children. */
+  function toRecords(executions: Execution[], request: ApiRequest, wanted: ReturnType<typeof wantedAttributes>) {
+    const ids = executions.map(({ id }) => id)
+    const results = wanted.has('result') ? store.results(ids) : new Map<string, unknown>()
+    const children = new Map<string, string[]>()
+    if (wanted.has('children')) {
+      for (const { id, parent } of store.childrenOf(ids)) children.set(parent, [...(children.get(parent) ?? []), id])
+    }
+    return executions.map((execution) => {
+      const result = execution.result ?? results.get(execution.id)
+      const record = options.record({ ...execution, result }, {
+        children: children.get(execution.id) ?? [],
+        unmasked: seesSecrets(request),
+      })
+      return wanted.project(record)
+    })
+  }
+
+  function toRecord(execution: Execution, request: ApiRequest): ExecutionRecord {
+    const [record] = toRecords([execution], request, everything)
+    return record ?? {}
+  }
+
+  return executionPaths([
+    {
+      surface: 'api',
+      method: 'post',
+      path: '/executions',
+      permission: 'action_execute',
+      summary: 'Runs an action. Answers at once with the execution in status `requested`.',
+      query: showSecrets,
+      body: executionRequestSchema,
+      status: 201,
+      response: executionSchema,
+      failures: [400, 403, 503],
+      async handler(request) {
+        const contextHeader = request.headers['svc-context']
+        const execution = await service.request(
+          request.principal,
+          request.body as ExecutionRequest, // it fits `executionRequestSchema`
+          typeof contextHeader === 'string' ? contextHeader : undefined,
+        )
+        return toRecord(execution, request)
+      },
+    },
+    {
+      surface: 'api',
+      method: 'get',
+      path: '/executions',
+      permission: 'execution_list',
+      summary: 'Lists executions, newest first.',
+      query: { ...filterParameters, ...pageParameters, ...attributeParameters, ...showSecrets },
+      response: executionListSchema,
+      failures: [400, 403, 503],
+      async handler(request) {
+        const page = parsePage(request.query, request.principal, {
+          defaultLimit: 100,
+          maxPageSize: options.maxPageSize,
+        })
+        const wanted = wantedAttributes(request)
+        const { filter, sort } = parseListQuery(request.query)
+        const [ids, total] = await Promise.all([store.page({ filter, sort, ...page }), store.total(filter)])
+        const found = new Map(store.findByIds(ids).map((execution) => [execution.id, execution]))
+        const executions = ids.flatMap((id) => found.get(id) ?? [])
+        return new Reply(toRecords(executions, request, wanted), { headers: pageHeaders(total, page.limit) })
+      },
+    },
+    {
+      surface: 'api',
+      method: 'get',
+      path: '/executions/views/filters',
+      permission: 'execution_views_filters_list',
+      summary: 'The distinct values that executions have in the attributes a list can be filtered by.',
+      query: { types: { type: 'array', description: 'Only these attributes.' } },
+      response: filterViewsSchema,
+      handler: ({ query: { types } }) => filterViews(store, Array.isArray(types) ? types : undefined),
+    },
+    {
+      surface: 'api',
+      method: 'get',
+      path: '/executions/:id',
+      permission: 'execution_view',
+      summary: 'One execution; `last` is the one created last.',
+      query: {
+        ...attributeParameters,
+        ...showSecrets,
+        max_result_size: { type: 'integer', description: 'Leaves out a result of more bytes; 0: no limit.' },
+      },
+      response: partialExecutionSchema,
+      failures: [400, 404],
+      handler(request) {
+        const maxResultSize = maxResultSizeOf(request)
+        const wanted = wantedAttributes(request)
+        const execution = service.getOrLast(idOf(request))
+        const tooLarge = maxResultSize > 0 && (execution.result_size ?? 0) > maxResultSize
+        const [record] = toRecords([execution], request, tooLarge ? without(wanted, 'result') : wanted)
+        return record
+      },
+    },
+    {
+      surface: 'api',
+      method: 'get',
+      path: '/executions/:id/output',
+      permission: 'execution_view',
+      summary: 'The output produced so far, as plain text; `last` works too.',
+      query: { output_type: { type: 'string', description: '`stdout`, `stderr`, `other`; absent or `all`: everything.' } },
+      response: { type: 'string' },
+      mediaType: 'text/plain; charset=UTF-8',
+      failures: [400, 404],
+      handler(request) {
+        const { id } = service.getOrLast(idOf(request))
+        const type = request.query['output_type']
+        if (type === undefined || type === '' || type === 'all') return options.readOutput(id, undefined)
+        return type === 'stdout' || type === 'stderr' || type === 'other' ? options.readOutput(id, type) : ''
+      },
+    },
+    {
+      surface: 'api',
+      method: 'get',
+      path: '/executions/:id/result',
+      permission: 'execution_view',
+      summary: 'The result alone.',
+      query: {
+        pretty_format: { type: 'boolean', description: 'Indented by two blanks.' },
+        download: { type: 'boolean', description: 'As an attachment with a file name.' },
+        compress: { type: 'boolean', description: 'Compressed with gzip.' },
+      },
+      response: {},
+      mediaType: 'text/json',
+      failures: [404],
+      async handler(request) {
+        const { id } = service.get(idOf(request))
+        const stored = store.resultText(id) ?? 'null'
+        const text = request.query['pretty_format'] === true ? JSON.stringify(JSON.parse(stored), undefined, 2) : stored
+        const isCompressed = request.query['compress'] === true
+        const headers: Record<string, string> = {}
+        if (request.query['download'] === true) {
+          const name = `execution_${id}_result.json${isCompressed ? '.gz' : ''}`
+          headers['Content-Disposition'] = `attachment; filename=${name}`
+        }
+        if (!isCompressed) return new Reply(text, { headers })
+        return new Reply(await compress(text), {
+          headers: { ...headers, 'Content-Type': 'application/x-gzip', 'Content-Encoding': 'gzip' },
+        })
+      },
+    },
+    {
+      surface: 'api',
+      method: 'get',
+      path: '/executions/:id/attribute/:name',
+      permission: 'execution_view',
+      summary: 'One attribute alone: `result`, `trigger_instance` or `status`.',
+      response: {},
+      failures: [400, 404],
+      handler(request) {
+        const name = request.params['name'] ?? ''
+        const attribute = bareAttributes.find((known) => known === name)
+        if (attribute === undefined) {
+          throw queryInvalid(
+            `Invalid attribute "${shown(name)}" specified. Valid attributes are: ${bareAttributes.join(', ')}`,
+          )
+        }
+        if (attribute === 'result') return service.getWithResult(knownId(request)).result ?? null
+        const execution = service.get(idOf(request))
+        if (attribute === 'status') return execution.status
+        return execution.trigger_instance === null ? null : { id: execution.trigger_instance }
+      },
+    },
+    {
+      surface: 'api',
+      method: 'get',
+      path: '/executions/:id/children',
+      permission: 'execution_view',
+      summary: 'All descendants, depth first.',
+      query: {
+        depth: { type: 'integer', description: 'Levels below the execution; -1, the default: all.' },
+        result_fmt: { type: 'string', description: '`default`, or `sorted` by start time.' },
+        ...attributeParameters,
+        ...showSecrets,
+      },
+      response: executionListSchema,
+      failures: [400, 404],
+      handler(request) {
+        const { id } = service.get(idOf(request))
+        const { depth = -1, result_fmt: format } = request.query
+        const ids = descendants(store, id, typeof depth === 'number' && depth >= 0 ? depth : MAX_LEVELS)
+        if (format === 'sorted') ids.sort()
+        const found = new Map(store.findByIds(ids).map((execution) => [execution.id, execution]))
+        return toRecords(ids.flatMap((child) => found.get(child) ?? []), request, wantedAttributes(request))
+      },
+    },
+    {
+      surface: 'api',
+      method: 'delete',
+      path: '/executions/:id',
+      permission: 'execution_stop',
+      summary: 'Cancels an execution; its processes are ended, its output so far is kept.',
+      query: showSecrets,
+      response: refusalOrExecutionSchema,
+      failures: [404],
+      async handler(request) {
+        try {
+          return toRecord(await service.cancel(request.principal, knownId(request)), request)
+        } catch (error) {
+          // Clients of this operation look for the message in an answer with status 200.
+          if (isAppError(error) && error.code === 'TRANSITION_REFUSED') {
+            return { faultstring: error.message, code: error.code }
+          }
+          throw error
+        }
+      },
+    },
+    {
+      surface: 'api',
+      method: 'put',
+      path: '/executions/:id',
+      permission: 'execution_stop',
+      summary: 'Pauses, resumes or cancels, or sets the end of an execution that something outside has carried out.',
+      query: showSecrets,
+      body: updateRequestSchema,
+      response: executionSchema,
+      failures: [400, 404],
+      async handler(request) {
+        const { status, result } = request.body as { status: ExecutionStatus; result?: unknown } // fits the schema
+        return toRecord(await service.update(request.principal, knownId(request), status, result), request)
+      },
+    },
+    {
+      surface: 'api',
+      method: 'post',
+      path: '/executions/:id/re_run',
+      permission: 'execution_rerun',
+      summary: 'Runs the action again, with the parameters of this execution and overrides merged into them.',
+      query: {
+        no_merge: { type: 'boolean', description: 'The given parameters replace the original ones instead.' },
+        ...showSecrets,
+      },
+      body: rerunRequestSchema,
+      status: 201,
+      response: executionSchema,
+      failures: [400, 404, 503],
+      async handler(request) {
+        const merges = request.query['no_merge'] !== true
+        const body = request.body as RerunRequest // it fits `rerunRequestSchema`
+        return toRecord(await service.rerun(request.principal, knownId(request), body, merges), request)
+      },
+    },
+  ])
+}
+
+/** Every path answers under its old name as well. */
+function executionPaths(routes: Route[]): Route[] {
+  return routes.map((route) => ({ ...route, aliases: [route.path.replace('/executions', '/actionexecutions')] }))
+}
+
+function idOf(request: ApiRequest): string {
+  return request.params['id'] ?? ''
+}
+
+/** `last` is a word for readers only: what changes something names its object. @throws RESOURCE_NOT_FOUND */
+function knownId(request: ApiRequest): string {
+  const id = idOf(request)
+  if (!isId(id)) throw resourceNotFound(id)
+  return id
+}
+
+function seesSecrets({ query, principal }: ApiRequest): boolean {
+  return query['show_secrets'] === true && principal.isAdmin
+}
+
+interface Wanted {
+  has(attribute: string): boolean
+  project(record: ExecutionRecord): ExecutionRecord
+}
+
+const everything: Wanted = { has: () => true, project: (record) => record }
+
+/** @throws QUERY_INVALID */
+function wantedAttributes({ query }: ApiRequest): Wanted {
+  const { include, exclude } = parseAttributes(query, { includable: attributes, excludable })
+  if (include !== undefined) {
+    const top = new Set(include.map((path) => path.split('.', 1)[0] ?? path))
+    return { has: (name) => top.has(name), project: (record) => projectAttributes(record, include) }
+  }
+  if (exclude === undefined) return everything
+  return exclude.reduce(without, everything)
+}
+
+function without(wanted: Wanted, attribute: string): Wanted {
+  return {
+    has: (name) => name !== attribute && wanted.has(name),
+    project(record) {
+      const { [attribute]: _left, ...rest } = wanted.project(record)
+      return rest
+    },
+  }
+}
+
+/** @throws QUERY_INVALID */
+function maxResultSizeOf({ query }: ApiRequest): number {
+  const size = query['max_result_size']
+  if (typeof size !== 'number') return 0
+  if (size < 0) throw queryInvalid('max_result_size must be a positive number')
+  if (size > MAX_RESULT_SIZE_BYTES) throw queryInvalid('max_result_size query parameter must be smaller than 14 MB')
+  return size
+}
+
+const MAX_LEVELS = 1000
+const MAX_DESCENDANTS = 10_000
+
+/** Ids of descendants, depth first, siblings oldest first. */
+function descendants(store: ExecutionStore, root: string, depth: number): string[] {
+  const childrenOf = new Map<string, string[]>()
+  let level = [root]
+  let count = 0
+  for (let n = 0; n < depth && level.length > 0 && count < MAX_DESCENDANTS; n++) {
+    const next: string[] = []
+    for (const { id, parent } of store.childrenOf(level)) {
+      childrenOf.set(parent, [...(childrenOf.get(parent) ?? []), id])
+      next.push(id)
+    }
+    count += next.length
+    level = next
+  }
+  const ordered: string[] = []
+  const pending = [...(childrenOf.get(root) ?? [])].reverse()
+  for (let id = pending.pop(); id !== undefined; id = pending.pop()) {
+    ordered.push(id)
+    pending.push(...[...(childrenOf.get(id) ?? [])].reverse())
+  }
+  return ordered
+}
+
+const dimensions: Record<string, CountDimension> = {
+  action: 'action_ref',
+  status: 'status',
+  rule: 'rule',
+  runner: 'runner',
+  trigger: 'trigger',
+  trigger_type: 'trigger_type',
+  user: 'user',
+}
+
+function filterViews(store: ExecutionStore, types: string[] | undefined): Record<string, (string | null)[]> {
+  const views: Record<string, (string | null)[]> = {}
+  for (const [name, dimension] of Object.entries(dimensions)) {
+    if (types !== undefined && !types.includes(name)) continue
+    views[name] = store.distinct(dimension).map((value) => (value === '' ? null : value))
+  }
+  return views
+}
+

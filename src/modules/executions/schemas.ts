@@ -1,0 +1,99 @@
+/** Response schemas of the execution endpoints, for the OpenAPI document (contract 03, 3.2). */
+import type { JsonSchema } from '../../schema.ts'
+import { executionStatuses } from './types.ts'
+
+const timestamp: JsonSchema = { type: 'string', description: 'ISO 8601 UTC with microseconds.' }
+const object: JsonSchema = { type: 'object' }
+const named: JsonSchema = { type: 'object', properties: { name: { type: 'string' } } }
+
+export const executionSchema: JsonSchema = {
+  title: 'Execution',
+  type: 'object',
+  description: 'Attributes that are empty are left out.',
+  required: ['id', 'status', 'start_timestamp', 'action', 'runner', 'liveaction', 'context', 'log', 'web_url'],
+  properties: {
+    id: { type: 'string', pattern: '^[0-9a-f]{24}$' },
+    status: { type: 'string', enum: [...executionStatuses] },
+    start_timestamp: timestamp,
+    end_timestamp: timestamp,
+    elapsed_seconds: { type: 'number' },
+    action: object,
+    runner: object,
+    liveaction: {
+      type: 'object',
+      required: ['id', 'action', 'action_is_workflow', 'parameters', 'callback', 'runner_info'],
+      properties: {
+        id: { type: 'string' },
+        action: { type: 'string' },
+        action_is_workflow: { type: 'boolean' },
+        parameters: object,
+        callback: object,
+        runner_info: { type: 'object', properties: { hostname: { type: 'string' }, pid: { type: 'integer' } } },
+        notify: object,
+      },
+    },
+    parameters: object,
+    result: { description: 'Depends on the runner.' },
+    result_size: { type: 'integer', description: 'Bytes of the stored result.' },
+    context: object,
+    log: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['status', 'timestamp'],
+        properties: { status: { type: 'string', enum: [...executionStatuses] }, timestamp },
+      },
+    },
+    web_url: { type: 'string' },
+    parent: { type: 'string' },
+    children: { type: 'array', items: { type: 'string' } },
+    delay: { type: 'integer' },
+    rule: named,
+    trigger: named,
+    trigger_type: named,
+    trigger_instance: { type: 'object', properties: { id: { type: 'string' } } },
+  },
+}
+
+/** With `include_attributes` nothing but the id is certain. */
+export const partialExecutionSchema: JsonSchema = { ...executionSchema, title: 'PartialExecution', required: ['id'] }
+
+export const executionListSchema: JsonSchema = { type: 'array', items: partialExecutionSchema }
+
+export const refusalOrExecutionSchema: JsonSchema = {
+  oneOf: [
+    executionSchema,
+    {
+      title: 'Refusal',
+      type: 'object',
+      required: ['faultstring'],
+      properties: { faultstring: { type: 'string' } },
+    },
+  ],
+}
+
+export const updateRequestSchema: JsonSchema = {
+  type: 'object',
+  required: ['status'],
+  additionalProperties: false,
+  properties: {
+    status: { type: 'string', enum: [...executionStatuses] },
+    result: { type: 'object' },
+  },
+}
+
+const values: JsonSchema = { type: 'array', items: { type: ['string', 'null'] } }
+
+export const filterViewsSchema: JsonSchema = {
+  title: 'ExecutionFilters',
+  type: 'object',
+  properties: {
+    action: values,
+    status: values,
+    rule: values,
+    runner: values,
+    trigger: values,
+    trigger_type: values,
+    user: values,
+  },
+}

@@ -1,0 +1,216 @@
+/** What can be done with executions: request, read, cancel, settle, run again. */
+import { merge, type Database, type Unit } from '../../db/database.ts'
+import {
+  executionUpdateRefused,
+  noExecutions,
+  queueFull,
+  resourceNotFound,
+  transitionRefused,
+} from '../../errors.ts'
+import type { Principal } from '../../http/route.ts'
+import { isId } from '../../ids.ts'
+import type { Log } from '../../log.ts'
+import type { Actions } from '../actions/index.ts'
+import type { Traces } from '../traces/index.ts'
+import type { Change } from './change.ts'
+import { startFailure } from './dispatcher.ts'
+import type { Live } from './live.ts'
+import {
+  draftExecution,
+  type Draft,
+  type ExecutionRequest,
+  type RerunRequest,
+} from './request.ts'
+import { isCancelable, isFinal, type FinalStatus } from './state.ts'
+import type { ExecutionStore } from './store.ts'
+import type { Execution, ExecutionStatus } from './types.ts'
+
+export interface ExecutionService {
+  /** @throws see `draftExecution`; TRACE_UNKNOWN, QUEUE_FULL */
+  request(principal: Principal, request: ExecutionRequest, contextHeader?: string): Promise<Execution>
+  /** @throws RESOURCE_NOT_FOUND, and what `request` throws */
+  rerun(principal: Principal, id: string, request: RerunRequest, merges: boolean): Promise<Execution>
+  /** @throws RESOURCE_NOT_FOUND; TRANSITION_REFUSED when it cannot be cancelled any more */
+  cancel(principal: Principal, id: string): Promise<Execution>
+  /** Pause, resume, cancel, or an end decided outside. @throws RESOURCE_NOT_FOUND, EXECUTION_UPDATE_REFUSED */
+  update(principal: Principal, id: string, status: ExecutionStatus, result: unknown): Promise<Execution>
+  /** @throws RESOURCE_NOT_FOUND */
+  get(id: string): Execution
+  /** Also knows `last`. @throws RESOURCE_NOT_FOUND, NO_EXECUTIONS */
+  getOrLast(idOrLast: string): Execution
+  /** @throws RESOURCE_NOT_FOUND */
+  getWithResult(idOrLast: string): Execution
+}
+
+export function createExecutionService(deps: {
+  store: ExecutionStore
+  database: Database
+  change: Change
+  actions: Actions
+  traces: Traces
+  live: Live
+  log: Log
+  /** `actionrunner.queue_limit` */
+  queueLimit: number
+}): ExecutionService {
+  const { store, database, change, actions, traces, log } = deps
+
+  function admit(): void {
+    if (deps.live.waitingCount >= deps.queueLimit) throw queueFull('executions', deps.queueLimit)
+  }
+
+  async function create({ execution, cause, failure }: Draft, principal: Principal): Promise<Execution> {
+    const member = { kind: 'execution', object_id: execution.id, ref: execution.action_ref } as const
+    const trace = traces.plan(cause, member, execution.start_timestamp)
+    execution.trace_id = trace.trace_id
+    const unit: Unit = merge(trace.unit, {
+      steps: store.insert(execution),
+      facts: [{ name: 'execution.created', payload: { execution } }],
+    })
+    if (failure === undefined) {
+      await database.write(unit)
+    } else {
+      await database.write(merge(unit, change.plan(execution, { kind: 'reject', result: startFailure(failure) })?.unit))
+    }
+    log.audit('execution.requested', {
+      execution_id: execution.id,
+      liveaction_id: execution.liveaction_id,
+      action: execution.action_ref,
+      user: principal.user,
+    })
+    if (failure !== undefined) throw failure
+    return execution
+  }
+
+  function get(id: string): Execution {
+    const execution = isId(id) ? store.find(id) : undefined
+    if (execution === undefined) throw resourceNotFound(id)
+    return execution
+  }
+
+  function resolveLast(idOrLast: string): string {
+    if (idOrLast !== 'last') return idOrLast
+    const id = store.lastId()
+    if (id === undefined) throw noExecutions()
+    return id
+  }
+
+  /** Reads and changes again as long as others change it in between. */
+  async function cancelSeen(execution: Execution, principal: Principal): Promise<Execution> {
+    let seen = execution
+    for (;;) {
+      if (seen.status === 'canceled') return seen
+      if (!isCancelable(seen.status)) {
+        throw transitionRefused(`Action cannot be canceled. State = ${seen.status}.`)
+      }
+      const changed = await change.try(seen, { kind: 'cancel', user: principal.user })
+      if (changed !== undefined) {
+        log.audit('execution.canceled', { execution_id: changed.id, status: changed.status, user: principal.user })
+        return changed
+      }
+      seen = get(execution.id)
+    }
+  }
+
+  async function settleSeen(execution: Execution, status: FinalStatus, result: unknown): Promise<Execution> {
+    let seen = execution
+    for (;;) {
+      if (isFinal(seen.status)) throw executionUpdateRefused('Execution is already in completed state.')
+      const changed = await change.try(seen, { kind: 'settle', status, result })
+      if (changed !== undefined) return changed
+      seen = get(execution.id)
+    }
+  }
+
+  return {
+    get,
+    getOrLast: (idOrLast) => get(resolveLast(idOrLast)),
+    getWithResult(idOrLast) {
+      const id = resolveLast(idOrLast)
+      const execution = isId(id) ? store.findWithResult(id) : undefined
+      if (execution === undefined) throw resourceNotFound(id)
+      return execution
+    },
+
+    async request(principal, request, contextHeader) {
+      admit()
+      return create(
+        draftExecution({ actions, principal, request, contextHeader, findExecution: findById(store) }),
+        principal,
+      )
+    },
+
+    async rerun(principal, id, request, merges) {
+      const original = get(id)
+      checkTasks(request)
+      admit()
+      const draft = draftExecution({
+        actions,
+        principal,
+        request: {
+          action: original.action_ref,
+          parameters: { ...(merges ? original.parameters : {}), ...request.parameters },
+          user: request.user ?? null,
+          delay: request.delay ?? null,
+        },
+        extraContext: { 're-run': { ref: original.id } },
+        traceId: original.trace_id,
+        findExecution: findById(store),
+      })
+      return create(draft, principal)
+    },
+
+    async cancel(principal, id) {
+      return cancelSeen(get(id), principal)
+    },
+
+    async update(principal, id, status, result) {
+      const execution = get(id)
+      if (isFinal(execution.status)) throw executionUpdateRefused('Execution is already in completed state.')
+      switch (status) {
+        case 'pausing':
+        case 'paused':
+          throw executionUpdateRefused(pauseRefusal(execution, 'pause'))
+        case 'resuming':
+          throw executionUpdateRefused(pauseRefusal(execution, 'resume'))
+        case 'canceling':
+        case 'canceled':
+          return execution.status === 'canceling' || execution.status === 'pending'
+            ? execution
+            : cancelSeen(execution, principal)
+        case 'succeeded':
+        case 'failed':
+        case 'timeout':
+        case 'abandoned':
+          return settleSeen(execution, status, result)
+        default:
+          throw executionUpdateRefused(
+            `status: "${status}" is set by the server itself; use a final status, canceling, pausing or resuming.`,
+          )
+      }
+    },
+  }
+}
+
+function findById(store: ExecutionStore): (id: string) => Execution | undefined {
+  return (id) => (isId(id) ? store.find(id) : undefined)
+}
+
+function pauseRefusal(execution: Execution, verb: 'pause' | 'resume'): string {
+  return (
+    `Failed updating execution. Unable to ${verb} liveaction "${execution.liveaction_id}" because it is not supported ` +
+    `by the "${execution.runner.name}" runner.`
+  )
+}
+
+/** Names of tasks make sense for workflows only. @throws EXECUTION_UPDATE_REFUSED */
+function checkTasks({ tasks = [], reset = [], parameters = {} }: RerunRequest): void {
+  if (tasks.length === 0 && reset.length === 0) return
+  if (Object.keys(parameters).length > 0) {
+    throw executionUpdateRefused('Parameters override is not supported when re-running task(s) for a workflow.')
+  }
+  if (reset.some((task) => !tasks.includes(task))) {
+    throw executionUpdateRefused('List of tasks to reset does not match the tasks to rerun.')
+  }
+  throw executionUpdateRefused('Task option is only supported for Orquesta workflows.')
+}
