@@ -22,7 +22,8 @@ type Write = (event: string, message: string, fields?: LogFields) => void
 export interface Log {
   debug: Write
   info: Write
-  audit: Write
+  /** Without a message the event's own words serve: `execution.requested` reads `Execution requested.` */
+  audit: Write & ((event: string, fields: LogFields) => void)
   warning: Write
   error: Write
   critical: Write
@@ -99,13 +100,15 @@ export function createLog(options: LogOptions): RootLog {
       return (event, message, fields) =>
         write(level, event, message, fields === undefined ? own : { ...own, ...fields })
     }
+    const audit = writer('AUDIT')
     return {
       debug: writer('DEBUG'),
       info: writer('INFO'),
       warning: writer('WARNING'),
       error: writer('ERROR'),
       critical: writer('CRITICAL'),
-      audit: writer('AUDIT'),
+      audit: (event: string, message: string | LogFields, fields?: LogFields) =>
+        typeof message === 'string' ? audit(event, message, fields) : audit(event, sentenceOf(event), message),
       enabled: (level) => logLevels.indexOf(level) >= threshold,
       child: (fields) => create({ ...own, ...fields }),
       maskUrl: (url) => redactor.maskUrl(url),
@@ -119,6 +122,11 @@ export function createLog(options: LogOptions): RootLog {
     await flush(target)
   }
   return { ...create({}), close: () => (closed ??= close()) }
+}
+
+function sentenceOf(event: string): string {
+  const words = event.replace(/[._]+/g, ' ')
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}.`
 }
 
 type SafeField = [name: string, value: unknown]
