@@ -1,0 +1,331 @@
+/** Who may import whom: the table of docs/architecture.md, section 3, held against every import of the source tree. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, posix } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import * as esbuild from 'esbuild'
+import { describe, expect, test } from 'vitest'
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
+
+const LAYERS = {
+  migrations: [],
+  leaf: ['leaf'],
+  config: ['leaf'],
+  db: ['leaf', 'migrations'],
+  bus: ['leaf'],
+  runners: ['leaf'],
+  queue: ['leaf', 'config', 'db', 'bus', 'runners'],
+  http: ['leaf', 'config', 'db', 'bus', 'runners'],
+  modules: ['leaf', 'config', 'db', 'bus', 'runners', 'queue', 'http'],
+  app: ['leaf', 'config', 'db', 'bus', 'runners', 'queue', 'http', 'modules'],
+  cli: ['leaf'],
+} as const satisfies Record<string, readonly string[]>
+
+type Layer = keyof typeof LAYERS
+
+/** Module → the modules whose door it may use. */
+const MODULES: Record<string, readonly string[]> = {
+  auth: [],
+  actions: [],
+  traces: [],
+  executions: ['actions', 'traces'],
+  triggers: ['traces'],
+  rules: ['actions', 'executions', 'triggers', 'traces'],
+  webhooks: ['triggers'],
+  timers: ['triggers'],
+  packs: ['actions', 'triggers', 'rules', 'policies'],
+  datastore: [],
+  policies: ['executions'],
+  workflows: ['actions', 'executions'],
+  sensors: ['triggers'],
+  stream: ['executions'],
+  upkeep: [],
+  ui: [],
+}
+
+/** Files that may use a layer which their own layer may not. */
+const EXTRA_LAYERS: Record<string, readonly Layer[]> = {
+  'src/cli/commands/serve.ts': ['app', 'config'],
+}
+
+/** Importer (a file, or a folder with its slash) → files whose types it may name although the table forbids the import. */
+const TYPE_ONLY: Record<string, readonly string[]> = {
+  'src/module.ts': ['src/http/route.ts'],
+  'src/db/': ['src/bus/facts.ts'],
+}
+
+/** Package → where it may be imported. What stands behind a port is replaced in one place. */
+const PACKAGES: Record<string, RegExp> = {
+  kysely: /^(migrations\/|src\/db\/|src\/modules\/[^/]+\/store\.ts$)/,
+  'better-sqlite3': /^src\/db\//,
+  eventemitter3: /^src\/bus\//,
+  koffi: /^src\/runners\/process\//,
+  express: /^src\/(http|modules\/auth)\//,
+  commander: /^src\/(cli\/|main\.ts$)/,
+}
+
+const RULES = {
+  layer: (layer: Layer) =>
+    layer === 'cli'
+      ? 'The cli imports cli/* and leaf files only; commands/serve.ts also app.ts and config.'
+      : `The layer "${layer}" may import ${[layer, ...LAYERS[layer]].map((name) => `"${name}"`).join(', ')} only.`,
+  unknownPlace: 'Every folder of src belongs to a layer: add it to the table first.',
+  unknownModule: 'Every module has its row of edges: add it to the table first.',
+  door: 'Outside of a module only its door is imported: index.ts, or `import type` from its types.ts.',
+  edge: (module: string) =>
+    `The module "${module}" may use ${(MODULES[module] ?? []).map((name) => `"${name}"`).join(', ') || 'no other module'}; a new edge is a change of the table first.`,
+  package: (name: string) => `The package "${name}" is imported only where ${String(PACKAGES[name])} matches.`,
+  queries: 'Only store.ts builds queries.',
+  guard: 'cli.ts imports node: modules only, and main.ts after the guard, dynamically.',
+  outside: 'The product does not import tests or scripts.',
+}
+
+interface Import {
+  specifier: string
+  kind: 'static' | 'type' | 'dynamic'
+}
+
+// Comments, strings, templates, and regular expressions where an expression may begin.
+const LEXEME =
+  /\/\*[^]*?\*\/|\/\/[^\n]*|'(?:\\[^]|[^'\\\n])*'|"(?:\\[^]|[^"\\\n])*"|`(?:\\[^]|[^`\\])*`|(?<=(?:[(,=:[!&|?{};\n]|=>|\breturn)[ \t]*)\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n])+\//g
+const STATEMENT = /^[ \t]*(?:import|export)\b\s*(type\b\s*)?(?:[^'"();=]*?\bfrom\s*)?(['"])([^'"\n]+)\2/gm
+const DYNAMIC = /\bimport\s*\(\s*(['"])([^'"\n]+)\1/g
+const QUERY = /\.\s*(?:selectFrom|insertInto|updateTable|deleteFrom|replaceInto|mergeInto)\s*\(/
+
+/** The code without comments, templates and regular expressions; other strings stay, since imports are strings. */
+function stripText(source: string): string {
+  return source.replace(LEXEME, (lexeme) => {
+    if (lexeme.startsWith("'") || lexeme.startsWith('"')) return lexeme
+    return lexeme.startsWith('//') || lexeme.startsWith('/*') ? '' : '0'
+  })
+}
+
+function findImports(source: string): Import[] {
+  const code = stripText(source)
+  const statements = [...code.matchAll(STATEMENT)].map(([, type, , specifier = '']): Import => ({
+    specifier,
+    kind: type === undefined ? 'static' : 'type',
+  }))
+  const dynamic = [...code.matchAll(DYNAMIC)].map(([, , specifier = '']): Import => ({ specifier, kind: 'dynamic' }))
+  return [...statements, ...dynamic]
+}
+
+function layerOf(file: string): Layer | undefined {
+  if (file.startsWith('migrations/')) return 'migrations'
+  if (file === 'src/app.ts') return 'app'
+  if (file === 'src/cli.ts' || file === 'src/main.ts') return 'cli'
+  const [top, folder, ...rest] = file.split('/')
+  if (top !== 'src' || folder === undefined) return undefined
+  if (rest.length === 0 || folder === 'template') return 'leaf'
+  return Object.keys(LAYERS).find((name): name is Layer => name === folder)
+}
+
+function moduleOf(file: string): string | undefined {
+  return /^src\/modules\/([^/]+)\//.exec(file)?.[1]
+}
+
+function packageOf(specifier: string): string {
+  return specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/')
+}
+
+function mayNameTypes(file: string, target: string): boolean {
+  if (/^src\/modules\/[^/]+\/types\.ts$/.test(target)) return true
+  return Object.entries(TYPE_ONLY).some(([importer, targets]) => file.startsWith(importer) && targets.includes(target))
+}
+
+/** Why this import of this file is against the table; undefined if it is not. */
+function findReason(file: string, { specifier, kind }: Import): string | undefined {
+  if (file === 'src/cli.ts') {
+    const isFine = kind === 'dynamic' ? specifier === './main.ts' : specifier.startsWith('node:')
+    return isFine ? undefined : RULES.guard
+  }
+  if (specifier.startsWith('node:')) return undefined
+  if (!specifier.startsWith('.')) {
+    const name = packageOf(specifier)
+    const allowed = PACKAGES[name]
+    return allowed === undefined || allowed.test(file) ? undefined : RULES.package(name)
+  }
+  const target = posix.join(posix.dirname(file), specifier)
+  if (target.startsWith('tests/') || target.startsWith('scripts/')) return RULES.outside
+  const from = layerOf(file)
+  const to = layerOf(target)
+  if (from === undefined || to === undefined) return target.endsWith('.json') ? undefined : RULES.unknownPlace
+  if (kind === 'type' && mayNameTypes(file, target)) return undefined
+
+  const fromModule = moduleOf(file)
+  const toModule = moduleOf(target)
+  const allowed: readonly Layer[] = [from, ...LAYERS[from], ...(EXTRA_LAYERS[file] ?? [])]
+  if (!allowed.includes(to)) return RULES.layer(from)
+  if (toModule === undefined || toModule === fromModule) return undefined
+  if (fromModule !== undefined) {
+    const edges = MODULES[fromModule]
+    if (edges === undefined) return RULES.unknownModule
+    if (!edges.includes(toModule)) return RULES.edge(fromModule)
+  }
+  return target === `src/modules/${toModule}/index.ts` ? undefined : RULES.door
+}
+
+function findBreaches(file: string, source: string): string[] {
+  const breaches: string[] = []
+  if (layerOf(file) === undefined) breaches.push(`${file}: ${RULES.unknownPlace}`)
+  const module = moduleOf(file)
+  if (module !== undefined && MODULES[module] === undefined) breaches.push(`${file}: ${RULES.unknownModule}`)
+  for (const found of findImports(source)) {
+    const reason = findReason(file, found)
+    if (reason !== undefined) breaches.push(`${file} imports ${found.specifier}: ${reason}`)
+  }
+  const mayBuild = file.startsWith('migrations/') || file.startsWith('src/db/') || file.endsWith('/store.ts')
+  if (!mayBuild && QUERY.test(stripText(source))) breaches.push(`${file} builds a query: ${RULES.queries}`)
+  return breaches
+}
+
+function listSources(): string[] {
+  return ['src', 'migrations']
+    .flatMap((folder) =>
+      readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => `${folder}/${name}`),
+    )
+    .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+}
+
+function read(file: string): string {
+  return readFileSync(join(ROOT, file), 'utf8')
+}
+
+describe('boundaries', () => {
+  test('every import of the source tree is in the table', () => {
+    const sources = listSources()
+    expect(sources).toContain('src/cli.ts')
+    expect(sources.flatMap((file) => findBreaches(file, read(file)))).toEqual([])
+  })
+
+  test('the edges between modules have no cycle', () => {
+    const reaches = (from: string, path: string[]): string[] => {
+      if (path.includes(from)) return [...path, from]
+      return (MODULES[from] ?? []).map((next) => reaches(next, [...path, from])).find((cycle) => cycle.length > 0) ?? []
+    }
+    expect(Object.keys(MODULES).flatMap((name) => reaches(name, []))).toEqual([])
+    for (const target of Object.values(MODULES).flat()) expect(MODULES).toHaveProperty(target)
+  })
+
+  test('no import that the bundler sees escapes the reader of imports', async () => {
+    const sources = listSources()
+    const result = await esbuild.build({
+      absWorkingDir: ROOT,
+      entryPoints: sources,
+      bundle: true,
+      write: false,
+      outdir: 'out',
+      format: 'esm',
+      platform: 'node',
+      metafile: true,
+      logLevel: 'silent',
+      plugins: [
+        {
+          name: 'leave imports alone',
+          setup: (build) => {
+            build.onResolve({ filter: /.*/ }, ({ path, kind }) =>
+              kind === 'entry-point' ? undefined : { path, external: true },
+            )
+          },
+        },
+      ],
+    })
+    await esbuild.stop()
+    const missed = sources.flatMap((file) => {
+      const seen = findImports(read(file)).filter(({ kind }) => kind !== 'type')
+      const expected = result.metafile.inputs[file]?.imports.map(({ path }) => path) ?? ['(the file itself)']
+      return expected
+        .filter((path) => seen.every(({ specifier }) => specifier !== path))
+        .map((path) => `${file}: ${path}`)
+    })
+    expect(missed).toEqual([])
+    const bundlerSees = Object.values(result.metafile.inputs).flatMap(({ imports }) => imports)
+    expect(bundlerSees.length).toBeGreaterThan(sources.length)
+  })
+})
+
+describe('the reader of imports', () => {
+  test('finds each kind of import and nothing in comments, templates or regular expressions', () => {
+    const source = `
+      // import a from './comment.ts'
+      /* import b from './block.ts' */
+      import './bare.ts'
+      import type { C } from './c.ts'
+      import d, { type D } from "./d.ts"
+      import {
+        e, // './not-this.ts'
+      } from './e.ts'
+      export type { F } from './f.ts'
+      export * from './g.ts'
+      export const h = /[/'"\`]/.test("import x from './string.ts'")
+      const i = \`
+        import y from './template.ts'
+      \`
+      const j = await import('./j.ts')
+      export const from = './k.ts'
+    `
+    expect(findImports(source)).toEqual([
+      { specifier: './bare.ts', kind: 'static' },
+      { specifier: './c.ts', kind: 'type' },
+      { specifier: './d.ts', kind: 'static' },
+      { specifier: './e.ts', kind: 'static' },
+      { specifier: './f.ts', kind: 'type' },
+      { specifier: './g.ts', kind: 'static' },
+      { specifier: './j.ts', kind: 'dynamic' },
+    ])
+  })
+})
+
+describe('a broken boundary is reported with its rule', () => {
+  test.for<[file: string, source: string, rule: string]>([
+    ['src/ids.ts', `import { x } from './db/database.ts'`, RULES.layer('leaf')],
+    ['src/ids.ts', `import type { X } from './http/route.ts'`, RULES.layer('leaf')],
+    ['src/module.ts', `import { x } from './http/route.ts'`, RULES.layer('leaf')],
+    ['src/config/load.ts', `import { x } from '../db/database.ts'`, RULES.layer('config')],
+    ['src/runners/noop.ts', `import { x } from '../bus/bus.ts'`, RULES.layer('runners')],
+    ['src/http/app.ts', `import { x } from '../queue/row-queue.ts'`, RULES.layer('http')],
+    ['src/http/app.ts', `import { x } from '../modules/auth/index.ts'`, RULES.layer('http')],
+    ['src/bus/facts.ts', `import { x } from '../modules/executions/types.ts'`, RULES.layer('bus')],
+    ['src/queue/row-queue.ts', `import { x } from '../../migrations/index.ts'`, RULES.layer('queue')],
+    ['migrations/0001-core.ts', `import { x } from '../src/ids.ts'`, RULES.layer('migrations')],
+    ['src/modules/executions/service.ts', `import { x } from '../../app.ts'`, RULES.layer('modules')],
+    ['src/modules/actions/service.ts', `import { x } from '../executions/index.ts'`, RULES.edge('actions')],
+    ['src/modules/traces/plan.ts', `import { x } from '../auth/index.ts'`, RULES.edge('traces')],
+    ['src/modules/executions/service.ts', `import { x } from '../traces/plan.ts'`, RULES.door],
+    ['src/modules/executions/service.ts', `import { x } from '../traces/types.ts'`, RULES.door],
+    ['src/modules/executions/service.ts', `import type { X } from '../traces/store.ts'`, RULES.door],
+    ['src/app.ts', `import { x } from './modules/traces/plan.ts'`, RULES.door],
+    ['src/modules/new/index.ts', ``, RULES.unknownModule],
+    ['src/extra/thing.ts', ``, RULES.unknownPlace],
+    ['src/cli/client.ts', `import { x } from '../config/load.ts'`, RULES.layer('cli')],
+    ['src/cli/commands/run.ts', `import { x } from '../../app.ts'`, RULES.layer('cli')],
+    ['src/cli/commands/serve.ts', `import { x } from '../../db/database.ts'`, RULES.layer('cli')],
+    ['src/cli.ts', `import { x } from './ids.ts'`, RULES.guard],
+    ['src/cli.ts', `import { Command } from 'commander'`, RULES.guard],
+    ['src/cli.ts', `import './main.ts'`, RULES.guard],
+    ['src/modules/executions/service.ts', `import { sql } from 'kysely'`, RULES.package('kysely')],
+    ['src/modules/executions/store.ts', `import Sqlite from 'better-sqlite3'`, RULES.package('better-sqlite3')],
+    ['src/modules/stream/routes.ts', `import express from 'express'`, RULES.package('express')],
+    ['src/modules/executions/service.ts', `db.build.selectFrom('executions')`, RULES.queries],
+    ['src/ids.ts', `import { x } from '../tests/helpers/leaks.ts'`, RULES.outside],
+  ])('%s: %s', ([file, source, rule]) => {
+    expect(findBreaches(file, source)).toEqual([expect.stringContaining(rule)])
+  })
+
+  test.for<[file: string, source: string]>([
+    ['src/bus/facts.ts', `import type { X } from '../modules/executions/types.ts'`],
+    ['src/module.ts', `import type { Route } from './http/route.ts'`],
+    ['src/db/migrate.ts', `import { migrations } from '../../migrations/index.ts'`],
+    ['src/modules/executions/service.ts', `import { x } from '../traces/index.ts'`],
+    ['src/modules/auth/service.ts', `import type { X } from '../executions/types.ts'`],
+    ['src/modules/executions/store.ts', `import { sql } from 'kysely'\ndb.build.selectFrom('executions')`],
+    ['src/cli/commands/serve.ts', `import { x } from '../../app.ts'\nimport { y } from '../../config/load.ts'`],
+    ['src/app.ts', `import { x } from './modules/traces/index.ts'`],
+    ['src/template/parse.ts', `import { x } from '../errors.ts'`],
+  ])('%s may: %s', ([file, source]) => {
+    expect(findBreaches(file, source)).toEqual([])
+  })
+})
