@@ -15,6 +15,7 @@ import type { Database } from '../database.ts'
 import { migrate } from '../migrate.ts'
 import type { Tables } from '../tables.ts'
 import { openConnection } from './connection.ts'
+import { lockDatabase } from './lock.ts'
 import { createScanner } from './scanner.ts'
 import { createStatementCache } from './statements.ts'
 import { createWriter } from './writer.ts'
@@ -26,11 +27,18 @@ export interface SqliteOptions {
   announce(facts: Fact[]): void
 }
 
-/** Opens (and creates) the file and migrates it. @throws SchemaTooNew */
+/** Opens (and creates) the file, for this process alone, and migrates it. @throws DatabaseInUse, SchemaTooNew */
 export async function openSqlite(options: SqliteOptions): Promise<Database> {
   mkdirSync(dirname(options.path), { recursive: true, mode: 0o700 })
+  const lock = lockDatabase(options.path)
   const writing = openConnection({ ...options, readonly: false })
-  await migrate(writing)
+  try {
+    await migrate(writing)
+  } catch (error) {
+    writing.close()
+    lock.release()
+    throw error
+  }
   const reading = openConnection({ ...options, readonly: true })
   const statement = createStatementCache(reading)
   const writer = createWriter(writing, options.announce)
@@ -68,6 +76,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Database> {
       reading.close()
       writing.pragma('wal_checkpoint(truncate)')
       writing.close()
+      lock.release()
     },
   }
 }

@@ -27,6 +27,8 @@ export interface Dispatcher {
   start(): void
   /** Starts nothing any more; lets runs finish for `graceSeconds`, then ends them. Resolves when nothing runs. */
   stop(graceSeconds: number): Promise<void>
+  /** Cuts the grace of a `stop` under way. */
+  hurry(): void
 }
 
 interface Ready {
@@ -56,6 +58,7 @@ export function createDispatcher(deps: {
   const runs = new Map<string, Run>()
   const runnerInfo = { hostname: hostname(), pid: process.pid }
   let active = false
+  const grace = new AbortController()
 
   const workQueue = createRowQueue<Execution>({
     idOf: (execution) => execution.id,
@@ -213,13 +216,14 @@ export function createDispatcher(deps: {
       workQueue.stop()
       const all = (): Promise<unknown> => Promise.all([...runs.values()].map((run) => run.ended))
       if (runs.size > 0 && graceSeconds > 0) {
-        const grace = new AbortController()
-        await Promise.race([all().then(() => grace.abort()), sleep(graceSeconds * 1000, grace.signal)])
+        void all().then(() => grace.abort())
+        await sleep(graceSeconds * 1000, grace.signal)
       }
       for (const { controller } of runs.values()) controller.abort('shutdown' satisfies StopReason)
       await all()
       cancelQueue.stop()
     },
+    hurry: () => grace.abort(),
   }
 }
 
@@ -231,6 +235,10 @@ export function startFailure(error: unknown): Record<string, unknown> {
 
 function sleep(ms: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
+    if (signal.aborted) {
+      resolve()
+      return
+    }
     const timer = setTimeout(resolve, ms)
     signal.addEventListener('abort', () => {
       clearTimeout(timer)

@@ -31,6 +31,8 @@ export interface Executions extends Module {
   liveactionRecord(execution: Execution): Record<string, unknown>
   /** Lengths of the queues `request`, `work` and `cancel`. */
   queueDepths(): { request: number; work: number; cancel: number }
+  /** While stopping: ends what runs without further grace. */
+  hurry(): void
 }
 
 export interface ExecutionsDeps {
@@ -137,6 +139,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       work: dispatcher.workQueue.depth(),
       cancel: dispatcher.cancelQueue.depth(),
     }),
+    hurry: () => dispatcher.hurry(),
     async start() {
       await recover({ store, change, database, sweep: deps.sweep, log })
       dispatcher.start()

@@ -1,0 +1,177 @@
+/**
+ * The composition root: the only file that knows every module. What is listed here is the server; modules start in the
+ * order of the list and stop in reverse.
+ */
+import { userInfo } from 'node:os'
+import { createMemoryBus } from './bus/memory.ts'
+import type { Config } from './config/load.ts'
+import { openSqlite } from './db/sqlite/open.ts'
+import { createHttpApp } from './http/app.ts'
+import { openAccess } from './http/authenticate.ts'
+import { listen, type Listener } from './http/listeners.ts'
+import { createOriginPolicy } from './http/origin.ts'
+import type { Surface } from './http/route.ts'
+import type { Log } from './log.ts'
+import type { Module } from './module.ts'
+import { createActions } from './modules/actions/index.ts'
+import { createExecutions } from './modules/executions/index.ts'
+import { createPacks } from './modules/packs/index.ts'
+import { createStream } from './modules/stream/index.ts'
+import { createTraces } from './modules/traces/index.ts'
+import { createRunners } from './runners/index.ts'
+import { createLauncher } from './runners/process/create-launcher.ts'
+
+export interface App {
+  /** Address of each listener, with the ports that were really taken. */
+  readonly urls: Readonly<Record<Surface, string>>
+  /**
+   * Refuses new work, lets running actions finish for the configured grace, ends what is left, closes the database.
+   * Idempotent. @throws AggregateError with everything that went wrong on the way
+   */
+  stop(): Promise<void>
+  /** While it stops: running actions get no more time. */
+  hurry(): void
+}
+
+/** Time for requests under way to be answered once nothing runs any more. */
+const LAST_ANSWERS_MS = 2000
+
+/** Starts the whole server. When something fails, what was started before is stopped again. */
+export async function startApp(config: Config, log: Log): Promise<App> {
+  const undo: (() => Promise<void>)[] = []
+  try {
+    return await assemble(config, log, undo)
+  } catch (error) {
+    for (const step of undo.toReversed()) await step().catch(() => undefined)
+    throw error
+  }
+}
+
+async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[]): Promise<App> {
+  const urls: Record<Surface, string> = { auth: '', api: '', stream: '' }
+  const apiUrl = (): string => config.auth.api_url || urls.api
+
+  const bus = createMemoryBus((error, fact) => log.error('bus.listener_failed', 'A listener failed', { fact, error }))
+  const database = await openSqlite({
+    path: config.database.path,
+    synchronous: config.database.synchronous,
+    announce: (facts) => facts.forEach((fact) => bus.publish(fact)),
+  })
+  undo.push(() => database.close())
+
+  const { launcher, fallbackReason } = await createLauncher()
+  undo.push(() => launcher.stop())
+  if (fallbackReason !== undefined) {
+    log.warning('launcher.fallback', 'Processes are started the slower way', { reason: fallbackReason })
+  }
+  const runners = await createRunners({
+    launcher,
+    maxResultBytes: config.actionrunner.max_result_bytes,
+    systemUser: config.system_user.user,
+    processUser: userInfo().username,
+  })
+
+  const traces = createTraces({ database })
+  const actions = createActions({ database, maxPageSize: config.api.max_page_size })
+  const packs = createPacks({ actions, log, runnerTypes: runners.list.map((runner) => runner.definition) })
+  const executions = createExecutions({
+    database,
+    bus,
+    log,
+    actions,
+    traces,
+    runners: runners.list,
+    sweep: runners.sweep,
+    settings: {
+      streamOutput: config.actionrunner.stream_output,
+      actionsPoolSize: config.actionrunner.actions_pool_size,
+      shutdownGraceSeconds: config.actionrunner.shutdown_grace_seconds,
+      queueLimit: config.actionrunner.queue_limit,
+      pollSeconds: config.scheduler.sleep_interval,
+      maxPageSize: config.api.max_page_size,
+      maskSecrets: config.api.mask_secrets && config.log.mask_secrets,
+      webUrl: () => config.webui.webui_base_url || urls.api,
+      apiUrl: () => `${apiUrl()}/v1`,
+    },
+  })
+  const stream = createStream({ bus, executions })
+
+  const modules: Module[] = [traces, actions, packs, executions, stream]
+  for (const module of modules) {
+    undo.push(async () => module.stop?.())
+    await module.start?.()
+  }
+
+  let isStopping = false
+  const app = createHttpApp({
+    routes: modules.flatMap((module) => module.routes ?? []),
+    access: openAccess(config.system_user.user),
+    origins: createOriginPolicy({
+      allowedOrigins: [
+        ...config.api.allow_origin,
+        'http://127.0.0.1:3000',
+        'http://localhost:8080',
+        'http://127.0.0.1:8080',
+        ...(config.auth.api_url === '' ? [] : [new URL(config.auth.api_url).origin]),
+      ],
+      knownHosts: config.auth.enable || config.system.allow_open_network ? undefined : knownHosts(config),
+    }),
+    maxBodyBytes: config.api.max_body_bytes,
+    events: {
+      heartbeatSeconds: config.stream.heartbeat,
+      maxQueuedBytes: config.stream.client_buffer_bytes,
+    },
+    log,
+    isStopping: () => isStopping,
+  })
+
+  const listeners: Listener[] = []
+  for (const surface of ['auth', 'api', 'stream'] as const) {
+    const listener = await listen(app, { surface, host: config[surface].host, port: config[surface].port })
+    undo.push(() => listener.close(0))
+    listeners.push(listener)
+    urls[surface] = listener.url
+  }
+
+  let stopped: Promise<void> | undefined
+  return {
+    urls,
+    stop() {
+      isStopping = true
+      stopped ??= stopAll([
+        () => listeners.forEach((listener) => listener.refuse()),
+        () => stream.endAll(),
+        ...modules.toReversed().map((module) => () => module.stop?.()),
+        () => Promise.all(listeners.map((listener) => listener.close(LAST_ANSWERS_MS))),
+        () => launcher.stop(),
+        () => database.close(),
+      ])
+      return stopped
+    },
+    hurry: () => executions.hurry(),
+  }
+}
+
+/** Every step, in order, whatever the others did. */
+async function stopAll(steps: (() => unknown)[]): Promise<void> {
+  const errors: unknown[] = []
+  for (const step of steps) {
+    try {
+      await step()
+    } catch (error) {
+      errors.push(error)
+    }
+  }
+  if (errors.length > 0) throw new AggregateError(errors, 'The server did not stop cleanly')
+}
+
+/** Names that a browser may know this server by while nobody has to sign in. */
+function knownHosts(config: Config): ReadonlySet<string> {
+  const urls = [config.auth.api_url, config.webui.webui_base_url].filter((url) => url !== '')
+  return new Set([
+    config.auth.host,
+    config.api.host,
+    config.stream.host,
+    ...urls.map((url) => new URL(url).hostname),
+  ])
+}

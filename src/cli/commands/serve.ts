@@ -1,0 +1,98 @@
+/** `svc serve`: the server in the foreground. */
+import { Command, Option } from 'commander'
+import { startApp, type App } from '../../app.ts'
+import { collectFlags, configFlags, ConfigProblems, loadConfig, type LoadedConfig } from '../../config/load.ts'
+import { createLog, type RootLog } from '../../log.ts'
+import { exitCodes } from '../exit-codes.ts'
+
+export function createServeCommand(setExitCode: (code: number) => void): Command {
+  const command = new Command('serve')
+    .description('Run the server in the foreground.')
+    .option('--config-file <path>', 'configuration file; may be given several times, later ones win', collect, [])
+    .addHelpText('after', '\nExample:\n  svc serve --config-file /etc/svc/svc.conf --api-port 8101\n')
+  for (const { flag, description } of configFlags) command.addOption(new Option(`${flag} [value]`, description))
+  return command.action(async (values: Record<string, unknown> & { configFile: string[] }) => {
+    setExitCode(await serve(values.configFile, collectFlags(values)))
+  })
+}
+
+function collect(value: string, before: string[]): string[] {
+  return [...before, value]
+}
+
+/** Resolves with the exit code once the server has stopped. */
+async function serve(files: string[], flags: Record<string, string>): Promise<number> {
+  let loaded: LoadedConfig
+  try {
+    loaded = loadConfig({ files: files.length === 0 ? undefined : files, env: process.env, flags, cwd: process.cwd() })
+  } catch (error) {
+    if (!(error instanceof ConfigProblems)) throw error
+    process.stderr.write(`${error.message}\n`)
+    return exitCodes.config
+  }
+  const { config } = loaded
+  const log = createLog({
+    level: config.log.level,
+    format: config.log.format,
+    maskSecrets: config.log.mask_secrets,
+    maskNames: config.log.mask_secrets_blacklist,
+  })
+  for (const warning of loaded.warnings) log.warning('config.warning', warning)
+  for (const note of loaded.notes) log.info('config.note', note)
+
+  const signals = waitForSignals()
+  let app: App
+  try {
+    app = await startApp(config, log)
+  } catch (error) {
+    process.stderr.write(`svc: the server cannot start: ${error instanceof Error ? error.message : String(error)}\n`)
+    log.debug('server.not_started', 'The server cannot start', { error })
+    await log.close()
+    return exitCodes.failed
+  }
+  process.stdout.write(greeting(app))
+  return stopOnSignal(app, signals, log)
+}
+
+function greeting({ urls }: App): string {
+  return [
+    `svc is ready:  API ${urls.api}   auth ${urls.auth}   stream ${urls.stream}`,
+    'Try it:',
+    `  curl -s ${urls.api}/v1/executions -H 'Content-Type: application/json' \\`,
+    `    -d '{"action": "core.local", "parameters": {"cmd": "echo hello"}}'`,
+    `  curl -s ${urls.api}/v1/executions/last/output`,
+    '',
+  ].join('\n')
+}
+
+interface Signals {
+  first: Promise<NodeJS.Signals>
+  /** Resolves with the second one. */
+  second: Promise<NodeJS.Signals>
+}
+
+function waitForSignals(): Signals {
+  const waiting: ((signal: NodeJS.Signals) => void)[] = []
+  const next = (): Promise<NodeJS.Signals> => new Promise((resolve) => waiting.push(resolve))
+  const signals = { first: next(), second: next() }
+  const onSignal = (signal: NodeJS.Signals): void => waiting.shift()?.(signal)
+  process.on('SIGTERM', onSignal)
+  process.on('SIGINT', onSignal)
+  return signals
+}
+
+/** The first signal stops in order; a second one skips the grace of running actions. */
+async function stopOnSignal(app: App, signals: Signals, log: RootLog): Promise<number> {
+  const signal = await signals.first
+  log.info('server.stopping', 'The server is stopping', { signal })
+  void signals.second.then(() => app.hurry())
+  try {
+    await app.stop()
+    return exitCodes.ok
+  } catch (error) {
+    log.error('server.stopped_badly', 'The server did not stop cleanly', { error })
+    return exitCodes.failed
+  } finally {
+    await log.close()
+  }
+}
