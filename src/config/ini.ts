@@ -65,7 +65,7 @@ export function parseIni(text: string): IniFile {
   let sectionIsKnown = false
   let open: { value: IniValue; lines: string[]; indent: number } | undefined
   const close = (): void => {
-    if (open !== undefined) open.value.text = open.lines.join('\n').trimEnd()
+    if (open !== undefined) open.value.text = open.lines.join('\n').trim()
     open = undefined
   }
 

@@ -264,7 +264,7 @@ function suggestion(section: string, name: string): string | undefined {
     const elsewhere = optionEntries.find((entry) => entry.name === name)
     if (elsewhere !== undefined) return elsewhere.key
   }
-  return nearest(`${section}.${name}`, entriesByKey.keys())
+  return nearest(`${section.toLowerCase()}.${name}`, entriesByKey.keys())
 }
 
 const listenerSections = ['auth', 'api', 'stream'] as const

@@ -200,7 +200,7 @@ const url = (row: RowBasics<string>): Option<string> => ({
 
 function readOrigin(given: string): string | undefined {
   if (given === '*') return given
-  if (!/^https?:\/\/[^\s/?#@]+\/?$/i.test(given) || !URL.canParse(given)) return undefined
+  if (!/^https?:\/\/[^\s/?#@*]+\/?$/i.test(given) || !URL.canParse(given)) return undefined
   return new URL(given).origin
 }
 

@@ -1,0 +1,476 @@
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, expectTypeOf, it } from 'vitest'
+import {
+  ConfigProblems,
+  collectFlags,
+  configFlags,
+  describeConfig,
+  isLoopback,
+  loadConfig,
+  type Config,
+  type ConfigRequest,
+  type LoadedConfig,
+} from './load.ts'
+import { optionEntries, refusedUnlessOff, unusedOptions } from './options.ts'
+
+let folder: string
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'svc-config-'))
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+let written = 0
+function file(text: string | Uint8Array): string {
+  written += 1
+  const path = join(folder, `file-${written}.conf`)
+  writeFileSync(path, text)
+  return path
+}
+
+const load = (request: Partial<ConfigRequest>): LoadedConfig =>
+  loadConfig({ files: [], env: {}, cwd: folder, systemFile: join(folder, 'no-such-file'), ...request })
+
+const loadText = (text: string): LoadedConfig => load({ files: [file(text)] })
+
+function problemsOf(act: () => unknown): readonly string[] {
+  try {
+    act()
+  } catch (error) {
+    if (error instanceof ConfigProblems) return error.problems
+    throw error
+  }
+  return []
+}
+
+describe('values', () => {
+  it('has defaults for everything', () => {
+    const { config, sources, files } = load({})
+    expect(config.api).toEqual({
+      host: '127.0.0.1',
+      port: 9101,
+      allow_origin: ['http://127.0.0.1:3000'],
+      mask_secrets: true,
+      max_page_size: 100,
+      max_body_bytes: 16_777_216,
+    })
+    expect(config.system.base_path).toBe(join(folder, 'svc_data'))
+    expect(config.database.path).toBe(join(folder, 'svc_data', 'svc.db'))
+    expect(config.auth.backend_kwargs).toEqual({})
+    expect(new Set(Object.values(sources))).toEqual(new Set(['default']))
+    expect(files).toEqual([])
+  })
+
+  it('is typed by the table', () => {
+    expectTypeOf<Config['api']['port']>().toEqualTypeOf<number>()
+    expectTypeOf<Config['auth']['enable']>().toEqualTypeOf<boolean>()
+    expectTypeOf<Config['api']['allow_origin']>().toEqualTypeOf<readonly string[]>()
+    expectTypeOf<Config['database']['synchronous']>().toEqualTypeOf<'normal' | 'full'>()
+    expectTypeOf<Config['log']['format']>().toEqualTypeOf<'text' | 'json'>()
+  })
+
+  it.each([
+    ['system.base_path', '/srv/x/../svc', '/srv/svc'],
+    ['auth.enable', 'TRUE', true],
+    ['auth.enable', 'yes', true],
+    ['auth.enable', '1', true],
+    ['auth.enable', 'On', true],
+    ['auth.enable', 'oFf', false],
+    ['auth.enable', '0', false],
+    ['auth.host', '127.8.9.10', '127.8.9.10'],
+    ['auth.host', '::1', '::1'],
+    ['auth.host', '[::1]', '::1'],
+    ['auth.host', 'LocalHost', 'LocalHost'],
+    ['auth.port', '0', 0],
+    ['auth.port', '65535', 65_535],
+    ['auth.port', '+8080', 8080],
+    ['auth.backend', 'ldap', 'ldap'],
+    ['auth.backend_kwargs', '{"file_path": "/etc/x;y"}', { file_path: '/etc/x;y' }],
+    ['auth.backend_kwargs', '', {}],
+    ['auth.api_url', 'https://svc.example.com/api/', 'https://svc.example.com/api'],
+    ['auth.trusted_proxies', '10.0.0.1, 10.1.0.0/16 ,::/0,10.0.0.1', ['10.0.0.1', '10.1.0.0/16', '::/0']],
+    ['auth.trusted_proxies', '', []],
+    ['api.allow_origin', 'https://A.example:443/, *', ['https://a.example', '*']],
+    ['stream.heartbeat', '0.25', 0.25],
+    ['actionrunner.shutdown_grace_seconds', '0', 0],
+    ['system_user.user', 'jörg.m@example', 'jörg.m@example'],
+    ['database.path', '/var/x.db', '/var/x.db'],
+    ['database.synchronous', 'FULL', 'full'],
+    ['log.level', 'warning', 'WARNING'],
+    ['log.format', 'Json', 'json'],
+    ['log.mask_secrets_blacklist', 'pin,\n puk', ['pin', 'puk']],
+  ])('reads %s = %j', (key, text, expected) => {
+    const [section = '', name = ''] = key.split('.')
+    const sections: Record<string, Record<string, unknown>> = load({ flags: { [key]: text } }).config
+    expect(sections[section]?.[name]).toEqual(expected)
+  })
+
+  const numberTexts = ['', 'x', '1x', '0x10', '1e3', '-', '1,5', 'NaN', 'Infinity', '٣', '99999999999999999999']
+  it.each([
+    ['system.base_path', ['', 'a\0b']],
+    ['system.debug', ['', 'maybe', '2', 'truthy', 'None']],
+    [
+      'auth.host',
+      ['', '*', '127.0.0.256', '1.2.3', 'a b', '-a', 'a..b', '[localhost]', '::1::', 'http://x', 'x'.repeat(300)],
+    ],
+    ['auth.port', [...numberTexts, '65536', '-1', '80.5']],
+    ['auth.backend', ['', '../x', 'Flat File', 'a'.repeat(100)]],
+    ['auth.backend_kwargs', ['[]', 'null', '1', '"x"', '{', '{"a": }', "{'a': 1}"]],
+    ['auth.token_ttl', [...numberTexts, '0', '-5']],
+    ['auth.api_url', ['x', 'ftp://x', 'http://', 'http://u:p@x', 'http://x/?a', 'http://x/#a', 'javascript:alert(1)']],
+    [
+      'auth.trusted_proxies',
+      ['x', '10.0.0.0/33', '::/129', '10.0.0.0/', '10.0.0.0/8/8', '10.0.0.0/-1', 'fe80::1%eth0'],
+    ],
+    ['api.allow_origin', ['null', 'x', 'http://x/path', 'http://*.x', 'file://x', 'http://u@x', 'http://x, ,y']],
+    ['api.max_page_size', [...numberTexts, '0', '10001']],
+    ['api.max_body_bytes', [...numberTexts, '1023', '16M']],
+    ['stream.heartbeat', [...numberTexts, '0', '-1', '3601']],
+    ['actionrunner.actions_pool_size', [...numberTexts, '0', '0.5']],
+    ['system_user.user', ['', '-u', 'a b', 'root:x', 'a\nb', 'x'.repeat(100)]],
+    ['database.path', ['']],
+    ['database.synchronous', ['', 'off', 'normal full']],
+    ['log.level', ['', 'TRACE', '10']],
+    ['log.mask_secrets_blacklist', ['a b', 'a;b', `${'x'.repeat(129)}`]],
+  ])('refuses bad values of %s', (key, texts) => {
+    const variable = `SVC_${key.replace('.', '__').toUpperCase()}`
+    const expected = new RegExp(`^${key}: must be .* \\(${variable}\\)$`)
+    const accepted = texts.filter((text) => {
+      const problems = problemsOf(() => load({ env: { [variable]: text } }))
+      return problems.length !== 1 || !expected.test(problems[0] ?? '')
+    })
+    expect(accepted).toEqual([])
+  })
+
+  it('tells what was found and where, except for secrets', () => {
+    expect(problemsOf(() => loadText('[api]\nport = abc'))[0]).toMatch(
+      /^api\.port: must be a whole number from 0 to 65535, not "abc" \(.*\.conf:2\)$/,
+    )
+    const [secret] = problemsOf(() => loadText('[auth]\nbackend_kwargs = {"bind_password": hunter2}'))
+    expect(secret).toMatch(/^auth\.backend_kwargs: must be a JSON object/)
+    expect(secret).not.toContain('hunter2')
+  })
+
+  it.each([
+    ['port = "9101"', 'without quotes'],
+    ['port = 9101 ; the usual one', 'line of its own'],
+    ['host = 127.0.0.1\n  port = 9101', 'indented line continues'],
+  ])('explains the customary mistake in %j', (line, advice) => {
+    expect(problemsOf(() => loadText(`[api]\n${line}`))[0]).toContain(advice)
+  })
+
+  it('freezes everything', () => {
+    const { config } = load({ flags: { 'auth.backend_kwargs': '{"a": {"b": [1]}}' } })
+    const frozen = (value: unknown): boolean =>
+      typeof value !== 'object' || value === null || (Object.isFrozen(value) && Object.values(value).every(frozen))
+    expect(frozen(config)).toBe(true)
+  })
+
+  it('gives JSON arguments no power over prototypes', () => {
+    load({ flags: { 'auth.backend_kwargs': '{"__proto__": {"polluted": true}}' } })
+    expect('polluted' in {}).toBe(false)
+  })
+})
+
+describe('all problems at once', () => {
+  it('reports files, syntax, values and combinations together', () => {
+    const good = file('[api]\nport = x\nbroken line\n[log]\nlevel = loud\n[auth]\nmode = proxy\n')
+    const missing = join(folder, 'missing.conf')
+    const problems = problemsOf(() =>
+      load({
+        files: [missing, good],
+        env: { SVC_STREAM__PORT: '-1' },
+        flags: { 'auth.host': '0.0.0.0', 'no.such': '1' },
+      }),
+    )
+    const has = (...words: string[]): boolean =>
+      problems.some((problem) => words.every((word) => problem.includes(word)))
+    expect(has(missing, 'does not exist')).toBe(true)
+    expect(has(`${good}:3:`, 'broken line')).toBe(true)
+    expect(has('auth.mode:', 'standalone', `${good}:7`)).toBe(true)
+    expect(has('no.such:', 'no such option')).toBe(true)
+    expect(has('stream.port: must', 'SVC_STREAM__PORT')).toBe(true)
+    expect(has('api.port: must', `${good}:2`)).toBe(true)
+    expect(has('log.level: must', `${good}:5`)).toBe(true)
+    expect(has('auth.host: 0.0.0.0')).toBe(true)
+    expect(problems).toHaveLength(8)
+  })
+
+  it('writes one problem per line of its message', () => {
+    const error = new ConfigProblems(['a.b: x', 'c.d: y'])
+    expect(error.message.split('\n').slice(1)).toEqual(['  a.b: x', '  c.d: y'])
+  })
+
+  it('leaves out combinations of values that are faulty themselves', () => {
+    const problems = problemsOf(() => load({ flags: { 'auth.enable': 'perhaps', 'api.host': '0.0.0.0' } }))
+    expect(problems).toHaveLength(1)
+    expect(problems[0]).toMatch(/^auth\.enable: /)
+  })
+})
+
+describe('precedence and places', () => {
+  it('prefers flags to environment to later files to earlier files to defaults', () => {
+    const first = file('[api]\nport = 1\nhost = 127.0.0.2\nmax_page_size = 11\n[stream]\nport = 5')
+    const second = file('[api]\nport = 2\nhost = 127.0.0.3\nmax_page_size = 12')
+    const { config, sources } = load({
+      files: [first, second],
+      env: { SVC_API__PORT: '3', SVC_API__HOST: ' 127.0.0.4 ', svc_api__port: '9', SVC_API_PORT: '9' },
+      flags: { 'api.port': '4' },
+    })
+    expect([config.api.port, config.api.host, config.api.max_page_size, config.stream.port]).toEqual([
+      4,
+      '127.0.0.4',
+      12,
+      5,
+    ])
+    expect([sources['api.port'], sources['api.host'], sources['api.max_page_size'], sources['stream.port']]).toEqual([
+      '--api-port',
+      'SVC_API__HOST',
+      `${second}:4`,
+      `${first}:6`,
+    ])
+    expect(sources['auth.port']).toBe('default')
+  })
+
+  it('looks for SVC_CONFIG_FILE, ./svc.conf and the system file, in this order, and needs none', () => {
+    const cwd = join(folder, 'places')
+    mkdirSync(cwd)
+    const systemFile = join(cwd, 'system.conf')
+    const portOf = (env: Record<string, string>): number => {
+      const request = { env, cwd, systemFile }
+      return loadConfig(request).config.api.port
+    }
+    expect(portOf({})).toBe(9101)
+    writeFileSync(systemFile, '[api]\nport = 1')
+    expect(portOf({})).toBe(1)
+    writeFileSync(join(cwd, 'svc.conf'), '[api]\nport = 2')
+    expect(portOf({})).toBe(2)
+    expect(portOf({ SVC_CONFIG_FILE: '' })).toBe(2)
+    writeFileSync(join(cwd, 'other.conf'), '[api]\nport = 3')
+    expect(portOf({ SVC_CONFIG_FILE: 'other.conf' })).toBe(3)
+    expect(problemsOf(() => portOf({ SVC_CONFIG_FILE: 'none.conf' }))[0]).toContain('none.conf does not exist')
+    expect(loadConfig({ files: [], env: {}, cwd, systemFile }).config.api.port).toBe(9101)
+  })
+
+  it('starts relative paths at the working directory and at the base path', () => {
+    const { config } = load({ flags: { 'system.base_path': 'here', 'database.path': 'db/x.db' } })
+    expect(config.system.base_path).toBe(join(folder, 'here'))
+    expect(config.database.path).toBe(join(folder, 'here', 'db', 'x.db'))
+  })
+
+  it.each([
+    ['a folder', () => folder, 'is a folder'],
+    ['a file below a file', () => join(file(''), 'x'), 'does not exist'],
+    ['an endless file', () => '/dev/zero', 'larger than'],
+    ['text that is not UTF-8', () => file(Buffer.from([0x5b, 0x61, 0x5d, 0x0a, 0xff])), ':2: is not valid UTF-8'],
+  ])('reports %s', (_name, path, words) => {
+    const problems = problemsOf(() => load({ files: [path()] }))
+    expect(problems).toHaveLength(1)
+    expect(problems[0]).toContain(words)
+  })
+
+  it.skipIf(process.getuid?.() === 0)('reports a file it may not read', () => {
+    const path = file('[api]')
+    chmodSync(path, 0)
+    expect(problemsOf(() => load({ files: [path] }))[0]).toContain('permission denied')
+  })
+})
+
+describe('names', () => {
+  it.each([
+    ['[api]\nprot = 1', 'api.prot', 'api.port'],
+    ['[api]\nhots = 1', 'api.hots', 'api.host'],
+    ['[apo]\nport = 1', 'apo.port', 'api.port'],
+    ['[api]\ntoken_ttl = 1', 'api.token_ttl', 'auth.token_ttl'],
+    ['[API]\nport = 1', 'API.port', 'api.port'],
+    ['[actionrunner]\nmax_result_byte = 1', 'actionrunner.max_result_byte', 'actionrunner.max_result_bytes'],
+  ])('names the nearest option for %j', (text, key, meant) => {
+    const { warnings, config } = loadText(text)
+    expect(config).toEqual(load({}).config)
+    expect(warnings[0]).toMatch(
+      new RegExp(`^${key}: there is no such option, it is ignored \\(.*:2\\); did you mean ${meant}\\?$`),
+    )
+  })
+
+  it('does not guess wildly, and warns about environment variables too', () => {
+    const { warnings } = load({ env: { SVC_ZZZZ__QQQQQQ: 'secret value' } })
+    expect(warnings[0]).toBe(
+      'zzzz.qqqqqq: there is no such option, it is ignored (SVC_ZZZZ__QQQQQQ); svc.conf.example lists all options',
+    )
+  })
+
+  it('bounds what it says about a file full of unknown names, and how long it takes', () => {
+    const lines = Array.from({ length: 20_000 }, (_, index) => `${'n'.repeat(20)}${index} = 1`)
+    const start = performance.now()
+    const { warnings } = loadText(`[api]\n${lines.join('\n')}`)
+    expect(performance.now() - start).toBeLessThan(2000)
+    expect(warnings.length).toBeLessThan(60)
+    expect(warnings).toContain('19950 more unknown options are ignored')
+  })
+
+  it('survives sections and options named like properties of objects', () => {
+    const { warnings } = loadText('[__proto__]\nport = 1\n[constructor]\nname = 1\n[api]\n__proto__ = 1\ntoString = 1')
+    expect(warnings.filter((warning) => warning.includes('no such option'))).toHaveLength(4)
+  })
+
+  it('takes an existing configuration file with one calm line about what it does not use', () => {
+    const { config, warnings, notes } = loadText(`[api]
+host = 127.0.0.1
+port = 9101
+logging = /etc/svc/logging.api.conf
+mask_secrets = True
+allow_origin = http://127.0.0.1:3000
+[sensorcontainer]
+logging = /etc/svc/logging.sensorcontainer.conf
+[system]
+base_path = /opt/svc
+[syslog]
+host = 127.0.0.1
+[log]
+excludes = requests,paramiko
+redirect_stderr = False
+mask_secrets = True
+[auth]
+host = 127.0.0.1
+use_ssl = False
+mode = standalone
+backend = flat_file
+backend_kwargs = {"file_path": "/etc/svc/htpasswd"}
+enable = True
+api_url =
+[rbac]
+enable = False
+[messaging]
+url = amqp://guest:guest@127.0.0.1:5672/
+[database]
+host = 127.0.0.1
+username = x
+[coordination]
+url = redis://127.0.0.1
+`)
+    expect(config.system.base_path).toBe('/opt/svc')
+    expect(config.auth.enable).toBe(true)
+    expect(warnings).toEqual([])
+    expect(notes).toHaveLength(1)
+    for (const key of ['api.logging', 'messaging.url', 'database.host', 'auth.use_ssl', 'rbac.enable']) {
+      expect(notes[0]).toContain(key)
+    }
+    expect(notes[0]).not.toContain('guest')
+  })
+
+  it.each([
+    ['[auth]\nuse_ssl = True', 'auth.use_ssl'],
+    ['[auth]\nmode = proxy', 'auth.mode'],
+    ['[auth]\nsso = 1', 'auth.sso'],
+    ['[rbac]\nenable = yes', 'rbac.enable'],
+    ['[rbac]\nenable = garbage', 'rbac.enable'],
+  ])('refuses to pass over protection that is asked for: %j', (text, key) => {
+    const problems = problemsOf(() => loadText(text))
+    expect(problems).toHaveLength(1)
+    expect(problems[0]?.startsWith(`${key}: `)).toBe(true)
+  })
+
+  it('keeps the lists of unused names free of options', () => {
+    const isUnused = (section: string, name: string): boolean =>
+      unusedOptions[section] === '*' || unusedOptions[section]?.includes(name) === true
+    expect(optionEntries.filter(({ section, name }) => isUnused(section, name)).map(({ key }) => key)).toEqual([])
+    const missing = Object.keys(refusedUnlessOff).filter((key) => {
+      const [section = '', name = ''] = key.split('.')
+      return !isUnused(section, name)
+    })
+    expect(missing).toEqual([])
+  })
+})
+
+describe('several options together', () => {
+  const open = [
+    '0.0.0.0',
+    '::',
+    '192.168.1.5',
+    'svc.example.com',
+    '::ffff:10.0.0.1',
+    '128.0.0.1',
+    'localhost.example.com',
+  ]
+  const closed = ['127.0.0.1', '127.255.0.1', '::1', '0:0::1', 'localhost', '::ffff:127.0.0.1']
+  it.each(['api', 'auth', 'stream'])('refuses an open %s listener without authentication', (section) => {
+    for (const host of open) {
+      const flags = { [`${section}.host`]: host }
+      const problems = problemsOf(() => load({ flags }))
+      expect(problems).toHaveLength(1)
+      expect(problems[0]).toContain(`${section}.host: ${host}`)
+      expect(problems[0]).toContain('auth.enable = True')
+      expect(problems[0]).toContain('system.allow_open_network = True')
+      expect(problemsOf(() => load({ flags: { ...flags, 'auth.enable': 'True' } }))).toEqual([])
+      const { warnings } = load({ flags: { ...flags, 'system.allow_open_network': 'True' } })
+      expect(warnings).toHaveLength(1)
+      expect(warnings[0]).toContain(`${section}.host can be reached from other machines`)
+    }
+    const refused = closed.filter((host) => problemsOf(() => load({ flags: { [`${section}.host`]: host } })).length > 0)
+    expect(refused).toEqual([])
+  })
+
+  it('knows loopback', () => {
+    expect(open.filter(isLoopback)).toEqual([])
+    expect(closed.filter((host) => !isLoopback(host))).toEqual([])
+  })
+
+  it.each([
+    ['127.0.0.1', '127.0.0.1', true],
+    ['127.0.0.1', '127.0.0.2', false],
+    ['0.0.0.0', '127.0.0.1', true],
+    ['::', '127.0.0.1', true],
+    ['::', '::1', true],
+    ['0.0.0.0', '::1', false],
+    ['0:0::1', '::1', true],
+    ['localhost', '127.0.0.1', true],
+    ['localhost', '10.0.0.1', false],
+    ['A.example', 'a.example', true],
+  ])('listeners on %s and %s with one port collide: %s', (first, second, collide) => {
+    const flags = { 'auth.enable': 'True', 'auth.host': first, 'api.host': second, 'auth.port': '7000' }
+    const problems = problemsOf(() => load({ flags: { ...flags, 'api.port': '7000' } }))
+    expect(problems.map((problem) => problem.slice(0, 9))).toEqual(collide ? ['api.port:'] : [])
+    expect(problemsOf(() => load({ flags: { ...flags, 'api.port': '7001' } }))).toEqual([])
+  })
+
+  it('lets any number of listeners take any free port', () => {
+    expect(problemsOf(() => load({ flags: { 'auth.port': '0', 'api.port': '0', 'stream.port': '0' } }))).toEqual([])
+  })
+
+  it('warns about what is not safe everywhere', () => {
+    expect(load({}).warnings).toEqual([expect.stringMatching(/^auth\.enable: authentication is off/)])
+    const { config, warnings } = load({
+      flags: { 'auth.enable': 'True', 'system.debug': 'True', 'log.level': 'ERROR' },
+    })
+    expect(warnings).toEqual([expect.stringMatching(/^system\.debug: /)])
+    expect(config.log.level).toBe('DEBUG')
+  })
+})
+
+describe('showing and flags', () => {
+  it('masks secrets', () => {
+    const described = describeConfig(load({ flags: { 'auth.backend_kwargs': '{"bind_password": "hunter2"}' } }).config)
+    expect(JSON.stringify(described)).not.toContain('hunter2')
+    expect(described['auth']?.['backend_kwargs']).toBe('********')
+    expect(described['api']?.['port']).toBe(9101)
+  })
+
+  it('has a flag of its own for every option', () => {
+    expect(new Set(configFlags.map(({ flag }) => flag)).size).toBe(optionEntries.length)
+    expect(configFlags.every(({ flag }) => /^--[a-z]+(-[a-z]+)+$/.test(flag))).toBe(true)
+    expect(configFlags.find(({ key }) => key === 'system_user.user')?.flag).toBe('--system-user-user')
+  })
+
+  it('collects parsed flags', () => {
+    expect(
+      collectFlags({
+        apiPort: '8101',
+        authEnable: true,
+        actionrunnerMaxResultBytes: '5',
+        configFile: ['x'],
+        debug: true,
+      }),
+    ).toEqual({ 'api.port': '8101', 'auth.enable': 'True', 'actionrunner.max_result_bytes': '5' })
+  })
+})
