@@ -1,0 +1,135 @@
+import { describe, expect, test } from 'vitest'
+import {
+  isNullFilter,
+  pageHeaders,
+  parseAttributes,
+  parseItems,
+  parsePage,
+  parseSort,
+  parseTime,
+  slicePage,
+} from './list.ts'
+
+const options = { defaultLimit: 100, maxPageSize: 50 }
+const admin = { isAdmin: true }
+const user = { isAdmin: false }
+
+describe('pages', () => {
+  test.each([
+    [{}, user, options, { limit: 50, offset: 0 }],
+    [{}, admin, options, { limit: 100, offset: 0 }],
+    [{}, user, { ...options, defaultLimit: undefined }, { limit: undefined, offset: 0 }],
+    [{ limit: 50, offset: 7 }, user, options, { limit: 50, offset: 7 }],
+    [{ limit: 5000 }, admin, options, { limit: 5000, offset: 0 }],
+    [{ limit: -1 }, admin, options, { limit: undefined, offset: 0 }],
+    [{ offset: 2 ** 31 - 1 }, admin, options, { limit: 100, offset: 2 ** 31 - 1 }],
+  ])('%j', (query, principal, pageOptions, page) => {
+    expect(parsePage(query, principal, pageOptions)).toEqual(page)
+  })
+
+  test.each([
+    [{ limit: 0 }, admin, 'invalid', 'Limit, "0" specified, must be a positive number or -1'],
+    [{ limit: -2 }, admin, 'invalid', 'Limit, "-2" specified, must be a positive number.'],
+    [{ limit: -1 }, user, 'forbidden', 'limit=-1'],
+    [{ limit: 51 }, user, 'forbidden', 'Limit "51" specified, maximum value is "50"'],
+    [{ offset: 2 ** 31 }, admin, 'invalid', 'Offset "2147483648" specified is more than 32-bit int'],
+    [{ offset: -1 }, admin, 'invalid', 'Offset "-1"'],
+  ])('%j is refused', (query, principal, kind, message) => {
+    expect(() => parsePage(query, principal, options)).toThrow(
+      expect.objectContaining({ kind, message: expect.stringContaining(message) as unknown }),
+    )
+  })
+
+  test('headers', () => {
+    expect(pageHeaders({ limit: 10, offset: 0 }, 25)).toEqual({ 'X-Total-Count': '25', 'X-Limit': '10' })
+    expect(pageHeaders({ limit: undefined, offset: 0 }, 25)).toEqual({ 'X-Total-Count': '25' })
+  })
+
+  test('slices', () => {
+    expect(slicePage([1, 2, 3, 4], { limit: 2, offset: 1 })).toEqual([2, 3])
+    expect(slicePage([1, 2, 3, 4], { limit: undefined, offset: 3 })).toEqual([4])
+  })
+})
+
+describe('filters', () => {
+  test('comma lists are bounded', () => {
+    expect(parseItems(undefined)).toBeUndefined()
+    expect(parseItems(['a'])).toEqual(['a'])
+    expect(() => parseItems(Array.from({ length: 101 }, () => 'a'))).toThrow('Maximum of 100 items')
+  })
+
+  test('null in any letter case', () => {
+    expect([isNullFilter('NULL'), isNullFilter('null'), isNullFilter(''), isNullFilter(undefined)]).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ])
+  })
+
+  test('times', () => {
+    expect(parseTime({ a: '2026-01-31 12:00:00+00' }, 'a')).toBe('2026-01-31T12:00:00.000000Z')
+    expect(parseTime({}, 'a')).toBeUndefined()
+    expect(() => parseTime({ a: 'yesterday' }, 'a')).toThrow('a: Datetime value does not match expected format')
+  })
+
+  test('sorting honours supported names once', () => {
+    expect(parseSort(['-status', 'x', '+id', ' name', 'status'], ['id', 'name', 'status'])).toEqual([
+      { name: 'status', descending: true },
+      { name: 'id', descending: false },
+      { name: 'name', descending: false },
+    ])
+    expect(parseSort(undefined, ['id'])).toEqual([])
+  })
+})
+
+describe('attributes', () => {
+  const known = {
+    known: ['id', 'ref', 'action', 'parameters', 'tags'],
+    excludable: ['parameters'],
+    always: ['id', 'ref'],
+  }
+  const record = {
+    id: '1',
+    ref: 'a.b',
+    action: { ref: 'a.b', pack: 'a', deep: { x: 1, y: 2 } },
+    tags: [],
+    parameters: {},
+  }
+
+  test.each([
+    [{}, record],
+    [{ include_attributes: ['tags'] }, { id: '1', ref: 'a.b', tags: [] }],
+    [
+      { include_attributes: ['action.ref', 'action.deep.x'] },
+      { id: '1', ref: 'a.b', action: { ref: 'a.b', deep: { x: 1 } } },
+    ],
+    [{ include_attributes: ['action.ref', 'action'] }, { id: '1', ref: 'a.b', action: record.action }],
+    [{ include_attributes: ['action', 'action.ref'] }, { id: '1', ref: 'a.b', action: record.action }],
+    [{ include_attributes: ['action.nothing', 'tags.x', 'action.toString'] }, { id: '1', ref: 'a.b', action: {} }],
+    [{ exclude_attributes: ['parameters'] }, { id: '1', ref: 'a.b', action: record.action, tags: [] }],
+  ])('%j', (query, result) => {
+    expect(parseAttributes(query, known).apply(record)).toEqual(result)
+  })
+
+  test.each([
+    [
+      { include_attributes: ['id'], exclude_attributes: ['parameters'] },
+      'exclude_fields and include_fields arguments are mutually exclusive.',
+    ],
+    [{ include_attributes: ['x.y'] }, 'Invalid or unsupported include attribute specified: x.y'],
+    [{ include_attributes: ['action..ref'] }, 'Invalid or unsupported include attribute specified: action..ref'],
+    [{ include_attributes: ['constructor'] }, 'include attribute specified: constructor'],
+    [{ exclude_attributes: ['id'] }, 'Invalid or unsupported exclude attribute specified: id'],
+  ])('%j is refused', (query, message) => {
+    expect(() => parseAttributes(query, known)).toThrow(message)
+  })
+
+  test('tells which attributes have to be read', () => {
+    expect(parseAttributes({ include_attributes: ['action.ref'] }, known).needed).toEqual(
+      new Set(['id', 'ref', 'action']),
+    )
+    expect(parseAttributes({ exclude_attributes: ['parameters'] }, known).needed).not.toContain('parameters')
+    expect(parseAttributes({}, known).needed).toBeUndefined()
+  })
+})

@@ -1,0 +1,218 @@
+/** What every list endpoint shares: paging, sorting, filters, and which attributes to return (contract 00, 0.8–0.11). */
+import { limitAboveMaximum, limitNeedsAdmin, queryInvalid, shown } from '../errors.ts'
+import { parseTimestamp } from '../time.ts'
+import type { Principal, QueryParameter, QueryValue } from './route.ts'
+
+type Query = Readonly<Record<string, QueryValue>>
+
+const MAX_ITEMS = 100
+const MAX_OFFSET = 2 ** 31
+
+/** Declarations for a route's `query`. */
+export const pageQuery = {
+  limit: { type: 'integer', description: 'Most records to return; -1 (administrators) returns all.' },
+  offset: { type: 'integer', description: 'Records to skip.' },
+} as const satisfies Record<string, QueryParameter>
+
+/** Declarations for a route's `query`. */
+export const attributeQuery = {
+  include_attributes: { type: 'array', description: 'Only these attributes; dotted paths reach inside.' },
+  exclude_attributes: { type: 'array', description: 'All attributes but these.' },
+} as const satisfies Record<string, QueryParameter>
+
+export interface Page {
+  /** Undefined: everything. */
+  limit: number | undefined
+  offset: number
+}
+
+export interface PageOptions {
+  /** Records returned when the client does not say; undefined: everything. */
+  defaultLimit: number | undefined
+  /** `api.max_page_size`; administrators may go beyond. */
+  maxPageSize: number
+}
+
+/** @throws QUERY_INVALID, LIMIT_ABOVE_MAXIMUM, LIMIT_NEEDS_ADMIN */
+export function parsePage(query: Query, principal: Pick<Principal, 'isAdmin'>, options: PageOptions): Page {
+  return { limit: parseLimit(query['limit'], principal, options), offset: parseOffset(query['offset']) }
+}
+
+function parseLimit(
+  given: QueryValue,
+  { isAdmin }: Pick<Principal, 'isAdmin'>,
+  { defaultLimit, maxPageSize }: PageOptions,
+): number | undefined {
+  if (typeof given !== 'number') {
+    return defaultLimit === undefined || isAdmin ? defaultLimit : Math.min(defaultLimit, maxPageSize)
+  }
+  if (given === 0) {
+    throw queryInvalid('Limit, "0" specified, must be a positive number or -1 for full result set.')
+  }
+  if (given < -1) throw queryInvalid(`Limit, "${given}" specified, must be a positive number.`)
+  if (given === -1) {
+    if (!isAdmin) throw limitNeedsAdmin()
+    return undefined
+  }
+  if (given > maxPageSize && !isAdmin) throw limitAboveMaximum(given, maxPageSize)
+  return given
+}
+
+function parseOffset(given: QueryValue): number {
+  if (typeof given !== 'number') return 0
+  if (given >= MAX_OFFSET) throw queryInvalid(`Offset "${given}" specified is more than 32-bit int`)
+  if (given < 0) throw queryInvalid(`Offset "${given}" specified, must not be negative.`)
+  return given
+}
+
+/** @param total matching records, limit and offset ignored */
+export function pageHeaders(page: Page, total: number): Record<string, string> {
+  return {
+    'X-Total-Count': String(total),
+    ...(page.limit === undefined ? {} : { 'X-Limit': String(page.limit) }),
+  }
+}
+
+/** The part of a list that a page shows. */
+export function slicePage<T>(items: readonly T[], { limit, offset }: Page): T[] {
+  return items.slice(offset, limit === undefined ? undefined : offset + limit)
+}
+
+/** Items of a comma-list filter such as `id`; undefined when it was not given. @throws QUERY_INVALID beyond 100 items */
+export function parseItems(value: QueryValue): string[] | undefined {
+  if (!Array.isArray(value)) return undefined
+  if (value.length > MAX_ITEMS) {
+    throw queryInvalid(`Maximum of ${MAX_ITEMS} items can be provided for a query parameter value`)
+  }
+  return value
+}
+
+/** The word `null` in any letter case asks for records without the attribute. */
+export function isNullFilter(value: QueryValue): boolean {
+  return typeof value === 'string' && value.toLowerCase() === 'null'
+}
+
+/** A time bound in wire form; undefined when it was not given. @throws QUERY_INVALID */
+export function parseTime(query: Query, name: string): string | undefined {
+  const given = query[name]
+  if (typeof given !== 'string') return undefined
+  const timestamp = parseTimestamp(given)
+  if (timestamp === undefined) {
+    throw queryInvalid(
+      `${name}: Datetime value does not match expected format. Use UTC, for example 2026-01-31T12:00:00.000000Z, not "${shown(given)}".`,
+    )
+  }
+  return timestamp
+}
+
+export interface SortField<N extends string> {
+  name: N
+  descending: boolean
+}
+
+/** Sort fields the endpoint supports, in the order given; others are ignored (contract 00, 0.9). */
+export function parseSort<N extends string>(value: QueryValue, supported: readonly N[]): SortField<N>[] {
+  if (!Array.isArray(value)) return []
+  const fields: SortField<N>[] = []
+  for (const item of value.slice(0, MAX_ITEMS)) {
+    // A `+` arrives as a blank, because that is what it means in a query.
+    const [, sign, given] = /^([-+ ]?)(.*)$/s.exec(item) ?? []
+    const name = supported.find((candidate) => candidate === given)
+    if (name !== undefined && !fields.some((field) => field.name === name)) {
+      fields.push({ name, descending: sign === '-' })
+    }
+  }
+  return fields
+}
+
+/** Which attributes of a record to return. */
+export interface Projection {
+  /** Top-level attributes that are needed; undefined: all. */
+  readonly needed: ReadonlySet<string> | undefined
+  apply(record: Record<string, unknown>): Record<string, unknown>
+}
+
+export interface AttributeOptions {
+  /** Top-level attributes the record type has. */
+  known: readonly string[]
+  /** The ones that `exclude_attributes` may name. */
+  excludable: readonly string[]
+  /** Returned whatever was asked for, when the record has them: `id`, for pack content `ref` and what it is made of. */
+  always: readonly string[]
+}
+
+/**
+ * Reads `include_attributes` and `exclude_attributes` (contract 00, 0.11).
+ *
+ * @throws QUERY_INVALID for both at once, or an attribute that does not exist or may not be excluded
+ */
+export function parseAttributes(query: Query, { known, excludable, always }: AttributeOptions): Projection {
+  const include = parseItems(query['include_attributes'])
+  const exclude = parseItems(query['exclude_attributes'])
+  if (include !== undefined && exclude !== undefined) {
+    throw queryInvalid(
+      'exclude_fields and include_fields arguments are mutually exclusive. Give include_attributes or exclude_attributes, not both.',
+    )
+  }
+  if (exclude !== undefined) {
+    const unsupported = exclude.find((name) => !excludable.includes(name))
+    if (unsupported !== undefined) {
+      throw queryInvalid(
+        `Invalid or unsupported exclude attribute specified: ${shown(unsupported)}. Valid ones are: ${excludable.join(', ')}.`,
+      )
+    }
+    const excluded = new Set(exclude)
+    const needed = new Set(known.filter((name) => !excluded.has(name)))
+    return {
+      needed,
+      apply: (record) => Object.fromEntries(Object.entries(record).filter(([name]) => !excluded.has(name))),
+    }
+  }
+  if (include === undefined) return { needed: undefined, apply: (record) => record }
+
+  const paths = include.map((path) => path.split('.'))
+  for (const [i, path] of paths.entries()) {
+    if (!known.includes(path[0] ?? '') || path.includes('')) {
+      throw queryInvalid(
+        `Invalid or unsupported include attribute specified: ${shown(include[i])}. Valid ones are: ${known.join(', ')}.`,
+      )
+    }
+  }
+  const wanted = wantedOf([...always.map((name) => [name]), ...paths])
+  return { needed: new Set(wanted.keys()), apply: (record) => pick(record, wanted) }
+}
+
+/** Names and what of them is wanted; undefined: the whole value. */
+type Wanted = Map<string, Wanted | undefined>
+
+function wantedOf(paths: readonly string[][]): Wanted {
+  const wanted: Wanted = new Map()
+  for (const path of paths) {
+    let at = wanted
+    for (const [i, name] of path.entries()) {
+      if (i === path.length - 1) {
+        at.set(name, undefined)
+        break
+      }
+      // A parent that is wanted whole stays whole.
+      if (at.has(name) && at.get(name) === undefined) break
+      const inner: Wanted = at.get(name) ?? new Map()
+      at.set(name, inner)
+      at = inner
+    }
+  }
+  return wanted
+}
+
+function pick(record: Record<string, unknown>, wanted: Wanted): Record<string, unknown> {
+  const picked: [string, unknown][] = []
+  for (const [name, inner] of wanted) {
+    if (!Object.hasOwn(record, name)) continue
+    const value = record[name]
+    if (inner === undefined) picked.push([name, value])
+    else if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      picked.push([name, pick({ ...value }, inner)])
+    }
+  }
+  return Object.fromEntries(picked)
+}
