@@ -1,5 +1,5 @@
 /**
- * Port: starting processes. `createLauncher` gives the best implementation this machine can load.
+ * Port: starting processes. `create-launcher.ts` gives the best implementation this machine can load.
  *
  * A server never forks from its own address space: fork costs time in proportion to resident memory and blocks the event
  * loop meanwhile (docs/performance.md, trap A).
@@ -15,14 +15,14 @@ export interface SpawnRequest {
   env: Record<string, string>
   /** Absolute; must exist, else the spawn rejects with a `SpawnError`. */
   cwd?: string
-  /** Bytes for the child's stdin, then end of file. Absent: `/dev/null`. Never a socket (trap B). */
+  /** Bytes for the child's stdin, then end of file; at most `MAX_STDIN_BYTES`. Absent: `/dev/null`. Never a socket (trap B). */
   stdin?: Uint8Array
 }
 
 export interface Exit {
-  /** Exit code; null when a signal ended it. */
+  /** Exit code, or 128 + number for a real-time signal, which has no name; null when a named signal ended it. */
   code: number | null
-  /** Signal name such as `SIGKILL`; null when it exited by itself. */
+  /** Signal name such as `SIGKILL`; null when it exited by itself. Both null: nobody can tell, the launcher was stopped first. */
   signal: NodeJS.Signals | null
 }
 
@@ -34,6 +34,8 @@ export interface Child {
   /** Resolves when the child itself has ended; its pipes may still be held open by what it left behind. Never rejects. */
   exited: Promise<Exit>
 }
+
+export const MAX_STDIN_BYTES = 16 * 1024 * 1024
 
 /** The program could not be started: `errno` such as `ENOENT`, `EACCES`, `E2BIG`. */
 export class SpawnError extends Error {

@@ -1,0 +1,38 @@
+/** The environment of a child (contract 03, 3.7): the server's, then parameter `env`, then the execution's own. */
+
+/** Overrides of configuration, some of them secrets, that only the server is meant to see: `SVC_<SECTION>__<OPTION>`. */
+const configurationPattern = /^SVC_[A-Za-z0-9]+(?:_[A-Za-z0-9]+)*?__/
+
+/**
+ * The part of the server's environment that children inherit. Taken once, because reading `process.env` asks the system
+ * for every variable anew.
+ */
+export function inheritedEnvironment(source: NodeJS.ProcessEnv = process.env): Record<string, string> {
+  const inherited: Record<string, string> = {}
+  for (const [name, value] of Object.entries(source)) {
+    if (value !== undefined && !configurationPattern.test(name)) inherited[name] = value
+  }
+  // bash believes that sshd started it, and sources ~/.bashrc, when it sees these without a shell above it (trap B).
+  const cameBySsh = inherited['SSH_CLIENT'] !== undefined || inherited['SSH2_CLIENT'] !== undefined
+  if (cameBySsh && !(Number(inherited['SHLVL']) >= 1)) inherited['SHLVL'] = '1'
+  return inherited
+}
+
+/** Text of a value given as a variable: what templates print for a scalar (decision 20), JSON for containers. */
+export function environmentText(value: unknown): string {
+  if (typeof value === 'string') return value
+  if (value === null || value === undefined) return 'None'
+  if (typeof value === 'boolean') return value ? 'True' : 'False'
+  return JSON.stringify(value)
+}
+
+export function childEnvironment(
+  inherited: Readonly<Record<string, string>>,
+  given: Readonly<Record<string, unknown>> | undefined,
+  own: Readonly<Record<string, string>>,
+): Record<string, string> {
+  if (given === undefined) return { ...inherited, ...own }
+  const texts: Record<string, string> = {}
+  for (const [name, value] of Object.entries(given)) texts[name] = environmentText(value)
+  return { ...inherited, ...texts, ...own }
+}

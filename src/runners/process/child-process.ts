@@ -1,0 +1,104 @@
+/**
+ * The launcher that works everywhere: `node:child_process`, which forks on the event loop (trap A).
+ *
+ * Its stdout and stderr are sockets, because Node has no other pipes to offer: a command that opens `/dev/stdout` by
+ * name fails under this launcher. A child ended by a real-time signal looks as if it had exited with 0.
+ */
+import { spawn } from 'node:child_process'
+import { constants as fsConstants, readFileSync } from 'node:fs'
+import { type FileHandle, open, unlink } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { randomUUID } from 'node:crypto'
+import { type Child, type Exit, type Launcher, SpawnError, type SpawnRequest } from './launcher.ts'
+import { checkRequest, spawnFailure } from './spawn-request.ts'
+
+export function createChildProcessLauncher(): Launcher {
+  return new ChildProcessLauncher()
+}
+
+class ChildProcessLauncher implements Launcher {
+  readonly name = 'child-process'
+  #stopped = false
+
+  async spawn(request: SpawnRequest): Promise<Child> {
+    checkRequest(request)
+    if (request.stdin === undefined) return await this.#spawn(request, undefined)
+    let content: FileHandle
+    try {
+      content = await fileHolding(request.stdin)
+    } catch (error) {
+      throw new SpawnError(errnoOf(error), 'The content for stdin could not be put into a temporary file.')
+    }
+    try {
+      return await this.#spawn(request, content)
+    } finally {
+      await content.close()
+    }
+  }
+
+  stop(): Promise<void> {
+    this.#stopped = true
+    return Promise.resolve()
+  }
+
+  #spawn(request: SpawnRequest, stdin: FileHandle | undefined): Promise<Child> {
+    return new Promise((resolve, reject) => {
+      if (this.#stopped) throw new SpawnError('ECANCELED', 'The launcher is stopped.')
+      try {
+        const child = spawn(request.file, request.args, {
+          detached: true,
+          env: request.env,
+          stdio: [stdin === undefined ? 'ignore' : stdin.fd, 'pipe', 'pipe'],
+          ...(request.cwd === undefined ? {} : { cwd: request.cwd }),
+        })
+        const exited = new Promise<Exit>((ended) => {
+          child.on('exit', (code, signal) => ended({ code, signal }))
+        })
+        // A failure to start is told here, and the handler stays for what `exit` already says.
+        child.on('error', (error) => reject(spawnFailure(errnoOf(error), request)))
+        const { pid, stdout, stderr } = child
+        if (pid === undefined || stdout === null || stderr === null) return
+        resolve({ identity: { pid, startTime: startTimeOf(pid) }, stdout, stderr, exited })
+      } catch (error) {
+        reject(spawnFailure(errnoOf(error), request))
+      }
+    })
+  }
+}
+
+/** Cannot fail for want of the process: Node reaps it in a later turn. */
+function startTimeOf(pid: number): string {
+  const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
+  return text.slice(text.lastIndexOf(')') + 2).split(' ', 20)[19] ?? ''
+}
+
+/**
+ * A file without a name, open for reading from its start.
+ *
+ * A pipe of `child_process` is a socket (trap B). Memory is preferred to disk, since the content may be a password.
+ */
+async function fileHolding(bytes: Uint8Array): Promise<FileHandle> {
+  let failure: unknown
+  for (const folder of ['/dev/shm', tmpdir()]) {
+    const path = join(folder, `svc-stdin-${randomUUID()}`)
+    try {
+      const writer = await open(path, 'wx', 0o600)
+      try {
+        const reader = await open(path, fsConstants.O_RDONLY)
+        await unlink(path)
+        await writer.writeFile(bytes)
+        return reader
+      } finally {
+        await writer.close()
+      }
+    } catch (error) {
+      failure = error
+    }
+  }
+  throw failure
+}
+
+function errnoOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'EUNKNOWN'
+}

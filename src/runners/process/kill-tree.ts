@@ -1,0 +1,366 @@
+/**
+ * Stop means stopped: ends everything an execution started, whatever it did to get away (contract 03, 3.8; decision 19).
+ *
+ * A process belongs to an execution when it is in the session its first process leads, descends from one that belongs,
+ * or carries the execution's marker in its environment. So `setsid`, forking twice and ignoring TERM do not help it.
+ */
+import { setImmediate, setTimeout } from 'node:timers/promises'
+import type { ProcessIdentity } from '../runner.ts'
+import type { Launcher } from './launcher.ts'
+import { listPids, type ProcessRow, readMarker, readProcess } from './process-table.ts'
+import { killThroughSudo, markersThroughSudo, type SudoAccess } from './sudo-kill.ts'
+
+/** Every process of an execution inherits this variable; its value is the execution's id. */
+export const MARKER_NAME = 'SVC_ACTION_EXECUTION_ID'
+
+export interface KillTarget {
+  /** Execution id: the value of the marker. */
+  marker: string
+  /** The first process of the tree, known to lead a session. */
+  identity: ProcessIdentity
+  /** Time between TERM and KILL; 0 sends KILL at once. */
+  graceMs: number
+  /** How to reach processes of other users; absent when the run had none. */
+  sudo?: SudoAccess
+}
+
+/** What a server that died may have left behind. */
+export interface Leftover {
+  marker: string
+  identity?: ProcessIdentity
+}
+
+export interface KillReport {
+  /** Processes that were signalled. */
+  killed: number
+  /** Pids that outlived KILL: stuck in the kernel, or of another user and out of reach. */
+  survivors: number[]
+}
+
+export interface ProcessTrees {
+  /** Resolves when nothing of the tree is left, or `survivors` are all that is. Calls at the same time share their passes over `/proc`. */
+  kill(target: KillTarget): Promise<KillReport>
+  /**
+   * Ends what earlier runs of the server left behind. A recorded pid alone proves nothing after a restart, so only
+   * processes with the marker, their sessions and their descendants count.
+   */
+  sweep(leftovers: Leftover[], options?: { graceMs?: number; sudo?: SudoAccess }): Promise<KillReport>
+}
+
+/** Contract 03, 3.8. */
+export const DEFAULT_GRACE_MS = 2000
+/** After KILL only the kernel can hold a process back; nobody waits for it longer than this. */
+const UNKILLABLE_AFTER_MS = 5000
+/** Longest stretch of synchronous reads of `/proc` before others get their turn. */
+const SLICE_MS = 3
+/** Listings per pass: on a machine that starts processes all the time there is always a new one. */
+const MAX_ROUNDS = 8
+const SHORTEST_WAIT_MS = 1
+const LONGEST_WAIT_MS = 20
+/** While several trees end, the ready ones wait this long for the others to share a pass. */
+const PASS_EVERY_MS = 25
+
+interface Member {
+  row: ProcessRow
+  terminated: boolean
+}
+
+interface Active {
+  target: Omit<KillTarget, 'identity'> & { identity: ProcessIdentity | undefined }
+  /** False after a restart: the pid may belong to a stranger by now. */
+  isIdentityTrusted: boolean
+  minStartTime: number
+  members: Map<number, Member>
+  sessions: Set<number>
+  signalled: Set<string>
+  isKilling: boolean
+  deadline: number
+  wasPassed: boolean
+  liveInPass: number
+  resolve(report: KillReport): void
+  reject(error: unknown): void
+}
+
+/** One per server: it joins all kills that run at the same time into one loop. */
+export function createProcessTrees(deps: { launcher: Launcher }): ProcessTrees {
+  return new SharedKiller(deps.launcher)
+}
+
+class SharedKiller implements ProcessTrees {
+  readonly #launcher: Launcher
+  readonly #actives = new Set<Active>()
+  /** What unrelated processes carry; only as long as the loop runs. */
+  readonly #markers = new Map<number, { startTime: number; marker: string | undefined }>()
+  #isRunning = false
+  #wake: AbortController = new AbortController()
+
+  constructor(launcher: Launcher) {
+    this.#launcher = launcher
+  }
+
+  kill(target: KillTarget): Promise<KillReport> {
+    return this.#add({ ...target }, true)
+  }
+
+  async sweep(leftovers: Leftover[], options: { graceMs?: number; sudo?: SudoAccess } = {}): Promise<KillReport> {
+    const { graceMs = DEFAULT_GRACE_MS, sudo } = options
+    const reports = await Promise.all(
+      leftovers.map(({ marker, identity }) =>
+        this.#add({ marker, identity, graceMs, ...(sudo === undefined ? {} : { sudo }) }, false),
+      ),
+    )
+    return {
+      killed: reports.reduce((sum, { killed }) => sum + killed, 0),
+      survivors: reports.flatMap(({ survivors }) => survivors),
+    }
+  }
+
+  #add(target: Active['target'], isIdentityTrusted: boolean): Promise<KillReport> {
+    return new Promise((resolve, reject) => {
+      this.#actives.add({
+        target,
+        isIdentityTrusted,
+        minStartTime: target.identity === undefined ? 0 : Number(target.identity.startTime),
+        members: new Map(),
+        sessions: new Set(),
+        signalled: new Set(),
+        isKilling: target.graceMs <= 0,
+        deadline: performance.now() + (target.graceMs <= 0 ? UNKILLABLE_AFTER_MS : target.graceMs),
+        wasPassed: false,
+        liveInPass: 0,
+        resolve,
+        reject,
+      })
+      this.#wake.abort()
+      if (!this.#isRunning) void this.#run()
+    })
+  }
+
+  async #run(): Promise<void> {
+    this.#isRunning = true
+    try {
+      // Let the calls of one turn share the first pass.
+      await setImmediate()
+      while (this.#actives.size > 0) {
+        const passed = [...this.#actives]
+        for (const active of passed) advance(active)
+        await this.#pass(passed)
+        const now = performance.now()
+        for (const active of passed) {
+          if (active.liveInPass === 0) this.#finish(active, [])
+          else if (active.isKilling && now >= active.deadline) {
+            this.#finish(
+              active,
+              [...active.members.values()].filter(isAlive).map(({ row }) => row.pid),
+            )
+          }
+        }
+        await this.#waitForChange()
+      }
+    } catch (error) {
+      for (const active of this.#actives) active.reject(error)
+      this.#actives.clear()
+    } finally {
+      this.#isRunning = false
+      this.#markers.clear()
+    }
+  }
+
+  #finish(active: Active, survivors: number[]): void {
+    this.#actives.delete(active)
+    active.resolve({ killed: active.signalled.size, survivors })
+  }
+
+  /** Until a pass can learn or do something new. */
+  async #waitForChange(): Promise<void> {
+    const passedAt = performance.now()
+    for (let waitMs = SHORTEST_WAIT_MS; this.#actives.size > 0; waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS)) {
+      let ready = 0
+      for (const active of this.#actives) {
+        if (!active.wasPassed) return
+        const now = performance.now()
+        if (now >= active.deadline || (active.isKilling && now - passedAt >= PASS_EVERY_MS)) return
+        if (![...active.members.values()].some(isAlive)) ready += 1
+      }
+      if (ready === this.#actives.size || (ready > 0 && performance.now() - passedAt >= PASS_EVERY_MS)) return
+      this.#wake = new AbortController()
+      await setTimeout(waitMs, undefined, { signal: this.#wake.signal }).catch(() => undefined)
+    }
+  }
+
+  /**
+   * Looks at every process once, and again at those that appeared meanwhile until a listing holds no new one: only
+   * then can nobody have slipped through by forking and ending between two looks.
+   */
+  async #pass(actives: Active[]): Promise<void> {
+    const rows = new Map<number, ProcessRow>()
+    const seen = new Set<number>()
+    const carriers = new Map<string, number[]>()
+    const byMarker = new Map(actives.map((active) => [active.target.marker, active]))
+    const minStartTime = Math.min(...actives.map((active) => active.minStartTime))
+    const sudo = actives.find((active) => active.target.sudo !== undefined)?.target.sudo
+    let sliceStart = performance.now()
+    const unreadable: number[] = []
+
+    for (let round = 0; round < MAX_ROUNDS; round++) {
+      const fresh = (await listPids()).filter((pid) => !seen.has(pid))
+      if (round > 0 && fresh.length === 0) break
+      for (const pid of fresh) {
+        seen.add(pid)
+        if (performance.now() - sliceStart > SLICE_MS) {
+          await setImmediate()
+          sliceStart = performance.now()
+        }
+        const row = readProcess(pid)
+        if (row === undefined) continue
+        rows.set(pid, row)
+        if (!row.alive || row.startTime < minStartTime || isOutOfBounds(pid)) continue
+        const marker = this.#markerOf(row)
+        if (marker === null) unreadable.push(pid)
+        else if (marker !== undefined && byMarker.has(marker)) collect(carriers, marker, pid)
+      }
+      if (sudo !== undefined && unreadable.length > 0) {
+        const found = await markersThroughSudo(this.#launcher, sudo, unreadable.splice(0), MARKER_NAME, [
+          ...byMarker.keys(),
+        ])
+        for (const [pid, marker] of found) collect(carriers, marker, pid)
+      }
+      await this.#match(actives, rows, carriers)
+      sliceStart = performance.now()
+    }
+  }
+
+  #markerOf(row: ProcessRow): string | undefined | null {
+    const known = this.#markers.get(row.pid)
+    if (known?.startTime === row.startTime) return known.marker
+    const marker = readMarker(row.pid, MARKER_NAME)
+    // A child of ours shows our environment until it has called exec.
+    if (marker !== null && row.ppid !== process.pid) {
+      this.#markers.set(row.pid, { startTime: row.startTime, marker })
+    }
+    return marker
+  }
+
+  async #match(
+    actives: Active[],
+    rows: ReadonlyMap<number, ProcessRow>,
+    carriers: ReadonlyMap<string, number[]>,
+  ): Promise<void> {
+    const children = new Map<number, ProcessRow[]>()
+    const sessions = new Map<number, ProcessRow[]>()
+    for (const row of rows.values()) {
+      collect(children, row.ppid, row)
+      collect(sessions, row.sid, row)
+    }
+    for (const active of actives) {
+      findMembers(active, rows, children, sessions, carriers.get(active.target.marker) ?? [])
+      await this.#signal(active)
+    }
+  }
+
+  async #signal(active: Active): Promise<void> {
+    const signal = active.isKilling ? 'SIGKILL' : 'SIGTERM'
+    const denied: ProcessRow[] = []
+    const groups = new Set<number>()
+    for (const member of active.members.values()) {
+      if (!active.isKilling && member.terminated) continue
+      // Looked at again just before: a pid may be somebody else's by now.
+      if (!isAlive(member)) continue
+      member.terminated = true
+      active.signalled.add(`${member.row.pid}:${member.row.startTime}`)
+      try {
+        process.kill(member.row.pid, signal)
+        // A signal to a group cannot be outrun by a fork, signals to its members can.
+        if (active.isKilling && active.sessions.has(member.row.sid)) groups.add(member.row.pgid)
+      } catch (error) {
+        if (codeOf(error) === 'EPERM') denied.push(member.row)
+      }
+    }
+    for (const group of groups) {
+      try {
+        process.kill(-group, signal)
+      } catch {
+        // Nobody is left in it, or nobody we may signal; the next look tells which.
+      }
+    }
+    if (denied.length > 0 && active.target.sudo !== undefined) {
+      await killThroughSudo(this.#launcher, active.target.sudo, signal, denied)
+    }
+  }
+}
+
+function advance(active: Active): void {
+  active.wasPassed = true
+  active.liveInPass = 0
+  const now = performance.now()
+  if (active.isKilling || now < active.deadline) return
+  active.isKilling = true
+  active.deadline = now + UNKILLABLE_AFTER_MS
+}
+
+/** Adds to the members whatever the rows show to belong to them, and counts those alive. */
+function findMembers(
+  active: Active,
+  rows: ReadonlyMap<number, ProcessRow>,
+  children: ReadonlyMap<number, ProcessRow[]>,
+  sessions: ReadonlyMap<number, ProcessRow[]>,
+  carriers: number[],
+): void {
+  const { identity } = active.target
+  const found = new Map<number, ProcessRow>()
+  const open: ProcessRow[] = []
+  const add = (row: ProcessRow | undefined): void => {
+    if (row === undefined || found.has(row.pid) || isOutOfBounds(row.pid)) return
+    found.set(row.pid, row)
+    open.push(row)
+  }
+  const addSession = (sid: number): void => {
+    active.sessions.add(sid)
+    for (const row of sessions.get(sid) ?? []) add(row)
+  }
+
+  if (identity !== undefined && active.isIdentityTrusted) {
+    const leader = rows.get(identity.pid)
+    if (leader === undefined || leader.startTime === Number(identity.startTime)) addSession(identity.pid)
+  }
+  for (const pid of carriers) add(rows.get(pid))
+  for (const { row } of active.members.values()) {
+    if (rows.get(row.pid)?.startTime === row.startTime) add(rows.get(row.pid))
+  }
+  for (let row = open.pop(); row !== undefined; row = open.pop()) {
+    for (const child of children.get(row.pid) ?? []) add(child)
+    if (active.sessions.has(row.sid)) continue
+    // The session of a member is the tree's own, unless somebody outside the tree leads it.
+    const leader = rows.get(row.sid)
+    if (leader === undefined || !leader.alive || found.has(row.sid)) addSession(row.sid)
+  }
+
+  active.liveInPass = 0
+  for (const row of found.values()) {
+    if (!row.alive) continue
+    active.liveInPass += 1
+    const known = active.members.get(row.pid)
+    if (known?.row.startTime === row.startTime) known.row = row
+    else active.members.set(row.pid, { row, terminated: false })
+  }
+}
+
+/** The server itself and the machine's first process are never part of a tree. */
+function isOutOfBounds(pid: number): boolean {
+  return pid <= 1 || pid === process.pid
+}
+
+function isAlive({ row }: Member): boolean {
+  const current = readProcess(row.pid)
+  return current !== undefined && current.alive && current.startTime === row.startTime
+}
+
+function collect<K, V>(map: Map<K, V[]>, key: K, value: V): void {
+  const list = map.get(key)
+  if (list === undefined) map.set(key, [value])
+  else list.push(value)
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+}

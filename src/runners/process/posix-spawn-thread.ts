@@ -1,0 +1,421 @@
+/**
+ * The thread that starts processes with `posix_spawn`, waits in `poll` for requests and for ends, and reaps.
+ *
+ * `posix_spawn` blocks its caller until the child has called exec, so it runs here and not on the event loop. The calls
+ * into the C library are synchronous ones: asynchronous ones with callbacks crashed (docs/performance.md).
+ */
+import { closeSync, openSync, readSync } from 'node:fs'
+import { constants } from 'node:os'
+import { getSystemErrorName } from 'node:util'
+import { parentPort, receiveMessageOnPort } from 'node:worker_threads'
+import koffi from 'koffi'
+
+/** One process to start. Strings travel as one text with a NUL after each, which is also their shape in C. */
+export interface ThreadSpawn {
+  id: number
+  /** Program, arguments after argv[0], then `name=value` of the environment. */
+  strings: string
+  argumentCount: number
+  environmentCount: number
+  cwd: string | undefined
+  stdin: Uint8Array | undefined
+}
+
+export type ThreadRequest =
+  | { kind: 'spawn'; requests: ThreadSpawn[] }
+  /** Children of a thread that died: their ends are still owed to somebody. */
+  | { kind: 'adopt'; id: number; pid: number }
+  | { kind: 'stop' }
+
+export type ThreadReport =
+  | { kind: 'ready'; wakeFd: number; ownFds: number[] }
+  | { kind: 'unusable'; reason: string }
+  | {
+      kind: 'spawned'
+      id: number
+      pid: number
+      startTime: string
+      pidfd: number
+      stdout: number
+      stderr: number
+      /** Write end for stdin content that did not fit into the pipe at once; -1 when nothing is left to write. */
+      stdin: number
+    }
+  | { kind: 'failed'; id: number; errno: string }
+  /** Pairs of id and wait status as `waitpid` gives it; status -1 when the end could not be learnt. */
+  | { kind: 'exited'; exits: number[] }
+
+/** A pipe takes this much without blocking, even when the user's share of pipe memory is used up. */
+const IMMEDIATE_STDIN_BYTES = 4096
+
+const O_CLOEXEC = 0o2000000
+const O_NONBLOCK = 0o4000
+const POLLIN = 1
+const POLLFD_BYTES = 8
+const WNOHANG = 1
+const SYS_PIDFD_OPEN = 434
+const SPAWN_SETSIGDEF = 0x04
+const SPAWN_SETSIGMASK = 0x08
+const SPAWN_SETSID = 0x80
+/** More than any C library in use needs for its opaque spawn structures (glibc: 336 bytes). */
+const OPAQUE_BYTES = 1024
+const SIGSET_BYTES = 128
+/** A forgotten `stop` must not keep a process that wants to end: it cannot interrupt `poll`, only wait for it. */
+const LONGEST_POLL_MS = 1000
+
+if (parentPort === null) throw new Error('posix-spawn-thread is started by posix-spawn as a worker thread')
+const port = parentPort
+
+type Int = number
+interface LibC {
+  pipe2: (fds: Int32Array, flags: Int) => Int
+  close: (fd: Int) => Int
+  write: (fd: Int, bytes: Uint8Array, length: Int) => Int
+  read: (fd: Int, bytes: Uint8Array, length: Int) => Int
+  fcntl: (fd: Int, command: Int, argument: Int) => Int
+  poll: (fds: Uint8Array, count: Int, timeoutMs: Int) => Int
+  waitpid: (pid: Int, status: Int32Array, options: Int) => Int
+  kill: (pid: Int, signal: Int) => Int
+  syscall: (number: Int, a: Int, b: Int) => Int
+  posixSpawn: (
+    pid: Int32Array,
+    file: Uint8Array,
+    actions: Uint8Array,
+    attributes: Uint8Array,
+    argv: Uint32Array,
+    envp: bigint,
+  ) => Int
+  actionsInit: (actions: Uint8Array) => Int
+  actionsDestroy: (actions: Uint8Array) => Int
+  addDup2: (actions: Uint8Array, fd: Int, as: Int) => Int
+  addChdir: (actions: Uint8Array, path: string) => Int
+  /** Closes what others opened without close-on-exec; absent before glibc 2.34. */
+  addCloseFrom: ((actions: Uint8Array, fd: Int) => Int) | undefined
+}
+
+function loadLibC(): { libc: LibC; attributes: Uint8Array } {
+  // The program itself: its C library is found whatever that is called (glibc, musl).
+  const program = koffi.load(null)
+  const libc: LibC = {
+    pipe2: program.func('int pipe2(void *fds, int flags)'),
+    close: program.func('int close(int fd)'),
+    write: program.func('long write(int fd, void *bytes, size_t length)'),
+    read: program.func('long read(int fd, void *bytes, size_t length)'),
+    fcntl: program.func('int fcntl(int fd, int command, long argument)'),
+    poll: program.func('int poll(void *fds, unsigned long count, int timeout)'),
+    waitpid: program.func('int waitpid(int pid, void *status, int options)'),
+    kill: program.func('int kill(int pid, int signal)'),
+    syscall: program.func('long syscall(long number, long a, long b)'),
+    posixSpawn: program.func(
+      'int posix_spawn(void *pid, void *file, void *actions, void *attributes, void *argv, uintptr_t envp)',
+    ),
+    actionsInit: program.func('int posix_spawn_file_actions_init(void *actions)'),
+    actionsDestroy: program.func('int posix_spawn_file_actions_destroy(void *actions)'),
+    addDup2: program.func('int posix_spawn_file_actions_adddup2(void *actions, int fd, int as)'),
+    addChdir: program.func('int posix_spawn_file_actions_addchdir_np(void *actions, const char *path)'),
+    addCloseFrom: undefined,
+  }
+  try {
+    libc.addCloseFrom = program.func('int posix_spawn_file_actions_addclosefrom_np(void *actions, int fd)')
+  } catch {
+    // Then close-on-exec, which everything of ours has, must do.
+  }
+
+  const attributes = Buffer.allocUnsafeSlow(OPAQUE_BYTES).fill(0)
+  const signals = Buffer.allocUnsafeSlow(SIGSET_BYTES).fill(0)
+  const call = (definition: string, ...more: unknown[]): void => {
+    const failed: unknown = program.func(definition)(...more)
+    if (failed !== 0) throw new Error(`${definition} failed`)
+  }
+  call('int posix_spawnattr_init(void *attributes)', attributes)
+  call(
+    'int posix_spawnattr_setflags(void *attributes, short flags)',
+    attributes,
+    SPAWN_SETSID | SPAWN_SETSIGMASK | SPAWN_SETSIGDEF,
+  )
+  // Node ignores SIGPIPE and its threads block signals; exec would hand both on to the child.
+  call('int posix_spawnattr_setsigmask(void *attributes, void *signals)', attributes, signals)
+  call('int sigfillset(void *signals)', signals)
+  call('int posix_spawnattr_setsigdefault(void *attributes, void *signals)', attributes, signals)
+  return { libc, attributes }
+}
+
+const report = (message: ThreadReport): void => port.postMessage(message)
+
+class SpawnThread {
+  readonly #libc: LibC
+  readonly #attributes: Uint8Array
+  readonly #actions = Buffer.allocUnsafeSlow(OPAQUE_BYTES)
+  readonly #nullFd: number
+  readonly #wakeReadFd: number
+  readonly #wakeWriteFd: number
+  readonly #pair = new Int32Array(2)
+  readonly #status = new Int32Array(1)
+  readonly #scratch = Buffer.allocUnsafeSlow(4096)
+  #text = Buffer.allocUnsafeSlow(64 * 1024)
+  #textAddress = Number(koffi.address(this.#text))
+  #pointers = new Uint32Array(2048)
+  #pollTable = Buffer.allocUnsafeSlow(256 * POLLFD_BYTES)
+  /** Parallel lists; entry 0 of the poll table is the wake-up pipe, entry n + 1 belongs to child n. */
+  readonly #ids: number[] = []
+  readonly #pids: number[] = []
+  readonly #waiting: ThreadSpawn[] = []
+  #stopping = false
+
+  constructor() {
+    const loaded = loadLibC()
+    this.#libc = loaded.libc
+    this.#attributes = loaded.attributes
+    this.#nullFd = openSync('/dev/null', O_CLOEXEC)
+    ;[this.#wakeReadFd, this.#wakeWriteFd] = this.#pipe()
+    for (const fd of [this.#wakeReadFd, this.#wakeWriteFd]) this.#setNonBlocking(fd)
+    const probe = this.#openPidfd(process.pid)
+    this.#libc.close(probe)
+    this.#setPollEntry(0, this.#wakeReadFd)
+  }
+
+  run(): void {
+    report({ kind: 'ready', wakeFd: this.#wakeWriteFd, ownFds: [this.#nullFd, this.#wakeReadFd, this.#wakeWriteFd] })
+    while (!this.#stopping) {
+      const next = this.#waiting.shift()
+      if (next !== undefined) this.#start(next)
+      this.#poll(this.#waiting.length > 0 ? 0 : LONGEST_POLL_MS)
+    }
+    for (let index = 0; index < this.#ids.length; index++) this.#libc.close(this.#pidfdOf(index))
+    closeSync(this.#nullFd)
+    this.#libc.close(this.#wakeReadFd)
+    this.#libc.close(this.#wakeWriteFd)
+  }
+
+  #poll(timeoutMs: number): void {
+    const count = this.#ids.length + 1
+    if (this.#libc.poll(this.#pollTable, count, timeoutMs) <= 0) return
+    // From the end, because a removed child is replaced by the last one.
+    const exits: number[] = []
+    for (let entry = count - 1; entry > 0; entry--) {
+      if (this.#pollTable.readInt16LE(entry * POLLFD_BYTES + 6) !== 0) this.#reap(entry - 1, exits)
+    }
+    if (exits.length > 0) report({ kind: 'exited', exits })
+    if (this.#pollTable.readInt16LE(6) !== 0) this.#receive()
+  }
+
+  #receive(): void {
+    // Emptied before the messages are taken, so that a byte written meanwhile wakes the next poll.
+    let emptied = false
+    while (!emptied) {
+      emptied = this.#libc.read(this.#wakeReadFd, this.#scratch, this.#scratch.length) < this.#scratch.length
+    }
+    for (;;) {
+      const received: { message: ThreadRequest } | undefined = receiveMessageOnPort(port)
+      if (received === undefined) return
+      const request = received.message
+      if (request.kind === 'spawn') this.#waiting.push(...request.requests)
+      else if (request.kind === 'adopt') this.#adopt(request.id, request.pid)
+      else this.#stopping = true
+    }
+  }
+
+  #reap(index: number, exits: number[]): void {
+    const id = this.#ids[index]
+    const pid = this.#pids[index]
+    if (id === undefined || pid === undefined) return
+    const waited = this.#libc.waitpid(pid, this.#status, WNOHANG)
+    if (waited === 0) return
+    exits.push(id, waited === pid ? (this.#status[0] ?? -1) : -1)
+    this.#libc.close(this.#pidfdOf(index))
+
+    const last = this.#ids.length - 1
+    const lastPidfd = this.#pidfdOf(last)
+    const lastId = this.#ids.pop()
+    const lastPid = this.#pids.pop()
+    if (index === last || lastId === undefined || lastPid === undefined) return
+    this.#ids[index] = lastId
+    this.#pids[index] = lastPid
+    this.#setPollEntry(index + 1, lastPidfd)
+  }
+
+  #adopt(id: number, pid: number): void {
+    try {
+      this.#watch(id, pid, this.#openPidfd(pid))
+    } catch {
+      report({ kind: 'exited', exits: [id, -1] })
+    }
+  }
+
+  #start(request: ThreadSpawn): void {
+    const opened: number[] = []
+    try {
+      const [outRead, outWrite] = this.#pipe(opened)
+      const [errRead, errWrite] = this.#pipe(opened)
+      const [inRead, inWrite] = request.stdin === undefined ? [this.#nullFd, -1] : this.#pipe(opened)
+      const stdinLeft = request.stdin === undefined ? -1 : this.#writeStdin(request.stdin, inWrite)
+
+      const pid = this.#spawn(request, inRead, outWrite, errWrite)
+      for (const fd of [outWrite, errWrite]) this.#close(fd, opened)
+      if (inRead !== this.#nullFd) this.#close(inRead, opened)
+      if (inWrite !== -1 && stdinLeft === -1) this.#close(inWrite, opened)
+
+      let pidfd = -1
+      let startTime: string
+      try {
+        // The two ends closed above leave room for these two, even at the limit of open files.
+        pidfd = this.#openPidfd(pid)
+        startTime = this.#startTimeOf(pid)
+      } catch (error) {
+        if (pidfd !== -1) this.#libc.close(pidfd)
+        this.#libc.kill(-pid, constants.signals.SIGKILL)
+        this.#libc.waitpid(pid, this.#status, 0)
+        throw error
+      }
+      this.#watch(request.id, pid, pidfd)
+      report({
+        kind: 'spawned',
+        id: request.id,
+        pid,
+        startTime,
+        pidfd,
+        stdout: outRead,
+        stderr: errRead,
+        stdin: stdinLeft,
+      })
+    } catch (error) {
+      for (const fd of opened) this.#libc.close(fd)
+      report({ kind: 'failed', id: request.id, errno: errnoNameOf(error) })
+    }
+  }
+
+  #spawn(request: ThreadSpawn, stdin: number, stdout: number, stderr: number): number {
+    const bytes = Buffer.byteLength(request.strings)
+    if (bytes > this.#text.length) {
+      this.#text = Buffer.allocUnsafeSlow(bytes * 2)
+      this.#textAddress = Number(koffi.address(this.#text))
+    }
+    this.#text.write(request.strings, 'utf8')
+    const { argumentCount, environmentCount } = request
+    const envpIndex = argumentCount + 1
+    const needed = (envpIndex + environmentCount + 1) * 2
+    if (needed > this.#pointers.length) this.#pointers = new Uint32Array(needed * 2)
+    let offset = 0
+    let slot = 0
+    const setPointer = (address: number): void => {
+      // Two halves instead of a BigInt per string: this runs for every variable of every environment.
+      this.#pointers[slot] = address
+      this.#pointers[slot + 1] = Math.floor(address / 0x100000000)
+      slot += 2
+    }
+    for (let index = 0; index < argumentCount + environmentCount; index++) {
+      if (index === argumentCount) setPointer(0)
+      setPointer(this.#textAddress + offset)
+      offset = this.#text.indexOf(0, offset) + 1
+    }
+    if (environmentCount === 0) setPointer(0)
+    setPointer(0)
+
+    check(this.#libc.actionsInit(this.#actions))
+    try {
+      check(this.#libc.addDup2(this.#actions, stdin, 0))
+      check(this.#libc.addDup2(this.#actions, stdout, 1))
+      check(this.#libc.addDup2(this.#actions, stderr, 2))
+      if (this.#libc.addCloseFrom !== undefined) check(this.#libc.addCloseFrom(this.#actions, 3))
+      if (request.cwd !== undefined) check(this.#libc.addChdir(this.#actions, request.cwd))
+      const envp = koffi.address(this.#pointers) + BigInt(envpIndex * 8)
+      check(this.#libc.posixSpawn(this.#pair, this.#text, this.#actions, this.#attributes, this.#pointers, envp))
+    } finally {
+      this.#libc.actionsDestroy(this.#actions)
+    }
+    return this.#pair[0] ?? -1
+  }
+
+  /** Fills the pipe as far as that cannot block. Answers the write end when the main thread has to go on. */
+  #writeStdin(bytes: Uint8Array, fd: number): number {
+    if (bytes.length > IMMEDIATE_STDIN_BYTES) return fd
+    if (bytes.length > 0 && this.#libc.write(fd, bytes, bytes.length) !== bytes.length) throw lastError()
+    return -1
+  }
+
+  #watch(id: number, pid: number, pidfd: number): void {
+    this.#ids.push(id)
+    this.#pids.push(pid)
+    this.#setPollEntry(this.#ids.length, pidfd)
+  }
+
+  #setPollEntry(entry: number, fd: number): void {
+    const at = entry * POLLFD_BYTES
+    if (at + POLLFD_BYTES > this.#pollTable.length) {
+      const larger = Buffer.allocUnsafeSlow(this.#pollTable.length * 2)
+      this.#pollTable.copy(larger)
+      this.#pollTable = larger
+    }
+    this.#pollTable.writeInt32LE(fd, at)
+    this.#pollTable.writeInt16LE(POLLIN, at + 4)
+    this.#pollTable.writeInt16LE(0, at + 6)
+  }
+
+  #pidfdOf(index: number): number {
+    return this.#pollTable.readInt32LE((index + 1) * POLLFD_BYTES)
+  }
+
+  #pipe(opened: number[] = []): [number, number] {
+    if (this.#libc.pipe2(this.#pair, O_CLOEXEC) !== 0) throw lastError()
+    const ends: [number, number] = [this.#pair[0] ?? -1, this.#pair[1] ?? -1]
+    opened.push(...ends)
+    return ends
+  }
+
+  #close(fd: number, opened: number[]): void {
+    this.#libc.close(fd)
+    opened.splice(opened.indexOf(fd), 1)
+  }
+
+  #setNonBlocking(fd: number): void {
+    const F_SETFL = 4
+    if (this.#libc.fcntl(fd, F_SETFL, O_NONBLOCK) !== 0) throw lastError()
+  }
+
+  #openPidfd(pid: number): number {
+    const fd = this.#libc.syscall(SYS_PIDFD_OPEN, pid, 0)
+    if (fd < 0) throw lastError()
+    return fd
+  }
+
+  /** Field 22 of `/proc/<pid>/stat`; the command in field 2 may hold blanks and brackets. */
+  #startTimeOf(pid: number): string {
+    const fd = openSync(`/proc/${pid}/stat`, 'r')
+    try {
+      const text = this.#scratch.toString('latin1', 0, readSync(fd, this.#scratch))
+      return text.slice(text.lastIndexOf(')') + 2).split(' ', 20)[19] ?? ''
+    } finally {
+      closeSync(fd)
+    }
+  }
+}
+
+class ErrnoError extends Error {
+  readonly number: number
+  constructor(number: number) {
+    super(`errno ${number}`)
+    this.number = number
+  }
+}
+
+function lastError(): ErrnoError {
+  return new ErrnoError(koffi.errno())
+}
+
+function check(errorNumber: number): void {
+  if (errorNumber !== 0) throw new ErrnoError(errorNumber)
+}
+
+function errnoNameOf(error: unknown): string {
+  if (error instanceof ErrnoError) return getSystemErrorName(-error.number)
+  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code
+  throw error
+}
+
+let thread: SpawnThread | undefined
+try {
+  thread = new SpawnThread()
+} catch (error) {
+  report({ kind: 'unusable', reason: error instanceof Error ? error.message : String(error) })
+}
+thread?.run()

@@ -1,0 +1,262 @@
+/** The launcher that calls `posix_spawn` in a thread of its own; `posix-spawn-thread.ts` is the other half. */
+import { closeSync, writeSync } from 'node:fs'
+import { Socket } from 'node:net'
+import { Worker } from 'node:worker_threads'
+import { type Child, type Exit, type Launcher, SpawnError, type SpawnRequest } from './launcher.ts'
+import type { ThreadReport, ThreadRequest, ThreadSpawn } from './posix-spawn-thread.ts'
+import { checkRequest, exitOf, spawnFailure } from './spawn-request.ts'
+
+const THREAD_URL = new URL(
+  import.meta.url.endsWith('.ts') ? './posix-spawn-thread.ts' : './posix-spawn-thread.js',
+  import.meta.url,
+)
+/** A thread that cannot even start is tried this often, then again when somebody asks for a process. */
+const MAX_FAILED_STARTS = 3
+
+export interface PosixSpawnOptions {
+  /** Tests put a thread here that dies on demand. */
+  threadUrl?: URL
+}
+
+interface PendingSpawn {
+  request: SpawnRequest
+  message: ThreadSpawn
+  resolve(child: Child): void
+  reject(error: SpawnError): void
+}
+
+interface RunningChild {
+  pid: number
+  pidfd: number
+  stdin: Socket | undefined
+  ended(exit: Exit): void
+}
+
+/** Starts the thread. Rejects when this machine lacks what it needs, and the message says what that is. */
+export async function createPosixSpawnLauncher(options: PosixSpawnOptions = {}): Promise<Launcher> {
+  const launcher = new PosixSpawnLauncher(options.threadUrl ?? THREAD_URL)
+  await launcher.start()
+  return launcher
+}
+
+class PosixSpawnLauncher implements Launcher {
+  readonly name = 'posix-spawn-thread'
+  readonly #threadUrl: URL
+  readonly #pending = new Map<number, PendingSpawn>()
+  readonly #running = new Map<number, RunningChild>()
+  #queued: ThreadSpawn[] = []
+  #nextId = 1
+  #worker: Worker | undefined
+  #wakeFd = -1
+  #ownFds: number[] = []
+  #everReady = false
+  #failedStarts = 0
+  #stopped: Promise<void> | undefined
+  #keepsProcess = true
+
+  constructor(threadUrl: URL) {
+    this.#threadUrl = threadUrl
+  }
+
+  async start(): Promise<void> {
+    await this.#startThread()
+    process.on('exit', this.#release)
+  }
+
+  spawn(request: SpawnRequest): Promise<Child> {
+    return new Promise((resolve, reject) => {
+      if (this.#stopped !== undefined) throw new SpawnError('ECANCELED', 'The launcher is stopped.')
+      checkRequest(request)
+      const id = this.#nextId++
+      const message = encode(id, request)
+      this.#pending.set(id, { request, message, resolve, reject })
+      this.#holdProcess()
+      if (this.#worker === undefined) this.#startThread().catch(() => undefined)
+      this.#queued.push(message)
+      // Everything asked for in the same turn wakes the thread once.
+      if (this.#queued.length === 1) queueMicrotask(this.#flush)
+    })
+  }
+
+  stop(): Promise<void> {
+    this.#stopped ??= this.#stop()
+    return this.#stopped
+  }
+
+  async #stop(): Promise<void> {
+    process.off('exit', this.#release)
+    const worker = this.#worker
+    if (worker !== undefined) {
+      const ended = new Promise<void>((resolve) => {
+        worker.once('exit', () => resolve())
+      })
+      worker.ref()
+      this.#release()
+      await ended
+    }
+    this.#failPending('The launcher was stopped before the process was started.')
+    this.#abandonRunning()
+  }
+
+  /** A thread that sits in `poll` would keep a process that exits without `stop`. */
+  readonly #release = (): void => {
+    this.#send({ kind: 'stop' })
+  }
+
+  readonly #flush = (): void => {
+    if (this.#queued.length === 0 || this.#wakeFd === -1) return
+    const requests = this.#queued
+    this.#queued = []
+    this.#send({ kind: 'spawn', requests })
+  }
+
+  #send(request: ThreadRequest): void {
+    if (this.#worker === undefined || this.#wakeFd === -1) return
+    this.#worker.postMessage(request)
+    try {
+      writeSync(this.#wakeFd, '.')
+    } catch (error) {
+      // A full pipe holds wake-ups enough.
+      if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) throw error
+    }
+  }
+
+  #startThread(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      // Its environment is empty because the children's are sent with each request.
+      const worker = new Worker(this.#threadUrl, { name: 'posix-spawn', env: {}, execArgv: [] })
+      let failure = 'the thread ended'
+      this.#worker = worker
+      this.#keepsProcess = true
+      worker.on('message', (report: ThreadReport) => {
+        if (report.kind === 'ready') {
+          this.#wakeFd = report.wakeFd
+          this.#ownFds = report.ownFds
+          this.#everReady = true
+          this.#failedStarts = 0
+          if (this.#stopped !== undefined) this.#release()
+          for (const [id, { pid }] of this.#running) this.#send({ kind: 'adopt', id, pid })
+          this.#flush()
+          this.#holdProcess()
+          resolve()
+        } else if (report.kind === 'unusable') failure = report.reason
+        else this.#receive(report)
+      })
+      worker.on('error', (error) => {
+        failure = error instanceof Error ? error.message : String(error)
+      })
+      worker.on('exit', () => {
+        const wasReady = this.#wakeFd !== -1
+        this.#worker = undefined
+        this.#wakeFd = -1
+        if (!wasReady) reject(new Error(failure))
+        if (this.#stopped === undefined) this.#recover(wasReady, failure)
+      })
+    })
+  }
+
+  #recover(wasReady: boolean, failure: string): void {
+    this.#queued = []
+    this.#failPending(`The thread that starts processes ended unexpectedly (${failure}); try again.`)
+    if (wasReady) {
+      // The thread had no chance to close these.
+      for (const fd of this.#ownFds) closeQuietly(fd)
+      for (const child of this.#running.values()) closeQuietly(child.pidfd)
+    } else this.#failedStarts += 1
+    // A first start that fails is reported by `createPosixSpawnLauncher`, and nobody holds this launcher.
+    if (!this.#everReady) return
+    if (this.#failedStarts < MAX_FAILED_STARTS) this.#startThread().catch(() => undefined)
+    else this.#abandonRunning()
+  }
+
+  #receive(report: Exclude<ThreadReport, { kind: 'ready' | 'unusable' }>): void {
+    if (report.kind === 'exited') {
+      for (let index = 0; index < report.exits.length; index += 2) {
+        this.#exited(report.exits[index] ?? -1, report.exits[index + 1] ?? -1)
+      }
+    } else {
+      const pending = this.#pending.get(report.id)
+      if (pending === undefined) return
+      this.#pending.delete(report.id)
+      if (report.kind === 'failed') pending.reject(spawnFailure(report.errno, pending.request))
+      else {
+        const stdin = report.stdin === -1 ? undefined : writeAll(report.stdin, pending.request.stdin)
+        let ended: (exit: Exit) => void = () => undefined
+        const exited = new Promise<Exit>((resolve) => {
+          ended = resolve
+        })
+        this.#running.set(report.id, { pid: report.pid, pidfd: report.pidfd, stdin, ended })
+        pending.resolve({
+          identity: { pid: report.pid, startTime: report.startTime },
+          stdout: new Socket({ fd: report.stdout, readable: true, writable: false }),
+          stderr: new Socket({ fd: report.stderr, readable: true, writable: false }),
+          exited,
+        })
+      }
+    }
+    this.#holdProcess()
+  }
+
+  #exited(id: number, waitStatus: number): void {
+    const child = this.#running.get(id)
+    if (child === undefined) return
+    this.#running.delete(id)
+    // Whatever inherited the other end must not keep the rest of the content in memory.
+    child.stdin?.destroy()
+    child.ended(exitOf(waitStatus))
+  }
+
+  #failPending(why: string): void {
+    const error = new SpawnError('ECANCELED', why)
+    for (const pending of this.#pending.values()) pending.reject(error)
+    this.#pending.clear()
+  }
+
+  #abandonRunning(): void {
+    for (const id of this.#running.keys()) this.#exited(id, -1)
+  }
+
+  /** An idle launcher lets the process end, a busy one does not. */
+  #holdProcess(): void {
+    const busy = this.#pending.size > 0 || this.#running.size > 0
+    if (busy === this.#keepsProcess) return
+    this.#keepsProcess = busy
+    if (busy) this.#worker?.ref()
+    else this.#worker?.unref()
+  }
+}
+
+function encode(id: number, request: SpawnRequest): ThreadSpawn {
+  let strings = `${request.file}\0`
+  for (const argument of request.args) strings += `${argument}\0`
+  let environmentCount = 0
+  for (const name in request.env) {
+    strings += `${name}=${request.env[name]}\0`
+    environmentCount += 1
+  }
+  return {
+    id,
+    strings,
+    argumentCount: request.args.length + 1,
+    environmentCount,
+    cwd: request.cwd,
+    stdin: request.stdin === undefined ? undefined : Uint8Array.from(request.stdin),
+  }
+}
+
+/** Writes without ever blocking and lets go when the reader does. */
+function writeAll(fd: number, bytes: Uint8Array | undefined): Socket {
+  const socket = new Socket({ fd, readable: false, writable: true })
+  // EPIPE: the child has the right not to read.
+  socket.on('error', () => socket.destroy())
+  socket.end(bytes ?? '')
+  return socket
+}
+
+function closeQuietly(fd: number): void {
+  try {
+    closeSync(fd)
+  } catch {
+    // The descriptor is gone already, which is what was wanted.
+  }
+}

@@ -1,0 +1,95 @@
+/** Reads `/proc`: who runs, whose child and session it is, and which marker its environment carries. */
+import { closeSync, openSync, readSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+
+export interface ProcessRow {
+  pid: number
+  ppid: number
+  pgid: number
+  sid: number
+  /** Clock ticks since boot. */
+  startTime: number
+  /** False for a zombie: nothing of it runs any more. */
+  alive: boolean
+}
+
+/** Environments beyond this are not searched to their end; the kernel limits a whole argument block to 6 MiB. */
+const MAX_ENVIRONMENT_BYTES = 8 * 1024 * 1024
+let buffer = Buffer.allocUnsafeSlow(64 * 1024)
+
+/** Pids of all processes, greatest first: the newest of a tree that keeps forking is the one worth reaching. */
+export async function listPids(): Promise<number[]> {
+  const pids: number[] = []
+  for (const name of await readdir('/proc')) {
+    const first = name.charCodeAt(0)
+    if (first >= 0x31 && first <= 0x39) pids.push(Number(name))
+  }
+  return pids.sort((a, b) => b - a)
+}
+
+/** The row of a process, or undefined when there is none. */
+export function readProcess(pid: number): ProcessRow | undefined {
+  const length = readInto(`/proc/${pid}/stat`, 4096)
+  if (typeof length !== 'number' || length === 0) return undefined
+  // Field 2, the command, may hold blanks and brackets; its last bracket ends it.
+  const text = buffer.toString('latin1', 0, length)
+  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ', 20)
+  const [state, ppid, pgid, sid] = fields
+  // A leading thread that ended alone is a zombie too, while the others go on.
+  const ended = (state === 'Z' || state === 'X') && Number(fields[17]) <= 1
+  return {
+    pid,
+    ppid: Number(ppid),
+    pgid: Number(pgid),
+    sid: Number(sid),
+    startTime: Number(fields[19]),
+    alive: !ended,
+  }
+}
+
+/** The value of a variable in the environment a process was started with; null when it may not be read. */
+export function readMarker(pid: number, name: string): string | undefined | null {
+  const length = readInto(`/proc/${pid}/environ`, MAX_ENVIRONMENT_BYTES)
+  if (length === 'EACCES' || length === 'EPERM') return null
+  if (typeof length !== 'number') return undefined
+  const environment = buffer.subarray(0, length)
+  const wanted = `${name}=`
+  for (let at = environment.indexOf(wanted); at !== -1; at = environment.indexOf(wanted, at + 1)) {
+    if (at > 0 && environment[at - 1] !== 0) continue
+    const end = environment.indexOf(0, at)
+    return environment.toString('utf8', at + wanted.length, end === -1 ? length : end)
+  }
+  return undefined
+}
+
+/** Bytes now in the shared buffer, or the error code. */
+function readInto(path: string, maxBytes: number): number | string {
+  let fd: number
+  try {
+    fd = openSync(path, 'r')
+  } catch (error) {
+    return codeOf(error)
+  }
+  try {
+    let length = 0
+    for (;;) {
+      if (length === buffer.length) {
+        if (length >= maxBytes) return length
+        const larger = Buffer.allocUnsafeSlow(buffer.length * 2)
+        buffer.copy(larger)
+        buffer = larger
+      }
+      const got = readSync(fd, buffer, length, buffer.length - length, null)
+      length += got
+      if (got === 0 || length >= maxBytes) return length
+    }
+  } catch (error) {
+    return codeOf(error)
+  } finally {
+    closeSync(fd)
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'EUNKNOWN'
+}

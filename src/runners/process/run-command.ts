@@ -1,0 +1,220 @@
+/** Runs one command to its end: output, time limit, cancel, and the result shape of contract 03, 3.8 and 3.9. */
+import { constants } from 'node:os'
+import type { RunContext, RunResult, RunStatus, StopReason } from '../runner.ts'
+import { ChildOutput } from './child-output.ts'
+import { DEFAULT_GRACE_MS, type KillReport, type ProcessTrees } from './kill-tree.ts'
+import { type Child, type Exit, type Launcher, SpawnError, type SpawnRequest } from './launcher.ts'
+import { onDeadline } from './deadline.ts'
+import { PromptFilter } from './prompt-filter.ts'
+import type { SudoAccess } from './sudo-kill.ts'
+
+export interface CommandDeps {
+  launcher: Launcher
+  trees: ProcessTrees
+  /** Bytes of each of stdout and stderr that the result holds (decision 6). */
+  maxResultBytes: number
+  /** Told about processes that could not be ended. */
+  warn(message: string, fields: Record<string, unknown>): void
+}
+
+export interface Command {
+  spawn: SpawnRequest
+  /** 0: no limit. */
+  timeoutSeconds: number
+  /** How to end processes of other users; absent when the command does not go through sudo. */
+  sudo?: SudoAccess
+  /** The prompt sudo was given, when it was given a password. */
+  sudoPrompt?: string
+}
+
+/** Decision 17. */
+const SHUTDOWN_GRACE_MS = 5000
+
+/** Resolves when the command has ended, or its whole process tree after a time-out or an abort. */
+export async function runCommand(deps: CommandDeps, context: RunContext, command: Command): Promise<RunResult> {
+  if (context.signal.aborted) return stoppedResult('', '')
+  let child: Child
+  try {
+    child = await deps.launcher.spawn(command.spawn)
+  } catch (error) {
+    if (error instanceof SpawnError)
+      return startFailure(error.message, `${error.name} [${error.errno}]: ${error.message}`)
+    throw error
+  }
+  return await new CommandRun(deps, context, command, child).finish()
+}
+
+/** The result of an execution that could not begin (contract 03, 3.9). Its traceback names no file of the server. */
+export function startFailure(message: string, traceback = `StartFailure: ${message}`): RunResult {
+  return { status: 'failed', result: { error: message, traceback } }
+}
+
+class CommandRun {
+  readonly #deps: CommandDeps
+  readonly #context: RunContext
+  readonly #command: Command
+  readonly #child: Child
+  readonly #stdout: ChildOutput
+  readonly #stderr: ChildOutput
+  readonly #prompts: PromptFilter | undefined
+  #timedOut = false
+  #killing: Promise<KillReport> | undefined
+
+  constructor(deps: CommandDeps, context: RunContext, command: Command, child: Child) {
+    this.#deps = deps
+    this.#context = context
+    this.#command = command
+    this.#child = child
+    const { maxResultBytes } = deps
+    this.#prompts = command.sudoPrompt === undefined ? undefined : new PromptFilter(command.sudoPrompt)
+    this.#stdout = new ChildOutput(child.stdout, {
+      maxBytes: maxResultBytes,
+      emit: (text) => context.emit('stdout', text),
+    })
+    this.#stderr = new ChildOutput(child.stderr, {
+      maxBytes: maxResultBytes,
+      emit: (text) => context.emit('stderr', text),
+      ...(this.#prompts === undefined ? {} : { filter: this.#prompts }),
+    })
+  }
+
+  async finish(): Promise<RunResult> {
+    const { signal } = this.#context
+    const timeoutMs = this.#command.timeoutSeconds * 1000
+    const clearDeadline = timeoutMs > 0 ? onDeadline(timeoutMs, this.#onTimeout) : undefined
+    signal.addEventListener('abort', this.#onAbort)
+    try {
+      this.#context.processStarted(this.#child.identity)
+      // It may have been aborted while the process was being started.
+      if (signal.aborted) this.#onAbort()
+      const exit = await this.#exited()
+      clearDeadline?.()
+      // Until the tree is dead its other members may still write.
+      await this.#killing
+      await Promise.all([this.#stdout.drain(), this.#stderr.drain()])
+      await this.#killing
+      return this.#result(exit)
+    } catch (error) {
+      // Neither a listener that throws nor a disk that fails may leave a process behind.
+      await this.#kill(0)
+      throw error
+    } finally {
+      clearDeadline?.()
+      signal.removeEventListener('abort', this.#onAbort)
+      this.#child.stdout.destroy()
+      this.#child.stderr.destroy()
+    }
+  }
+
+  /** How the child ended; when even KILL could not end it, as if KILL had. */
+  #exited(): Promise<Exit> {
+    return new Promise((resolve) => {
+      void this.#child.exited.then(resolve)
+      this.#onUnkillable = () => resolve({ code: null, signal: 'SIGKILL' })
+    })
+  }
+
+  #onUnkillable: () => void = () => undefined
+
+  readonly #onTimeout = (): void => {
+    this.#timedOut = true
+    void this.#kill(DEFAULT_GRACE_MS)
+  }
+
+  readonly #onAbort = (): void => {
+    // Aborters of this contract give a `StopReason`; anything else is treated as a cancel.
+    const reason = this.#context.signal.reason as StopReason
+    void this.#kill(reason === 'shutdown' ? SHUTDOWN_GRACE_MS : DEFAULT_GRACE_MS)
+  }
+
+  #kill(graceMs: number): Promise<KillReport> {
+    this.#killing ??= this.#killTree(graceMs)
+    return this.#killing
+  }
+
+  async #killTree(graceMs: number): Promise<KillReport> {
+    const { identity } = this.#child
+    const { executionId } = this.#context
+    let report: KillReport
+    try {
+      const { sudo } = this.#command
+      report = await this.#deps.trees.kill({
+        marker: executionId,
+        identity,
+        graceMs,
+        ...(sudo === undefined ? {} : { sudo }),
+      })
+    } catch (error) {
+      report = { killed: 0, survivors: [identity.pid] }
+      this.#deps.warn('The process tree of an execution could not be searched.', {
+        execution_id: executionId,
+        error: error instanceof Error ? error.message : String(error),
+      })
+    }
+    if (report.survivors.length > 0) {
+      this.#deps.warn('Processes of an execution could not be ended.', {
+        execution_id: executionId,
+        pids: report.survivors,
+      })
+      if (report.survivors.includes(identity.pid)) this.#onUnkillable()
+    }
+    return report
+  }
+
+  #result(exit: Exit): RunResult {
+    const stdout = this.#textOf(this.#stdout)
+    const stderr = this.#textOf(this.#stderr)
+    const truncated = {
+      ...(this.#stdout.isTruncated ? { stdout_truncated: true } : {}),
+      ...(this.#stderr.isTruncated ? { stderr_truncated: true } : {}),
+    }
+    if (this.#timedOut) {
+      const error = `Action failed to complete in ${this.#command.timeoutSeconds} seconds`
+      return outcome('timeout', -9, stdout, stderr, { ...truncated, error })
+    }
+    const returnCode = returnCodeOf(exit)
+    if (this.#killing !== undefined) return outcome('abandoned', returnCode, stdout, stderr, truncated)
+    if (exit.code !== 0 && this.#prompts?.wasRefused(stderr) === true) {
+      const error = 'sudo refused the password, or does not allow this user to run commands'
+      return outcome('failed', -1, stdout, stderr, { ...truncated, error })
+    }
+    return outcome(statusOf(exit), returnCode, stdout, stderr, truncated)
+  }
+
+  #textOf(output: ChildOutput): string {
+    const { text } = output
+    // The end of a cut text is not the end of what was written.
+    if (output.isTruncated || !text.endsWith('\n')) return text
+    return text.endsWith('\r\n') ? text.slice(0, -2) : text.slice(0, -1)
+  }
+}
+
+function outcome(
+  status: RunStatus,
+  returnCode: number,
+  stdout: string,
+  stderr: string,
+  more: Record<string, unknown>,
+): RunResult {
+  const succeeded = status === 'succeeded'
+  return {
+    status,
+    result: { failed: !succeeded, succeeded, return_code: returnCode, stdout, stderr, ...more },
+  }
+}
+
+function stoppedResult(stdout: string, stderr: string): RunResult {
+  return outcome('abandoned', -constants.signals.SIGTERM, stdout, stderr, {})
+}
+
+function returnCodeOf(exit: Exit): number {
+  if (exit.code !== null) return exit.code
+  // Unknown how it ended: as if it had been killed, never as a success.
+  return -constants.signals[exit.signal ?? 'SIGKILL']
+}
+
+function statusOf(exit: Exit): RunStatus {
+  if (exit.code !== null) return exit.code === 0 ? 'succeeded' : 'failed'
+  if (exit.signal === 'SIGKILL') return 'timeout'
+  return exit.signal === 'SIGTERM' || exit.signal === null ? 'abandoned' : 'failed'
+}

@@ -1,0 +1,124 @@
+/** Whose account commands run under, decided once at start (contract 03, 3.7). */
+import { accessSync, constants } from 'node:fs'
+import { userInfo } from 'node:os'
+import { delimiter, join } from 'node:path'
+import type { Launcher } from './launcher.ts'
+
+export interface SystemUserDecision {
+  /**
+   * `direct`: the server is the system user already. `sudo`: commands go through sudo to the system user.
+   * `process-user`: the system user cannot be reached, commands run as the server does.
+   */
+  mode: 'direct' | 'sudo' | 'process-user'
+  systemUser: string
+  /** The account the server runs under. */
+  processUser: string
+  isRoot: boolean
+  doesSystemUserExist: boolean
+  /** Absolute path of sudo; absent when it is not installed. */
+  sudoProgram?: string
+  /** Why commands run as the process user, for a WARNING; only with mode `process-user`. */
+  reason?: string
+}
+
+/** A sudo that waits for something, such as a directory server that does not answer, must not keep the server from starting. */
+const PROBE_LIMIT_MS = 5000
+
+export async function decideSystemUser(
+  launcher: Launcher,
+  systemUser: string,
+  env: Record<string, string>,
+): Promise<SystemUserDecision> {
+  const processUser = processUserName()
+  const isRoot = process.getuid?.() === 0
+  const sudoProgram = findProgram('sudo', env['PATH'])
+  const base = {
+    systemUser,
+    processUser,
+    isRoot,
+    ...(sudoProgram === undefined ? {} : { sudoProgram }),
+  }
+  if (processUser === systemUser) return { ...base, mode: 'direct', doesSystemUserExist: true }
+  const idProgram = findProgram('id', env['PATH'])
+  const doesSystemUserExist =
+    idProgram !== undefined && (await exitCodeOf(launcher, idProgram, ['-u', '--', systemUser], env)) === 0
+  const refuse = (reason: string): SystemUserDecision => ({
+    ...base,
+    mode: 'process-user',
+    doesSystemUserExist,
+    reason,
+  })
+
+  if (!doesSystemUserExist) return refuse(`There is no account "${systemUser}" on this machine`)
+  if (sudoProgram === undefined)
+    return refuse(`sudo, which would switch to the account "${systemUser}", is not installed`)
+  const code = await exitCodeOf(
+    launcher,
+    sudoProgram,
+    ['-n', '-E', '-H', '-u', systemUser, '--', 'bash', '-c', ':'],
+    env,
+  )
+  if (code === 0) return { ...base, mode: 'sudo', doesSystemUserExist }
+  return refuse(`sudo does not let "${processUser}" run bash as "${systemUser}" without a password`)
+}
+
+/** Whether sudo would run bash without asking for a password, now. */
+export async function isSudoPasswordless(
+  launcher: Launcher,
+  sudoProgram: string,
+  user: string | undefined,
+  env: Record<string, string>,
+): Promise<boolean> {
+  // -k: a password typed a minute ago elsewhere must not count.
+  const args = ['-n', '-k', '-E', ...(user === undefined ? [] : ['-u', user]), '--', 'bash', '-c', ':']
+  return (await exitCodeOf(launcher, sudoProgram, args, env)) === 0
+}
+
+function processUserName(): string {
+  try {
+    return userInfo().username
+  } catch {
+    // A container may run under a number without an account.
+    return String(process.getuid?.() ?? '')
+  }
+}
+
+/** The usual places are searched too: a service may have been started with a poor PATH. */
+function findProgram(name: string, path: string | undefined): string | undefined {
+  const folders = [...(path ?? '').split(delimiter), '/usr/local/bin', '/usr/bin', '/bin', '/usr/sbin', '/sbin']
+  for (const folder of folders) {
+    if (!folder.startsWith('/')) continue
+    const candidate = join(folder, name)
+    try {
+      accessSync(candidate, constants.X_OK)
+      return candidate
+    } catch {
+      continue
+    }
+  }
+  return undefined
+}
+
+async function exitCodeOf(
+  launcher: Launcher,
+  file: string,
+  args: string[],
+  env: Record<string, string>,
+): Promise<number | null> {
+  try {
+    const child = await launcher.spawn({ file, args, env })
+    child.stdout.resume()
+    child.stderr.resume()
+    let timer: NodeJS.Timeout | undefined
+    const limit = new Promise<undefined>((resolve) => {
+      timer = setTimeout(resolve, PROBE_LIMIT_MS, undefined)
+    })
+    const exit = await Promise.race([child.exited, limit])
+    clearTimeout(timer)
+    child.stdout.destroy()
+    child.stderr.destroy()
+    return exit?.code ?? null
+  } catch {
+    return null
+  }
+}
