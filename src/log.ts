@@ -78,13 +78,19 @@ export function createLog(options: LogOptions): RootLog {
   let formatting = false
   let closed: Promise<void> | undefined
 
-  const write = (level: LogLevel, event: string, message: string, fields: LogFields): void => {
+  const write = (
+    own: readonly SafeField[],
+    level: LogLevel,
+    event: string,
+    message: string,
+    fields?: LogFields,
+  ): void => {
     // A getter of a logged object may itself log.
     if (formatting) return
     formatting = true
     let line: string
     try {
-      line = formatLine(now(), level, event, message, safeFields(redactor, fields))
+      line = formatLine(now(), level, event, message, withFields(redactor, own, fields))
     } catch {
       line = formatLine(new Date(), level, 'log.unreadable', 'A message could not be written.', [])
     } finally {
@@ -94,11 +100,10 @@ export function createLog(options: LogOptions): RootLog {
     else sink.write(`${line}\n`)
   }
 
-  const create = (own: LogFields): Log => {
+  const create = (own: readonly SafeField[]): Log => {
     const writer = (level: LogLevel): Write => {
       if (logLevels.indexOf(level) < threshold) return () => undefined
-      return (event, message, fields) =>
-        write(level, event, message, fields === undefined ? own : { ...own, ...fields })
+      return (event, message, fields) => write(own, level, event, message, fields)
     }
     const audit = writer('AUDIT')
     return {
@@ -110,7 +115,7 @@ export function createLog(options: LogOptions): RootLog {
       audit: (event: string, message: string | LogFields, fields?: LogFields) =>
         typeof message === 'string' ? audit(event, message, fields) : audit(event, sentenceOf(event), message),
       enabled: (level) => logLevels.indexOf(level) >= threshold,
-      child: (fields) => create({ ...own, ...fields }),
+      child: (fields) => create(withFields(redactor, own, fields)),
       maskUrl: (url) => redactor.maskUrl(url),
     }
   }
@@ -121,7 +126,7 @@ export function createLog(options: LogOptions): RootLog {
     await ended
     await flush(target)
   }
-  return { ...create({}), close: () => (closed ??= close()) }
+  return { ...create([]), close: () => (closed ??= close()) }
 }
 
 function sentenceOf(event: string): string {
@@ -132,15 +137,31 @@ function sentenceOf(event: string): string {
 type SafeField = [name: string, value: unknown]
 type FormatLine = (time: Date, level: LogLevel, event: string, message: string, fields: readonly SafeField[]) => string
 
-function safeFields(redactor: Redactor, fields: LogFields): SafeField[] {
-  const safe: SafeField[] = []
+/** The fields of a log and of one message, copied; those of the message replace others of the same name. */
+function withFields(
+  redactor: Redactor,
+  own: readonly SafeField[],
+  fields: LogFields | undefined,
+): readonly SafeField[] {
+  if (fields === undefined) return own
   const copy = redactor.copier()
-  for (const [name, value] of Object.entries(fields)) {
-    if (value === undefined) continue
-    if (safe.length === maximumFields) break
-    safe.push([clip(name, 100), copy(name, value)])
+  const added: SafeField[] = []
+  let names: string[] = []
+  try {
+    names = Object.keys(fields)
+  } catch {
+    added.push(['fields', '[unreadable]'])
   }
-  return safe
+  for (const name of names.slice(0, maximumFields)) {
+    let value: unknown
+    try {
+      value = fields[name]
+    } catch {
+      value = '[unreadable]'
+    }
+    if (value !== undefined) added.push([clip(name, 100), copy(name, value)])
+  }
+  return [...own.filter(([name]) => !added.some(([other]) => other === name)), ...added]
 }
 
 /** `2030-01-01 10:00:00,123 INFO message (event=a.b, key=value)`, UTC. */

@@ -38,14 +38,14 @@ export const maximumTextLength = 2048
 
 export interface Redactor {
   /** Whether values under this name are secret: `password`, `bind_password`, `X-Auth-Token`, `apiKey`. */
-  isSecret(name: string): boolean
+  readonly isSecret: (name: string) => boolean
   /**
    * Makes plain, bounded, masked copies that `JSON.stringify` accepts; the copies of one copier share one allowance of
    * size.
    */
-  copier(): (name: string, value: unknown) => unknown
+  readonly copier: () => (name: string, value: unknown) => unknown
   /** A URL or path whose secret query parameters are masked. */
-  maskUrl(url: string): string
+  readonly maskUrl: (url: string) => string
 }
 
 /** @param more further secret names (`log.mask_secrets_blacklist`); masking is off when `enabled` is false. */
@@ -142,11 +142,11 @@ class Copy {
 
   #object(value: object): unknown {
     if (this.#ancestors.includes(value)) return '[circular]'
-    if (this.#ancestors.length >= maximumDepth) return Array.isArray(value) ? '[…]' : '{…}'
-    if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString()
-    if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`
+    if (this.#ancestors.length >= maximumDepth) return '[…]'
     this.#ancestors.push(value)
     try {
+      if (value instanceof Date) return Number.isNaN(value.getTime()) ? 'Invalid Date' : value.toISOString()
+      if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`
       if (value instanceof Error) return this.#error(value)
       if (Array.isArray(value)) return this.#items(value, value.length)
       if (value instanceof Set) return this.#items(value, value.size)
