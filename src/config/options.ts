@@ -302,7 +302,7 @@ export const options = {
   api: {
     host: host({
       default: '127.0.0.1',
-      about: 'Address the API listener binds. It also serves the web client and forwards /auth and /stream.',
+      about: 'Address the API listener binds.',
     }),
     port: port({ default: 9101, about: 'Port of the API listener; 0 takes any free one.' }),
     allow_origin: list({
@@ -401,7 +401,7 @@ export const options = {
       default: 'svc',
       problem: 'must be the name of an account: letters, digits and . _ @ - (not first), at most 64 characters',
       accepts: (value) => /^[\p{L}\p{N}_][\p{L}\p{N}._@-]{0,63}\$?$/u.test(value),
-      about: 'Acting user of rules, and of requests while authentication is off.',
+      about: 'Acting user of what the system starts by itself, and of requests while authentication is off.',
     }),
   },
   webui: {
@@ -466,7 +466,7 @@ export const sectionAbout = {
   actionrunner: 'Running actions.',
   scheduler: 'Starting waiting executions.',
   system_user: 'The account that stands for the system itself.',
-  webui: 'The web client.',
+  webui: 'Links for people.',
   database: 'Storage.',
   log: 'Logging, to standard error.',
 } as const satisfies Record<keyof Options, string>
