@@ -1,0 +1,164 @@
+import { describe, expect, it } from 'vitest'
+import { isCancelable, isFinal, targetOf, transition, type ExecutionEvent } from './state.ts'
+import { executionStatuses, type Execution, type ExecutionStatus } from './types.ts'
+
+const at = '2030-01-01T00:00:02.500000Z'
+
+function execution(status: ExecutionStatus, more: Partial<Execution> = {}): Execution {
+  const action = {
+    id: 'a',
+    uid: 'action:core:local',
+    ref: 'core.local',
+    name: 'local',
+    pack: 'core',
+    description: '',
+    enabled: true,
+    runner_type: 'local-shell-cmd',
+    entry_point: '',
+    parameters: {},
+    output_schema: {},
+    tags: [],
+    notify: {},
+  }
+  const runner = {
+    id: 'r',
+    uid: 'runner_type:local-shell-cmd',
+    name: 'local-shell-cmd',
+    description: '',
+    enabled: true,
+    runner_package: 'local_runner',
+    runner_module: 'local_shell_command_runner',
+    runner_parameters: {},
+  }
+  return {
+    id: '600000000000000000000002',
+    revision: 4,
+    status,
+    liveaction_id: '600000000000000000000001',
+    action_ref: 'core.local',
+    user: 'alice',
+    action,
+    runner,
+    trace_id: '600000000000000000000003',
+    parent: null,
+    rule: null,
+    trigger: null,
+    trigger_type: null,
+    trigger_instance: null,
+    start_timestamp: '2030-01-01T00:00:00.000001Z',
+    end_timestamp: null,
+    elapsed_seconds: null,
+    delay: null,
+    due_timestamp: null,
+    result_size: null,
+    parameters: {},
+    context: { user: 'alice' },
+    log: [{ status, timestamp: '2030-01-01T00:00:00.000001Z' }],
+    liveaction: { callback: {}, runner_info: {} },
+    ...more,
+  }
+}
+
+const events: Record<ExecutionEvent['kind'], ExecutionEvent> = {
+  delay: { kind: 'delay' },
+  due: { kind: 'due' },
+  schedule: { kind: 'schedule' },
+  start: { kind: 'start', runner_info: { hostname: 'host', pid: 1 } },
+  reject: { kind: 'reject', result: { error: 'no' } },
+  cancel: { kind: 'cancel', user: 'bob' },
+  exit: { kind: 'exit', status: 'succeeded', result: { stdout: 'hi' } },
+  lost: { kind: 'lost' },
+  settle: { kind: 'settle', status: 'failed', result: { by: 'outside' } },
+}
+
+/** Rows of docs/architecture.md, section 7; every pair that is not here is refused. */
+const allowed: Record<string, ExecutionStatus> = {
+  'requested delay': 'delayed',
+  'requested schedule': 'scheduled',
+  'requested reject': 'failed',
+  'requested cancel': 'canceled',
+  'requested settle': 'failed',
+  'delayed due': 'requested',
+  'delayed cancel': 'canceled',
+  'delayed settle': 'failed',
+  'scheduled start': 'running',
+  'scheduled reject': 'failed',
+  'scheduled cancel': 'canceled',
+  'scheduled settle': 'failed',
+  'running exit': 'succeeded',
+  'running cancel': 'canceling',
+  'running lost': 'abandoned',
+  'running settle': 'failed',
+  'canceling exit': 'canceled',
+  'canceling lost': 'canceled',
+  'canceling settle': 'failed',
+  'pending settle': 'failed',
+  'pausing cancel': 'canceled',
+  'pausing settle': 'failed',
+  'paused cancel': 'canceled',
+  'paused settle': 'failed',
+  'resuming cancel': 'canceled',
+  'resuming settle': 'failed',
+}
+
+describe('the state table', () => {
+  for (const status of executionStatuses) {
+    for (const [kind, event] of Object.entries(events)) {
+      const target = allowed[`${status} ${kind}`]
+      it(`${status}, ${kind}: ${target ?? 'refused'}`, () => {
+        expect(transition(execution(status), event, at)?.status).toBe(target)
+      })
+    }
+  }
+
+  it('knows which statuses are final and which can be cancelled', () => {
+    expect(executionStatuses.filter(isFinal)).toEqual(['succeeded', 'failed', 'timeout', 'abandoned', 'canceled'])
+    expect(executionStatuses.filter(isCancelable)).toEqual([
+      'requested',
+      'delayed',
+      'scheduled',
+      'running',
+      'pausing',
+      'paused',
+      'resuming',
+    ])
+  })
+})
+
+describe('a transition', () => {
+  it('adds a log entry and a revision, and leaves the execution it was given alone', () => {
+    const before = execution('requested')
+    const after = transition(before, { kind: 'schedule' }, at)
+    expect(after?.log).toEqual([...before.log, { status: 'scheduled', timestamp: at }])
+    expect(after?.revision).toBe(5)
+    expect(before.status).toBe('requested')
+    expect(before.log).toHaveLength(1)
+  })
+
+  it('sets end, duration and result when it is the last one', () => {
+    const after = transition(execution('running'), events.exit, at)
+    expect(after).toMatchObject({
+      end_timestamp: at,
+      elapsed_seconds: 2.499999,
+      result: { stdout: 'hi' },
+      result_size: 15,
+    })
+  })
+
+  it('says who cancelled, in the context at once and in the result at the end', () => {
+    const canceling = transition(execution('running'), events.cancel, at)
+    expect(canceling?.context).toEqual({ user: 'alice', cancelled_by: 'bob' })
+    const canceled = canceling && transition(canceling, events.exit, at)
+    expect(canceled?.result).toEqual({ message: 'Action canceled by user.', user: 'bob' })
+  })
+
+  it('lets whoever drives the parent agree to the end of a child', () => {
+    const child = execution('requested', { parent: '600000000000000000000009' })
+    expect(targetOf(child, events.cancel)).toBe('canceling')
+  })
+
+  it('forgets when it was due once it is', () => {
+    const due = transition(execution('delayed', { due_timestamp: at }), events.due, at)
+    expect(due?.due_timestamp).toBeNull()
+  })
+})

@@ -1,0 +1,205 @@
+/** A real server as its users run it: the built executable, in a process of its own, on free ports. */
+import { spawn, type ChildProcess } from 'node:child_process'
+import { existsSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { makeFolder, type TemporaryFolder } from './folders.ts'
+import { waitFor } from './wait.ts'
+
+export const projectRoot = join(import.meta.dirname, '..', '..')
+export const executable = join(projectRoot, 'dist', 'cli.js')
+
+export interface ServerOptions {
+  /** `section.option` → value. Ports are free ones unless given. */
+  settings?: Record<string, string>
+  env?: Record<string, string>
+  /** Keeps the data of an earlier server; the caller removes the folder. */
+  basePath?: string
+}
+
+export interface Answer<T = Record<string, unknown>> {
+  status: number
+  headers: Headers
+  body: T
+  text: string
+}
+
+export interface TestServer {
+  readonly urls: { api: string; auth: string; stream: string }
+  readonly basePath: string
+  readonly configFile: string
+  readonly pid: number
+  /** Everything logged so far. */
+  log(): string
+  /** Resolves when the process has ended. */
+  readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
+  /** Sends the signal, waits for the end, removes the data unless a base path was given. */
+  stop(signal?: NodeJS.Signals): Promise<{ code: number | null; signal: NodeJS.Signals | null }>
+  /** Path on the API listener, such as `/v1/executions`. A string body is sent as it is. */
+  call<T = Record<string, unknown>>(
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Record<string, string>,
+  ): Promise<Answer<T>>
+}
+
+export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
+  if (!existsSync(executable)) throw new Error(`${executable} is missing: run "npm run build" first`)
+  const folder: TemporaryFolder | undefined = options.basePath === undefined ? makeFolder() : undefined
+  const basePath = options.basePath ?? folder?.path ?? ''
+  const configFile = join(basePath, 'test.conf')
+  writeConfig(configFile, {
+    'system.base_path': basePath,
+    'auth.port': '0',
+    'api.port': '0',
+    'stream.port': '0',
+    ...options.settings,
+  })
+  const child = spawn(process.execPath, [executable, 'serve', '--config-file', configFile], {
+    cwd: basePath,
+    env: { PATH: process.env['PATH'] ?? '', HOME: basePath, ...options.env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let stdout = ''
+  let stderr = ''
+  child.stdout?.setEncoding('utf8').on('data', (text: string) => (stdout += text))
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+    stderr = (stderr + text).slice(-1_000_000)
+  })
+  const exited = exitOf(child)
+
+  const ready = waitFor('the server to be ready', () => /API (\S+) +auth (\S+) +stream (\S+)/.exec(stdout) ?? undefined, 20_000)
+  const early = exited.then(({ code, signal }) => {
+    throw new Error(`the server ended before it was ready (${code ?? signal}):\n${stderr}`)
+  })
+  early.catch(() => undefined)
+  let match: RegExpExecArray
+  try {
+    match = await Promise.race([ready, early])
+  } catch (error) {
+    ready.catch(() => undefined)
+    child.kill('SIGKILL')
+    folder?.remove()
+    throw error
+  }
+  const [, api = '', auth = '', stream = ''] = match
+
+  return {
+    urls: { api, auth, stream },
+    basePath,
+    configFile,
+    pid: child.pid ?? 0,
+    log: () => stderr,
+    exited,
+    async stop(signal = 'SIGTERM') {
+      child.kill(signal)
+      const exit = await exited
+      folder?.remove()
+      return exit
+    },
+    call: (method, path, body, headers) => call(`${api}${path}`, method, body, headers),
+  }
+}
+
+function writeConfig(file: string, settings: Record<string, string>): void {
+  const sections = new Map<string, string[]>()
+  for (const [key, value] of Object.entries(settings)) {
+    const [section = '', name = ''] = key.split('.', 2)
+    sections.set(section, [...(sections.get(section) ?? []), `${name} = ${value}`])
+  }
+  const text = [...sections].map(([section, lines]) => `[${section}]\n${lines.join('\n')}\n`).join('\n')
+  writeFileSync(file, text)
+}
+
+function exitOf(child: ChildProcess): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
+  return new Promise((resolve) => child.once('exit', (code, signal) => resolve({ code, signal })))
+}
+
+/** One request; the body is parsed when it is JSON. */
+export async function call<T = Record<string, unknown>>(
+  url: string,
+  method: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<Answer<T>> {
+  const response = await fetch(url, {
+    method,
+    headers: { ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  })
+  const text = await response.text()
+  const isJson = response.headers.get('content-type')?.includes('json') === true && text !== ''
+  return {
+    status: response.status,
+    headers: response.headers,
+    // The caller says what the answer is; the assertion that follows finds out.
+    body: (isJson ? JSON.parse(text) : text) as T,
+    text,
+  }
+}
+
+/** What the tests read of an execution. */
+export interface ExecutionAnswer {
+  id: string
+  status: string
+  start_timestamp: string
+  end_timestamp: string
+  elapsed_seconds: number
+  parameters: Record<string, unknown>
+  result: Record<string, unknown>
+  result_size: number
+  context: Record<string, unknown>
+  log: { status: string; timestamp: string }[]
+  web_url: string
+  liveaction: Record<string, unknown>
+  action: Record<string, unknown>
+  runner: Record<string, unknown>
+  parent: string
+  children: string[]
+  delay: number
+  faultstring: string
+}
+
+export const finalStatuses = ['succeeded', 'failed', 'timeout', 'canceled', 'abandoned']
+
+/** Creates an execution and fails unless it is accepted. */
+export async function run(
+  server: TestServer,
+  parameters: Record<string, unknown>,
+  more: Record<string, unknown> = {},
+): Promise<ExecutionAnswer> {
+  const answer = await server.call<ExecutionAnswer>('POST', '/v1/executions', {
+    action: 'core.local',
+    parameters,
+    ...more,
+  })
+  if (answer.status !== 201) throw new Error(`not accepted (${answer.status}): ${answer.text}`)
+  return answer.body
+}
+
+/** The execution once its status is one of these; default: final ones. */
+export function waitForStatus(
+  server: TestServer,
+  id: string,
+  statuses: readonly string[] = finalStatuses,
+  timeoutMs = 20_000,
+): Promise<ExecutionAnswer> {
+  return waitFor(
+    `execution ${id} to be ${statuses.join(' or ')}`,
+    async () => {
+      const { body } = await server.call<ExecutionAnswer>('GET', `/v1/executions/${id}`)
+      return statuses.includes(body.status) && body
+    },
+    timeoutMs,
+  )
+}
+
+/** Creates an execution and waits for its end. */
+export async function runToEnd(
+  server: TestServer,
+  parameters: Record<string, unknown>,
+  more: Record<string, unknown> = {},
+): Promise<ExecutionAnswer> {
+  const { id } = await run(server, parameters, more)
+  return waitForStatus(server, id)
+}
