@@ -2,35 +2,56 @@
 import { inheritedEnvironment } from './environment.ts'
 import { createLocalShellCmd } from './local-shell-cmd.ts'
 import { createNoop } from './noop.ts'
-import { createProcessTrees, type ProcessTrees } from './process/kill-tree.ts'
+import { createProcessTrees } from './process/kill-tree.ts'
 import type { Launcher } from './process/launcher.ts'
-import type { SystemUserDecision } from './process/system-user.ts'
-import type { Runner } from './runner.ts'
-
-export { inheritedEnvironment } from './environment.ts'
-export { type ChosenLauncher, createLauncher, type LauncherKind } from './process/create-launcher.ts'
-export { createProcessTrees, type Leftover, MARKER_NAME, type ProcessTrees } from './process/kill-tree.ts'
-export { decideSystemUser, type SystemUserDecision } from './process/system-user.ts'
+import { decideSystemUser, type SystemUserDecision } from './process/system-user.ts'
+import type { ProcessIdentity, Runner } from './runner.ts'
 
 export interface RunnerSettings {
   launcher: Launcher
-  /** Shared with whoever sweeps at start-up; made here when absent. */
-  trees?: ProcessTrees
-  /** `actionrunner.max_result_bytes`. */
+  /** `actionrunner.max_result_bytes`, for each of stdout and stderr. */
   maxResultBytes: number
-  /** From `decideSystemUser`; its `reason` is worth a WARNING. */
-  systemUser: SystemUserDecision
-  /** What children inherit; default: the server's own environment without configuration overrides. */
-  inheritedEnv?: Readonly<Record<string, string>>
+  /** `system_user.user`. */
+  systemUser: string
+  /** Account the server runs under; default: asked of the system. */
+  processUser?: string
+  /** The server's environment; default `process.env`. Overrides of configuration are left out for the children. */
+  env?: NodeJS.ProcessEnv
   /** Told about processes that could not be ended. */
-  warn(message: string, fields: Record<string, unknown>): void
+  warn?(message: string, fields: Record<string, unknown>): void
 }
 
-export function createRunners(settings: RunnerSettings): Runner[] {
-  const deps = {
-    ...settings,
-    trees: settings.trees ?? createProcessTrees({ launcher: settings.launcher }),
-    inheritedEnv: settings.inheritedEnv ?? inheritedEnvironment(),
+export interface Runners {
+  list: Runner[]
+  /** How commands reach the system user; its `reason`, when there is one, is worth a WARNING at start. */
+  systemUser: SystemUserDecision
+  /** Ends what a server that died has left behind. Answers how many processes it killed. */
+  sweep(leftovers: { executionId: string; identity: ProcessIdentity | undefined }[]): Promise<number>
+}
+
+export async function createRunners(settings: RunnerSettings): Promise<Runners> {
+  const { launcher, maxResultBytes, warn = () => undefined } = settings
+  const inheritedEnv = inheritedEnvironment(settings.env)
+  const trees = createProcessTrees({ launcher })
+  const systemUser = await decideSystemUser(launcher, settings.systemUser, inheritedEnv, settings.processUser)
+  const deps = { launcher, trees, maxResultBytes, systemUser, inheritedEnv, warn }
+
+  return {
+    list: [createLocalShellCmd(deps), createNoop()] satisfies Runner[],
+    systemUser,
+    sweep: async (leftovers) => {
+      const { isRoot, sudoProgram } = systemUser
+      const { killed, survivors } = await trees.sweep(
+        leftovers.map(({ executionId, identity }) => ({
+          marker: executionId,
+          ...(identity === undefined ? {} : { identity }),
+        })),
+        isRoot || sudoProgram === undefined
+          ? {}
+          : { sudo: { program: sudoProgram, env: inheritedEnv, user: settings.systemUser } },
+      )
+      if (survivors.length > 0) warn('Processes of an earlier run could not be ended.', { pids: survivors })
+      return killed
+    },
   }
-  return [createLocalShellCmd(deps), createNoop()] satisfies Runner[]
 }

@@ -28,8 +28,8 @@ export async function decideSystemUser(
   launcher: Launcher,
   systemUser: string,
   env: Record<string, string>,
+  processUser: string = processUserName(),
 ): Promise<SystemUserDecision> {
-  const processUser = processUserName()
   const isRoot = process.getuid?.() === 0
   const sudoProgram = findProgram('sudo', env['PATH'])
   const base = {
