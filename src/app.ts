@@ -2,7 +2,6 @@
  * The composition root: the only file that knows every module. What is listed here is the server; modules start in the
  * order of the list and stop in reverse.
  */
-import { userInfo } from 'node:os'
 import { createMemoryBus } from './bus/memory.ts'
 import type { Config } from './config/load.ts'
 import { openSqlite } from './db/sqlite/open.ts'
@@ -68,8 +67,11 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     launcher,
     maxResultBytes: config.actionrunner.max_result_bytes,
     systemUser: config.system_user.user,
-    processUser: userInfo().username,
+    warn: (message, fields) => log.warning('process.survived', message, fields),
   })
+  if (runners.systemUser.reason !== undefined) {
+    log.warning('system_user.unavailable', `${runners.systemUser.reason}; commands run as the server's own account.`)
+  }
 
   const traces = createTraces({ database })
   const actions = createActions({ database, maxPageSize: config.api.max_page_size })

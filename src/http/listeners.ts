@@ -34,7 +34,9 @@ export async function listen(app: Express, options: ListenerOptions): Promise<Li
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
-      reject(new ListenError(`${options.surface}.port: cannot listen on ${options.host}:${options.port} (${reason(error)})`))
+      reject(
+        new ListenError(`${options.surface}.port: cannot listen on ${options.host}:${options.port} (${reason(error)})`),
+      )
     })
     server.listen(options.port, options.host, 1024, resolve)
   })

@@ -1,7 +1,7 @@
 /** From query parameters to a page of executions (contract 03, 3.3). */
 import { queryInvalid, shown } from '../../errors.ts'
+import { isNullFilter, parseItems, parseSort, parseTime } from '../../http/list.ts'
 import type { QueryParameter, QueryValue } from '../../http/route.ts'
-import { parseTimestamp } from '../../time.ts'
 import type { ExecutionFilter, PathColumn, Sort, SortColumn } from './store.ts'
 
 const text = (description: string): QueryParameter => ({ type: 'string', description })
@@ -22,12 +22,10 @@ export const filterParameters: Record<string, QueryParameter> = {
   timestamp_gt: text('Started after this time.'),
   timestamp_lt: text('Started before this time.'),
   filter: text('Tokens `path.to.field:value` separated by blanks; all must match.'),
-  sort: text('Field names separated by commas, `-` before a name for descending.'),
+  sort: { type: 'array', description: 'Field names, `-` before a name for descending.' },
   sort_asc: text('Oldest first when not empty.'),
   sort_desc: text('Newest first when not empty.'),
 }
-
-const MAX_IDS = 100
 
 export interface ListQuery {
   filter: ExecutionFilter
@@ -37,31 +35,27 @@ export interface ListQuery {
 /** @throws QUERY_INVALID */
 export function parseListQuery(query: Record<string, QueryValue>): ListQuery {
   const filter: ExecutionFilter = {}
-  const ids = query['id']
-  if (Array.isArray(ids)) {
-    if (ids.length > MAX_IDS) {
-      throw queryInvalid(`Maximum of ${MAX_IDS} items can be provided for a query parameter value`)
-    }
-    filter.ids = ids
-  }
+  const ids = parseItems(query['id'])
+  if (ids !== undefined) filter.ids = ids
   for (const name of ['action', 'status', 'user', 'runner', 'liveaction'] as const) {
     const value = given(query, name)
     if (value !== undefined) filter[name] = value
   }
   for (const name of ['parent', 'rule', 'trigger', 'trigger_type', 'trigger_instance'] as const) {
     const value = given(query, name)
-    if (value !== undefined) filter[name] = value.toLowerCase() === 'null' ? null : value
+    if (value !== undefined) filter[name] = isNullFilter(value) ? null : value
   }
-  const after = given(query, 'timestamp_gt')
-  const before = given(query, 'timestamp_lt')
-  if (after !== undefined) filter.startedAfter = timestamp(after)
-  if (before !== undefined) filter.startedBefore = timestamp(before)
+  const after = parseTime(query, 'timestamp_gt')
+  const before = parseTime(query, 'timestamp_lt')
+  if (after !== undefined) filter.startedAfter = after
+  if (before !== undefined) filter.startedBefore = before
 
   let direction: Sort['direction'] = after !== undefined && before === undefined ? 'asc' : 'desc'
   const range = given(query, 'timestamp')
   if (range !== undefined) {
     const [from = '', to = from] = range.split('..', 2)
-    const [first, second] = [timestamp(from), timestamp(to)]
+    const first = parseTime({ timestamp: from }, 'timestamp') ?? ''
+    const second = parseTime({ timestamp: to }, 'timestamp') ?? ''
     filter.startedFrom = first < second ? first : second
     filter.startedTo = first < second ? second : first
     if (range.includes('..')) direction = first < second ? 'asc' : 'desc'
@@ -71,24 +65,15 @@ export function parseListQuery(query: Record<string, QueryValue>): ListQuery {
 
   const tokens = given(query, 'filter')
   if (tokens !== undefined) applyAdvanced(filter, tokens)
-  const sort = parseSort(given(query, 'sort'))
+  const sort = parseSort(query['sort'], [...sortColumns.keys()]).map(
+    ({ name, descending }): Sort => ({ column: sortColumns.get(name) ?? 'id', direction: descending ? 'desc' : 'asc' }),
+  )
   return { filter, sort: sort.length > 0 ? sort : [{ column: 'id', direction }] }
 }
 
 function given(query: Record<string, QueryValue>, name: string): string | undefined {
   const value = query[name]
   return typeof value === 'string' && value !== '' ? value : undefined
-}
-
-/** @throws QUERY_INVALID */
-function timestamp(value: string): string {
-  const parsed = parseTimestamp(value)
-  if (parsed === undefined) {
-    throw queryInvalid(
-      `Datetime value does not match expected format: "${shown(value)}". Use UTC, for example 2030-01-31T13:00:00.000000Z.`,
-    )
-  }
-  return parsed
 }
 
 const sortColumns = new Map<string, SortColumn>([
@@ -105,18 +90,6 @@ const sortColumns = new Map<string, SortColumn>([
   ['trigger', 'trigger'],
   ['trigger_type', 'trigger_type'],
 ])
-
-/** Unknown names are ignored; a name counts once. */
-function parseSort(value: string | undefined): Sort[] {
-  const sort = new Map<SortColumn, Sort>()
-  for (const name of value?.split(',') ?? []) {
-    const match = /^\s*([+-]?)(.*?)\s*$/.exec(name)
-    const column = sortColumns.get(match?.[2] ?? '')
-    if (column === undefined || sort.has(column)) continue
-    sort.set(column, { column, direction: match?.[1] === '-' ? 'desc' : 'asc' })
-  }
-  return [...sort.values()]
-}
 
 type EqualityName = 'action' | 'status' | 'user' | 'runner' | 'parent' | 'liveaction' | 'rule' | 'trigger' | 'trigger_type' | 'trigger_instance'
 

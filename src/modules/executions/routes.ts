@@ -1,7 +1,7 @@
 import { gzip } from 'node:zlib'
 import { promisify } from 'node:util'
 import { isAppError, queryInvalid, resourceNotFound, shown } from '../../errors.ts'
-import { pageHeaders, pageParameters, parseAttributes, parsePage, projectAttributes } from '../../http/list.ts'
+import { attributeQuery, pageHeaders, pageQuery, parseAttributes, parsePage, type Projection } from '../../http/list.ts'
 import { Reply, type ApiRequest, type QueryParameter, type Route } from '../../http/route.ts'
 import { isId } from '../../ids.ts'
 import type { OutputType } from '../../runners/runner.ts'
@@ -61,11 +61,6 @@ const MAX_RESULT_SIZE_BYTES = 14 * 1024 * 1024
 const showSecrets: Record<string, QueryParameter> = {
   show_secrets: { type: 'boolean', description: 'Unmasked secrets, for administrators.' },
 }
-const attributeParameters: Record<string, QueryParameter> = {
-  include_attributes: { type: 'array', description: 'Only these attributes; inner paths are allowed.' },
-  exclude_attributes: { type: 'array', description: `Without these attributes; of ${excludable.join(', ')}.` },
-}
-
 export interface ExecutionRoutesOptions {
   service: ExecutionService
   store: ExecutionStore
@@ -78,11 +73,11 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
   const { service, store } = options
 
   /** Records of executions in the given order, each with its result (unless left out) and its children. */
-  function toRecords(executions: Execution[], request: ApiRequest, wanted: ReturnType<typeof wantedAttributes>) {
+  function toRecords(executions: Execution[], request: ApiRequest, wanted: Projection) {
     const ids = executions.map(({ id }) => id)
-    const results = wanted.has('result') ? store.results(ids) : new Map<string, unknown>()
+    const results = needs(wanted, 'result') ? store.results(ids) : new Map<string, unknown>()
     const children = new Map<string, string[]>()
-    if (wanted.has('children')) {
+    if (needs(wanted, 'children')) {
       for (const { id, parent } of store.childrenOf(ids)) children.set(parent, [...(children.get(parent) ?? []), id])
     }
     return executions.map((execution) => {
@@ -91,7 +86,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
         children: children.get(execution.id) ?? [],
         unmasked: seesSecrets(request),
       })
-      return wanted.project(record)
+      return wanted.apply(record)
     })
   }
 
@@ -128,7 +123,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       path: '/executions',
       permission: 'execution_list',
       summary: 'Lists executions, newest first.',
-      query: { ...filterParameters, ...pageParameters, ...attributeParameters, ...showSecrets },
+      query: { ...filterParameters, ...pageQuery, ...attributeQuery, ...showSecrets },
       response: executionListSchema,
       failures: [400, 403, 503],
       async handler(request) {
@@ -141,7 +136,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
         const [ids, total] = await Promise.all([store.page({ filter, sort, ...page }), store.total(filter)])
         const found = new Map(store.findByIds(ids).map((execution) => [execution.id, execution]))
         const executions = ids.flatMap((id) => found.get(id) ?? [])
-        return new Reply(toRecords(executions, request, wanted), { headers: pageHeaders(total, page.limit) })
+        return new Reply(toRecords(executions, request, wanted), { headers: pageHeaders(page, total) })
       },
     },
     {
@@ -161,7 +156,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       permission: 'execution_view',
       summary: 'One execution; `last` is the one created last.',
       query: {
-        ...attributeParameters,
+        ...attributeQuery,
         ...showSecrets,
         max_result_size: { type: 'integer', description: 'Leaves out a result of more bytes; 0: no limit.' },
       },
@@ -172,7 +167,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
         const wanted = wantedAttributes(request)
         const execution = service.getOrLast(idOf(request))
         const tooLarge = maxResultSize > 0 && (execution.result_size ?? 0) > maxResultSize
-        const [record] = toRecords([execution], request, tooLarge ? without(wanted, 'result') : wanted)
+        const [record] = toRecords([execution], request, tooLarge ? withoutResult(wanted) : wanted)
         return record
       },
     },
@@ -254,7 +249,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       query: {
         depth: { type: 'integer', description: 'Levels below the execution; -1, the default: all.' },
         result_fmt: { type: 'string', description: '`default`, or `sorted` by start time.' },
-        ...attributeParameters,
+        ...attributeQuery,
         ...showSecrets,
       },
       response: executionListSchema,
@@ -347,32 +342,21 @@ function seesSecrets({ query, principal }: ApiRequest): boolean {
   return query['show_secrets'] === true && principal.isAdmin
 }
 
-interface Wanted {
-  has(attribute: string): boolean
-  project(record: ExecutionRecord): ExecutionRecord
-}
-
-const everything: Wanted = { has: () => true, project: (record) => record }
+const everything: Projection = { needed: undefined, apply: (record) => record }
 
 /** @throws QUERY_INVALID */
-function wantedAttributes({ query }: ApiRequest): Wanted {
-  const { include, exclude } = parseAttributes(query, { includable: attributes, excludable })
-  if (include !== undefined) {
-    const top = new Set(include.map((path) => path.split('.', 1)[0] ?? path))
-    return { has: (name) => top.has(name), project: (record) => projectAttributes(record, include) }
-  }
-  if (exclude === undefined) return everything
-  return exclude.reduce(without, everything)
+function wantedAttributes({ query }: ApiRequest): Projection {
+  return parseAttributes(query, { known: attributes, excludable, always: ['id'] })
 }
 
-function without(wanted: Wanted, attribute: string): Wanted {
-  return {
-    has: (name) => name !== attribute && wanted.has(name),
-    project(record) {
-      const { [attribute]: _left, ...rest } = wanted.project(record)
-      return rest
-    },
-  }
+function needs(wanted: Projection, attribute: string): boolean {
+  return wanted.needed === undefined || wanted.needed.has(attribute)
+}
+
+function withoutResult(wanted: Projection): Projection {
+  const needed = new Set(wanted.needed ?? attributes)
+  needed.delete('result')
+  return { needed, apply: (record) => wanted.apply(record) }
 }
 
 /** @throws QUERY_INVALID */

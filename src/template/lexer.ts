@@ -1,0 +1,245 @@
+import { MAX_NESTING } from './limits.ts'
+import { limitError, quoted, syntaxError } from './error.ts'
+
+export type TokenType =
+  | 'text'
+  | 'variable-begin'
+  | 'variable-end'
+  | 'block-begin'
+  | 'block-end'
+  | 'name'
+  | 'string'
+  | 'integer'
+  | 'float'
+  | 'operator'
+  | 'end'
+
+export interface Token {
+  type: TokenType
+  /** name, operator, decoded string, digits without underscores, or text */
+  value: string
+  position: number
+}
+
+const namePattern = /[\p{L}\p{Nl}_][\p{L}\p{Nl}\p{Nd}\p{Mn}\p{Mc}\p{Pc}]*/uy
+const floatPattern = /\d+(?:_\d+)*(?:\.\d+(?:_\d+)*(?:[eE][+-]?\d+(?:_\d+)*)?|[eE][+-]?\d+(?:_\d+)*)/y
+const integerPattern = /0[bB](?:_?[01])+|0[oO](?:_?[0-7])+|0[xX](?:_?[0-9a-fA-F])+|[1-9](?:_?\d)*|0(?:_?0)*/y
+const operatorPattern = /\/\/|\*\*|==|!=|>=|<=|[-+/*%~[\](){}<>=.:|,;]/y
+const spacePattern = /\s+/y
+const rawPattern = /\{%([-+]?)\s*raw\s*([-+]?)%\}/y
+const endRawPattern = /\{%([-+]?)\s*endraw\s*([-+]?)%\}/g
+const wideSpace = /\s/
+const closing: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}' }
+
+/**
+ * Splits template text into tokens.
+ *
+ * Whitespace next to a delimiter with `-` is dropped, line ends become `\n`, and one line end at the very end of the text is
+ * dropped, as Jinja2 does by default.
+ */
+export function tokenize(source: string): Token[] {
+  const normalized = source.includes('\r') ? source.replace(/\r\n?/g, '\n') : source
+  return new Lexer(normalized.endsWith('\n') ? normalized.slice(0, -1) : normalized).run()
+}
+
+class Lexer {
+  readonly #source: string
+  readonly #tokens: Token[] = []
+  #position = 0
+  #stripNext = false
+
+  constructor(source: string) {
+    this.#source = source
+  }
+
+  run(): Token[] {
+    while (this.#position < this.#source.length) {
+      const opening = this.#nextOpening()
+      if (opening < 0) {
+        this.#text(this.#position, this.#source.length, false)
+        break
+      }
+      const sign = this.#source[opening + 2]
+      this.#text(this.#position, opening, sign === '-')
+      const signed = sign === '-' || sign === '+' ? 1 : 0
+      switch (this.#source[opening + 1]) {
+        case '#':
+          this.#comment(opening, opening + 2 + (sign === '-' || sign === '+' ? 1 : 0))
+          break
+        case '{':
+          this.#push('variable-begin', '{{', opening)
+          this.#position = opening + 2 + signed
+          this.#expression('variable-end', '}}', opening)
+          break
+        default:
+          if (this.#raw(opening)) break
+          this.#push('block-begin', '{%', opening)
+          this.#position = opening + 2 + signed
+          this.#expression('block-end', '%}', opening)
+      }
+    }
+    this.#push('end', '', this.#source.length)
+    return this.#tokens
+  }
+
+  #push(type: TokenType, value: string, position: number): void {
+    this.#tokens.push({ type, value, position })
+  }
+
+  #nextOpening(): number {
+    let at = this.#source.indexOf('{', this.#position)
+    while (at >= 0) {
+      const next = this.#source[at + 1]
+      if (next === '{' || next === '%' || next === '#') return at
+      at = this.#source.indexOf('{', at + 1)
+    }
+    return -1
+  }
+
+  #text(start: number, end: number, stripRight: boolean): void {
+    let from = start
+    if (this.#stripNext) {
+      while (from < end && isSpace(this.#source.charCodeAt(from))) from += 1
+      this.#stripNext = false
+    }
+    let to = end
+    if (stripRight) while (to > from && isSpace(this.#source.charCodeAt(to - 1))) to -= 1
+    if (to > from) this.#push('text', this.#source.slice(from, to), from)
+  }
+
+  #comment(opening: number, start: number): void {
+    const end = this.#source.indexOf('#}', start)
+    if (end < 0) throw syntaxError('a comment {# is not closed with #}', opening)
+    this.#stripNext = end > start && this.#source[end - 1] === '-'
+    this.#position = end + 2
+  }
+
+  #raw(opening: number): boolean {
+    rawPattern.lastIndex = opening
+    const begin = rawPattern.exec(this.#source)
+    if (begin === null) return false
+    const start = opening + begin[0].length
+    endRawPattern.lastIndex = start
+    const end = endRawPattern.exec(this.#source)
+    if (end === null) throw syntaxError('{% raw %} is not closed with {% endraw %}', opening)
+    this.#stripNext = begin[2] === '-'
+    this.#text(start, end.index, end[1] === '-')
+    this.#stripNext = end[2] === '-'
+    this.#position = end.index + end[0].length
+    return true
+  }
+
+  #expression(endType: 'variable-end' | 'block-end', delimiter: string, opening: number): void {
+    const source = this.#source
+    const brackets: string[] = []
+    for (;;) {
+      this.#match(spacePattern)
+      const at = this.#position
+      if (at >= source.length) throw syntaxError(`${source.slice(opening, opening + 2)} is not closed with ${delimiter}`, opening)
+      if (brackets.length === 0) {
+        const sign = source[at] === '-' || source[at] === '+' ? 1 : 0
+        if (source.startsWith(delimiter, at + sign)) {
+          this.#push(endType, delimiter, at)
+          this.#stripNext = source[at] === '-'
+          this.#position = at + sign + delimiter.length
+          return
+        }
+      }
+      if (this.#token('float', floatPattern) || this.#token('integer', integerPattern)) continue
+      if (this.#token('name', namePattern)) continue
+      if (source[at] === "'" || source[at] === '"') {
+        this.#string(at)
+        continue
+      }
+      const operator = this.#match(operatorPattern)
+      if (operator === undefined) throw syntaxError(`unexpected character ${quoted(characterAt(source, at))}`, at)
+      this.#push('operator', operator, at)
+      const close = closing[operator]
+      if (close !== undefined) {
+        brackets.push(close)
+        if (brackets.length > MAX_NESTING) throw limitError(`the template nests brackets deeper than ${MAX_NESTING}`)
+      } else if (operator === ')' || operator === ']' || operator === '}') {
+        const expected = brackets.pop()
+        if (expected === undefined) throw syntaxError(`unexpected '${operator}'`, at)
+        if (expected !== operator) throw syntaxError(`unexpected '${operator}', expected '${expected}'`, at)
+      }
+    }
+  }
+
+  #match(pattern: RegExp): string | undefined {
+    pattern.lastIndex = this.#position
+    const match = pattern.exec(this.#source)
+    if (match === null) return undefined
+    this.#position += match[0].length
+    return match[0]
+  }
+
+  #token(type: 'float' | 'integer' | 'name', pattern: RegExp): boolean {
+    const position = this.#position
+    // `a.1.2` is two lookups, not a lookup of the number 1.2.
+    if (type === 'float' && this.#source[position - 1] === '.') return false
+    const text = this.#match(pattern)
+    if (text === undefined) return false
+    this.#push(type, type === 'name' ? text : text.replaceAll('_', ''), position)
+    return true
+  }
+
+  #string(start: number): void {
+    const source = this.#source
+    const quote = source[start]
+    let at = start + 1
+    let escaped = false
+    while (at < source.length && source[at] !== quote) {
+      if (source[at] === '\\') {
+        escaped = true
+        at += 1
+      }
+      at += 1
+    }
+    if (at >= source.length) throw syntaxError('a string is not closed', start)
+    const body = source.slice(start + 1, at)
+    this.#push('string', escaped ? unescapeString(body, start) : body, start)
+    this.#position = at + 1
+  }
+}
+
+function isSpace(code: number): boolean {
+  return code === 32 || (code >= 9 && code <= 13) || (code > 127 && wideSpace.test(String.fromCharCode(code)))
+}
+
+function characterAt(text: string, at: number): string {
+  return String.fromCodePoint(text.codePointAt(at) ?? 0)
+}
+
+const simpleEscapes: Readonly<Record<string, string>> = {
+  '\n': '',
+  '\\': '\\',
+  "'": "'",
+  '"': '"',
+  a: '\x07',
+  b: '\b',
+  f: '\f',
+  n: '\n',
+  r: '\r',
+  t: '\t',
+  v: '\v',
+}
+const escapePattern =
+  /\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{1,3})|([xuU])|([\s\S]))/g
+
+function unescapeString(body: string, position: number): string {
+  return body.replace(
+    escapePattern,
+    (whole: string, x?: string, u?: string, wide?: string, octal?: string, cut?: string, simple?: string) => {
+      if (cut !== undefined) throw syntaxError(`the escape \\${cut} in a string is cut short`, position)
+      if (octal !== undefined) return String.fromCharCode(Number.parseInt(octal, 8))
+      if (simple !== undefined) {
+        if (simple === 'N') throw syntaxError('character names (\\N{…}) cannot be used in strings', position)
+        return Object.hasOwn(simpleEscapes, simple) ? (simpleEscapes[simple] ?? whole) : whole
+      }
+      const code = Number.parseInt(x ?? u ?? wide ?? '', 16)
+      if (code > 0x10ffff) throw syntaxError(`the escape ${whole} in a string is no character`, position)
+      return String.fromCodePoint(code)
+    },
+  )
+}

@@ -1,0 +1,78 @@
+import { limitError } from './error.ts'
+
+/** Bounds of one rendering. */
+export interface Limits {
+  /** evaluated nodes, visited items and printed values together; default 200,000 */
+  maxSteps: number
+  /** UTF-16 units of any one text, the result included; default 10 MiB */
+  maxTextLength: number
+  /** UTF-16 units written by all operations together, regular expression work included; default 64 MiB */
+  maxWork: number
+  /** items of one list made by a template; default 100,000 */
+  maxItems: number
+  /** bits of one whole number; default 8,192 */
+  maxIntegerBits: number
+}
+
+export const defaultLimits: Limits = {
+  maxSteps: 200_000,
+  maxTextLength: 10 * 1024 * 1024,
+  maxWork: 64 * 1024 * 1024,
+  maxItems: 100_000,
+  maxIntegerBits: 8192,
+}
+
+/** Longest template text that is parsed, in UTF-16 units. */
+export const MAX_SOURCE_LENGTH = 1024 * 1024
+
+/** Deepest nesting of brackets, blocks, values and calls. */
+export const MAX_NESTING = 200
+
+/** Deepest expression tree: a chain such as `a + b + c …` makes a deep tree without any nesting in the text. */
+export const MAX_TREE_HEIGHT = 400
+
+/** What one rendering may still spend; every operation that grows with its input pays here first. */
+export class Budget {
+  readonly limits: Limits
+  #steps: number
+  #work: number
+
+  constructor(limits: Limits) {
+    this.limits = limits
+    this.#steps = limits.maxSteps
+    this.#work = limits.maxWork
+  }
+
+  /** Pays for `count` steps. */
+  step(count = 1): void {
+    this.#steps -= count
+    if (this.#steps < 0) throw limitError(`the template needs more than ${this.limits.maxSteps} steps`)
+  }
+
+  /** Pays for making a text of `length` units. */
+  text(length: number): void {
+    if (length > this.limits.maxTextLength) {
+      throw limitError(`a text of the template would be longer than ${this.limits.maxTextLength} characters`)
+    }
+    this.work(length)
+  }
+
+  /** Pays for `units` of work on text. */
+  work(units: number): void {
+    this.#work -= units
+    if (this.#work < 0) throw limitError(`the template handles more than ${this.limits.maxWork} characters of text`)
+  }
+
+  /** Pays for making a list of `count` items. */
+  items(count: number): void {
+    if (count > this.limits.maxItems) {
+      throw limitError(`a list of the template would have more than ${this.limits.maxItems} items`)
+    }
+    this.step(count)
+  }
+
+  /** Refuses values and calls nested deeper than `MAX_NESTING`. */
+  depth(depth: number): void {
+    if (depth > MAX_NESTING) throw limitError(`the template nests values or calls deeper than ${MAX_NESTING}`)
+  }
+}
