@@ -5,6 +5,7 @@
 import { createMemoryBus } from './bus/memory.ts'
 import type { Config } from './config/load.ts'
 import { openSqlite } from './db/sqlite/open.ts'
+import { createAboutRoutes } from './http/about.ts'
 import { createHttpApp } from './http/app.ts'
 import { openAccess } from './http/authenticate.ts'
 import { listen, type Listener } from './http/listeners.ts'
@@ -105,8 +106,9 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
   }
 
   let isStopping = false
+  const routes = modules.flatMap((module) => module.routes ?? [])
   const app = createHttpApp({
-    routes: modules.flatMap((module) => module.routes ?? []),
+    routes: [...routes, ...createAboutRoutes({ routes, apiUrl })],
     access: openAccess(config.system_user.user),
     origins: createOriginPolicy({
       allowedOrigins: [

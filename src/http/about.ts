@@ -1,0 +1,113 @@
+/** What the API says about itself: version, OpenAPI document, documentation page. */
+import { readFile } from 'node:fs/promises'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { routeUnknown } from '../errors.ts'
+import type { JsonSchema } from '../schema.ts'
+import { version } from '../version.ts'
+import { openApiDocument } from './openapi.ts'
+import { Reply, type JsonRoute, type Route } from './route.ts'
+
+export interface AboutOptions {
+  /** Every other route. */
+  routes: readonly Route[]
+  /** Address of the API, without version and trailing slash. */
+  apiUrl(): string
+}
+
+const indexSchema: JsonSchema = {
+  title: 'About',
+  type: 'object',
+  required: ['version', 'docs_url'],
+  properties: { version: { type: 'string' }, docs_url: { type: 'string' } },
+}
+
+export function createAboutRoutes(options: AboutOptions): Route[] {
+  const index: JsonRoute = {
+    surface: 'api',
+    method: 'get',
+    path: '/',
+    permission: 'authenticated',
+    summary: 'The version of the server and the address of this documentation.',
+    response: indexSchema,
+    handler: () => ({ version, docs_url: `${options.apiUrl()}/v1/docs` }),
+  }
+  const page: JsonRoute = {
+    surface: 'api',
+    method: 'get',
+    path: '/docs',
+    permission: 'public',
+    summary: 'The documentation of the API, as a page.',
+    response: { type: 'string' },
+    mediaType: 'text/html; charset=UTF-8',
+    handler: () => new Reply(pageHtml, { headers: { 'Content-Security-Policy': contentSecurityPolicy } }),
+  }
+  const file: JsonRoute = {
+    surface: 'api',
+    method: 'get',
+    path: '/docs/:file',
+    permission: 'public',
+    summary: 'A file of the documentation page.',
+    response: { type: 'string' },
+    failures: [404],
+    handler: ({ params }) => pageFile(params['file'] ?? ''),
+  }
+  const document: JsonRoute = {
+    surface: 'api',
+    method: 'get',
+    path: '/openapi.json',
+    permission: 'public',
+    summary: 'The OpenAPI document of this API.',
+    response: { type: 'object' },
+    handler: () => text,
+  }
+  const routes: Route[] = [index, document, page, file]
+  const text = openApiDocument([...options.routes, ...routes])
+  return routes
+}
+
+const contentSecurityPolicy =
+  "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'"
+
+const pageHtml = `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>svc API</title>
+    <link rel="stylesheet" href="/v1/docs/swagger-ui.css">
+  </head>
+  <body>
+    <div id="api"></div>
+    <script src="/v1/docs/swagger-ui-bundle.js"></script>
+    <script src="/v1/docs/start.js"></script>
+  </body>
+</html>
+`
+
+const startScript = `SwaggerUIBundle({ url: '/v1/openapi.json', dom_id: '#api', deepLinking: true })\n`
+
+const libraryFiles: Record<string, string> = {
+  'swagger-ui.css': 'text/css; charset=UTF-8',
+  'swagger-ui-bundle.js': 'text/javascript; charset=UTF-8',
+}
+
+/** @throws ROUTE_UNKNOWN for any other name */
+async function pageFile(name: string): Promise<Reply> {
+  const headers = { 'Cache-Control': 'max-age=3600' }
+  if (name === 'start.js') {
+    return new Reply(Buffer.from(startScript), {
+      headers: { ...headers, 'Content-Type': 'text/javascript; charset=UTF-8' },
+    })
+  }
+  const type = Object.hasOwn(libraryFiles, name) ? libraryFiles[name] : undefined
+  if (type === undefined) throw routeUnknown()
+  return new Reply(await readFile(join(libraryFolder(), name)), { headers: { ...headers, 'Content-Type': type } })
+}
+
+/** The build puts the files beside the program; from source they are where npm put them. */
+function libraryFolder(): string {
+  if (!import.meta.url.endsWith('.ts')) return join(dirname(fileURLToPath(import.meta.url)), 'api-docs')
+  return dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
+}

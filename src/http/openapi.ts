@@ -1,0 +1,140 @@
+/** The OpenAPI document, made from the route table and the schemas that check requests. */
+import { version } from '../version.ts'
+import type { JsonSchema } from '../schema.ts'
+import type { QueryParameter, Route, Surface } from './route.ts'
+
+/** Where the paths of each surface are reached through the API listener. */
+const prefixes: Record<Surface, string> = { api: '/v1', auth: '/auth/v1', stream: '/stream/v1' }
+
+const errorTexts: Record<number, string> = {
+  400: 'Something in the request has to be changed; `faultstring` says what.',
+  401: 'The credential is missing or not valid.',
+  403: 'The caller may not do this.',
+  404: 'There is no such object.',
+  409: 'It exists already, or was changed by someone else at the same time.',
+  413: 'The body is too large.',
+  503: 'The server cannot do this at the moment; try again.',
+}
+
+const errorSchema: JsonSchema = {
+  type: 'object',
+  required: ['faultstring'],
+  properties: {
+    faultstring: { type: 'string', description: 'What is wrong, for people.' },
+    code: { type: 'string', description: 'What is wrong, for programs.' },
+    'conflict-id': { type: 'string', description: 'On 409: id of the object that exists.' },
+  },
+}
+
+/** @returns an OpenAPI 3.1 document as plain data */
+export function openApiDocument(routes: readonly Route[]): JsonSchema {
+  const components = new Map<string, unknown>([['Error', errorSchema]])
+  const paths: Record<string, Record<string, unknown>> = {}
+  for (const route of routes) {
+    const path = documentPath(route)
+    const operations = (paths[path] ??= {})
+    operations[route.method] = operationOf(route, components)
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'svc',
+      version,
+      description: 'Event-driven automation: run actions, watch their output, react to events.',
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/', description: 'The API listener; it answers for the other two as well.' }],
+    security: [{ token: [] }, { apiKey: [] }],
+    paths,
+    components: {
+      schemas: Object.fromEntries(components),
+      securitySchemes: {
+        token: { type: 'apiKey', in: 'header', name: 'X-Auth-Token' },
+        apiKey: { type: 'apiKey', in: 'header', name: 'Svc-Api-Key' },
+        basic: { type: 'http', scheme: 'basic' },
+      },
+    },
+  }
+}
+
+/** The path under which the document lists a route: `/v1/executions/{id}`. */
+export function documentPath(route: Pick<Route, 'surface' | 'path'>): string {
+  const path = route.path === '/' ? '/' : route.path.replace(/[:*]([A-Za-z_]\w*)/g, '{$1}')
+  return `${prefixes[route.surface]}${path}`
+}
+
+function operationOf(route: Route, components: Map<string, unknown>): Record<string, unknown> {
+  const failures = new Set(route.failures ?? [])
+  if (route.permission !== 'public') failures.add(401)
+  if (route.body !== undefined) for (const status of [400, 413]) failures.add(status)
+  if (route.query !== undefined) failures.add(400)
+  return {
+    operationId: `${route.method}${route.path.replace(/[^A-Za-z0-9]+(.)?/g, (_, c: string | undefined) => (c ?? '').toUpperCase())}`,
+    summary: route.summary,
+    tags: [route.path.split('/')[1] || 'about'],
+    ...(route.permission === 'public' ? { security: [] } : {}),
+    ...(isNamedPermission(route.permission) ? { 'x-permission': route.permission } : {}),
+    parameters: [...pathParameters(route.path), ...Object.entries(route.query ?? {}).map(queryParameter)],
+    ...(route.body === undefined
+      ? {}
+      : { requestBody: { required: true, content: { 'application/json': { schema: hoist(route.body, components) } } } }),
+    responses: {
+      ...successOf(route, components),
+      ...Object.fromEntries(
+        [...failures].toSorted().map((status) => [
+          String(status),
+          {
+            description: errorTexts[status] ?? 'It failed.',
+            content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+          },
+        ]),
+      ),
+    },
+  }
+}
+
+function isNamedPermission(permission: Route['permission']): boolean {
+  return permission !== 'public' && permission !== 'authenticated'
+}
+
+function successOf(route: Route, components: Map<string, unknown>): Record<string, unknown> {
+  if (route.kind === 'stream') {
+    return { '200': { description: 'Server-sent events.', content: { 'text/event-stream': { schema: { type: 'string' } } } } }
+  }
+  const status = route.status ?? 200
+  if (status === 204) return { '204': { description: 'Done.' } }
+  const mediaType = route.mediaType?.split(';', 1)[0] ?? 'application/json'
+  const content = { [mediaType]: { schema: hoist(route.response, components) } }
+  return { [String(status)]: { description: 'Success.', content } }
+}
+
+function pathParameters(path: string): unknown[] {
+  return [...path.matchAll(/[:*]([A-Za-z_]\w*)/g)].map(([, name]) => ({
+    name,
+    in: 'path',
+    required: true,
+    schema: { type: 'string' },
+  }))
+}
+
+function queryParameter([name, { type, description, required }]: [string, QueryParameter]): unknown {
+  return {
+    name,
+    in: 'query',
+    description,
+    ...(required === true ? { required } : {}),
+    schema: type === 'array' ? { type, items: { type: 'string' } } : { type },
+    ...(type === 'array' ? { style: 'form', explode: false } : {}),
+  }
+}
+
+/** Schemas with a title are listed once, under that name, and referred to. */
+function hoist(schema: unknown, components: Map<string, unknown>): unknown {
+  if (Array.isArray(schema)) return schema.map((item) => hoist(item, components))
+  if (typeof schema !== 'object' || schema === null) return schema
+  const inner = Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, hoist(value, components)]))
+  const { title } = inner
+  if (typeof title !== 'string' || inner['type'] === undefined) return inner
+  components.set(title, inner)
+  return { $ref: `#/components/schemas/${title}` }
+}
