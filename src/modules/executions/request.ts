@@ -123,6 +123,8 @@ interface DraftOptions {
   extraContext?: Record<string, unknown>
   /** Given for re-runs: the trace of the original. */
   traceId?: string
+  /** Given for re-runs: parameters that were rendered when the original was requested, and are data since. */
+  literals?: ReadonlySet<string>
   findExecution(id: string): Execution | undefined
 }
 
@@ -186,7 +188,7 @@ export function draftExecution(options: DraftOptions): Draft {
 
   let failure: Error | undefined
   try {
-    execution.parameters = actions.render(action, runner, execution.parameters, { action_context: context })
+    execution.parameters = actions.render(action, runner, execution.parameters, { action_context: context }, options.literals)
   } catch (error) {
     if (!isAppError(error) || error.code !== 'TEMPLATE_FAILED') throw error
     failure = error

@@ -144,12 +144,15 @@ export function createExecutionService(deps: {
       const original = get(id)
       checkTasks(request)
       admit()
+      const inherited = merges ? original.parameters : {}
+      const overrides = request.parameters ?? {}
       const draft = draftExecution({
         actions,
         principal,
+        literals: new Set(Object.keys(inherited).filter((name) => !Object.hasOwn(overrides, name))),
         request: {
           action: original.action_ref,
-          parameters: { ...(merges ? original.parameters : {}), ...request.parameters },
+          parameters: { ...inherited, ...overrides },
           user: request.user ?? null,
           delay: request.delay ?? null,
         },
