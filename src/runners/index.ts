@@ -18,7 +18,7 @@ export interface RunnerSettings {
   /** The server's environment; default `process.env`. Overrides of configuration are left out for the children. */
   env?: NodeJS.ProcessEnv
   /** Told about processes that could not be ended. */
-  warn?(message: string, fields: Record<string, unknown>): void
+  warn?: (message: string, fields: Record<string, unknown>) => void
 }
 
 export interface Runners {

@@ -262,7 +262,9 @@ class SharedKiller implements ProcessTrees {
     const signal = active.isKilling ? 'SIGKILL' : 'SIGTERM'
     const denied: ProcessRow[] = []
     const groups = new Set<number>()
-    for (const member of active.members.values()) {
+    // Parents first, lest a shell remarks on the death of its child before its own.
+    const members = [...active.members.values()].sort((a, b) => a.row.pid - b.row.pid)
+    for (const member of members) {
       if (!active.isKilling && member.terminated) continue
       // Looked at again just before: a pid may be somebody else's by now.
       if (!isAlive(member)) continue

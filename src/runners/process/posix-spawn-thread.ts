@@ -25,6 +25,7 @@ export type ThreadRequest =
   | { kind: 'spawn'; requests: ThreadSpawn[] }
   /** Children of a thread that died: their ends are still owed to somebody. */
   | { kind: 'adopt'; id: number; pid: number }
+  | { kind: 'close'; fds: number[] }
   | { kind: 'stop' }
 
 export type ThreadReport =
@@ -192,10 +193,13 @@ class SpawnThread {
     if (this.#libc.poll(this.#pollTable, count, timeoutMs) <= 0) return
     // From the end, because a removed child is replaced by the last one.
     const exits: number[] = []
+    const ended: number[] = []
     for (let entry = count - 1; entry > 0; entry--) {
-      if (this.#pollTable.readInt16LE(entry * POLLFD_BYTES + 6) !== 0) this.#reap(entry - 1, exits)
+      if (this.#pollTable.readInt16LE(entry * POLLFD_BYTES + 6) !== 0) this.#reap(entry - 1, exits, ended)
     }
     if (exits.length > 0) report({ kind: 'exited', exits })
+    // After the report: the main thread takes every pidfd it has not been told the end of for open.
+    for (const pidfd of ended) this.#libc.close(pidfd)
     if (this.#pollTable.readInt16LE(6) !== 0) this.#receive()
   }
 
@@ -211,18 +215,19 @@ class SpawnThread {
       const request = received.message
       if (request.kind === 'spawn') this.#waiting.push(...request.requests)
       else if (request.kind === 'adopt') this.#adopt(request.id, request.pid)
+      else if (request.kind === 'close') for (const fd of request.fds) this.#libc.close(fd)
       else this.#stopping = true
     }
   }
 
-  #reap(index: number, exits: number[]): void {
+  #reap(index: number, exits: number[], ended: number[]): void {
     const id = this.#ids[index]
     const pid = this.#pids[index]
     if (id === undefined || pid === undefined) return
     const waited = this.#libc.waitpid(pid, this.#status, WNOHANG)
     if (waited === 0) return
     exits.push(id, waited === pid ? (this.#status[0] ?? -1) : -1)
-    this.#libc.close(this.#pidfdOf(index))
+    ended.push(this.#pidfdOf(index))
 
     const last = this.#ids.length - 1
     const lastPidfd = this.#pidfdOf(last)

@@ -1,5 +1,5 @@
 /** The launcher that calls `posix_spawn` in a thread of its own; `posix-spawn-thread.ts` is the other half. */
-import { closeSync, writeSync } from 'node:fs'
+import { writeSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { Worker } from 'node:worker_threads'
 import { type Child, type Exit, type Launcher, SpawnError, type SpawnRequest } from './launcher.ts'
@@ -49,6 +49,7 @@ class PosixSpawnLauncher implements Launcher {
   #worker: Worker | undefined
   #wakeFd = -1
   #ownFds: number[] = []
+  #orphanedFds: number[] = []
   #everReady = false
   #failedStarts = 0
   #stopped: Promise<void> | undefined
@@ -124,7 +125,13 @@ class PosixSpawnLauncher implements Launcher {
   #startThread(): Promise<void> {
     return new Promise((resolve, reject) => {
       // Its environment is empty because the children's are sent with each request.
-      const worker = new Worker(this.#threadUrl, { name: 'posix-spawn', env: {}, execArgv: [] })
+      const worker = new Worker(this.#threadUrl, {
+        name: 'posix-spawn',
+        env: {},
+        execArgv: [],
+        // Else Node closes some of the thread's files at its end, and which ones are left to close is unknown.
+        trackUnmanagedFds: false,
+      })
       let failure = 'the thread ended'
       this.#worker = worker
       this.#keepsProcess = true
@@ -135,6 +142,8 @@ class PosixSpawnLauncher implements Launcher {
           this.#everReady = true
           this.#failedStarts = 0
           if (this.#stopped !== undefined) this.#release()
+          if (this.#orphanedFds.length > 0) this.#send({ kind: 'close', fds: this.#orphanedFds })
+          this.#orphanedFds = []
           for (const [id, { pid }] of this.#running) this.#send({ kind: 'adopt', id, pid })
           this.#flush()
           this.#holdProcess()
@@ -158,10 +167,10 @@ class PosixSpawnLauncher implements Launcher {
   #recover(wasReady: boolean, failure: string): void {
     this.#queued = []
     this.#failPending(`The thread that starts processes ended unexpectedly (${failure}); try again.`)
+    // The thread had no chance to close these; the next one will.
     if (wasReady) {
-      // The thread had no chance to close these.
-      for (const fd of this.#ownFds) closeQuietly(fd)
-      for (const child of this.#running.values()) closeQuietly(child.pidfd)
+      this.#orphanedFds.push(...this.#ownFds)
+      for (const child of this.#running.values()) this.#orphanedFds.push(child.pidfd)
     } else this.#failedStarts += 1
     // A first start that fails is reported by `createPosixSpawnLauncher`, and nobody holds this launcher.
     if (!this.#everReady) return
@@ -251,12 +260,4 @@ function writeAll(fd: number, bytes: Uint8Array | undefined): Socket {
   socket.on('error', () => socket.destroy())
   socket.end(bytes ?? '')
   return socket
-}
-
-function closeQuietly(fd: number): void {
-  try {
-    closeSync(fd)
-  } catch {
-    // The descriptor is gone already, which is what was wanted.
-  }
 }

@@ -1,0 +1,128 @@
+import { execFile, spawn } from 'node:child_process'
+import { readdirSync } from 'node:fs'
+import { text } from 'node:stream/consumers'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { afterEach, describe, expect, it } from 'vitest'
+import { isRunning } from '../../../tests/helpers/marked-processes.ts'
+import { waitFor } from '../../../tests/helpers/wait-for.ts'
+import type { Launcher, SpawnRequest } from './launcher.ts'
+import { createPosixSpawnLauncher } from './posix-spawn.ts'
+
+const fixture = (name: string): URL => new URL(`../../../tests/fixtures/${name}`, import.meta.url)
+const PATH = process.env['PATH'] ?? '/usr/bin:/bin'
+const shell = (script: string): SpawnRequest => ({ file: '/bin/sh', args: ['-c', script], env: { PATH } })
+const runFile = promisify(execFile)
+
+let launcher: Launcher | undefined
+afterEach(async () => {
+  await launcher?.stop()
+  launcher = undefined
+})
+
+describe('a thread that dies', () => {
+  it('rejects what it had not started, and the next one tells the ends of its children', async () => {
+    const dying = await createPosixSpawnLauncher({ threadUrl: fixture('dying-launcher-thread.ts') })
+    launcher = dying
+    await (
+      await dying.spawn(shell(':'))
+    ).exited
+    const filesBefore = readdirSync('/proc/self/fd').length
+    const running = await Promise.all([7, 8, 9].map((code) => dying.spawn(shell(`read -r x; exit ${code}`))))
+    const waiting = await dying.spawn(shell('sleep 1000'))
+
+    const outcomes = await Promise.allSettled([dying.spawn(shell('die-now')), dying.spawn(shell('echo same turn'))])
+    for (const outcome of outcomes) {
+      expect(outcome).toMatchObject({ status: 'rejected', reason: { name: 'SpawnError', errno: 'ECANCELED' } })
+    }
+    expect(isRunning(waiting.identity.pid)).toBe(true)
+
+    const child = await dying.spawn(shell('echo again'))
+    expect(await text(child.stdout)).toBe('again\n')
+    expect(await child.exited).toEqual({ code: 0, signal: null })
+    // Ended before or after the new thread took over, each end is told.
+    expect(await Promise.all(running.map((one) => one.exited))).toEqual(
+      [7, 8, 9].map((code) => ({ code, signal: null })),
+    )
+    process.kill(waiting.identity.pid, 'SIGTERM')
+    expect(await waiting.exited).toEqual({ code: null, signal: 'SIGTERM' })
+    for (const one of [...running, waiting, child]) {
+      one.stdout.destroy()
+      one.stderr.destroy()
+    }
+    await waitFor('files to be closed', () => readdirSync('/proc/self/fd').length <= filesBefore)
+  })
+
+  it('is reported when it cannot start', async () => {
+    const failed = createPosixSpawnLauncher({ threadUrl: fixture('no-such-thread.ts') })
+    await expect(failed).rejects.toThrow(/no-such-thread/)
+  })
+})
+
+describe('stopping', () => {
+  it('tells nothing about the end of a child that outlives the launcher', async () => {
+    launcher = await createPosixSpawnLauncher()
+    const child = await launcher.spawn(shell('exec sleep 1000'))
+    await launcher.stop()
+    expect(await child.exited).toEqual({ code: null, signal: null })
+    expect(isRunning(child.identity.pid)).toBe(true)
+    process.kill(child.identity.pid, 'SIGKILL')
+    child.stdout.destroy()
+    child.stderr.destroy()
+    await waitFor('its end', () => !isRunning(child.identity.pid))
+  })
+
+  it('rejects what is under way', async () => {
+    launcher = await createPosixSpawnLauncher()
+    const pending = launcher.spawn(shell(':'))
+    const settled = pending.then(
+      (child) => child.exited,
+      (error: unknown) => error,
+    )
+    await launcher.stop()
+    expect(await settled).toBeDefined()
+  })
+})
+
+/** Runs a script in a Node of its own. */
+function node(script: string, ...args: string[]): Promise<{ stdout: string }> {
+  const module = fileURLToPath(new URL('./posix-spawn.ts', import.meta.url))
+  const source = `import { createPosixSpawnLauncher } from ${JSON.stringify(module)}; const launcher = await createPosixSpawnLauncher(); ${script}`
+  return runFile(process.execPath, ['--input-type=module', '-e', source, ...args], { timeout: 8000 })
+}
+
+describe('a process that never stops its launcher', () => {
+  it('ends when nothing else is left to do', async () => {
+    expect((await node('console.log("done")')).stdout).toBe('done\n')
+  })
+
+  it('ends at process.exit while a child runs', async () => {
+    const script =
+      'const c = await launcher.spawn({ file: "/bin/sleep", args: ["1000"], env: {} }); console.log(c.identity.pid); process.exit(0)'
+    const pid = Number((await node(script)).stdout)
+    expect(isRunning(pid)).toBe(true)
+    process.kill(pid, 'SIGKILL')
+  })
+
+  it('ends when an error is thrown', async () => {
+    await expect(node('throw new Error("thrown")')).rejects.toMatchObject({ code: 1 })
+  })
+
+  it('does not end before its child', async () => {
+    const script =
+      'const c = await launcher.spawn({ file: "/bin/cat", args: ["/proc/self/stat"], env: {} }); c.stdout.destroy(); c.stderr.destroy(); void c.exited.then((e) => console.log(JSON.stringify(e)))'
+    expect(JSON.parse((await node(script)).stdout)).toMatchObject({ signal: null })
+  })
+})
+
+it('refuses with EMFILE where files run out, and leaks none', async () => {
+  const command = 'ulimit -n 96; exec "$0" "$1"'
+  const child = spawn('/bin/sh', ['-c', command, process.execPath, fileURLToPath(fixture('out-of-files.ts'))], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const { outcomes, leaked }: { outcomes: string[]; leaked: number } = JSON.parse(await text(child.stdout))
+  expect(leaked).toBe(0)
+  expect(outcomes.slice(0, 2)).toEqual(['EMFILE', 'EMFILE'])
+  expect(outcomes.slice(-2)).toEqual(['0 10', '0 10000'])
+  for (const outcome of outcomes) expect(['EMFILE', '0 10', '0 10000']).toContain(outcome)
+})
