@@ -84,7 +84,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     actions,
     traces,
     runners: runners.list,
-    sweep: runners.sweep,
+    sweep: (leftovers) => runners.sweep(leftovers),
     settings: {
       streamOutput: config.actionrunner.stream_output,
       actionsPoolSize: config.actionrunner.actions_pool_size,
@@ -172,10 +172,5 @@ async function stopAll(steps: (() => unknown)[]): Promise<void> {
 /** Names that a browser may know this server by while nobody has to sign in. */
 function knownHosts(config: Config): ReadonlySet<string> {
   const urls = [config.auth.api_url, config.webui.webui_base_url].filter((url) => url !== '')
-  return new Set([
-    config.auth.host,
-    config.api.host,
-    config.stream.host,
-    ...urls.map((url) => new URL(url).hostname),
-  ])
+  return new Set([config.auth.host, config.api.host, config.stream.host, ...urls.map((url) => new URL(url).hostname)])
 }

@@ -153,6 +153,9 @@ export const parametersInvalid = (message: string, details?: Record<string, unkn
 export const actionUnknown = (ref: string): AppError =>
   new AppError('invalid', 'ACTION_UNKNOWN', `Action "${shown(ref)}" cannot be found.`)
 
+export const entryPointNotFound = (ref: string, why: string): AppError =>
+  new AppError('not_found', 'ENTRY_POINT_NOT_FOUND', `Action "${shown(ref)}" has no entry point to show: ${why}`)
+
 export const actionDisabled = (ref: string): AppError =>
   new AppError('invalid', 'ACTION_DISABLED', `Unable to execute. Action "${shown(ref)}" is disabled.`)
 
@@ -169,8 +172,7 @@ export const traceUnknown = (id: string): AppError =>
 export const noExecutions = (): AppError =>
   new AppError('invalid', 'NO_EXECUTIONS', 'No executions found in the database')
 
-export const transitionRefused = (message: string): AppError =>
-  new AppError('conflict', 'TRANSITION_REFUSED', message)
+export const transitionRefused = (message: string): AppError => new AppError('conflict', 'TRANSITION_REFUSED', message)
 
 export const executionUpdateRefused = (message: string): AppError =>
   new AppError('invalid', 'EXECUTION_UPDATE_REFUSED', message)

@@ -41,8 +41,7 @@ export function now(): string {
   return formatMicros(nowMicros())
 }
 
-const timestampPattern =
-  /^(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2}:\d{2})(?:\.(\d{1,6}))?(?:Z|\+00|\+0000|\+00:00)$/
+const timestampPattern = /^(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2}:\d{2})(?:\.(\d{1,6}))?(?:Z|\+00|\+0000|\+00:00)$/
 
 /** A client's UTC timestamp in wire form, or undefined when it is not one (contract 00, 0.13). */
 export function parseTimestamp(text: string): string | undefined {

@@ -15,7 +15,13 @@ export interface FactPayloads {
    */
   'execution.updated': { execution: Execution; from: ExecutionStatus }
   /** Made by executions (output). Wakes cursors; stream: `svc.execution.output__create`, one event a record. */
-  'execution.output': { execution_id: string; action_ref: string; runner_ref: string; last_seq: number; records: OutputRecord[] }
+  'execution.output': {
+    execution_id: string
+    action_ref: string
+    runner_ref: string
+    last_seq: number
+    records: OutputRecord[]
+  }
 }
 
 export type FactName = keyof FactPayloads

@@ -33,7 +33,9 @@ export async function migrate(connection: Sqlite.Database): Promise<void> {
 }
 
 function appliedMigrations(connection: Sqlite.Database): string[] {
-  const table = connection.prepare(`select 1 from sqlite_master where type = 'table' and name = 'kysely_migration'`).get()
+  const table = connection
+    .prepare(`select 1 from sqlite_master where type = 'table' and name = 'kysely_migration'`)
+    .get()
   if (table === undefined) return []
   return connection.prepare('select name from kysely_migration order by name').pluck().all() as string[] // a text column
 }

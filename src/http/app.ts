@@ -12,7 +12,15 @@ import { createErrorResponder } from './errors.ts'
 import { locate } from './locate.ts'
 import type { OriginPolicy } from './origin.ts'
 import { readQuery } from './query.ts'
-import { Reply, type ApiRequest, type JsonRoute, type Principal, type Route, type StreamRoute, type Surface } from './route.ts'
+import {
+  Reply,
+  type ApiRequest,
+  type JsonRoute,
+  type Principal,
+  type Route,
+  type StreamRoute,
+  type Surface,
+} from './route.ts'
 import { respondWithEvents, type SinkOptions } from './sse.ts'
 
 /** Set by the listener that received the request. */
@@ -145,7 +153,8 @@ function prepareFor(options: HttpAppOptions, route: Route): Prepare {
     let body: unknown
     if (check !== undefined) {
       body = await readBody(request, response)
-      const problem = typeof body === 'object' && body !== null && !Array.isArray(body) ? check(body) : notAnObject(body)
+      const problem =
+        typeof body === 'object' && body !== null && !Array.isArray(body) ? check(body) : notAnObject(body)
       if (problem !== undefined) throw bodyInvalid(problem)
     }
     return {
@@ -190,7 +199,11 @@ function jsonHandler(options: HttpAppOptions, route: JsonRoute): RequestHandler 
       }
       const isText = typeof body === 'string' && route.mediaType !== undefined
       const bytes =
-        body === undefined ? undefined : Buffer.isBuffer(body) ? body : Buffer.from(isText ? body : JSON.stringify(body))
+        body === undefined
+          ? undefined
+          : Buffer.isBuffer(body)
+            ? body
+            : Buffer.from(isText ? body : JSON.stringify(body))
       const contentType = isText || Buffer.isBuffer(body) ? (route.mediaType ?? octets) : json
       response.writeHead(status, {
         ...(bytes === undefined ? {} : { 'Content-Type': contentType }),

@@ -26,7 +26,11 @@ export function createErrorResponder(log: Log, requestIdOf: (request: Request) =
         error: error.cause ?? error,
       })
     } else if (error.kind === 'unavailable') {
-      log.warning('request.refused', error.message, { request_id: requestIdOf(request), code: error.code, error: error.cause })
+      log.warning('request.refused', error.message, {
+        request_id: requestIdOf(request),
+        code: error.code,
+        error: error.cause,
+      })
     }
     if (response.headersSent || response.destroyed) {
       response.destroy()

@@ -77,11 +77,13 @@ function operationOf(route: Route, components: Map<string, unknown>): Record<str
     parameters: [...pathParameters(route.path), ...Object.entries(route.query ?? {}).map(queryParameter)],
     ...(route.body === undefined
       ? {}
-      : { requestBody: { required: true, content: { 'application/json': { schema: hoist(route.body, components) } } } }),
+      : {
+          requestBody: { required: true, content: { 'application/json': { schema: hoist(route.body, components) } } },
+        }),
     responses: {
       ...successOf(route, components),
       ...Object.fromEntries(
-        [...failures].toSorted().map((status) => [
+        [...failures].toSorted((a, b) => a - b).map((status) => [
           String(status),
           {
             description: errorTexts[status] ?? 'It failed.',
@@ -99,7 +101,9 @@ function isNamedPermission(permission: Route['permission']): boolean {
 
 function successOf(route: Route, components: Map<string, unknown>): Record<string, unknown> {
   if (route.kind === 'stream') {
-    return { '200': { description: 'Server-sent events.', content: { 'text/event-stream': { schema: { type: 'string' } } } } }
+    return {
+      '200': { description: 'Server-sent events.', content: { 'text/event-stream': { schema: { type: 'string' } } } },
+    }
   }
   const status = route.status ?? 200
   if (status === 204) return { '204': { description: 'Done.' } }

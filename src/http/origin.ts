@@ -26,8 +26,7 @@ export interface OriginPolicySettings {
 
 const fixedHeaders = {
   'Access-Control-Allow-Methods': 'GET,POST,PUT,DELETE,OPTIONS',
-  'Access-Control-Allow-Headers':
-    'Content-Type,Authorization,X-Auth-Token,Svc-Api-Key,X-Request-ID,Last-Event-ID',
+  'Access-Control-Allow-Headers': 'Content-Type,Authorization,X-Auth-Token,Svc-Api-Key,X-Request-ID,Last-Event-ID',
   'Access-Control-Expose-Headers': 'Content-Type,X-Limit,X-Total-Count,X-Request-ID',
 }
 
@@ -59,7 +58,9 @@ export function createOriginPolicy(settings: OriginPolicySettings): OriginPolicy
       }
       if (origin === undefined || method === 'GET' || method === 'OPTIONS') return
       if (isAllowed(origin) || sameHost(origin, host)) return
-      throw originRefused(`Pages of the origin "${origin.slice(0, 200)}" may not change anything here; see api.allow_origin.`)
+      throw originRefused(
+        `Pages of the origin "${origin.slice(0, 200)}" may not change anything here; see api.allow_origin.`,
+      )
     },
   }
 }

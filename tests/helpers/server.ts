@@ -68,7 +68,11 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   })
   const exited = exitOf(child)
 
-  const ready = waitFor('the server to be ready', () => /API (\S+) +auth (\S+) +stream (\S+)/.exec(stdout) ?? undefined, 20_000)
+  const ready = waitFor(
+    'the server to be ready',
+    () => /API (\S+) +auth (\S+) +stream (\S+)/.exec(stdout) ?? undefined,
+    20_000,
+  )
   const early = exited.then(({ code, signal }) => {
     throw new Error(`the server ended before it was ready (${code ?? signal}):\n${stderr}`)
   })

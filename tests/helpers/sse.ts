@@ -27,7 +27,9 @@ export interface EventClient {
 
 export function openEvents(url: string, headers: Record<string, string> = {}): Promise<EventClient> {
   return new Promise((resolve, reject) => {
-    const outgoing = request(url, { headers, agent: false }, (response) => resolve(readEvents(response, () => outgoing.destroy())))
+    const outgoing = request(url, { headers, agent: false }, (response) =>
+      resolve(readEvents(response, () => outgoing.destroy())),
+    )
     outgoing.once('error', reject)
     outgoing.end()
   })

@@ -71,11 +71,20 @@ interface Signals {
   second: Promise<NodeJS.Signals>
 }
 
+/** One key press reaches the server from the terminal, and once more from whatever started it. */
+const SAME_SIGNAL_MS = 1000
+
 function waitForSignals(): Signals {
   const waiting: ((signal: NodeJS.Signals) => void)[] = []
   const next = (): Promise<NodeJS.Signals> => new Promise((resolve) => waiting.push(resolve))
   const signals = { first: next(), second: next() }
-  const onSignal = (signal: NodeJS.Signals): void => waiting.shift()?.(signal)
+  let lastAt = -SAME_SIGNAL_MS
+  const onSignal = (signal: NodeJS.Signals): void => {
+    const at = performance.now()
+    if (at - lastAt < SAME_SIGNAL_MS) return
+    lastAt = at
+    waiting.shift()?.(signal)
+  }
   process.on('SIGTERM', onSignal)
   process.on('SIGINT', onSignal)
   return signals

@@ -1,14 +1,7 @@
 /** The database port on one SQLite file. */
 import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
-import {
-  DummyDriver,
-  Kysely,
-  SqliteAdapter,
-  SqliteIntrospector,
-  SqliteQueryCompiler,
-  type CompiledQuery,
-} from 'kysely'
+import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, type CompiledQuery } from 'kysely'
 import type { Fact } from '../../bus/facts.ts'
 import { shuttingDown } from '../../errors.ts'
 import type { Database } from '../database.ts'
@@ -24,7 +17,7 @@ export interface SqliteOptions {
   path: string
   synchronous: 'normal' | 'full'
   /** Hears the facts of each commit. */
-  announce(facts: Fact[]): void
+  announce: (facts: Fact[]) => void
 }
 
 /** Opens (and creates) the file, for this process alone, and migrates it. @throws DatabaseInUse, SchemaTooNew */

@@ -108,7 +108,9 @@ export function createDispatcher(deps: {
       }
       void change
         .settle(execution, { kind: 'exit', status: 'failed', result: {} })
-        .catch((error: unknown) => log.error('dispatcher.failed', 'A cancelled execution could not be ended', { error }))
+        .catch((error: unknown) =>
+          log.error('dispatcher.failed', 'A cancelled execution could not be ended', { error }),
+        )
         .finally(() => cancelQueue.done(execution))
     }
   }

@@ -169,5 +169,6 @@ async function* readOutput(store: ExecutionStore, id: string, type: OutputType |
   }
 }
 
+export { isFinal } from './state.ts'
 export type { Execution, OutputRecord } from './types.ts'
 export type { SweepLeftovers } from './recovery.ts'

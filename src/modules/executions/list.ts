@@ -65,9 +65,10 @@ export function parseListQuery(query: Record<string, QueryValue>): ListQuery {
 
   const tokens = given(query, 'filter')
   if (tokens !== undefined) applyAdvanced(filter, tokens)
-  const sort = parseSort(query['sort'], [...sortColumns.keys()]).map(
-    ({ name, descending }): Sort => ({ column: sortColumns.get(name) ?? 'id', direction: descending ? 'desc' : 'asc' }),
-  )
+  const sort = parseSort(query['sort'], [...sortColumns.keys()]).map(({ name, descending }): Sort => ({
+    column: sortColumns.get(name) ?? 'id',
+    direction: descending ? 'desc' : 'asc',
+  }))
   return { filter, sort: sort.length > 0 ? sort : [{ column: 'id', direction }] }
 }
 
@@ -91,7 +92,17 @@ const sortColumns = new Map<string, SortColumn>([
   ['trigger_type', 'trigger_type'],
 ])
 
-type EqualityName = 'action' | 'status' | 'user' | 'runner' | 'parent' | 'liveaction' | 'rule' | 'trigger' | 'trigger_type' | 'trigger_instance'
+type EqualityName =
+  | 'action'
+  | 'status'
+  | 'user'
+  | 'runner'
+  | 'parent'
+  | 'liveaction'
+  | 'rule'
+  | 'trigger'
+  | 'trigger_type'
+  | 'trigger_instance'
 
 const indexedPaths = new Map<string, EqualityName>([
   ['status', 'status'],

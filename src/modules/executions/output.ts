@@ -224,7 +224,7 @@ function remember(ring: Ring, records: readonly OutputRecord[]): void {
 function pieces(text: string): string[] {
   if (text.length <= MAX_CHUNK_LENGTH) return [text]
   const found: string[] = []
-  for (let start = 0; start < text.length; ) {
+  for (let start = 0; start < text.length;) {
     let end = Math.min(start + MAX_CHUNK_LENGTH, text.length)
     const unit = text.charCodeAt(end - 1)
     if (end < text.length && unit >= 0xd800 && unit <= 0xdbff) end -= 1

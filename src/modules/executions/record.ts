@@ -29,7 +29,11 @@ function isEmpty(value: unknown): boolean {
 export type ExecutionRecord = Record<string, unknown>
 
 /** @param children ids, oldest first */
-export function executionRecord(execution: Execution, options: RecordOptions, children: string[] = []): ExecutionRecord {
+export function executionRecord(
+  execution: Execution,
+  options: RecordOptions,
+  children: string[] = [],
+): ExecutionRecord {
   const parameters = options.mask(execution)
   return withoutEmpty({
     id: execution.id,

@@ -102,7 +102,11 @@ export const rerunRequestSchema: JsonSchema = {
     user,
     delay,
     tasks: { type: 'array', items: { type: 'string' }, description: 'Workflows only: names of tasks to run again.' },
-    reset: { type: 'array', items: { type: 'string' }, description: 'Workflows only: tasks whose results are discarded.' },
+    reset: {
+      type: 'array',
+      items: { type: 'string' },
+      description: 'Workflows only: tasks whose results are discarded.',
+    },
   },
 }
 
@@ -125,7 +129,7 @@ interface DraftOptions {
   traceId?: string
   /** Given for re-runs: parameters that were rendered when the original was requested, and are data since. */
   literals?: ReadonlySet<string>
-  findExecution(id: string): Execution | undefined
+  findExecution: (id: string) => Execution | undefined
 }
 
 /** Context keys that only the server sets. */
@@ -188,7 +192,13 @@ export function draftExecution(options: DraftOptions): Draft {
 
   let failure: Error | undefined
   try {
-    execution.parameters = actions.render(action, runner, execution.parameters, { action_context: context }, options.literals)
+    execution.parameters = actions.render(
+      action,
+      runner,
+      execution.parameters,
+      { action_context: context },
+      options.literals,
+    )
   } catch (error) {
     if (!isAppError(error) || error.code !== 'TEMPLATE_FAILED') throw error
     failure = error

@@ -7,12 +7,7 @@ import { isId } from '../../ids.ts'
 import type { OutputType } from '../../runners/runner.ts'
 import { filterParameters, parseListQuery } from './list.ts'
 import type { ExecutionRecord } from './record.ts'
-import {
-  executionRequestSchema,
-  rerunRequestSchema,
-  type ExecutionRequest,
-  type RerunRequest,
-} from './request.ts'
+import { executionRequestSchema, rerunRequestSchema, type ExecutionRequest, type RerunRequest } from './request.ts'
 import {
   executionListSchema,
   executionSchema,
@@ -82,10 +77,13 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
     }
     return executions.map((execution) => {
       const result = execution.result ?? results.get(execution.id)
-      const record = options.record({ ...execution, result }, {
-        children: children.get(execution.id) ?? [],
-        unmasked: seesSecrets(request),
-      })
+      const record = options.record(
+        { ...execution, result },
+        {
+          children: children.get(execution.id) ?? [],
+          unmasked: seesSecrets(request),
+        },
+      )
       return wanted.apply(record)
     })
   }
@@ -177,7 +175,9 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       path: '/executions/:id/output',
       permission: 'execution_view',
       summary: 'The output produced so far, as plain text; `last` works too.',
-      query: { output_type: { type: 'string', description: '`stdout`, `stderr`, `other`; absent or `all`: everything.' } },
+      query: {
+        output_type: { type: 'string', description: '`stdout`, `stderr`, `other`; absent or `all`: everything.' },
+      },
       response: { type: 'string' },
       mediaType: 'text/plain; charset=UTF-8',
       failures: [400, 404],
@@ -260,7 +260,11 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
         const ids = descendants(store, id, typeof depth === 'number' && depth >= 0 ? depth : MAX_LEVELS)
         if (format === 'sorted') ids.sort()
         const found = new Map(store.findByIds(ids).map((execution) => [execution.id, execution]))
-        return toRecords(ids.flatMap((child) => found.get(child) ?? []), request, wantedAttributes(request))
+        return toRecords(
+          ids.flatMap((child) => found.get(child) ?? []),
+          request,
+          wantedAttributes(request),
+        )
       },
     },
     {
@@ -412,4 +416,3 @@ function filterViews(store: ExecutionStore, types: string[] | undefined): Record
   }
   return views
 }
-

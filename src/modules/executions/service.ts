@@ -1,12 +1,6 @@
 /** What can be done with executions: request, read, cancel, settle, run again. */
 import { merge, type Database, type Unit } from '../../db/database.ts'
-import {
-  executionUpdateRefused,
-  noExecutions,
-  queueFull,
-  resourceNotFound,
-  transitionRefused,
-} from '../../errors.ts'
+import { executionUpdateRefused, noExecutions, queueFull, resourceNotFound, transitionRefused } from '../../errors.ts'
 import type { Principal } from '../../http/route.ts'
 import { isId } from '../../ids.ts'
 import type { Log } from '../../log.ts'
@@ -15,12 +9,7 @@ import type { Traces } from '../traces/index.ts'
 import type { Change } from './change.ts'
 import { startFailure } from './dispatcher.ts'
 import type { Live } from './live.ts'
-import {
-  draftExecution,
-  type Draft,
-  type ExecutionRequest,
-  type RerunRequest,
-} from './request.ts'
+import { draftExecution, type Draft, type ExecutionRequest, type RerunRequest } from './request.ts'
 import { isCancelable, isFinal, type FinalStatus } from './state.ts'
 import type { ExecutionStore } from './store.ts'
 import type { Execution, ExecutionStatus } from './types.ts'

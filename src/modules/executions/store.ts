@@ -38,7 +38,8 @@ export interface ExecutionFilter {
 /** Columns that hold what `filter` can look into. */
 export type PathColumn = 'parameters' | 'context' | 'liveaction' | 'result'
 
-export type SortColumn = 'id' | 'status' | 'action_ref' | 'user' | 'runner' | 'parent' | 'rule' | 'trigger' | 'trigger_type'
+export type SortColumn =
+  'id' | 'status' | 'action_ref' | 'user' | 'runner' | 'parent' | 'rule' | 'trigger' | 'trigger_type'
 
 export interface Sort {
   column: SortColumn
@@ -170,8 +171,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
     },
     statusOf: (id) =>
       database.first(build.selectFrom('executions').select('status').where('id', '=', id))?.status as
-        | ExecutionStatus
-        | undefined, // only `state.ts` makes statuses
+        ExecutionStatus | undefined, // only `state.ts` makes statuses
     findByIds: (ids) =>
       ids.length === 0
         ? []
@@ -228,7 +228,8 @@ export function createExecutionStore(database: Database): ExecutionStore {
         .selectFrom('executions')
         .select((on) => on.fn.countAll<number>().as('n'))
         .where(conditions(filter))
-      const [row] = filter.ids === undefined && filter.liveaction === undefined ? await database.scan(query) : database.all(query)
+      const [row] =
+        filter.ids === undefined && filter.liveaction === undefined ? await database.scan(query) : database.all(query)
       return row?.n ?? 0
     },
     distinct: (dimension) =>
@@ -244,7 +245,9 @@ export function createExecutionStore(database: Database): ExecutionStore {
     results(ids) {
       const found = new Map<string, unknown>()
       if (ids.length === 0) return found
-      for (const row of database.all(build.selectFrom('execution_results').selectAll().where('execution_id', 'in', ids))) {
+      for (const row of database.all(
+        build.selectFrom('execution_results').selectAll().where('execution_id', 'in', ids),
+      )) {
         found.set(row.execution_id, JSON.parse(row.result))
       }
       return found
@@ -395,7 +398,17 @@ function createSnapshots(database: Database): Snapshots {
 
 /** Filters that `execution_counts` can answer, whatever their combination. */
 function isCounted(filter: ExecutionFilter): boolean {
-  const { action: _a, status: _s, user: _u, runner: _r, rule: _ru, trigger: _t, trigger_type: _tt, parent, ...others } = filter
+  const {
+    action: _a,
+    status: _s,
+    user: _u,
+    runner: _r,
+    rule: _ru,
+    trigger: _t,
+    trigger_type: _tt,
+    parent,
+    ...others
+  } = filter
   return (parent === undefined || parent === null) && Object.values(others).every((value) => value === undefined)
 }
 

@@ -2,8 +2,7 @@
 import type { Bus } from '../../bus/bus.ts'
 import { frame } from '../../http/sse.ts'
 import type { EventSink } from '../../http/route.ts'
-import { isFinal } from '../executions/state.ts'
-import type { Executions } from '../executions/index.ts'
+import { isFinal, type Executions } from '../executions/index.ts'
 import type { Execution } from '../executions/types.ts'
 import { outputEvent, outputFrame } from './frames.ts'
 
@@ -122,8 +121,7 @@ export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record'
           wants: ({ name, actionRef, executionId }) =>
             matchesName(name) &&
             (filter.actionRefs === undefined || filter.actionRefs.has(actionRef)) &&
-            (filter.executionIds === undefined ||
-              (executionId !== undefined && filter.executionIds.has(executionId))),
+            (filter.executionIds === undefined || (executionId !== undefined && filter.executionIds.has(executionId))),
         }
         clients.add(client)
         sink.closed.addEventListener('abort', end)

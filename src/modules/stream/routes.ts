@@ -42,7 +42,9 @@ export function createRoutes(deps: {
       aliases: ['/actionexecutions/:id/output'],
       permission: 'execution_view',
       summary: 'Delivers the output of one execution from its beginning, then live, then an EOF event.',
-      query: { output_type: { type: 'string', description: '`stdout`, `stderr`, `other`; absent or `all`: everything.' } },
+      query: {
+        output_type: { type: 'string', description: '`stdout`, `stderr`, `other`; absent or `all`: everything.' },
+      },
       failures: [400, 404],
       handler(request) {
         const resume = resumePosition(request)
@@ -68,13 +70,13 @@ function resumePosition(request: ApiRequest): Position | undefined {
 }
 
 /** A client that resumes `last` goes on with the execution it was reading, not with a newer one. */
-function pick(
-  executions: Pick<Executions, 'find' | 'last'>,
-  id: string,
-  resume: Position | undefined,
-): Execution {
+function pick(executions: Pick<Executions, 'find' | 'last'>, id: string, resume: Position | undefined): Execution {
   const execution =
-    id !== 'last' ? executions.find(id) : resume === undefined ? executions.last() : executions.find(resume.execution_id)
+    id !== 'last'
+      ? executions.find(id)
+      : resume === undefined
+        ? executions.last()
+        : executions.find(resume.execution_id)
   if (execution !== undefined) return execution
   if (id === 'last' && resume === undefined) throw noExecutions()
   throw resourceNotFound(id)

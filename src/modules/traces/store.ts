@@ -16,7 +16,9 @@ export function createTraceStore(database: Database): TraceStore {
   return {
     find: (id) => database.first(build.selectFrom('traces').selectAll().where('id', '=', id)),
     findByTag: (tag) =>
-      database.first(build.selectFrom('traces').selectAll().where('trace_tag', '=', tag).orderBy('id', 'desc').limit(1)),
+      database.first(
+        build.selectFrom('traces').selectAll().where('trace_tag', '=', tag).orderBy('id', 'desc').limit(1),
+      ),
     insert: (trace) => ({ query: build.insertInto('traces').values(trace) }),
     addMember: (traceId, member, causedBy, at) => ({
       query: build.insertInto('trace_components').values({
