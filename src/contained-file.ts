@@ -1,0 +1,53 @@
+/** Reading files below a folder that somebody else may name: nothing outside of it is ever opened. */
+import { constants } from 'node:fs'
+import { open, realpath, type FileHandle } from 'node:fs/promises'
+import { join, sep } from 'node:path'
+
+export type ContainedFile =
+  { text: string } | { problem: 'missing' | 'outside' | 'unreadable' | 'not a file' | 'too large' | 'not UTF-8' }
+
+/**
+ * The text of a file below `folder`. Links are followed, but not out of the folder.
+ *
+ * @param path relative to the folder, with `/`
+ */
+export async function readContainedFile(folder: string, path: string, maxBytes: number): Promise<ContainedFile> {
+  const segments = path.split('/')
+  if (path === '' || path.startsWith('/') || path.includes('\0') || segments.includes('..'))
+    return { problem: 'outside' }
+  let file: FileHandle
+  try {
+    const root = await realpath(folder)
+    const target = await realpath(join(root, ...segments))
+    if (!target.startsWith(root.endsWith(sep) ? root : root + sep)) return { problem: 'outside' }
+    // Not blocking, so that a named pipe does not hold a thread until somebody writes to it.
+    file = await open(target, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW)
+  } catch (error) {
+    return { problem: isMissing(error) ? 'missing' : 'unreadable' }
+  }
+  try {
+    const status = await file.stat()
+    if (!status.isFile()) return { problem: 'not a file' }
+    if (status.size > maxBytes) return { problem: 'too large' }
+    // The file may grow while it is read; what was announced is what is taken.
+    const bytes = Buffer.alloc(status.size)
+    const { bytesRead } = await file.read(bytes, 0, bytes.length, 0)
+    return decode(bytes.subarray(0, bytesRead))
+  } catch {
+    return { problem: 'unreadable' }
+  } finally {
+    await file.close()
+  }
+}
+
+function decode(bytes: Uint8Array): ContainedFile {
+  try {
+    return { text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) }
+  } catch {
+    return { problem: 'not UTF-8' }
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(String(error.code))
+}

@@ -1,0 +1,123 @@
+/** Values to the type their parameter declares, before they are checked (contract 02, 2.4, "Casting"). */
+import { parametersInvalid, shown } from '../../errors.ts'
+import { isObject, MASK, represent, type ParameterSchema } from '../../schema.ts'
+import { parsePythonLiteral } from './python-literal.ts'
+
+const MAX_DEPTH = 100
+
+/**
+ * The converted value. Null and parameters without a type are left alone; so is a value of another type where the
+ * schema check has the better message.
+ *
+ * @throws PARAMETERS_INVALID
+ */
+export function convertParameter(name: string, value: unknown, schema: ParameterSchema): unknown {
+  if (value === null || value === undefined) return value
+  switch (schema.type) {
+    case 'string':
+      if (typeof value === 'string') return value
+      throw refuse(
+        name,
+        schema,
+        value,
+        (text) => `Value "${text}" must either be a string or None. Got "${typeOf(value)}".`,
+      )
+    case 'integer':
+      return toInteger(name, value, schema)
+    case 'number':
+      return toNumber(name, value, schema)
+    case 'boolean':
+      return toBoolean(name, value, schema)
+    case 'array':
+    case 'object':
+      return typeof value === 'string' ? parseContainer(name, value, schema) : value
+    default:
+      return value
+  }
+}
+
+function toInteger(name: string, value: unknown, schema: ParameterSchema): unknown {
+  if (typeof value === 'number') return Math.trunc(value)
+  const number = typeof value === 'string' && /^\s*[+-]?\d+\s*$/.test(value) ? Number(value) : Number.NaN
+  if (Number.isSafeInteger(number)) return number
+  throw refuse(name, schema, value, (text, quoted) =>
+    Number.isNaN(number)
+      ? `invalid literal for int() with base 10: ${quoted}`
+      : `the integer ${text} is too large to be kept exactly (limit 9007199254740991)`,
+  )
+}
+
+function toNumber(name: string, value: unknown, schema: ParameterSchema): unknown {
+  if (typeof value === 'number') return value
+  const isNumeric = typeof value === 'string' && /^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$/.test(value)
+  const number = isNumeric ? Number(value) : Number.NaN
+  if (Number.isFinite(number)) return number
+  throw refuse(name, schema, value, (text, quoted) =>
+    isNumeric ? `the number ${text} is too large` : `could not convert string to float: ${quoted}`,
+  )
+}
+
+function toBoolean(name: string, value: unknown, schema: ParameterSchema): unknown {
+  if (typeof value !== 'string') return value
+  const text = value.toLowerCase()
+  if (text === 'true') return true
+  if (text === 'false') return false
+  throw refuse(name, schema, value, (_, quoted) => `${quoted} is neither "true" nor "false"`)
+}
+
+function parseContainer(name: string, text: string, schema: ParameterSchema): unknown {
+  const parsed = parseJson(text) ?? parsePythonLiteral(text)
+  const kind = schema.type === 'array' ? 'a list' : 'an object'
+  if (parsed === undefined) {
+    throw refuse(name, schema, text, (_, quoted) => `${quoted} is not ${kind} written as JSON or as a Python literal`)
+  }
+  const problem = problemOf(parsed.value, 0)
+  if (problem !== undefined) throw parametersInvalid(`${name}: the text holds ${problem}`)
+  return parsed.value
+}
+
+function parseJson(text: string): { value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(text) as unknown }
+  } catch {
+    return undefined
+  }
+}
+
+/** The reader of request bodies has refused the same things, but could not look into a text. */
+function problemOf(value: unknown, depth: number): string | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  if (depth === MAX_DEPTH) return `values nested more than ${MAX_DEPTH} deep`
+  if (Object.hasOwn(value, '__proto__')) return 'the key "__proto__", which is not allowed'
+  for (const inner of Object.values(value)) {
+    const problem = problemOf(inner, depth + 1)
+    if (problem !== undefined) return problem
+  }
+  return undefined
+}
+
+/** Secret values are not repeated. */
+function refuse(
+  name: string,
+  schema: ParameterSchema,
+  value: unknown,
+  sentence: (text: string, quoted: string) => string,
+): Error {
+  const isSecret = hidesSomething(schema)
+  return parametersInvalid(
+    `${name}: ${isSecret ? sentence(MASK, MASK) : sentence(typeof value === 'string' ? shown(value) : represent(value), represent(value))}`,
+    { parameter: name },
+  )
+}
+
+function hidesSomething(schema: ParameterSchema): boolean {
+  return JSON.stringify(schema).includes('"secret":true')
+}
+
+/** Type names of messages, as the field knows them. */
+function typeOf(value: unknown): string {
+  if (typeof value === 'number') return Number.isInteger(value) ? 'int' : 'float'
+  if (typeof value === 'boolean') return 'bool'
+  if (Array.isArray(value)) return 'list'
+  return isObject(value) ? 'dict' : typeof value
+}

@@ -1,0 +1,222 @@
+/** What may be registered as an action or a runner type (contract 02, 2.1–2.4). Pure functions. */
+import type { RunnerTypeDefinition } from '../../runners/runner.ts'
+import { checkParameterSchema, compileSchema, isObject, type JsonSchema, type ParameterSchema } from '../../schema.ts'
+import { overridableAttributes, type Parameters } from './parameters.ts'
+import type { ActionDefinition } from './types.ts'
+
+/** One reason why a definition is refused. */
+export interface DefinitionProblem {
+  /** Where in the definition: `['parameters', 'cmd']`; empty: the definition as a whole. */
+  path: string[]
+  message: string
+}
+
+const MAX_PARAMETERS = 500
+const MAX_NAME_CHARS = 255
+const MAX_TEXT_CHARS = 65_536
+
+const notifySection: JsonSchema = {
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    message: { type: ['string', 'null'] },
+    data: { type: 'object' },
+    routes: { type: 'array', items: { type: 'string' } },
+    channels: { type: 'array', items: { type: 'string' } },
+  },
+}
+
+const definitionSchema: JsonSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['name', 'runner_type'],
+  properties: {
+    name: { type: 'string', maxLength: MAX_NAME_CHARS, pattern: '^[\\p{L}\\p{N}_][\\p{L}\\p{N}_.-]*$' },
+    pack: { type: 'string', maxLength: MAX_NAME_CHARS, pattern: '^[a-z0-9_-]+$' },
+    description: { type: ['string', 'null'], maxLength: MAX_TEXT_CHARS },
+    enabled: { type: 'boolean' },
+    runner_type: { type: 'string' },
+    entry_point: { type: ['string', 'null'], maxLength: 1_024 },
+    parameters: { type: ['object', 'null'], maxProperties: MAX_PARAMETERS },
+    output_schema: { type: ['object', 'null'] },
+    tags: {
+      type: ['array', 'null'],
+      maxItems: 100,
+      items: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['name', 'value'],
+        properties: { name: { type: 'string' }, value: { type: 'string' } },
+      },
+    },
+    notify: {
+      type: ['object', 'null'],
+      additionalProperties: false,
+      properties: { 'on-complete': notifySection, 'on-success': notifySection, 'on-failure': notifySection },
+    },
+    metadata_file: { type: 'string' },
+  },
+}
+
+/** Names of runners that older content uses. */
+const olderRunnerNames: Readonly<Record<string, string>> = {
+  'run-local': 'local-shell-cmd',
+  'run-local-script': 'local-shell-script',
+  'run-remote': 'remote-shell-cmd',
+  'run-remote-script': 'remote-shell-script',
+  'run-python': 'python-script',
+}
+
+export type CheckedDefinition = { definition: ActionDefinition } | { problems: DefinitionProblem[] }
+
+/**
+ * Checks a definition as its author wrote it and fills in what was left out.
+ *
+ * @param runnerOf finds the parameters of a runner type
+ */
+export function checkDefinition(given: unknown, runnerOf: (name: string) => Parameters | undefined): CheckedDefinition {
+  const problem = compileSchema(definitionSchema)(given)
+  if (problem !== undefined) return { problems: [{ path: pathIn(problem), message: problem }] }
+  const definition = filled(given as Partial<ActionDefinition>) // has passed its schema
+
+  const problems: DefinitionProblem[] = []
+  const entryPointProblem = checkEntryPoint(definition.entry_point)
+  if (entryPointProblem !== undefined) problems.push({ path: ['entry_point'], message: entryPointProblem })
+
+  const parameterProblems = checkParameterSchemas(definition.parameters)
+  problems.push(...parameterProblems)
+  const runnerParameters = runnerOf(definition.runner_type)
+  if (runnerParameters === undefined) {
+    problems.push({ path: ['runner_type'], message: `RunnerType ${definition.runner_type} is not found` })
+  } else if (parameterProblems.length === 0) {
+    problems.push(...checkOverrides(definition, runnerParameters), ...checkPositions(definition.parameters))
+  }
+  return problems.length === 0 ? { definition } : { problems }
+}
+
+function filled(given: Partial<ActionDefinition>): ActionDefinition {
+  const runner = given.runner_type ?? ''
+  return {
+    name: given.name ?? '',
+    pack: given.pack ?? 'default',
+    description: given.description ?? '',
+    enabled: given.enabled ?? true,
+    runner_type: (Object.hasOwn(olderRunnerNames, runner) ? olderRunnerNames[runner] : undefined) ?? runner,
+    entry_point: given.entry_point ?? '',
+    parameters: given.parameters ?? {},
+    output_schema: given.output_schema ?? {},
+    tags: given.tags ?? [],
+    notify: given.notify ?? {},
+    ...(given.metadata_file === undefined ? {} : { metadata_file: given.metadata_file }),
+  }
+}
+
+/** Where a schema message points to, so that the place can be found in the author's file. */
+function pathIn(message: string): string[] {
+  const [, path = '', unexpected] =
+    /^(?:([\w.[\]-]+): )?(?:Additional properties are not allowed \('([^']*)')?/.exec(message) ?? []
+  const segments = path.split(/[.[\]]+/).filter((segment) => segment !== '')
+  return unexpected === undefined ? segments : [...segments, unexpected]
+}
+
+/** Undefined for a path that stays below the folder it is meant for. */
+function checkEntryPoint(path: string): string | undefined {
+  if (path === '') return undefined
+  const segments = path.split('/')
+  const escapes = path.startsWith('/') || segments.includes('..') || path.includes('\0') || path.includes('\\')
+  return escapes ? 'entry_point: a path below the actions folder of the pack is needed, without ".."' : undefined
+}
+
+/** Names and schemas of a set of parameters, the runner's or the action's. */
+export function checkParameterSchemas(parameters: Readonly<Record<string, unknown>>): DefinitionProblem[] {
+  const problems: DefinitionProblem[] = []
+  for (const [name, schema] of Object.entries(parameters)) {
+    const path = ['parameters', name]
+    if (!/^\w+$/.test(name) || name === '__proto__') {
+      problems.push({ path, message: `parameters: the name "${name}" may hold letters, digits and "_" only` })
+      continue
+    }
+    const problem = checkParameterSchema(schema)
+    if (problem !== undefined) {
+      problems.push({ path: [...path, ...pathIn(problem)], message: `parameters.${name}: ${problem}` })
+    }
+  }
+  return problems
+}
+
+function checkOverrides(definition: ActionDefinition, runner: Parameters): DefinitionProblem[] {
+  const ref = `${definition.pack}.${definition.name}`
+  const problems: DefinitionProblem[] = []
+  for (const [name, schema] of Object.entries(definition.parameters)) {
+    const path = ['parameters', name]
+    const inherited = Object.hasOwn(runner, name) ? runner[name] : undefined
+    if (inherited !== undefined) {
+      for (const attribute of Object.keys(schema)) {
+        if (isOverridable(attribute) || isSame(schema[attribute], inherited[attribute])) continue
+        problems.push({
+          path: [...path, attribute],
+          message: `The attribute "${attribute}" for the runner parameter "${name}" in action "${ref}" cannot be overridden.`,
+        })
+      }
+      if (inherited.immutable === true && Object.hasOwn(schema, 'immutable')) {
+        problems.push({
+          path: [...path, 'immutable'],
+          message: `Param ${name} is declared immutable in runner. Cannot override in action.`,
+        })
+      }
+    }
+    const hasDefault = Object.hasOwn(schema, 'default') || Object.hasOwn(inherited ?? {}, 'default')
+    if (schema.immutable === true && !hasDefault) {
+      problems.push({ path, message: `Immutable param ${name} requires a default value.` })
+    }
+  }
+  return problems
+}
+
+function isOverridable(attribute: string): boolean {
+  return overridableAttributes.some((name) => name === attribute)
+}
+
+function isSame(a: unknown, b: unknown): boolean {
+  if (Array.isArray(a) || Array.isArray(b)) {
+    return Array.isArray(a) && Array.isArray(b) && a.length === b.length && a.every((item, i) => isSame(item, b[i]))
+  }
+  if (!isObject(a) || !isObject(b)) return a === b
+  const names = Object.keys(a)
+  return (
+    names.length === Object.keys(b).length && names.every((name) => Object.hasOwn(b, name) && isSame(a[name], b[name]))
+  )
+}
+
+function checkPositions(parameters: Readonly<Record<string, ParameterSchema>>): DefinitionProblem[] {
+  const byPosition = new Map<number, string>()
+  for (const [name, { position }] of Object.entries(parameters)) {
+    if (position === undefined) continue
+    const other = byPosition.get(position)
+    if (other !== undefined) {
+      return [
+        {
+          path: ['parameters', name, 'position'],
+          message: `Parameters ${other} and ${name} have same position ${position}. Position values have to be unique.`,
+        },
+      ]
+    }
+    byPosition.set(position, name)
+  }
+  const positions = [...byPosition.keys()].sort((a, b) => a - b)
+  const areContiguous = positions.every((position, i) => position === (positions[0] ?? 0) + i)
+  return areContiguous
+    ? []
+    : [
+        {
+          path: ['parameters'],
+          message: `Positions supplied [${positions.join(', ')}] for parameters are not contiguous.`,
+        },
+      ]
+}
+
+/** A runner type comes with the program, so a problem in one is a mistake of ours. @throws Error naming it */
+export function assertRunnerType(definition: RunnerTypeDefinition): void {
+  const [problem] = checkParameterSchemas(definition.runner_parameters)
+  if (problem !== undefined) throw new Error(`runner type ${definition.name}: ${problem.message}`)
+}

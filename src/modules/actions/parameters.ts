@@ -1,0 +1,84 @@
+/** The parameters an action really has: its runner's, overlaid, and its own (contract 02, 2.4, "Merge with runner"). */
+import { compileParameters, type Check, type ParameterSchema } from '../../schema.ts'
+import { namesInTemplates } from './rendering.ts'
+import { compileMask, type Mask } from './secrets.ts'
+
+export type Parameters = Readonly<Record<string, ParameterSchema>>
+
+/** What an action may say about a parameter of its runner. */
+export const overridableAttributes = ['default', 'description', 'enum', 'immutable', 'required'] as const
+
+/** Runner parameters first, each with the action's overrides; then those only the action has. */
+export function mergeParameters(runner: Parameters, action: Parameters): Record<string, ParameterSchema> {
+  const merged = new Map<string, ParameterSchema>()
+  for (const [name, schema] of Object.entries(runner)) {
+    const override = Object.hasOwn(action, name) ? action[name] : undefined
+    merged.set(name, override === undefined ? schema : overlay(schema, override))
+  }
+  for (const [name, schema] of Object.entries(action)) {
+    if (!merged.has(name)) merged.set(name, schema)
+  }
+  return Object.fromEntries(merged)
+}
+
+function overlay(schema: ParameterSchema, override: ParameterSchema): ParameterSchema {
+  const result: ParameterSchema = { ...schema }
+  for (const attribute of overridableAttributes) {
+    if (Object.hasOwn(override, attribute)) Object.assign(result, { [attribute]: override[attribute] })
+  }
+  return result
+}
+
+/** Everything about one pair of action and runner that is worth keeping between requests. */
+export interface ParameterSet {
+  readonly schemas: ReadonlyMap<string, ParameterSchema>
+  readonly runnerNames: ReadonlySet<string>
+  /** Names whose default is a template, with the names it refers to. */
+  readonly templatedDefaults: ReadonlyMap<string, ReadonlySet<string>>
+  /** Of values with plain defaults filled in; templated immutable defaults are left out, they are rendered later. */
+  check(parameters: Record<string, unknown>): string | undefined
+  /** Of one value. */
+  checkOne(name: string, value: unknown): string | undefined
+  readonly mask: Mask | undefined
+}
+
+/** Compiles lazily: masking an old execution needs no validator. */
+export function createParameterSet(runner: Parameters, action: Parameters): ParameterSet {
+  const merged = mergeParameters(runner, action)
+  const schemas = new Map(Object.entries(merged))
+  const templatedDefaults = new Map<string, ReadonlySet<string>>()
+  for (const [name, schema] of schemas) {
+    const names = namesInTemplates(schema.default)
+    if (names !== undefined) templatedDefaults.set(name, names)
+  }
+
+  let check: Check | undefined
+  let mask: { value: Mask | undefined } | undefined
+  return {
+    schemas,
+    runnerNames: new Set(Object.keys(runner)),
+    templatedDefaults,
+    check(parameters) {
+      check ??= compileParameters(withoutLater(merged, templatedDefaults))
+      return check(parameters)
+    },
+    checkOne(name, value) {
+      const schema = schemas.get(name)
+      return schema === undefined ? undefined : compileParameters({ [name]: schema })({ [name]: value })
+    },
+    get mask() {
+      mask ??= { value: compileMask(merged) }
+      return mask.value
+    },
+  }
+}
+
+/** A default that is rendered when the action runs satisfies `required` before. */
+function withoutLater(merged: Parameters, templated: ReadonlyMap<string, unknown>): Record<string, ParameterSchema> {
+  return Object.fromEntries(
+    Object.entries(merged).map(([name, schema]) => [
+      name,
+      schema.immutable === true && templated.has(name) ? { ...schema, required: false } : schema,
+    ]),
+  )
+}

@@ -1,0 +1,201 @@
+/**
+ * From what a caller supplies to what a runner gets (contract 02, 2.4 and 2.6), in three steps: `renderParameters` when
+ * the request arrives, `checkParameters` after it, `effectiveParameters` when the action runs. Pure functions.
+ */
+import { parametersInvalid, templateFailed } from '../../errors.ts'
+import { represent, type ParameterSchema } from '../../schema.ts'
+import { convertParameter } from './conversion.ts'
+import type { ParameterSet } from './parameters.ts'
+import { namesInTemplates, renderValue } from './rendering.ts'
+
+/** Namespaces a template may use besides sibling parameters: `action_context`, `config_context`, `svckv`, … */
+export type Scope = Readonly<Record<string, unknown>>
+
+export interface EffectiveParameters {
+  /** Values of the runner's parameters, null where there is none. */
+  runnerParameters: Record<string, unknown>
+  /** Values of the parameters that only the action declares, null where there is none. */
+  actionParameters: Record<string, unknown>
+}
+
+const none: ReadonlySet<string> = new Set()
+
+/**
+ * Renders templates, then converts to the declared types. The result is what an execution keeps: the supplied names,
+ * and templated defaults unless they are immutable. Names that are not declared pass through; `checkParameters` refuses
+ * them.
+ *
+ * @param literals names whose supplied values are data already, whatever they look like: those of an execution that is
+ *   run again, or made by a rule
+ * @throws TEMPLATE_FAILED, PARAMETERS_INVALID when a value cannot be converted
+ */
+export function renderParameters(
+  set: ParameterSet,
+  supplied: Record<string, unknown>,
+  scope: Scope,
+  literals: ReadonlySet<string> = none,
+): Record<string, unknown> {
+  const sources = new Map<string, Source>()
+  for (const [name, schema] of set.schemas) {
+    const given = Object.hasOwn(supplied, name) ? supplied[name] : undefined
+    sources.set(
+      name,
+      usesDefault(given, schema)
+        ? defaultSource(set, name, schema)
+        : { value: given, names: literals.has(name) ? undefined : namesInTemplates(given), isDefault: false },
+    )
+  }
+  const values = resolveSources(set, sources, scope)
+
+  const kept: [string, unknown][] = []
+  for (const [name, value] of Object.entries(supplied)) {
+    const source = sources.get(name)
+    const isPlainDefault = source?.isDefault === true && source.names === undefined
+    kept.push([name, source === undefined || isPlainDefault ? value : values.get(name)])
+  }
+  for (const name of set.templatedDefaults.keys()) {
+    if (!Object.hasOwn(supplied, name) && set.schemas.get(name)?.immutable !== true) kept.push([name, values.get(name)])
+  }
+  return Object.fromEntries(kept)
+}
+
+/**
+ * Checks what `renderParameters` gave: closed set, required, types and the rest of the schema; then immutability.
+ *
+ * @throws PARAMETERS_INVALID
+ */
+export function checkParameters(
+  set: ParameterSet,
+  rendered: Record<string, unknown>,
+  supplied: Record<string, unknown>,
+): void {
+  const filled: [string, unknown][] = []
+  for (const [name, schema] of set.schemas) {
+    const given = Object.hasOwn(rendered, name) ? rendered[name] : undefined
+    const isDefault = usesDefault(given, schema)
+    if (isDefault && set.templatedDefaults.has(name)) continue
+    const value = isDefault ? schema.default : given
+    // Absent and null are the same for optional parameters, also where the schema is a choice that has no null.
+    if (value === undefined || (value === null && schema.required !== true)) continue
+    filled.push([name, value])
+  }
+  for (const name of Object.keys(rendered)) {
+    if (!set.schemas.has(name)) filled.push([name, null])
+  }
+  const problem = set.check(Object.fromEntries(filled))
+  if (problem !== undefined) throw parametersInvalid(problem)
+
+  const immutable = Object.keys(supplied).filter((name) => set.schemas.get(name)?.immutable === true)
+  if (immutable.length > 0) {
+    throw parametersInvalid(`Override of immutable parameter(s) ${represent(immutable)} is unsupported.`, {
+      parameters: immutable,
+    })
+  }
+}
+
+/**
+ * Fills in defaults. Kept values are data; only defaults that were not kept are rendered here.
+ *
+ * @param kept what `renderParameters` gave
+ * @throws TEMPLATE_FAILED, PARAMETERS_INVALID
+ */
+export function effectiveParameters(
+  set: ParameterSet,
+  kept: Record<string, unknown>,
+  scope: Scope,
+): EffectiveParameters {
+  const sources = new Map<string, Source>()
+  for (const [name, schema] of set.schemas) {
+    const given = Object.hasOwn(kept, name) ? kept[name] : undefined
+    sources.set(
+      name,
+      usesDefault(given, schema)
+        ? defaultSource(set, name, schema)
+        : { value: given, names: undefined, isDefault: false, isFinal: true },
+    )
+  }
+  const values = resolveSources(set, sources, scope)
+
+  const runnerParameters: [string, unknown][] = []
+  const actionParameters: [string, unknown][] = []
+  for (const [name, source] of sources) {
+    const value = values.get(name)
+    const problem = source.names === undefined || value === null ? undefined : set.checkOne(name, value)
+    if (problem !== undefined) throw parametersInvalid(problem)
+    ;(set.runnerNames.has(name) ? runnerParameters : actionParameters).push([name, value])
+  }
+  return {
+    runnerParameters: Object.fromEntries(runnerParameters),
+    actionParameters: Object.fromEntries(actionParameters),
+  }
+}
+
+/** Where the value of a parameter comes from. */
+interface Source {
+  value: unknown
+  /** Names its templates refer to; undefined: it has none. */
+  names: ReadonlySet<string> | undefined
+  isDefault: boolean
+  /** Converted before. */
+  isFinal?: true
+}
+
+/** Nothing supplied; for optional parameters null is nothing. */
+function usesDefault(given: unknown, schema: ParameterSchema): boolean {
+  return given === undefined || (given === null && schema.required !== true && (schema.default ?? null) !== null)
+}
+
+function defaultSource(set: ParameterSet, name: string, schema: ParameterSchema): Source {
+  return { value: schema.default ?? null, names: set.templatedDefaults.get(name), isDefault: true }
+}
+
+/** Final values, null where there is none; siblings before those that refer to them. */
+function resolveSources(
+  set: ParameterSet,
+  sources: ReadonlyMap<string, Source>,
+  scope: Scope,
+): ReadonlyMap<string, unknown> {
+  const values = new Map<string, unknown>()
+  const waiting: string[] = []
+  for (const [name, source] of sources) {
+    if (source.names !== undefined) {
+      waiting.push(name)
+      continue
+    }
+    const isPlain = source.isDefault || source.isFinal === true
+    values.set(name, isPlain ? source.value : converted(set, name, source.value))
+  }
+  if (waiting.length === 0) return values
+
+  const variables: Record<string, unknown> = { ...scope, ...Object.fromEntries(values) }
+  const path: string[] = []
+  const settle = (name: string): void => {
+    const source = sources.get(name)
+    if (values.has(name) || source?.names === undefined) return
+    if (path.includes(name)) {
+      const cycle = path.slice(path.indexOf(name)).join(', ')
+      throw templateFailed(
+        name,
+        `Cyclic dependency found in the following variables: ${cycle}. Likely the variable is referencing itself`,
+      )
+    }
+    path.push(name)
+    for (const referred of source.names) {
+      if (sources.has(referred)) settle(referred)
+      else if (!Object.hasOwn(scope, referred)) {
+        throw templateFailed(name, `Dependency unsatisfied in variable "${referred}"`)
+      }
+    }
+    path.pop()
+    const value = converted(set, name, renderValue(name, source.value, variables))
+    values.set(name, value)
+    variables[name] = value
+  }
+  for (const name of waiting) settle(name)
+  return values
+}
+
+function converted(set: ParameterSet, name: string, value: unknown): unknown {
+  const schema = set.schemas.get(name)
+  return schema === undefined ? value : convertParameter(name, value, schema)
+}

@@ -1,0 +1,258 @@
+/** Actions and runner types: looking them up, resolving parameters, registering definitions. */
+import { join, resolve } from 'node:path'
+import { merge, type Database, type Step, type Unit } from '../../db/database.ts'
+import { namedNotFound } from '../../errors.ts'
+import { isId, newId } from '../../ids.ts'
+import { Lru } from '../../lru.ts'
+import type { RunnerTypeDefinition } from '../../runners/runner.ts'
+import { isObject } from '../../schema.ts'
+import { assertRunnerType, checkDefinition, type DefinitionProblem } from './definition.ts'
+import { createParameterSet, mergeParameters, type Parameters, type ParameterSet } from './parameters.ts'
+import {
+  checkParameters,
+  effectiveParameters,
+  renderParameters,
+  type EffectiveParameters,
+  type Scope,
+} from './resolve.ts'
+import { maskParameters } from './secrets.ts'
+import type { ActionStore } from './store.ts'
+import type { ActionDefinition, ActionRecord, RunnerTypeRecord } from './types.ts'
+
+const MAX_CACHED = 2_000
+
+/** What is found in the `actions` folder of a pack. */
+export interface PackActions {
+  pack: string
+  definitions: readonly { metadataFile: string; definition: unknown }[]
+  /** Every metadata file there is. Actions of a broken one keep their record, actions of a missing one lose it. */
+  metadataFiles: ReadonlySet<string>
+}
+
+export interface RegistrationProblem extends DefinitionProblem {
+  metadataFile: string
+}
+
+export interface Registration {
+  registered: number
+  removed: number
+  problems: RegistrationProblem[]
+}
+
+export interface ActionService {
+  /** By id when it looks like one, else by ref. The record is shared: it must not be changed. */
+  find(refOrId: string): ActionRecord | undefined
+  /** By id when it looks like one, else by name. The record is shared: it must not be changed. */
+  findRunnerType(nameOrId: string): RunnerTypeRecord | undefined
+  /** The parameters of the runner with the action's overrides, then the action's own. */
+  parametersOf(action: ActionRecord): Parameters
+
+  /**
+   * Renders templates and converts to the declared types; the result is what an execution keeps.
+   *
+   * @param literals names whose values are data already and not templates (an execution run again, a rule's parameters)
+   * @throws TEMPLATE_FAILED, PARAMETERS_INVALID
+   */
+  render(
+    action: ActionRecord,
+    runner: RunnerTypeRecord,
+    supplied: Record<string, unknown>,
+    scope: Scope,
+    literals?: ReadonlySet<string>,
+  ): Record<string, unknown>
+  /** @param rendered what `render` gave @throws PARAMETERS_INVALID */
+  check(
+    action: ActionRecord,
+    runner: RunnerTypeRecord,
+    rendered: Record<string, unknown>,
+    supplied: Record<string, unknown>,
+  ): void
+  /** Values for the runner, defaults filled in. @param kept what `render` gave @throws TEMPLATE_FAILED, PARAMETERS_INVALID */
+  effective(
+    action: ActionRecord,
+    runner: RunnerTypeRecord,
+    kept: Record<string, unknown>,
+    scope: Scope,
+  ): EffectiveParameters
+  /** The parameters themselves when nothing in them is secret. */
+  mask(action: ActionRecord, runner: RunnerTypeRecord, parameters: Record<string, unknown>): Record<string, unknown>
+  /** Absolute path; empty when the action has none. @throws Error when the folder of its pack is not known */
+  entryPointOf(action: ActionRecord): string
+
+  /** Tells where the files of a pack are. */
+  usePackFolder(pack: string, folder: string): void
+  folderOf(pack: string): string | undefined
+  /** Ids stay, and so does what an administrator said about `enabled`. @throws Error for a definition that is wrong */
+  registerRunnerTypes(definitions: readonly RunnerTypeDefinition[]): Promise<void>
+  /** Ids stay. What is wrong with some definitions does not keep the others out. */
+  registerActions(content: PackActions): Promise<Registration>
+  /** @throws NAMED_NOT_FOUND */
+  setRunnerTypeEnabled(nameOrId: string, enabled: boolean): Promise<RunnerTypeRecord>
+}
+
+export function createActionService(deps: { database: Database; store: ActionStore }): ActionService {
+  const { database, store } = deps
+  const actionsByRef = new Lru<string, ActionRecord>(MAX_CACHED)
+  const runnerTypesByName = new Lru<string, RunnerTypeRecord>(MAX_CACHED)
+  const packFolders = new Map<string, string>()
+  // Keyed by the records themselves: an execution keeps the records it was made with.
+  const parameterSets = new WeakMap<ActionRecord, WeakMap<RunnerTypeRecord, ParameterSet>>()
+
+  function find(refOrId: string): ActionRecord | undefined {
+    const byId = isId(refOrId) ? store.find(refOrId) : undefined
+    return byId ?? remembered(actionsByRef, refOrId, (ref) => store.findByRef(ref))
+  }
+
+  function findRunnerType(nameOrId: string): RunnerTypeRecord | undefined {
+    const byId = isId(nameOrId) ? store.findRunnerType(nameOrId) : undefined
+    return byId ?? remembered(runnerTypesByName, nameOrId, (name) => store.findRunnerTypeByName(name))
+  }
+
+  function parameterSetOf(action: ActionRecord, runner: RunnerTypeRecord): ParameterSet {
+    let ofAction = parameterSets.get(action)
+    if (ofAction === undefined) {
+      ofAction = new WeakMap()
+      parameterSets.set(action, ofAction)
+    }
+    let set = ofAction.get(runner)
+    if (set === undefined) {
+      set = createParameterSet(runner.runner_parameters, action.parameters)
+      ofAction.set(runner, set)
+    }
+    return set
+  }
+
+  async function apply(unit: Unit): Promise<void> {
+    if (unit.steps.length === 0) return
+    await database.write(unit)
+    actionsByRef.clear()
+    runnerTypesByName.clear()
+  }
+
+  return {
+    find,
+    findRunnerType,
+    parametersOf: (action) =>
+      mergeParameters(findRunnerType(action.runner_type)?.runner_parameters ?? {}, action.parameters),
+
+    render: (action, runner, supplied, scope, literals) =>
+      renderParameters(parameterSetOf(action, runner), supplied, scope, literals),
+    check: (action, runner, rendered, supplied) => checkParameters(parameterSetOf(action, runner), rendered, supplied),
+    effective: (action, runner, kept, scope) => effectiveParameters(parameterSetOf(action, runner), kept, scope),
+    mask: (action, runner, parameters) => maskParameters(parameters, parameterSetOf(action, runner).mask),
+    entryPointOf(action) {
+      if (action.entry_point === '') return ''
+      const folder = packFolders.get(action.pack)
+      if (folder === undefined) throw new Error(`The pack "${action.pack}" has no folder on this server.`)
+      return join(folder, 'actions', action.entry_point)
+    },
+
+    usePackFolder: (pack, folder) => void packFolders.set(pack, resolve(folder)),
+    folderOf: (pack) => packFolders.get(pack),
+
+    async registerRunnerTypes(definitions) {
+      const steps = definitions.map((definition) => {
+        assertRunnerType(definition)
+        const existing = store.findRunnerTypeByName(definition.name)
+        const record: RunnerTypeRecord = {
+          id: existing?.id ?? newId(),
+          uid: `runner_type:${definition.name}`,
+          ...definition,
+          enabled: existing?.enabled ?? definition.enabled,
+        }
+        if (existing === undefined) return store.insertRunnerType(record)
+        return isEqual(existing, record) ? undefined : store.updateRunnerType(record)
+      })
+      await apply({ steps: present(steps), facts: [] })
+    },
+
+    async registerActions(content) {
+      const runnerOf = (name: string): Parameters | undefined => findRunnerType(name)?.runner_parameters
+      const checked = checkPackActions(content, runnerOf)
+      const existing = new Map((await store.ofPack(content.pack)).map((action) => [action.ref, action]))
+
+      const steps: (Step | undefined)[] = []
+      for (const definition of checked.definitions) {
+        const ref = `${definition.pack}.${definition.name}`
+        const before = existing.get(ref)
+        const record = recordOf(definition, before?.id ?? newId())
+        if (before === undefined) steps.push(store.insert(record))
+        else if (!isEqual(before, record)) steps.push(store.update(record))
+      }
+      const gone = [...existing.values()].filter((action) => isGone(action, content, checked.definitions))
+      await apply(
+        merge({ steps: present(steps), facts: [] }, { steps: gone.map(({ id }) => store.delete(id)), facts: [] }),
+      )
+      return { registered: checked.definitions.length, removed: gone.length, problems: checked.problems }
+    },
+
+    async setRunnerTypeEnabled(nameOrId, enabled) {
+      const runnerType = findRunnerType(nameOrId)
+      if (runnerType === undefined) throw namedNotFound(nameOrId)
+      const changed = { ...runnerType, enabled }
+      await apply({ steps: [store.updateRunnerType(changed)], facts: [] })
+      return changed
+    },
+  }
+}
+
+function remembered<R>(cache: Lru<string, R>, key: string, find: (key: string) => R | undefined): R | undefined {
+  const known = cache.get(key)
+  if (known !== undefined) return known
+  const found = find(key)
+  if (found !== undefined) cache.set(key, found)
+  return found
+}
+
+function checkPackActions(
+  { pack, definitions }: PackActions,
+  runnerOf: (name: string) => Parameters | undefined,
+): { definitions: ActionDefinition[]; problems: RegistrationProblem[] } {
+  const good = new Map<string, ActionDefinition>()
+  const problems: RegistrationProblem[] = []
+  for (const { metadataFile, definition: given } of definitions) {
+    const named = isObject(given) ? { ...given, pack: given['pack'] ?? pack } : given
+    const checked = checkDefinition(named, runnerOf)
+    if ('problems' in checked) {
+      problems.push(...checked.problems.map((problem) => ({ ...problem, metadataFile })))
+      continue
+    }
+    const definition = { ...checked.definition, metadata_file: metadataFile }
+    const same = good.get(definition.name)
+    if (definition.pack !== pack) {
+      const message = `The action says pack "${definition.pack}" but belongs to pack "${pack}".`
+      problems.push({ metadataFile, path: ['pack'], message })
+    } else if (same !== undefined) {
+      const message = `Action "${pack}.${definition.name}" is defined in ${same.metadata_file ?? 'another file'} already.`
+      problems.push({ metadataFile, path: ['name'], message })
+    } else {
+      good.set(definition.name, definition)
+    }
+  }
+  return { definitions: [...good.values()], problems }
+}
+
+/** Its file is gone, or defines an action of another name now. */
+function isGone(
+  action: ActionRecord,
+  { metadataFiles }: PackActions,
+  definitions: readonly ActionDefinition[],
+): boolean {
+  const file = action.metadata_file
+  if (file === undefined || definitions.some(({ name }) => name === action.name)) return false
+  return !metadataFiles.has(file) || definitions.some(({ metadata_file }) => metadata_file === file)
+}
+
+function recordOf(definition: ActionDefinition, id: string): ActionRecord {
+  const { pack, name } = definition
+  return { id, uid: `action:${pack}:${name}`, ref: `${pack}.${name}`, ...definition }
+}
+
+/** Equal as stored: the order of attributes counts, because it is shown. */
+function isEqual(a: unknown, b: unknown): boolean {
+  return JSON.stringify(a) === JSON.stringify(b)
+}
+
+function present(steps: readonly (Step | undefined)[]): Step[] {
+  return steps.filter((step) => step !== undefined)
+}

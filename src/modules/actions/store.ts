@@ -1,0 +1,125 @@
+/** Tables `actions` and `runner_types`. Records are kept whole; what is filtered by has a column of its own. */
+import type { Database, Step } from '../../db/database.ts'
+import type { ActionRecord, RunnerTypeRecord } from './types.ts'
+
+export interface ActionFilter {
+  pack?: string | undefined
+  name?: string | undefined
+  ids?: readonly string[] | undefined
+}
+
+export interface ListPage {
+  limit: number | undefined
+  offset: number
+}
+
+export interface ActionStore {
+  find(id: string): ActionRecord | undefined
+  findByRef(ref: string): ActionRecord | undefined
+  /** In the order of pack and name. */
+  list(filter: ActionFilter, page: ListPage): Promise<ActionRecord[]>
+  count(filter: ActionFilter): number
+  ofPack(pack: string): Promise<ActionRecord[]>
+  insert(action: ActionRecord): Step
+  update(action: ActionRecord): Step
+  delete(id: string): Step
+
+  findRunnerType(id: string): RunnerTypeRecord | undefined
+  findRunnerTypeByName(name: string): RunnerTypeRecord | undefined
+  /** In the order of their names. */
+  listRunnerTypes(names: readonly string[] | undefined, page: ListPage): RunnerTypeRecord[]
+  countRunnerTypes(names: readonly string[] | undefined): number
+  insertRunnerType(runnerType: RunnerTypeRecord): Step
+  updateRunnerType(runnerType: RunnerTypeRecord): Step
+}
+
+export function createActionStore(database: Database): ActionStore {
+  const { build } = database
+
+  function matching(filter: ActionFilter) {
+    let query = build.selectFrom('actions')
+    if (filter.pack !== undefined) query = query.where('pack', '=', filter.pack)
+    if (filter.name !== undefined) query = query.where('name', '=', filter.name)
+    if (filter.ids !== undefined) query = query.where('id', 'in', [...filter.ids])
+    return query
+  }
+
+  function named(names: readonly string[] | undefined) {
+    const query = build.selectFrom('runner_types')
+    return names === undefined ? query : query.where('name', 'in', [...names])
+  }
+
+  return {
+    find: (id) =>
+      parsed<ActionRecord>(database.first(build.selectFrom('actions').select('record').where('id', '=', id))),
+    findByRef: (ref) =>
+      parsed<ActionRecord>(database.first(build.selectFrom('actions').select('record').where('ref', '=', ref))),
+    async list(filter, page) {
+      let query = matching(filter).select('record').orderBy('pack').orderBy('name')
+      if (page.limit !== undefined || page.offset > 0) query = query.limit(page.limit ?? -1).offset(page.offset)
+      const rows = await database.scan(query)
+      return rows.map((row) => parsed<ActionRecord>(row))
+    },
+    count: (filter) =>
+      database.first(matching(filter).select((eb) => eb.fn.countAll<number>().as('total')))?.total ?? 0,
+    async ofPack(pack) {
+      const rows = await database.scan(build.selectFrom('actions').select('record').where('pack', '=', pack))
+      return rows.map((row) => parsed<ActionRecord>(row))
+    },
+    insert: (action) => ({ query: build.insertInto('actions').values(actionRow(action)) }),
+    update: (action) => ({
+      query: build.updateTable('actions').set(actionRow(action)).where('id', '=', action.id),
+      expect: 1,
+    }),
+    delete: (id) => ({ query: build.deleteFrom('actions').where('id', '=', id) }),
+
+    findRunnerType: (id) =>
+      parsed<RunnerTypeRecord>(database.first(build.selectFrom('runner_types').select('record').where('id', '=', id))),
+    findRunnerTypeByName: (name) =>
+      parsed<RunnerTypeRecord>(
+        database.first(build.selectFrom('runner_types').select('record').where('name', '=', name)),
+      ),
+    listRunnerTypes(names, page) {
+      const query = named(names)
+        .select('record')
+        .orderBy('name')
+        .limit(page.limit ?? -1)
+        .offset(page.offset)
+      return database.all(query).map((row) => parsed<RunnerTypeRecord>(row))
+    },
+    countRunnerTypes: (names) =>
+      database.first(named(names).select((eb) => eb.fn.countAll<number>().as('total')))?.total ?? 0,
+    insertRunnerType: (runnerType) => ({ query: build.insertInto('runner_types').values(runnerTypeRow(runnerType)) }),
+    updateRunnerType: (runnerType) => ({
+      query: build.updateTable('runner_types').set(runnerTypeRow(runnerType)).where('id', '=', runnerType.id),
+      expect: 1,
+    }),
+  }
+}
+
+function actionRow(action: ActionRecord) {
+  return {
+    id: action.id,
+    ref: action.ref,
+    pack: action.pack,
+    name: action.name,
+    enabled: Number(action.enabled),
+    runner_type: action.runner_type,
+    record: JSON.stringify(action),
+  }
+}
+
+function runnerTypeRow(runnerType: RunnerTypeRecord) {
+  return {
+    id: runnerType.id,
+    name: runnerType.name,
+    enabled: Number(runnerType.enabled),
+    record: JSON.stringify(runnerType),
+  }
+}
+
+function parsed<R>(row: { record: string }): R
+function parsed<R>(row: { record: string } | undefined): R | undefined
+function parsed<R>(row: { record: string } | undefined): R | undefined {
+  return row === undefined ? undefined : (JSON.parse(row.record) as R) // written by `actionRow` or `runnerTypeRow`
+}

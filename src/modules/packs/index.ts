@@ -1,0 +1,49 @@
+/** Packs: folders of content in the layout of contract 02, 2.8, and the `core` pack that comes with the program. */
+import { fileURLToPath } from 'node:url'
+import type { Log } from '../../log.ts'
+import type { Module } from '../../module.ts'
+import type { RunnerTypeDefinition } from '../../runners/runner.ts'
+import type { Actions } from '../actions/index.ts'
+import { describeProblem } from './read.ts'
+import { registerPack, type PackRegistration } from './register.ts'
+
+export interface Packs extends Module {
+  /** Reads a pack folder and registers what is in it; what is wrong comes back and is logged. */
+  register(folder: string): Promise<PackRegistration>
+}
+
+export interface PacksDeps {
+  actions: Actions
+  log: Log
+  /** Of every runner the program has. */
+  runnerTypes: readonly RunnerTypeDefinition[]
+}
+
+export function createPacks({ actions, log, runnerTypes }: PacksDeps): Packs {
+  async function register(folder: string): Promise<PackRegistration> {
+    const registration = await registerPack(actions, folder)
+    for (const problem of registration.problems) {
+      log.warning('pack.problem', describeProblem(problem), { pack: registration.ref ?? folder, ...problem })
+    }
+    return registration
+  }
+
+  return {
+    name: 'packs',
+    register,
+    async start() {
+      await actions.registerRunnerTypes(runnerTypes)
+      const { problems } = await register(coreFolder())
+      const [problem] = problems
+      if (problem !== undefined) throw new Error(`The core pack is damaged: ${describeProblem(problem)}`)
+    },
+  }
+}
+
+/** Beside this file in the sources, in `packs/core` beside the bundle after the build. */
+function coreFolder(): string {
+  return fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? './core/' : './packs/core/', import.meta.url))
+}
+
+export type { PackProblem } from './read.ts'
+export type { PackRegistration } from './register.ts'

@@ -1,0 +1,175 @@
+/** Metadata files: YAML as the field's Python readers understand it (YAML 1.1), or JSON; with the lines of their keys. */
+import {
+  constructFromEvents,
+  EVENT_ID,
+  getScalarValue,
+  parseEvents,
+  YAML11_SCHEMA,
+  YAMLException,
+  type Event,
+} from 'js-yaml'
+import { shown } from '../../errors.ts'
+
+/** Aliases are loaded by reference, so few of them can stand for very many values. */
+const MAX_VALUES = 20_000
+const MAX_ALIASES = 200
+const MAX_MERGE_KEYS = 2_000
+const MAX_DEPTH = 60
+
+export interface MetadataDocument {
+  /** Plain JSON: no dates, no binary, no `__proto__`. */
+  value: unknown
+  /** Line of the nearest key on the way to a value, counted from 1; undefined where lines are not known. */
+  lineOf: (path: readonly string[]) => number | undefined
+}
+
+export interface MetadataProblem {
+  message: string
+  line?: number
+  key?: string
+}
+
+/** Reads the one document of a YAML file. */
+export function readYaml(text: string): MetadataDocument | { problem: MetadataProblem } {
+  try {
+    const events = parseEvents(text, { maxDepth: MAX_DEPTH })
+    const documents = constructFromEvents(events, {
+      source: text,
+      schema: YAML11_SCHEMA,
+      maxAliases: MAX_ALIASES,
+      maxTotalMergeKeys: MAX_MERGE_KEYS,
+    })
+    if (documents.length !== 1) {
+      return { problem: { message: `one YAML document is needed, the file has ${documents.length}` } }
+    }
+    const document = { value: documents[0], lineOf: lineFinder(text, events) }
+    return checked(document)
+  } catch (error) {
+    if (error instanceof YAMLException) {
+      const line = error.mark === undefined ? {} : { line: error.mark.line + 1 }
+      return { problem: { message: shown(error.reason), ...line } }
+    }
+    // The library's documentation: other exceptions are possible for hostile input.
+    return { problem: { message: error instanceof Error ? shown(error.message) : 'it cannot be read' } }
+  }
+}
+
+export function readJson(text: string): MetadataDocument | { problem: MetadataProblem } {
+  try {
+    return checked({ value: JSON.parse(text) as unknown, lineOf: () => undefined })
+  } catch (error) {
+    const message = error instanceof Error ? error.message : 'not JSON'
+    const [, line] = /\(line (\d+) /.exec(message) ?? []
+    return { problem: { message: shown(message), ...(line === undefined ? {} : { line: Number(line) }) } }
+  }
+}
+
+function checked(document: MetadataDocument): MetadataDocument | { problem: MetadataProblem } {
+  const found = findProblem(document.value)
+  if (found === undefined) return document
+  const line = document.lineOf(found.path)
+  const key = found.path.join('.')
+  return {
+    problem: {
+      message: found.message,
+      ...(line === undefined ? {} : { line }),
+      ...(key === '' ? {} : { key: shown(key) }),
+    },
+  }
+}
+
+interface Found {
+  path: string[]
+  message: string
+}
+
+function findProblem(root: unknown): Found | undefined {
+  let values = 0
+  const path: string[] = []
+  const walk = (value: unknown): string | undefined => {
+    values += 1
+    if (values > MAX_VALUES)
+      return `the file stands for more than ${MAX_VALUES} values, aliases counted as often as used`
+    if (path.length > MAX_DEPTH) return `values are nested more than ${MAX_DEPTH} deep`
+    const odd = oddity(value)
+    if (odd !== undefined) return odd
+    if (typeof value !== 'object' || value === null) return undefined
+    for (const [key, inner] of Object.entries(value)) {
+      path.push(key)
+      const problem = key === '__proto__' ? 'the key "__proto__" is not allowed' : walk(inner)
+      if (problem !== undefined) return problem
+      path.pop()
+    }
+    return undefined
+  }
+  const message = walk(root)
+  return message === undefined ? undefined : { path, message }
+}
+
+/** YAML 1.1 has types that JSON lacks. */
+function oddity(value: unknown): string | undefined {
+  if (typeof value === 'number' && !Number.isFinite(value)) return `${value} is not a number JSON has`
+  if (typeof value === 'bigint' || typeof value === 'undefined') return `a ${typeof value} is not allowed here`
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined
+  if (value instanceof Date) return 'this is read as a date; put it in quotes to keep it as text'
+  const prototype: unknown = Object.getPrototypeOf(value)
+  return prototype === Object.prototype || prototype === null
+    ? undefined
+    : 'this YAML type is not allowed here; use text, numbers, lists and mappings'
+}
+
+const SEPARATOR = '\0'
+
+/** Positions are collected when the first one is asked for: files without problems never need them. */
+function lineFinder(text: string, events: readonly Event[]): (path: readonly string[]) => number | undefined {
+  let offsets: ReadonlyMap<string, number> | undefined
+  return (path) => {
+    offsets ??= collectOffsets(text, events)
+    for (let length = path.length; length > 0; length--) {
+      const offset = offsets.get(path.slice(0, length).join(SEPARATOR))
+      if (offset !== undefined) return lineAt(text, offset)
+    }
+    return undefined
+  }
+}
+
+function lineAt(text: string, offset: number): number {
+  let line = 1
+  for (let at = text.indexOf('\n'); at !== -1 && at < offset; at = text.indexOf('\n', at + 1)) line += 1
+  return line
+}
+
+function collectOffsets(text: string, events: readonly Event[]): Map<string, number> {
+  const offsets = new Map<string, number>()
+  let at = 0
+  const readNode = (path: readonly string[]): void => {
+    const event = events[at]
+    at += 1
+    switch (event?.type) {
+      case EVENT_ID.MAPPING:
+        while (events[at] !== undefined && events[at]?.type !== EVENT_ID.POP) {
+          const key = events[at]
+          const name = key?.type === EVENT_ID.SCALAR ? getScalarValue(text, key) : ''
+          readNode([])
+          if (key?.type === EVENT_ID.SCALAR) offsets.set([...path, name].join(SEPARATOR), key.valueStart)
+          readNode([...path, name])
+        }
+        at += 1
+        break
+      case EVENT_ID.SEQUENCE:
+        for (let i = 0; events[at] !== undefined && events[at]?.type !== EVENT_ID.POP; i++) {
+          const item = events[at]
+          const inner = [...path, String(i)]
+          if (item?.type === EVENT_ID.SCALAR) offsets.set(inner.join(SEPARATOR), item.valueStart)
+          readNode(inner)
+        }
+        at += 1
+        break
+      default:
+        break
+    }
+  }
+  if (events[at]?.type === EVENT_ID.DOCUMENT) at += 1
+  readNode([])
+  return offsets
+}
