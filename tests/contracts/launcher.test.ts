@@ -149,10 +149,8 @@ describe.each(kinds)('launcher %s', (kind) => {
   })
 
   it('does not mind a child that leaves its stdin unread', async () => {
-    const before = openFds()
     const { exit } = await run(shell('exit 4', { stdin: Buffer.alloc(1_000_000) }))
     expect(exit.code).toBe(4)
-    await waitFor('the pipe to be closed', () => openFds() <= before)
   })
 
   it('does not let bash source ~/.bashrc', async () => {
@@ -230,26 +228,26 @@ describe.each(kinds)('launcher %s', (kind) => {
     ['a variable without a name', 'EINVAL', { env: { '': 'x' } }],
     ['too much for stdin', 'E2BIG', { stdin: new Uint8Array(MAX_STDIN_BYTES + 1) }],
   ])('refuses %s with %s', async (_, errno, change) => {
-    const before = openFds()
     const error = await failure(launcher, shell(':', change))
     expect(error.errno).toBe(errno)
     expect(error.message.includes('working directory')).toBe(change.cwd !== undefined)
-    await waitFor('files to be closed', () => openFds() <= before)
   })
 
   it('leaks no file over 500 children', async () => {
     await run(shell(':'))
     const before = openFds()
-    for (let round = 0; round < 20; round++) {
-      await Promise.all(
-        Array.from({ length: 25 }, async (_, index) => {
-          const request = shell('cat', index % 5 === 0 ? { stdin: Buffer.alloc(index * 1000) } : {})
-          if (index % 10 === 9) await failure(launcher, { ...request, file: '/no/such/program' })
-          else await run(request)
-        }),
-      )
+    const unread = Buffer.alloc(100_000)
+    for (let round = 0; round < 100; round++) {
+      await Promise.all([
+        run(shell(':')),
+        run(shell('cat', { stdin: Buffer.from('x') })),
+        run(shell(':', { stdin: unread })),
+        failure(launcher, shell(':', { file: '/no/such/program' })),
+        failure(launcher, shell('cat', { cwd: '/no/such/folder', stdin: unread })),
+      ])
     }
-    expect(await waitFor('files to be closed', () => openFds() <= before)).toBe(true)
+    // Other threads of the test run open and close files too; a leak of one kind alone would make 100.
+    expect(await waitFor('files to be closed', () => openFds() < before + 50)).toBe(true)
   }, 60_000)
 
   it('runs 200 at once and mixes nothing up', async () => {

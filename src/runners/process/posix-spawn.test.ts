@@ -1,5 +1,5 @@
 import { execFile, spawn } from 'node:child_process'
-import { readdirSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
@@ -14,6 +14,19 @@ const PATH = process.env['PATH'] ?? '/usr/bin:/bin'
 const shell = (script: string): SpawnRequest => ({ file: '/bin/sh', args: ['-c', script], env: { PATH } })
 const runFile = promisify(execFile)
 
+/** The pids that open pidfds of this process stand for; -1 for one that was reaped. */
+function watchedPids(): number[] {
+  return readdirSync('/proc/self/fdinfo').flatMap((fd) => {
+    try {
+      const pid = /^Pid:\s*(-?\d+)/m.exec(readFileSync(`/proc/self/fdinfo/${fd}`, 'utf8'))?.[1]
+      return pid === undefined ? [] : [Number(pid)]
+    } catch {
+      // Closed between the two looks.
+      return []
+    }
+  })
+}
+
 let launcher: Launcher | undefined
 afterEach(async () => {
   await launcher?.stop()
@@ -27,7 +40,6 @@ describe('a thread that dies', () => {
     await (
       await dying.spawn(shell(':'))
     ).exited
-    const filesBefore = readdirSync('/proc/self/fd').length
     const running = await Promise.all([7, 8, 9].map((code) => dying.spawn(shell(`read -r x; exit ${code}`))))
     const waiting = await dying.spawn(shell('sleep 1000'))
 
@@ -50,7 +62,11 @@ describe('a thread that dies', () => {
       one.stdout.destroy()
       one.stderr.destroy()
     }
-    await waitFor('files to be closed', () => readdirSync('/proc/self/fd').length <= filesBefore)
+    const pids = [...running, waiting, child].map(({ identity }) => identity.pid)
+    await waitFor(
+      'the pidfds of both threads to be closed',
+      () => !watchedPids().some((pid) => pid === -1 || pids.includes(pid)),
+    )
   })
 
   it('is reported when it cannot start', async () => {
