@@ -88,6 +88,11 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
     })
   }
 
+  /** An execution that was made just now has neither a result nor children to look for. */
+  function newRecord(execution: Execution, request: ApiRequest): ExecutionRecord {
+    return options.record(execution, { children: [], unmasked: seesSecrets(request) })
+  }
+
   function toRecord(execution: Execution, request: ApiRequest): ExecutionRecord {
     const [record] = toRecords([execution], request, everything)
     return record ?? {}
@@ -112,7 +117,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
           request.body as ExecutionRequest, // it fits `executionRequestSchema`
           typeof contextHeader === 'string' ? contextHeader : undefined,
         )
-        return toRecord(execution, request)
+        return newRecord(execution, request)
       },
     },
     {
@@ -320,7 +325,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       async handler(request) {
         const merges = request.query['no_merge'] !== true
         const body = request.body as RerunRequest // it fits `rerunRequestSchema`
-        return toRecord(await service.rerun(request.principal, knownId(request), body, merges), request)
+        return newRecord(await service.rerun(request.principal, knownId(request), body, merges), request)
       },
     },
   ])

@@ -4,10 +4,18 @@
  */
 import { createHash } from 'node:crypto'
 import { sql, type ExpressionBuilder, type Expression, type SqlBool } from 'kysely'
+import { columnsOf, prepared } from '../../db/prepared.ts'
 import { microsOf } from '../../time.ts'
 import { idBound } from '../../ids.ts'
 import type { Database, Step } from '../../db/database.ts'
-import type { ExecutionCountTable, ExecutionTable, OutputRecordTable, Tables } from '../../db/tables.ts'
+import type {
+  ExecutionCountTable,
+  ExecutionResultTable,
+  ExecutionTable,
+  OutputRecordTable,
+  ProcessTable,
+  Tables,
+} from '../../db/tables.ts'
 import type { OutputType, ProcessIdentity } from '../../runners/runner.ts'
 import type { ActionRecord, RunnerTypeRecord } from '../actions/types.ts'
 import type { Execution, ExecutionStatus, Liveaction, LogEntry, OutputRecord } from './types.ts'
@@ -94,6 +102,7 @@ const MAX_QUICK_OFFSET = 10_000
 export function createExecutionStore(database: Database): ExecutionStore {
   const { build } = database
   const snapshots = createSnapshots(database)
+  const statements = prepareStatements(database)
 
   function toExecution(row: ExecutionTable): Execution {
     return {
@@ -125,7 +134,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
     }
   }
 
-  function changing(execution: Execution) {
+  function changing(execution: Execution): Changing {
     return {
       revision: execution.revision,
       status: execution.status,
@@ -139,17 +148,9 @@ export function createExecutionStore(database: Database): ExecutionStore {
     }
   }
 
-  function resultSteps(execution: Execution): Step[] {
-    if (execution.result === undefined || execution.result === null) return []
-    const result = JSON.stringify(execution.result)
-    return [
-      {
-        query: build
-          .insertInto('execution_results')
-          .values({ execution_id: execution.id, result })
-          .onConflict((on) => on.column('execution_id').doUpdateSet({ result })),
-      },
-    ]
+  function resultSteps({ id, result }: Execution): Step[] {
+    if (result === undefined || result === null) return []
+    return [{ query: statements.putResult({ execution_id: id, result: JSON.stringify(result) }) }]
   }
 
   const find = (id: string): Execution | undefined => {
@@ -261,7 +262,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
         ...action.steps,
         ...runner.steps,
         {
-          query: build.insertInto('executions').values({
+          query: statements.insertExecution({
             id: execution.id,
             liveaction_id: execution.liveaction_id,
             action_ref: execution.action_ref,
@@ -286,17 +287,17 @@ export function createExecutionStore(database: Database): ExecutionStore {
     },
     update: (execution) => [
       {
-        query: build
-          .updateTable('executions')
-          .set(changing(execution))
-          .where('id', '=', execution.id)
-          .where('revision', '=', execution.revision - 1),
+        query: statements.updateExecution({
+          changing: changing(execution),
+          id: execution.id,
+          seen: execution.revision - 1,
+        }),
         expect: 1,
       },
       ...resultSteps(execution),
     ],
 
-    insertOutput: (record) => ({ query: build.insertInto('output_records').values(record) }),
+    insertOutput: (record) => ({ query: statements.insertOutput(record) }),
     outputAfter(executionId, seq, limit, type) {
       let query = build
         .selectFrom('output_records')
@@ -319,18 +320,90 @@ export function createExecutionStore(database: Database): ExecutionStore {
       )?.seq ?? 0,
 
     insertProcess: (executionId, { pid, startTime }) => ({
-      query: build
-        .insertInto('processes')
-        .values({ execution_id: executionId, pid, start_time: startTime })
-        .onConflict((on) => on.column('execution_id').doUpdateSet({ pid, start_time: startTime })),
+      query: statements.putProcess({ execution_id: executionId, pid, start_time: startTime }),
     }),
-    deleteProcess: (executionId) => ({ query: build.deleteFrom('processes').where('execution_id', '=', executionId) }),
+    deleteProcess: (executionId) => ({ query: statements.deleteProcess(executionId) }),
     processes: () =>
       new Map(
         database
           .all(build.selectFrom('processes').selectAll())
           .map((row) => [row.execution_id, { pid: row.pid, startTime: row.start_time }]),
       ),
+  }
+}
+
+type Changing = Pick<
+  ExecutionTable,
+  | 'revision'
+  | 'status'
+  | 'end_timestamp'
+  | 'elapsed_seconds'
+  | 'due_timestamp'
+  | 'result_size'
+  | 'context'
+  | 'log'
+  | 'liveaction'
+>
+
+/** What every execution needs; the values here only shape the statements. */
+function prepareStatements({ build }: Database) {
+  const changing: Changing = {
+    revision: 0,
+    status: '',
+    end_timestamp: '',
+    elapsed_seconds: 0,
+    due_timestamp: '',
+    result_size: 0,
+    context: '',
+    log: '',
+    liveaction: '',
+  }
+  const execution: ExecutionTable = {
+    id: '',
+    liveaction_id: '',
+    action_ref: '',
+    runner: '',
+    user: '',
+    action_hash: '',
+    runner_hash: '',
+    trace_id: '',
+    parent: '',
+    rule: '',
+    trigger: '',
+    trigger_type: '',
+    trigger_instance: '',
+    start_timestamp: '',
+    delay: 0,
+    parameters: '',
+    ...changing,
+  }
+  const output: OutputRecordTable = { execution_id: '', seq: 0, id: '', output_type: '', data: '', timestamp: '' }
+  const changingValues = columnsOf(changing)
+  return {
+    insertExecution: prepared(build.insertInto('executions').values(execution), columnsOf(execution)),
+    updateExecution: prepared(
+      build.updateTable('executions').set(changing).where('id', '=', '').where('revision', '=', 0),
+      (use: { changing: Changing; id: string; seen: number }) => [...changingValues(use.changing), use.id, use.seen],
+    ),
+    putResult: prepared(
+      build
+        .insertInto('execution_results')
+        .values({ execution_id: '', result: '' })
+        .onConflict((on) => on.column('execution_id').doUpdateSet({ result: '' })),
+      (row: ExecutionResultTable) => [row.execution_id, row.result, row.result],
+    ),
+    insertOutput: prepared(
+      build.insertInto('output_records').values(output),
+      columnsOf<OutputRecord>({ ...output, output_type: 'stdout' }),
+    ),
+    putProcess: prepared(
+      build
+        .insertInto('processes')
+        .values({ execution_id: '', pid: 0, start_time: '' })
+        .onConflict((on) => on.column('execution_id').doUpdateSet({ pid: 0, start_time: '' })),
+      (row: ProcessTable) => [row.execution_id, row.pid, row.start_time, row.pid, row.start_time],
+    ),
+    deleteProcess: prepared(build.deleteFrom('processes').where('execution_id', '=', ''), (id: string) => [id]),
   }
 }
 

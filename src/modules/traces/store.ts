@@ -1,6 +1,7 @@
 /** Tables `traces` and `trace_components`. */
 import type { Database, Step } from '../../db/database.ts'
-import type { TraceTable } from '../../db/tables.ts'
+import { columnsOf, prepared } from '../../db/prepared.ts'
+import type { TraceComponentTable, TraceTable } from '../../db/tables.ts'
 import type { CausedBy, TraceMember } from './types.ts'
 
 export interface TraceStore {
@@ -13,15 +14,27 @@ export interface TraceStore {
 
 export function createTraceStore(database: Database): TraceStore {
   const { build } = database
+  const trace: TraceTable = { id: '', uid: '', trace_tag: '', start_timestamp: '' }
+  const component: TraceComponentTable = {
+    trace_id: '',
+    kind: '',
+    object_id: '',
+    ref: '',
+    updated_at: '',
+    caused_by_type: '',
+    caused_by_id: '',
+  }
+  const insertTrace = prepared(build.insertInto('traces').values(trace), columnsOf(trace))
+  const insertComponent = prepared(build.insertInto('trace_components').values(component), columnsOf(component))
   return {
     find: (id) => database.first(build.selectFrom('traces').selectAll().where('id', '=', id)),
     findByTag: (tag) =>
       database.first(
         build.selectFrom('traces').selectAll().where('trace_tag', '=', tag).orderBy('id', 'desc').limit(1),
       ),
-    insert: (trace) => ({ query: build.insertInto('traces').values(trace) }),
+    insert: (row) => ({ query: insertTrace(row) }),
     addMember: (traceId, member, causedBy, at) => ({
-      query: build.insertInto('trace_components').values({
+      query: insertComponent({
         trace_id: traceId,
         ...member,
         updated_at: at,
