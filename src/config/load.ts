@@ -7,7 +7,7 @@ import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs'
 import { BlockList, SocketAddress, isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { shown } from '../errors.ts'
-import { parseIniBytes } from './ini.ts'
+import { parseIniBytes } from '../ini.ts'
 import { nearest } from './nearest.ts'
 import {
   describeValues,

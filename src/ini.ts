@@ -4,7 +4,7 @@
  * inside values. Unlike there, `[DEFAULT]` is a section like any other, a section may appear twice, and every fault is
  * reported instead of the first.
  */
-import { shown } from '../errors.ts'
+import { shown } from './errors.ts'
 
 export interface IniValue {
   /** Without surrounding blanks; the lines of a continued value are joined by `\n`. */
