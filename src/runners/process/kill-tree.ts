@@ -57,12 +57,19 @@ const SLICE_MS = 3
 const MAX_ROUNDS = 8
 const SHORTEST_WAIT_MS = 1
 const LONGEST_WAIT_MS = 20
+/** First look, doubled each time, at what a tree does with its grace. */
+const FIRST_LOOK_MS = 50
+/** A tree that answers TERM with so many new processes is not cleaning up; it gets KILL before it fills the machine. */
+const MAX_NEWCOMERS = 64
 /** While several trees end, the ready ones wait this long for the others to share a pass. */
 const PASS_EVERY_MS = 25
 
 interface Member {
   row: ProcessRow
-  terminated: boolean
+  /** The last signal that reached it; neither is sent twice. */
+  sent: 'SIGTERM' | 'SIGKILL' | undefined
+  /** When KILL was first tried. */
+  killedAt: number | undefined
 }
 
 interface Active {
@@ -74,7 +81,11 @@ interface Active {
   sessions: Set<number>
   signalled: Set<string>
   isKilling: boolean
-  deadline: number
+  graceEnd: number
+  /** When to look again although something is still alive. */
+  nextLook: number
+  nextLookMs: number
+  newcomers: number
   wasPassed: boolean
   liveInPass: number
   resolve(report: KillReport): void
@@ -125,7 +136,10 @@ class SharedKiller implements ProcessTrees {
         sessions: new Set(),
         signalled: new Set(),
         isKilling: target.graceMs <= 0,
-        deadline: performance.now() + (target.graceMs <= 0 ? UNKILLABLE_AFTER_MS : target.graceMs),
+        graceEnd: performance.now() + target.graceMs,
+        nextLook: 0,
+        nextLookMs: FIRST_LOOK_MS,
+        newcomers: 0,
         wasPassed: false,
         liveInPass: 0,
         resolve,
@@ -143,17 +157,11 @@ class SharedKiller implements ProcessTrees {
       await setImmediate()
       while (this.#actives.size > 0) {
         const passed = [...this.#actives]
-        for (const active of passed) advance(active)
+        for (const active of passed) beginPass(active)
         await this.#pass(passed)
-        const now = performance.now()
         for (const active of passed) {
-          if (active.liveInPass === 0) this.#finish(active, [])
-          else if (active.isKilling && now >= active.deadline) {
-            this.#finish(
-              active,
-              [...active.members.values()].filter(isAlive).map(({ row }) => row.pid),
-            )
-          }
+          const survivors = active.liveInPass === 0 ? [] : survivorsOf(active)
+          if (survivors !== undefined) this.#finish(active, survivors)
         }
         await this.#waitForChange()
       }
@@ -179,7 +187,7 @@ class SharedKiller implements ProcessTrees {
       for (const active of this.#actives) {
         if (!active.wasPassed) return
         const now = performance.now()
-        if (now >= active.deadline || (active.isKilling && now - passedAt >= PASS_EVERY_MS)) return
+        if (now >= active.nextLook || (!active.isKilling && now >= active.graceEnd)) return
         if (![...active.members.values()].some(isAlive)) ready += 1
       }
       if (ready === this.#actives.size || (ready > 0 && performance.now() - passedAt >= PASS_EVERY_MS)) return
@@ -254,6 +262,7 @@ class SharedKiller implements ProcessTrees {
     }
     for (const active of actives) {
       findMembers(active, rows, children, sessions, carriers.get(active.target.marker) ?? [])
+      escalate(active)
       await this.#signal(active)
     }
   }
@@ -265,13 +274,14 @@ class SharedKiller implements ProcessTrees {
     // Parents first, lest a shell remarks on the death of its child before its own.
     const members = [...active.members.values()].sort((a, b) => a.row.pid - b.row.pid)
     for (const member of members) {
-      if (!active.isKilling && member.terminated) continue
+      if (member.sent === signal) continue
       // Looked at again just before: a pid may be somebody else's by now.
       if (!isAlive(member)) continue
-      member.terminated = true
+      if (active.isKilling) member.killedAt ??= performance.now()
       active.signalled.add(`${member.row.pid}:${member.row.startTime}`)
       try {
         process.kill(member.row.pid, signal)
+        member.sent = signal
         // A signal to a group cannot be outrun by a fork, signals to its members can.
         if (active.isKilling && active.sessions.has(member.row.sid)) groups.add(member.row.pgid)
       } catch (error) {
@@ -291,13 +301,32 @@ class SharedKiller implements ProcessTrees {
   }
 }
 
-function advance(active: Active): void {
-  active.wasPassed = true
-  active.liveInPass = 0
+function beginPass(active: Active): void {
   const now = performance.now()
-  if (active.isKilling || now < active.deadline) return
+  active.liveInPass = 0
+  active.nextLook = now + (active.isKilling ? PASS_EVERY_MS : active.nextLookMs)
+  if (active.wasPassed) active.nextLookMs *= 2
+  active.wasPassed = true
+}
+
+function escalate(active: Active): void {
+  const now = performance.now()
+  if (active.isKilling || (now < active.graceEnd && active.newcomers <= MAX_NEWCOMERS)) return
   active.isKilling = true
-  active.deadline = now + UNKILLABLE_AFTER_MS
+  active.nextLook = now + PASS_EVERY_MS
+}
+
+/**
+ * The pids that resist KILL, when nothing else is left; undefined while there is still something to do. A process found
+ * late is given its time too, so a tree is never let go with members that were not even tried.
+ */
+function survivorsOf(active: Active): number[] | undefined {
+  if (!active.isKilling) return undefined
+  const triedBefore = performance.now() - UNKILLABLE_AFTER_MS
+  const alive = [...active.members.values()].filter(isAlive)
+  if (alive.length === 0) return undefined
+  const isEveryOneTried = alive.every(({ killedAt }) => killedAt !== undefined && killedAt < triedBefore)
+  return isEveryOneTried ? alive.map(({ row }) => row.pid) : undefined
 }
 
 /** Adds to the members whatever the rows show to belong to them, and counts those alive. */
@@ -338,12 +367,17 @@ function findMembers(
   }
 
   active.liveInPass = 0
+  const isFirst = active.members.size === 0
   for (const row of found.values()) {
     if (!row.alive) continue
     active.liveInPass += 1
     const known = active.members.get(row.pid)
     if (known?.row.startTime === row.startTime) known.row = row
-    else active.members.set(row.pid, { row, terminated: false })
+    else {
+      active.members.set(row.pid, { row, sent: undefined, killedAt: undefined })
+      if (isFirst) continue
+      active.newcomers += 1
+    }
   }
 }
 

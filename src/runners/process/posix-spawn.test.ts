@@ -41,7 +41,7 @@ describe('a thread that dies', () => {
       await dying.spawn(shell(':'))
     ).exited
     const running = await Promise.all([7, 8, 9].map((code) => dying.spawn(shell(`read -r x; exit ${code}`))))
-    const waiting = await dying.spawn(shell('sleep 1000'))
+    const waiting = await dying.spawn(shell('exec sleep 1000'))
 
     const outcomes = await Promise.allSettled([dying.spawn(shell('die-now')), dying.spawn(shell('echo same turn'))])
     for (const outcome of outcomes) {
