@@ -26,8 +26,19 @@ export interface ParameterSchema {
   [keyword: string]: unknown
 }
 
-/** Undefined when the value fits, else the one sentence of contract 00, 0.6, with the path of the offending field. */
-export type Check = (value: unknown) => string | undefined
+/** Where a value does not fit its schema, and the one sentence of contract 00, 0.6 about it. */
+export interface SchemaProblem {
+  /** Names and indexes from the root to the offending value or the unexpected property. */
+  path: string[]
+  /** Begins with the path of the offending value, unless that is the root. */
+  message: string
+}
+
+/** Undefined when the value fits, else what is wrong with it. */
+export interface Check {
+  (value: unknown): string | undefined
+  find(value: unknown): SchemaProblem | undefined
+}
 
 /** Stands for a secret value (contract 00, 0.15). */
 export const MASK = '********'
@@ -89,7 +100,8 @@ function compileOnce(key: string, schema: JsonSchema, createAjv: () => Ajv): Che
   if (!ajv.getKeyword('secret')) ajv.addKeyword('secret')
   const validate = ajv.compile(schema)
   const root: Root = { schema, hasSecrets: JSON.stringify(schema).includes('"secret":true') }
-  const check: Check = (value) => (validate(value) ? undefined : explain(validate.errors ?? [], root))
+  const find: Check['find'] = (value) => (validate(value) ? undefined : explain(validate.errors ?? [], root))
+  const check: Check = Object.assign((value: unknown) => find(value)?.message, { find })
   compiled.set(key, check)
   return check
 }
@@ -208,16 +220,20 @@ interface Root {
 
 type AjvError = ErrorObject<string, Record<string, unknown>>
 
-function explain(errors: readonly ErrorObject[], root: Root): string {
+function explain(errors: readonly ErrorObject[], root: Root): SchemaProblem {
   // The last one is the outermost: branches of a failed `anyOf` come before it. A bad property name is the exception.
   const last = errors.at(-1)
-  if (last === undefined) return 'the value does not fit its schema'
+  if (last === undefined) return { path: [], message: 'the value does not fit its schema' }
   const inner = last.keyword === 'propertyNames' ? errors.at(-2) : undefined
   const error = (inner ?? last) as AjvError // params is an object for every keyword
   const path = pathOf(error.instancePath)
   const isSecret = inner === undefined && root.hasSecrets && isSecretAt(root.schema, path)
   const sentence = sentenceOf(error, isSecret ? MASK : represent(error.data))
-  return path.length === 0 ? sentence : `${printPath(path)}: ${sentence}`
+  const unexpected = error.keyword === 'additionalProperties' ? [String(error.params['additionalProperty'])] : []
+  return {
+    path: [...path, ...unexpected],
+    message: path.length === 0 ? sentence : `${printPath(path)}: ${sentence}`,
+  }
 }
 
 function sentenceOf(error: AjvError, value: string): string {
@@ -474,16 +490,16 @@ const parameterMetaSchema: JsonSchema = {
  * What is wrong with one parameter's schema (contract 02, 2.4), or undefined. A keyword that does not exist, such as
  * `order`, gives `Additional properties are not allowed ('order' was unexpected)`.
  */
-export function checkParameterSchema(schema: unknown): string | undefined {
+export function checkParameterSchema(schema: unknown): SchemaProblem | undefined {
   const size = measure(schema)
-  if (size !== undefined) return size
-  const problem = compileSchema(parameterMetaSchema)(schema)
+  if (size !== undefined) return { path: [], message: size }
+  const problem = compileSchema(parameterMetaSchema).find(schema)
   if (problem !== undefined) return problem
-  if (!isObject(schema)) return 'a parameter schema is an object'
+  if (!isObject(schema)) return { path: [], message: 'a parameter schema is an object' }
   try {
     compileParameters({ value: schema })
   } catch (error) {
-    return error instanceof Error ? shown(error.message) : 'it cannot be compiled'
+    return { path: [], message: error instanceof Error ? shown(error.message) : 'it cannot be compiled' }
   }
   return undefined
 }

@@ -1,15 +1,18 @@
 /** What may be registered as an action or a runner type (contract 02, 2.1–2.4). Pure functions. */
 import type { RunnerTypeDefinition } from '../../runners/runner.ts'
-import { checkParameterSchema, compileSchema, isObject, type JsonSchema, type ParameterSchema } from '../../schema.ts'
+import {
+  checkParameterSchema,
+  compileSchema,
+  isObject,
+  type JsonSchema,
+  type ParameterSchema,
+  type SchemaProblem,
+} from '../../schema.ts'
 import { overridableAttributes, type Parameters } from './parameters.ts'
 import type { ActionDefinition } from './types.ts'
 
-/** One reason why a definition is refused. */
-export interface DefinitionProblem {
-  /** Where in the definition: `['parameters', 'cmd']`; empty: the definition as a whole. */
-  path: string[]
-  message: string
-}
+/** One reason why a definition is refused; `path` leads through the definition: `['parameters', 'cmd']`. */
+export type DefinitionProblem = SchemaProblem
 
 const MAX_PARAMETERS = 500
 const MAX_NAME_CHARS = 255
@@ -75,8 +78,8 @@ export type CheckedDefinition = { definition: ActionDefinition } | { problems: D
  * @param runnerOf finds the parameters of a runner type
  */
 export function checkDefinition(given: unknown, runnerOf: (name: string) => Parameters | undefined): CheckedDefinition {
-  const problem = compileSchema(definitionSchema)(given)
-  if (problem !== undefined) return { problems: [{ path: pathIn(problem), message: problem }] }
+  const problem = compileSchema(definitionSchema).find(given)
+  if (problem !== undefined) return { problems: [problem] }
   const definition = filled(given as Partial<ActionDefinition>) // has passed its schema
 
   const problems: DefinitionProblem[] = []
@@ -111,14 +114,6 @@ function filled(given: Partial<ActionDefinition>): ActionDefinition {
   }
 }
 
-/** Where a schema message points to, so that the place can be found in the author's file. */
-function pathIn(message: string): string[] {
-  const [, path = '', unexpected] =
-    /^(?:([\w.[\]-]+): )?(?:Additional properties are not allowed \('([^']*)')?/.exec(message) ?? []
-  const segments = path.split(/[.[\]]+/).filter((segment) => segment !== '')
-  return unexpected === undefined ? segments : [...segments, unexpected]
-}
-
 /** Undefined for a path that stays below the folder it is meant for. */
 function checkEntryPoint(path: string): string | undefined {
   if (path === '') return undefined
@@ -138,7 +133,7 @@ export function checkParameterSchemas(parameters: Readonly<Record<string, unknow
     }
     const problem = checkParameterSchema(schema)
     if (problem !== undefined) {
-      problems.push({ path: [...path, ...pathIn(problem)], message: `parameters.${name}: ${problem}` })
+      problems.push({ path: [...path, ...problem.path], message: `parameters.${name}: ${problem.message}` })
     }
   }
   return problems

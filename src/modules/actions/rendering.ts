@@ -58,3 +58,8 @@ export function renderValue(parameter: string, value: unknown, variables: Record
     throw error
   }
 }
+
+/** A value as it would be printed inside text. */
+export function printValue(parameter: string, value: unknown): unknown {
+  return renderValue(parameter, "{{ value }}{{ '' }}", { value })
+}

@@ -6,7 +6,7 @@ import { parametersInvalid, templateFailed } from '../../errors.ts'
 import { represent, type ParameterSchema } from '../../schema.ts'
 import { convertParameter } from './conversion.ts'
 import type { ParameterSet } from './parameters.ts'
-import { namesInTemplates, renderValue } from './rendering.ts'
+import { namesInTemplates, printValue, renderValue } from './rendering.ts'
 
 /** Namespaces a template may use besides sibling parameters: `action_context`, `config_context`, `svckv`, … */
 export type Scope = Readonly<Record<string, unknown>>
@@ -187,7 +187,9 @@ function resolveSources(
       }
     }
     path.pop()
-    const value = converted(set, name, renderValue(name, source.value, variables))
+    const rendered = renderValue(name, source.value, variables)
+    const isPrinted = set.schemas.get(name)?.type === 'string' && rendered !== null && typeof rendered !== 'string'
+    const value = converted(set, name, isPrinted ? printValue(name, rendered) : rendered)
     values.set(name, value)
     variables[name] = value
   }

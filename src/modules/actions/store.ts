@@ -1,5 +1,6 @@
 /** Tables `actions` and `runner_types`. Records are kept whole; what is filtered by has a column of its own. */
 import type { Database, Step } from '../../db/database.ts'
+import { slicePage, type Page } from '../../http/list.ts'
 import type { ActionRecord, RunnerTypeRecord } from './types.ts'
 
 export interface ActionFilter {
@@ -8,16 +9,11 @@ export interface ActionFilter {
   ids?: readonly string[] | undefined
 }
 
-export interface ListPage {
-  limit: number | undefined
-  offset: number
-}
-
 export interface ActionStore {
   find(id: string): ActionRecord | undefined
   findByRef(ref: string): ActionRecord | undefined
   /** In the order of pack and name. */
-  list(filter: ActionFilter, page: ListPage): Promise<ActionRecord[]>
+  list(filter: ActionFilter, page: Page): Promise<ActionRecord[]>
   count(filter: ActionFilter): number
   ofPack(pack: string): Promise<ActionRecord[]>
   insert(action: ActionRecord): Step
@@ -27,7 +23,7 @@ export interface ActionStore {
   findRunnerType(id: string): RunnerTypeRecord | undefined
   findRunnerTypeByName(name: string): RunnerTypeRecord | undefined
   /** In the order of their names. */
-  listRunnerTypes(names: readonly string[] | undefined, page: ListPage): RunnerTypeRecord[]
+  listRunnerTypes(names: readonly string[] | undefined, page: Page): RunnerTypeRecord[]
   countRunnerTypes(names: readonly string[] | undefined): number
   insertRunnerType(runnerType: RunnerTypeRecord): Step
   updateRunnerType(runnerType: RunnerTypeRecord): Step
@@ -55,9 +51,11 @@ export function createActionStore(database: Database): ActionStore {
     findByRef: (ref) =>
       parsed<ActionRecord>(database.first(build.selectFrom('actions').select('record').where('ref', '=', ref))),
     async list(filter, page) {
-      let query = matching(filter).select('record').orderBy('pack').orderBy('name')
-      if (page.limit !== undefined || page.offset > 0) query = query.limit(page.limit ?? -1).offset(page.offset)
-      const rows = await database.scan(query)
+      const query = matching(filter).select('record').orderBy('pack').orderBy('name')
+      const rows =
+        page.limit === undefined
+          ? slicePage(await database.scan(query), page)
+          : await database.scan(query.limit(page.limit).offset(page.offset))
       return rows.map((row) => parsed<ActionRecord>(row))
     },
     count: (filter) =>

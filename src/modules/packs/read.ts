@@ -96,10 +96,9 @@ async function readManifest(
   const { value, lineOf } = file.document
   // An empty address is how generated manifests leave it out.
   const given = isObject(value) && value['email'] === '' ? { ...value, email: null } : value
-  const problem = compileSchema(manifestSchema)(given)
+  const problem = compileSchema(manifestSchema).find(given)
   if (problem !== undefined) {
-    const [, key] = /^([\w.[\]-]+): /.exec(problem) ?? []
-    problems.push(problemAt(file.path, key === undefined ? [] : [key], lineOf, problem))
+    problems.push(problemAt(file.path, problem.path, lineOf, problem.message))
     return undefined
   }
   const manifest = given as PackManifest // has passed its schema

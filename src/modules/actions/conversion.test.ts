@@ -1,0 +1,72 @@
+import { describe, expect, test } from 'vitest'
+import type { ParameterSchema } from '../../schema.ts'
+import { convertParameter } from './conversion.ts'
+
+type Type = NonNullable<ParameterSchema['type']>
+
+describe('conversion to the declared type', () => {
+  test.each<[Type | undefined, unknown, unknown]>([
+    ['string', 'x', 'x'],
+    ['integer', 7, 7],
+    ['integer', 5.7, 5],
+    ['integer', -5.7, -5],
+    ['integer', '7', 7],
+    ['integer', ' -7 ', -7],
+    ['number', 5, 5],
+    ['number', '5.5', 5.5],
+    ['number', '1e3', 1000],
+    ['boolean', true, true],
+    ['boolean', 'TRUE', true],
+    ['boolean', 'false', false],
+    ['boolean', 1, 1],
+    ['array', '[1, "a"]', [1, 'a']],
+    ['array', "['a', None]", ['a', null]],
+    ['array', { a: 1 }, { a: 1 }],
+    ['object', '{"a": true}', { a: true }],
+    ['object', "{'a': True}", { a: true }],
+    ['object', '5', 5],
+    ['object', [1], [1]],
+    ['null', 'x', 'x'],
+    [undefined, '5', '5'],
+    ...(['string', 'integer', 'number', 'boolean', 'array', 'object'] as const).map(
+      (type): [Type, unknown, unknown] => [type, null, null],
+    ),
+  ])('%s: %j gives %j', (type, value, converted) => {
+    expect(convertParameter('p', value, type === undefined ? {} : { type })).toStrictEqual(converted)
+  })
+
+  test.each<[Type, unknown, string]>([
+    ['string', 123, 'p: Value "123" must either be a string or None. Got "int".'],
+    ['string', 1.5, 'p: Value "1.5" must either be a string or None. Got "float".'],
+    ['string', true, 'p: Value "True" must either be a string or None. Got "bool".'],
+    ['string', ['a'], `p: Value "['a']" must either be a string or None. Got "list".`],
+    ['string', { a: 1 }, `p: Value "{'a': 1}" must either be a string or None. Got "dict".`],
+    ['integer', 'abc', `p: invalid literal for int() with base 10: 'abc'`],
+    ['integer', '5.7', `p: invalid literal for int() with base 10: '5.7'`],
+    ['integer', '', `p: invalid literal for int() with base 10: ''`],
+    ['integer', [], 'p: invalid literal for int() with base 10: []'],
+    ['integer', true, 'p: invalid literal for int() with base 10: True'],
+    ['integer', '99999999999999999999', 'p: the integer 99999999999999999999 is too large'],
+    ['number', 'abc', `p: could not convert string to float: 'abc'`],
+    ['number', '1e999', 'p: the number 1e999 is too large'],
+    ['number', {}, 'p: could not convert string to float: {}'],
+    ['boolean', 'yes', `p: 'yes' is neither "true" nor "false"`],
+    ['array', 'a, b', `p: 'a, b' is not a list written as JSON or as a Python literal`],
+    ['object', '{a: 1}', `p: '{a: 1}' is not an object written as JSON or as a Python literal`],
+    ['object', '{"a": {"__proto__": 1}}', 'p: the text holds the key "__proto__"'],
+    ['array', '['.repeat(200) + ']'.repeat(200), 'p: the text holds values nested more than 100 deep'],
+  ])('%s: %j is refused', (type, value, message) => {
+    expect(() => convertParameter('p', value, { type })).toThrow(
+      expect.objectContaining({ code: 'PARAMETERS_INVALID', message: expect.stringContaining(message) as unknown }),
+    )
+  })
+
+  test.each<ParameterSchema>([
+    { type: 'integer', secret: true },
+    { type: 'object', properties: { key: { secret: true } } },
+  ])('secrets are not repeated: %j', (schema) => {
+    expect(() => convertParameter('p', 'hunter2', schema)).toThrow(
+      expect.objectContaining({ message: expect.not.stringContaining('hunter2') as unknown }),
+    )
+  })
+})

@@ -1,0 +1,156 @@
+import { describe, expect, test } from 'vitest'
+import { assertRunnerType, checkDefinition } from './definition.ts'
+import type { Parameters } from './parameters.ts'
+
+const shell: Parameters = {
+  cmd: { type: 'string' },
+  sudo: { type: 'boolean', default: false },
+  dir: { type: 'string', default: '/tmp', immutable: true },
+}
+
+const runners = new Map([['local-shell-cmd', shell]])
+
+function check(given: unknown) {
+  return checkDefinition(given, (name) => runners.get(name))
+}
+
+function problemsOf(parameters: unknown): unknown {
+  const result = check({ name: 'run', pack: 'mine', runner_type: 'local-shell-cmd', parameters })
+  return 'problems' in result ? result.problems.map(({ path, message }) => [path.join('.'), message]) : []
+}
+
+describe('definitions of actions', () => {
+  test('what is left out is filled in', () => {
+    expect(check({ name: 'run', runner_type: 'local-shell-cmd', description: null })).toEqual({
+      definition: {
+        name: 'run',
+        pack: 'default',
+        description: '',
+        enabled: true,
+        runner_type: 'local-shell-cmd',
+        entry_point: '',
+        parameters: {},
+        output_schema: {},
+        tags: [],
+        notify: {},
+      },
+    })
+  })
+
+  test('older names of runners are known', () => {
+    expect(check({ name: 'run', runner_type: 'run-local' })).toHaveProperty('definition.runner_type', 'local-shell-cmd')
+  })
+
+  test.each([
+    [{ runner_type: 'local-shell-cmd' }, '', `'name' is a required property`],
+    [{ name: 'a' }, '', `'runner_type' is a required property`],
+    [{ name: 'a', runner_type: 'nothing' }, 'runner_type', 'RunnerType nothing is not found'],
+    [{ name: 'a', runner_type: 'constructor' }, 'runner_type', 'RunnerType constructor is not found'],
+    [
+      { name: 'a', runner_type: 'local-shell-cmd', ref: 'x' },
+      'ref',
+      `Additional properties are not allowed ('ref' was unexpected)`,
+    ],
+    [{ name: '../a', runner_type: 'local-shell-cmd' }, 'name', `name: '../a' does not match`],
+    [{ name: 'a', pack: 'a.b', runner_type: 'local-shell-cmd' }, 'pack', `pack: 'a.b' does not match`],
+    [
+      { name: 'a', enabled: 'yes', runner_type: 'local-shell-cmd' },
+      'enabled',
+      `enabled: 'yes' is not of type 'boolean'`,
+    ],
+    [
+      { name: 'a', runner_type: 'local-shell-cmd', tags: [{ name: 'x' }] },
+      'tags.0',
+      `tags[0]: 'value' is a required property`,
+    ],
+    [
+      { name: 'a', runner_type: 'local-shell-cmd', notify: { 'on-complet': {} } },
+      'notify.on-complet',
+      `notify: Additional properties are not allowed ('on-complet' was unexpected)`,
+    ],
+    [
+      { name: 'a', runner_type: 'local-shell-cmd', entry_point: '../x.sh' },
+      'entry_point',
+      'entry_point: a path below the actions folder',
+    ],
+    [
+      { name: 'a', runner_type: 'local-shell-cmd', entry_point: '/bin/sh' },
+      'entry_point',
+      'entry_point: a path below the actions folder',
+    ],
+    ['text', '', `'text' is not of type 'object'`],
+  ])('%j is refused', (given, path, message) => {
+    const result = check(given)
+    expect(result).toEqual({ problems: [expect.anything()] })
+    if (!('problems' in result)) return
+    expect(result.problems[0]?.path.join('.')).toBe(path)
+    expect(result.problems[0]?.message).toContain(message)
+  })
+})
+
+describe('parameters of actions', () => {
+  test.each<[unknown, [string, string][]]>([
+    [{ cmd: { required: true, position: undefined } }, []],
+    [{ cmd: { type: 'string', required: true }, sudo: { immutable: true } }, []],
+    [{ a: { position: 3 }, b: { position: 2 } }, []],
+    [{ a: { immutable: true, default: 1 } }, []],
+    [{ a: { immutable: true, default: null } }, []],
+    [
+      { a: { position: 0 }, b: { position: 0 } },
+      [['parameters.b.position', 'Parameters a and b have same position 0. Position values have to be unique.']],
+    ],
+    [
+      { a: { position: 0 }, b: { position: 2 } },
+      [['parameters', 'Positions supplied [0, 2] for parameters are not contiguous.']],
+    ],
+    [{ a: { immutable: true } }, [['parameters.a', 'Immutable param a requires a default value.']]],
+    [{ cmd: { immutable: true } }, [['parameters.cmd', 'Immutable param cmd requires a default value.']]],
+    [
+      { dir: { immutable: false } },
+      [['parameters.dir.immutable', 'Param dir is declared immutable in runner. Cannot override in action.']],
+    ],
+    [
+      { sudo: { type: 'string' } },
+      [
+        [
+          'parameters.sudo.type',
+          'The attribute "type" for the runner parameter "sudo" in action "mine.run" cannot be overridden.',
+        ],
+      ],
+    ],
+    [
+      { cmd: { secret: true, position: 0 } },
+      [
+        [
+          'parameters.cmd.secret',
+          'The attribute "secret" for the runner parameter "cmd" in action "mine.run" cannot be overridden.',
+        ],
+        [
+          'parameters.cmd.position',
+          'The attribute "position" for the runner parameter "cmd" in action "mine.run" cannot be overridden.',
+        ],
+      ],
+    ],
+    [
+      { a: { type: 'string', order: 1 }, 'b-c': {} },
+      [
+        ['parameters.a.order', `parameters.a: Additional properties are not allowed ('order' was unexpected)`],
+        ['parameters.b-c', 'parameters: the name "b-c" may hold letters, digits and "_" only'],
+      ],
+    ],
+    [{ a: 'string' }, [['parameters.a', `parameters.a: 'string' is not of type 'object'`]]],
+  ])('%j', (parameters, problems) => {
+    expect(problemsOf(JSON.parse(JSON.stringify(parameters)))).toEqual(problems)
+  })
+})
+
+describe('definitions of runner types', () => {
+  const runner = { name: 'r', description: '', enabled: true, runner_package: 'r', runner_module: 'r' }
+
+  test('a wrong parameter is a mistake of the program', () => {
+    expect(() => assertRunnerType({ ...runner, runner_parameters: shell })).not.toThrow()
+    expect(() => assertRunnerType({ ...runner, runner_parameters: { a: { order: 1 } } })).toThrow(
+      'runner type r: parameters.a',
+    )
+  })
+})

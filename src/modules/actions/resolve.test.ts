@@ -1,0 +1,317 @@
+import { describe, expect, test } from 'vitest'
+import { isAppError } from '../../errors.ts'
+import type { ParameterSchema } from '../../schema.ts'
+import { createParameterSet, mergeParameters, type Parameters } from './parameters.ts'
+import { checkParameters, effectiveParameters, renderParameters, type Scope } from './resolve.ts'
+
+const shell: Record<string, ParameterSchema> = {
+  cmd: { type: 'string' },
+  cwd: { type: 'string' },
+  env: { type: 'object' },
+  sudo: { type: 'boolean', default: false },
+  timeout: { type: 'integer', default: 60 },
+}
+
+type Values = Record<string, unknown>
+
+const scope: Scope = { action_context: { user: 'ada', pack: 'mine' }, svckv: { system: { key: 'v' } } }
+
+function kept(action: Parameters, supplied: Values, runner: Parameters = {}): Values {
+  return renderParameters(createParameterSet(runner, action), supplied, scope)
+}
+
+function accept(action: Parameters, supplied: Values, runner: Parameters = {}): Values {
+  const set = createParameterSet(runner, action)
+  const rendered = renderParameters(set, supplied, scope)
+  checkParameters(set, rendered, supplied)
+  return rendered
+}
+
+function effective(action: Parameters, supplied: Values, runner: Parameters = {}): Values {
+  const set = createParameterSet(runner, action)
+  const { runnerParameters, actionParameters } = effectiveParameters(set, renderParameters(set, supplied, scope), scope)
+  return { ...runnerParameters, ...actionParameters }
+}
+
+function failureOf(act: () => unknown): { code: string; message: string } | undefined {
+  try {
+    act()
+    return undefined
+  } catch (error) {
+    if (!isAppError(error)) throw error
+    return { code: error.code, message: error.message }
+  }
+}
+
+describe('merging with the runner', () => {
+  test('only overridable attributes are taken over; runner parameters come first', () => {
+    const merged = mergeParameters(
+      { a: { type: 'string', secret: true, description: 'runner', default: 'x' }, b: {} },
+      {
+        c: { type: 'integer' },
+        a: { type: 'integer', secret: false, description: 'action', required: true, enum: ['y'], immutable: true },
+      },
+    )
+    expect(Object.keys(merged)).toEqual(['a', 'b', 'c'])
+    expect(merged['a']).toEqual({
+      type: 'string',
+      secret: true,
+      description: 'action',
+      default: 'x',
+      required: true,
+      enum: ['y'],
+      immutable: true,
+    })
+  })
+
+  test('an override of null takes the default away', () => {
+    expect(effective({ timeout: { default: null } }, {}, shell)).toMatchObject({ timeout: null })
+  })
+})
+
+describe('what an execution keeps', () => {
+  test.each<[string, Parameters, Values, Values]>([
+    ['only what was supplied', { a: { default: 1 } }, {}, {}],
+    ['converted', { a: { type: 'integer' } }, { a: '7' }, { a: 7 }],
+    ['null as null', { a: { type: 'string' } }, { a: null }, { a: null }],
+    ['null although there is a default', { a: { type: 'string', default: 'x' } }, { a: null }, { a: null }],
+    ['what was rendered', { a: {}, b: {} }, { a: '{{ b }}!', b: 'x' }, { a: 'x!', b: 'x' }],
+    ['templated defaults', { a: { default: '{{ b }}' }, b: {} }, { b: 1 }, { a: 1, b: 1 }],
+    ['the templated default instead of null', { a: { default: '{{ b }}' }, b: {} }, { a: null, b: 1 }, { a: 1, b: 1 }],
+    ['no immutable ones', { a: { default: '{{ b }}', immutable: true }, b: {} }, { b: 1 }, { b: 1 }],
+    ['names nobody declared, as they are', {}, { x: '{{ y }}' }, { x: '{{ y }}' }],
+  ])('%s', (_, action, supplied, result) => {
+    expect(kept(action, supplied)).toEqual(result)
+  })
+})
+
+describe('templates', () => {
+  test.each<[string, Parameters, Values, Values]>([
+    [
+      'a whole expression keeps its type',
+      { a: {}, b: {} },
+      { a: '{{ b }}', b: [1, { c: true }] },
+      { a: [1, { c: true }] },
+    ],
+    ['inside text', { a: {}, b: {} }, { a: 'x {{ b }} y', b: 5 }, { a: 'x 5 y' }],
+    [
+      'inside lists and objects',
+      { a: {}, b: {} },
+      { a: ['{{ b }}', { k: 'x{{ b }}' }, 1], b: 5 },
+      { a: [5, { k: 'x5' }, 1] },
+    ],
+    ['in keys', { a: {}, b: {} }, { a: { '{{ b }}': 1 }, b: 'k' }, { a: { k: 1 } }],
+    ['converted afterwards', { a: { type: 'integer' }, b: {} }, { a: '{{ b }}', b: '7' }, { a: 7 }],
+    [
+      'as text where text is declared',
+      { a: { type: 'string' }, b: { type: 'integer' } },
+      { a: '{{ b }}', b: 7 },
+      { a: '7' },
+    ],
+    ['text of a list', { a: { type: 'string' }, b: {} }, { a: '{{ b }}', b: ['x', null] }, { a: "['x', None]" }],
+    ['lists out of text', { a: { type: 'array' }, b: {} }, { a: '[{{ b }}, 2]', b: 1 }, { a: [1, 2] }],
+    [
+      'in the order of their dependencies',
+      { a: {}, b: {}, c: {} },
+      { a: '{{ b }}1', b: '{{ c }}2', c: '3' },
+      { a: '321', b: '32' },
+    ],
+    ['of the action context', { a: {} }, { a: '{{ action_context.user }}' }, { a: 'ada' }],
+    ['of the datastore', { a: {} }, { a: '{{ svckv.system.key }}' }, { a: 'v' }],
+    ['of a plain default', { a: {}, b: { default: 2 } }, { a: '{{ b }}' }, { a: 2 }],
+    ['of a converted sibling', { a: {}, b: { type: 'integer' } }, { a: '{{ b + 1 }}', b: '2' }, { a: 3 }],
+    ['of one without a value', { a: {}, b: {} }, { a: 'x{{ b }}' }, { a: 'xNone' }],
+    ['statements', { a: {}, b: {} }, { a: '{% if b %}yes{% else %}no{% endif %}', b: true }, { a: 'yes' }],
+    ['invalid ones are text', { a: {} }, { a: '{{ is this? }' }, { a: '{{ is this? }' }],
+    ['text with braces is text', { a: {} }, { a: '{{' }, { a: '{{' }],
+    ['null stays null where text is declared', { a: { type: 'string' }, b: {} }, { a: '{{ b }}' }, { a: null }],
+  ])('%s', (_, action, supplied, result) => {
+    expect(kept(action, supplied)).toMatchObject(result)
+  })
+
+  test.each<[string, Parameters, Values, string]>([
+    [
+      'an undefined attribute',
+      { a: {} },
+      { a: '{{ action_context.nobody.name }}' },
+      'Failed to render parameter "a": ',
+    ],
+    [
+      'a name that is no parameter',
+      { a: {} },
+      { a: '{{ nobody }}' },
+      'Failed to render parameter "a": Dependency unsatisfied in variable "nobody"',
+    ],
+    [
+      'a name every object inherits',
+      { a: {} },
+      { a: '{{ constructor }}' },
+      'Dependency unsatisfied in variable "constructor"',
+    ],
+    [
+      'itself',
+      { a: {} },
+      { a: '{{ a }}' },
+      'Cyclic dependency found in the following variables: a. Likely the variable is referencing itself',
+    ],
+    [
+      'a circle',
+      { a: {}, b: {}, c: {} },
+      { c: '{{ a }}', a: '{{ b }}', b: '{{ a }}' },
+      'Cyclic dependency found in the following variables: a, b. Likely',
+    ],
+    [
+      'in a default',
+      { a: { default: '{{ nobody }}', immutable: true } },
+      {},
+      'Dependency unsatisfied in variable "nobody"',
+    ],
+    [
+      'a key that is not text',
+      { a: {}, b: {} },
+      { a: { '{{ b }}': 1 }, b: 5 },
+      'Failed to render parameter "a": a key of an object has to give text',
+    ],
+    [
+      'a key __proto__',
+      { a: {}, b: {} },
+      { a: { '{{ b }}': 1 }, b: '__proto__' },
+      'Failed to render parameter "a": a key of an object',
+    ],
+  ])('%s fails', (_, action, supplied, message) => {
+    const failure = failureOf(() => kept(action, supplied))
+    expect(failure?.code).toBe('TEMPLATE_FAILED')
+    expect(failure?.message).toContain(message)
+  })
+
+  test('what does not convert is another failure', () => {
+    expect(failureOf(() => kept({ a: { type: 'integer' }, b: {} }, { a: '{{ b }}', b: 'x' }))).toEqual({
+      code: 'PARAMETERS_INVALID',
+      message: `a: invalid literal for int() with base 10: 'x'`,
+    })
+  })
+})
+
+describe('data is rendered once', () => {
+  const hostile = '{{ svckv.system.key }}'
+  const action: Parameters = {
+    a: {},
+    b: {},
+    list: { type: 'array' },
+    shown: { default: 'x {{ b }}', immutable: true },
+    echoed: { default: '{{ b }}' },
+  }
+
+  test('a rendered value is not a template', () => {
+    const supplied = { a: "{{ '{{ svckv.system.key }}' }}", b: 'plain' }
+    expect(kept(action, supplied)['a']).toBe(hostile)
+    expect(effective(action, supplied)).toMatchObject({ a: hostile })
+  })
+
+  test('nor when siblings or immutable defaults take it over', () => {
+    const set = createParameterSet({}, action)
+    const rendered = renderParameters(set, { b: "{{ '{{ svckv.system.key }}' }}" }, scope)
+    expect(rendered).toEqual({ b: hostile, echoed: hostile })
+    expect(effectiveParameters(set, rendered, scope).actionParameters).toMatchObject({
+      b: hostile,
+      echoed: hostile,
+      shown: `x ${hostile}`,
+    })
+  })
+
+  test('text parsed to a list keeps its braces', () => {
+    const supplied = { list: `["{{ '{{ svckv.system.key }}' }}"]` }
+    expect(effective(action, supplied)['list']).toEqual([hostile])
+  })
+
+  test('values named as literals are data from the start', () => {
+    const set = createParameterSet({}, action)
+    const rendered = renderParameters(set, { a: hostile, b: '{{ action_context.user }}' }, scope, new Set(['a']))
+    expect(rendered).toEqual({ a: hostile, b: 'ada', echoed: 'ada' })
+  })
+})
+
+describe('checks', () => {
+  const action: Parameters = {
+    cmd: { required: true },
+    sudo: { immutable: true },
+    level: { type: 'string', enum: ['low', 'high'] },
+    either: { anyOf: [{ type: 'string' }, { type: 'integer' }] },
+    count: { type: 'integer', required: true, default: 1, minimum: 1 },
+    shown: { type: 'string', required: true, immutable: true, default: 'x{{ cmd }}' },
+  }
+
+  test.each<[string, Values, string]>([
+    ['required', {}, `'cmd' is a required property`],
+    ['required is not null', { cmd: null }, `cmd: None is not of type 'string'`],
+    ['closed', { cmd: 'x', y: 1 }, `Additional properties are not allowed ('y' was unexpected)`],
+    ['closed, two', { cmd: 'x', y: 1, z: 1 }, `Additional properties are not allowed ('y', 'z' were unexpected)`],
+    ['inherited names', { cmd: 'x', toString: 1 }, `Additional properties are not allowed ('toString' was unexpected)`],
+    ['type', { cmd: 'x', env: [1] }, `env: [1] is not of type 'object', 'null'`],
+    ['enum', { cmd: 'x', level: 'mid' }, `level: 'mid' is not one of ['low', 'high']`],
+    ['minimum', { cmd: 'x', count: 0 }, `count: 0 is less than the minimum of 1`],
+    ['immutable', { cmd: 'x', sudo: true }, `Override of immutable parameter(s) ['sudo'] is unsupported.`],
+    ['immutable, also null', { cmd: 'x', sudo: null }, `Override of immutable parameter(s) ['sudo'] is unsupported.`],
+    [
+      'immutable with a template',
+      { cmd: 'x', shown: 'y' },
+      `Override of immutable parameter(s) ['shown'] is unsupported.`,
+    ],
+    ['schema before immutable', { cmd: 'x', sudo: 5 }, `sudo: 5 is not of type 'boolean', 'null'`],
+    ['conversion before schema', { cmd: 1 }, 'cmd: Value "1" must either be a string or None. Got "int".'],
+  ])('%s', (_, supplied, message) => {
+    expect(failureOf(() => accept(action, supplied, shell))).toEqual({ code: 'PARAMETERS_INVALID', message })
+  })
+
+  test.each<[string, Values]>([
+    ['defaults satisfy required, templated ones too', { cmd: 'x' }],
+    ['optional ones may be null, choices too', { cmd: 'x', cwd: null, level: null, either: null, env: null }],
+  ])('%s', (_, supplied) => {
+    expect(failureOf(() => accept(action, supplied, shell))).toBeUndefined()
+  })
+
+  test('a plain default is checked as well', () => {
+    expect(failureOf(() => accept({ a: { type: 'integer', default: 'x' } }, {}))).toMatchObject({
+      message: `a: 'x' is not of type 'integer', 'null'`,
+    })
+  })
+})
+
+describe('what a runner gets', () => {
+  test('every declared name, split by who declares it', () => {
+    const set = createParameterSet(shell, {
+      cmd: { required: true },
+      sudo: { default: true, immutable: true },
+      name: {},
+      n: { default: 2 },
+    })
+    expect(effectiveParameters(set, { cmd: 'x', timeout: null }, scope)).toEqual({
+      runnerParameters: { cmd: 'x', cwd: null, env: null, sudo: true, timeout: 60 },
+      actionParameters: { name: null, n: 2 },
+    })
+  })
+
+  test('immutable templates, as core.echo has them', () => {
+    const echo: Parameters = {
+      message: { type: 'string', required: true },
+      cmd: { default: 'echo "{{message}}"', immutable: true },
+    }
+    expect(effective(echo, { message: 'hi {{ 1 + 1 }}' }, shell)).toMatchObject({ cmd: 'echo "hi 2"', message: 'hi 2' })
+  })
+
+  test('a rendered default that does not fit its schema fails the run', () => {
+    const set = createParameterSet(
+      {},
+      { a: { type: 'integer', default: '{{ b }}', immutable: true, maximum: 5 }, b: {} },
+    )
+    expect(failureOf(() => effectiveParameters(set, { b: 7 }, scope))).toEqual({
+      code: 'PARAMETERS_INVALID',
+      message: 'a: 7 is greater than the maximum of 5',
+    })
+    expect(failureOf(() => effectiveParameters(set, { b: 'x' }, scope))?.code).toBe('PARAMETERS_INVALID')
+  })
+
+  test('converted values are not converted again', () => {
+    expect(effective({ a: { type: 'string' } }, { a: '5' })).toEqual({ a: '5' })
+  })
+})
