@@ -1,0 +1,41 @@
+/**
+ * `npm run bench [-- <part> …]`: measures every row of docs/performance.md that exists, each beside a reference from the same
+ * run. Parts: the names below; default all.
+ */
+import { availableParallelism, totalmem } from 'node:os'
+import { oneAtATime, throughput } from './executions.ts'
+import { largeOutput, liveDelay, loopDelay, manyFollowers } from './output.ts'
+import { printRows, type Row } from './report.ts'
+import { commandLine, scale } from './scale.ts'
+
+const parts: Record<string, () => Promise<Row[]>> = {
+  latency: oneAtATime,
+  throughput,
+  live: liveDelay,
+  followers: manyFollowers,
+  output: largeOutput,
+  loop: loopDelay,
+  scale,
+  cli: commandLine,
+}
+
+const wanted = process.argv.slice(2)
+const unknown = wanted.filter((name) => !Object.hasOwn(parts, name))
+if (unknown.length > 0) {
+  process.stderr.write(`There is no part ${unknown.join(', ')}; the parts are ${Object.keys(parts).join(', ')}.\n`)
+  process.exit(2)
+}
+
+process.stdout.write(
+  `Node ${process.versions.node}, ${availableParallelism()} cores, ${(totalmem() / 2 ** 30).toFixed(0)} GiB; ` +
+    'full durability as by default (synchronous = normal), log at INFO, no authentication\n\n',
+)
+const rows: Row[] = []
+for (const [name, measure] of Object.entries(parts)) {
+  if (wanted.length > 0 && !wanted.includes(name)) continue
+  process.stderr.write(`${name} …\n`)
+  rows.push(...(await measure()))
+}
+printRows(rows)
+const missed = rows.filter((row) => !row.isMet).length
+process.stdout.write(`\n${rows.length - missed} of ${rows.length} budgets met\n`)

@@ -1,0 +1,187 @@
+/** Rows about a store with a million executions: pages, start, memory; and the command line. */
+import Sqlite from 'better-sqlite3'
+import { rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { newId } from '../../src/ids.ts'
+import { formatMicros } from '../../src/time.ts'
+import { mb, ms, quantile, times, type Row } from './report.ts'
+import { processMs } from './references.ts'
+import { connect, makeFolder, pssBytes, root, runCommand, startBenchServer, type Client } from './server.ts'
+
+const MANY = 1_000_000
+const FEW = 1000
+const REPEATS = 60
+const statuses = ['succeeded', 'succeeded', 'succeeded', 'failed', 'timeout', 'canceled']
+
+/** A data folder with this many finished executions, made from one that really ran. */
+async function makeStore(count: number): Promise<string> {
+  const folder = makeFolder()
+  const server = await startBenchServer({ basePath: folder })
+  const client = await connect(server.port)
+  await runCommand(client, 'echo hi')
+  client.close()
+  await server.stop()
+
+  const db = new Sqlite(join(folder, 'svc.db'))
+  db.pragma('journal_mode = off')
+  db.pragma('synchronous = off')
+  const row = db.prepare('select * from executions').get() as Record<string, unknown> // the one that ran
+  const columns = Object.keys(row)
+  const insert = db.prepare(
+    `insert into executions (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`,
+  )
+  const result = db.prepare('insert into execution_results (execution_id, result) values (?, ?)')
+  const text = (db.prepare('select result from execution_results').get() as { result: string }).result // as above
+  const triggers = db.prepare(`select name, sql from sqlite_master where type = 'trigger'`).all() as {
+    name: string
+    sql: string
+  }[] // columns of the catalogue
+  db.exec('begin')
+  for (const { name } of triggers) db.exec(`drop trigger ${name}`)
+  const start = Date.now() * 1000 - count * 2000
+  for (let i = 0; i < count; i++) {
+    const micros = start + i * 2000
+    const id = newId(micros)
+    const changed: Record<string, unknown> = {
+      ...row,
+      id,
+      liveaction_id: newId(micros + 1),
+      status: statuses[i % statuses.length],
+      user: `user${i % 20}`,
+      start_timestamp: formatMicros(micros),
+    }
+    insert.run(...columns.map((column) => changed[column]))
+    result.run(id, text)
+  }
+  db.exec(`delete from execution_counts;
+    insert into execution_counts select action_ref, status, user, runner, parent is not null, ifnull(rule, ''),
+      ifnull(trigger, ''), ifnull(trigger_type, ''), count(*) from executions group by 1, 2, 3, 4, 5, 6, 7, 8`)
+  for (const { sql } of triggers) db.exec(sql)
+  db.exec('commit')
+  db.pragma('journal_mode = wal')
+  db.close()
+  return folder
+}
+
+function requestsOf(ids: { first: string; middle: string; start: string }): Record<string, string> {
+  return {
+    'list, first page': '/v1/executions',
+    'list as the history shows it':
+      '/v1/executions?parent=null&limit=50&include_attributes=id,status,start_timestamp,action.ref,context.user',
+    'filter by status': '/v1/executions?status=failed&limit=50&exclude_attributes=result',
+    'filter by user': '/v1/executions?user=user7&limit=50',
+    'filter by action': '/v1/executions?action=core.local&limit=50',
+    'filter by status and user': '/v1/executions?status=failed&user=user7&limit=50',
+    'a page further back': '/v1/executions?limit=50&offset=900',
+    'started after': `/v1/executions?timestamp_gt=${ids.start}&limit=50`,
+    'get one': `/v1/executions/${ids.middle}`,
+    'get last': '/v1/executions/last',
+    'views/filters': '/v1/executions/views/filters',
+  }
+}
+
+export async function scale(): Promise<Row[]> {
+  const folders = { few: await makeStore(FEW), many: await makeStore(MANY) }
+  try {
+    const few = await startBenchServer({ basePath: folders.few })
+    const many = await startBenchServer({ basePath: folders.many })
+    const empty = await startBenchServer()
+    const startReference = processMs(['-e', '0'], 5)
+    const rows: Row[] = [
+      {
+        work: 'start to all three listeners answering, empty store',
+        ours: ms(empty.startMs),
+        reference: `node -e 0: ${ms(startReference)}`,
+        budget: '≤ 500 ms',
+        isMet: empty.startMs <= 500,
+      },
+      {
+        work: 'the same with 1,000,000 executions',
+        ours: ms(many.startMs),
+        reference: `empty store ${ms(empty.startMs)}`,
+        budget: '≤ 1000 ms',
+        isMet: many.startMs <= 1000,
+      },
+    ]
+    const idle = empty.pss()
+    rows.push({
+      work: 'memory of the process tree (PSS), idle',
+      ours: mb(idle),
+      reference: `this process ${mb(pssBytes(process.pid))}`,
+      budget: '≤ 100 MB',
+      isMet: idle <= 100e6,
+    })
+    await empty.stop()
+    rows.push(...(await comparePages(few.port, many.port)))
+    const client = await connect(many.port)
+    await Promise.all(
+      Array.from({ length: 16 }, async () => {
+        for (let i = 0; i < 250; i++) await runCommand(client, 'echo hi')
+      }),
+    )
+    client.close()
+    const busy = many.pss()
+    rows.push({
+      work: 'memory with 1,000,000 executions in the store, after these requests and 4,000 runs',
+      ours: mb(busy),
+      reference: `idle ${mb(idle)}`,
+      budget: '≤ 170 MB',
+      isMet: busy <= 170e6,
+      note: 'The million executions were written into the store, not run one by one.',
+    })
+    await Promise.all([few.stop(), many.stop()])
+    return rows
+  } finally {
+    for (const folder of Object.values(folders)) rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function comparePages(fewPort: number, manyPort: number): Promise<Row[]> {
+  const clients = { few: await connect(fewPort), many: await connect(manyPort) }
+  try {
+    const requests = { few: requestsOf(await idsOf(clients.few)), many: requestsOf(await idsOf(clients.many)) }
+    const rows: Row[] = []
+    for (const name of Object.keys(requests.few)) {
+      const taken = { few: [] as number[], many: [] as number[] }
+      for (let i = 0; i < REPEATS; i++) {
+        for (const which of ['few', 'many'] as const) {
+          const at = performance.now()
+          await clients[which].call('GET', requests[which][name] ?? '')
+          taken[which].push(performance.now() - at)
+        }
+      }
+      const [p95, reference] = [quantile(taken.many, 0.95), quantile(taken.few, 0.95)]
+      rows.push({
+        work: `${name}, 1,000,000 executions: p95`,
+        ours: ms(p95),
+        reference: `1,000 executions ${ms(reference)}`,
+        budget: `≤ 1.5 × (is ${times(p95 / reference)}), ≤ 50 ms`,
+        isMet: p95 <= 1.5 * reference && p95 <= 50,
+      })
+    }
+    return rows
+  } finally {
+    clients.few.close()
+    clients.many.close()
+  }
+}
+
+async function idsOf(client: Client): Promise<{ first: string; middle: string; start: string }> {
+  const page = await client.call<{ id: string; start_timestamp: string }[]>('GET', '/v1/executions?limit=50&offset=500')
+  return { first: page[0]?.id ?? '', middle: page[25]?.id ?? '', start: page[25]?.start_timestamp ?? '' }
+}
+
+export function commandLine(): Promise<Row[]> {
+  const cli = join(root, 'dist', 'cli.js')
+  processMs([cli, '--help'], 3)
+  const [help, reference] = [processMs([cli, '--help'], 9), processMs(['-e', '0'], 9)]
+  return Promise.resolve([
+    {
+      work: 'svc --help',
+      ours: ms(help),
+      reference: `node -e 0: ${ms(reference)}`,
+      budget: '≤ 150 ms',
+      isMet: help <= 150,
+    },
+  ])
+}
