@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
-import { bodyInvalid, methodNotAllowed, routeUnknown } from '../errors.ts'
+import { bodyInvalid, methodNotAllowed, routeUnknown, shuttingDown } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { compileSchema } from '../schema.ts'
 import type { AccessControl } from './authenticate.ts'
@@ -89,6 +89,7 @@ function identify(options: HttpAppOptions): RequestHandler {
       response.writeHead(200, { 'Content-Length': '0' }).end()
       return
     }
+    if (options.isStopping()) throw shuttingDown()
     options.origins.check(request.method, request.headers.origin, request.headers.host)
     const { surface } = request as Request & SurfaceTag // the listener set it
     const location = locate(surface, rawPath)
