@@ -70,7 +70,8 @@ const statements = [
     data text not null, timestamp text not null)`,
   `create unique index output_records_seq on output_records (execution_id, seq)`,
   `create table processes (
-    execution_id text primary key not null, pid integer not null, start_time text not null) without rowid`,
+    execution_id text primary key not null, pid integer not null, start_time text not null,
+    boot_id text not null) without rowid`,
 
   `create table execution_counts (
     action_ref text not null, status text not null, user text not null, runner text not null, child integer not null,

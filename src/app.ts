@@ -85,6 +85,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     traces,
     runners: runners.list,
     sweep: (leftovers) => runners.sweep(leftovers),
+    bootId: runners.bootId,
     settings: {
       streamOutput: config.actionrunner.stream_output,
       actionsPoolSize: config.actionrunner.actions_pool_size,

@@ -86,6 +86,7 @@ export interface ProcessTable {
   execution_id: string
   pid: number
   start_time: string
+  boot_id: string
 }
 
 /**

@@ -5,7 +5,8 @@ import { createNoop } from './noop.ts'
 import { createProcessTrees } from './process/kill-tree.ts'
 import type { Launcher } from './process/launcher.ts'
 import { decideSystemUser, type SystemUserDecision } from './process/system-user.ts'
-import type { ProcessIdentity, Runner } from './runner.ts'
+import { readBootId } from './process/process-table.ts'
+import type { RecordedProcess, Runner } from './runner.ts'
 
 export interface RunnerSettings {
   launcher: Launcher
@@ -25,8 +26,10 @@ export interface Runners {
   list: Runner[]
   /** How commands reach the system user; its `reason`, when there is one, is worth a WARNING at start. */
   systemUser: SystemUserDecision
+  /** Belongs to the identities of processes that are recorded now. */
+  bootId: string
   /** Ends what a server that died has left behind. Answers how many processes it killed. */
-  sweep(leftovers: { executionId: string; identity: ProcessIdentity | undefined }[]): Promise<number>
+  sweep(leftovers: { executionId: string; process: RecordedProcess | undefined }[]): Promise<number>
 }
 
 export async function createRunners(settings: RunnerSettings): Promise<Runners> {
@@ -34,17 +37,20 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
   const inheritedEnv = inheritedEnvironment(settings.env)
   const trees = createProcessTrees({ launcher })
   const systemUser = await decideSystemUser(launcher, settings.systemUser, inheritedEnv, settings.processUser)
+  const bootId = readBootId()
   const deps = { launcher, trees, maxResultBytes, systemUser, inheritedEnv, warn }
 
   return {
     list: [createLocalShellCmd(deps), createNoop()] satisfies Runner[],
     systemUser,
+    bootId,
     sweep: async (leftovers) => {
       const { isRoot, sudoProgram } = systemUser
       const { killed, survivors } = await trees.sweep(
-        leftovers.map(({ executionId, identity }) => ({
+        leftovers.map(({ executionId, process: recorded }) => ({
           marker: executionId,
-          ...(identity === undefined ? {} : { identity }),
+          // Nothing outlives a boot, and pid and start time may be a stranger's after it.
+          ...(recorded?.bootId === bootId ? { identity: recorded } : {}),
         })),
         isRoot || sudoProgram === undefined
           ? {}

@@ -27,6 +27,12 @@ export interface ProcessIdentity {
   startTime: string
 }
 
+/** An identity as it is kept for the next server: a start time counts from the boot it belongs to. */
+export interface RecordedProcess extends ProcessIdentity {
+  /** `/proc/sys/kernel/random/boot_id` */
+  bootId: string
+}
+
 /** Why a run is to end early. */
 export type StopReason = 'cancel' | 'shutdown'
 

@@ -53,6 +53,7 @@ export function createDispatcher(deps: {
   write(unit: Unit): Promise<unknown>
   streamOutput: boolean
   pollSeconds: number
+  bootId: string
 }): Dispatcher {
   const { store, change, slots, bus, log } = deps
   const runs = new Map<string, Run>()
@@ -191,7 +192,8 @@ export function createDispatcher(deps: {
         user: execution.user,
         ...prepared,
         emit: (type, text) => intake.emit(type, text),
-        processStarted: (identity) => record({ steps: [store.insertProcess(execution.id, identity)], facts: [] }),
+        processStarted: (identity) =>
+          record({ steps: [store.insertProcess(execution.id, { ...identity, bootId: deps.bootId })], facts: [] }),
         signal,
       })
     } catch (error) {

@@ -43,6 +43,8 @@ export interface ExecutionsDeps {
   traces: Traces
   runners: readonly Runner[]
   sweep: SweepLeftovers
+  /** Kept with the processes of executions. */
+  bootId: string
   settings: {
     streamOutput: boolean
     actionsPoolSize: number
@@ -79,6 +81,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     write: (unit) => database.write(unit),
     streamOutput: settings.streamOutput,
     pollSeconds: settings.pollSeconds,
+    bootId: deps.bootId,
   })
   const service = createExecutionService({
     store,

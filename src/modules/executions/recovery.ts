@@ -4,14 +4,14 @@
  */
 import type { Log } from '../../log.ts'
 import type { Database } from '../../db/database.ts'
-import type { ProcessIdentity } from '../../runners/runner.ts'
+import type { RecordedProcess } from '../../runners/runner.ts'
 import type { Change } from './change.ts'
 import type { ExecutionStore } from './store.ts'
 import type { Execution, ExecutionStatus } from './types.ts'
 
 /** Kills what is left of these executions. @returns how many processes it killed */
 export type SweepLeftovers = (
-  leftovers: { executionId: string; identity: ProcessIdentity | undefined }[],
+  leftovers: { executionId: string; process: RecordedProcess | undefined }[],
 ) => Promise<number>
 
 /** Statuses that mean: a server process was at work on it. */
@@ -34,7 +34,7 @@ export async function recover(deps: {
       const last = page.at(-1)
       if (last === undefined) break
       afterId = last.id
-      const leftovers = page.map(({ id }) => ({ executionId: id, identity: processes.get(id) }))
+      const leftovers = page.map(({ id }) => ({ executionId: id, process: processes.get(id) }))
       const killed = await deps.sweep(leftovers)
       for (const execution of page) {
         processes.delete(execution.id)
@@ -48,7 +48,7 @@ export async function recover(deps: {
     }
   }
   // A process whose execution has ended already: the server died between the two.
-  const orphans = [...processes].map(([executionId, identity]) => ({ executionId, identity }))
+  const orphans = [...processes].map(([executionId, process]) => ({ executionId, process }))
   if (orphans.length === 0) return
   await deps.sweep(orphans)
   const steps = orphans.map(({ executionId }) => store.deleteProcess(executionId))

@@ -16,7 +16,7 @@ import type {
   ProcessTable,
   Tables,
 } from '../../db/tables.ts'
-import type { OutputType, ProcessIdentity } from '../../runners/runner.ts'
+import type { OutputType, RecordedProcess } from '../../runners/runner.ts'
 import type { ActionRecord, RunnerTypeRecord } from '../actions/types.ts'
 import type { Execution, ExecutionStatus, Liveaction, LogEntry, OutputRecord } from './types.ts'
 
@@ -91,9 +91,9 @@ export interface ExecutionStore {
   outputAfter(executionId: string, seq: number, limit: number, type?: OutputType): OutputRecord[]
   lastSeq(executionId: string): number
 
-  insertProcess(executionId: string, identity: ProcessIdentity): Step
+  insertProcess(executionId: string, process: RecordedProcess): Step
   deleteProcess(executionId: string): Step
-  processes(): Map<string, ProcessIdentity>
+  processes(): Map<string, RecordedProcess>
 }
 
 /** An offset beyond this is counted off on the scan thread. */
@@ -319,15 +319,15 @@ export function createExecutionStore(database: Database): ExecutionStore {
           .limit(1),
       )?.seq ?? 0,
 
-    insertProcess: (executionId, { pid, startTime }) => ({
-      query: statements.putProcess({ execution_id: executionId, pid, start_time: startTime }),
+    insertProcess: (executionId, { pid, startTime, bootId }) => ({
+      query: statements.putProcess({ execution_id: executionId, pid, start_time: startTime, boot_id: bootId }),
     }),
     deleteProcess: (executionId) => ({ query: statements.deleteProcess(executionId) }),
     processes: () =>
       new Map(
         database
           .all(build.selectFrom('processes').selectAll())
-          .map((row) => [row.execution_id, { pid: row.pid, startTime: row.start_time }]),
+          .map((row) => [row.execution_id, { pid: row.pid, startTime: row.start_time, bootId: row.boot_id }]),
       ),
   }
 }
@@ -399,9 +399,12 @@ function prepareStatements({ build }: Database) {
     putProcess: prepared(
       build
         .insertInto('processes')
-        .values({ execution_id: '', pid: 0, start_time: '' })
-        .onConflict((on) => on.column('execution_id').doUpdateSet({ pid: 0, start_time: '' })),
-      (row: ProcessTable) => [row.execution_id, row.pid, row.start_time, row.pid, row.start_time],
+        .values({ execution_id: '', pid: 0, start_time: '', boot_id: '' })
+        .onConflict((on) => on.column('execution_id').doUpdateSet({ pid: 0, start_time: '', boot_id: '' })),
+      ({ execution_id, pid, start_time, boot_id }: ProcessTable) => {
+        const values = [pid, start_time, boot_id]
+        return [execution_id, ...values, ...values]
+      },
     ),
     deleteProcess: prepared(build.deleteFrom('processes').where('execution_id', '=', ''), (id: string) => [id]),
   }

@@ -27,6 +27,7 @@ export interface KillTarget {
 /** What a server that died may have left behind. */
 export interface Leftover {
   marker: string
+  /** Of a process started since the machine was; it led a session. */
   identity?: ProcessIdentity
 }
 
@@ -41,8 +42,8 @@ export interface ProcessTrees {
   /** Resolves when nothing of the tree is left, or `survivors` are all that is. Calls at the same time share their passes over `/proc`. */
   kill(target: KillTarget): Promise<KillReport>
   /**
-   * Ends what earlier runs of the server left behind. A recorded pid alone proves nothing after a restart, so only
-   * processes with the marker, their sessions and their descendants count.
+   * Ends what earlier runs of the server left behind: processes with the marker, the recorded process if its start time
+   * is the recorded one too, their sessions and their descendants. A pid alone proves nothing after a restart.
    */
   sweep(leftovers: Leftover[], options?: { graceMs?: number; sudo?: SudoAccess }): Promise<KillReport>
 }
@@ -74,8 +75,8 @@ interface Member {
 
 interface Active {
   target: Omit<KillTarget, 'identity'> & { identity: ProcessIdentity | undefined }
-  /** False after a restart: the pid may belong to a stranger by now. */
-  isIdentityTrusted: boolean
+  /** Then nobody else can have its pid. False after a restart: a session whose leader is gone may be a stranger's. */
+  isOwnChild: boolean
   minStartTime: number
   members: Map<number, Member>
   sessions: Set<number>
@@ -126,11 +127,11 @@ class SharedKiller implements ProcessTrees {
     }
   }
 
-  #add(target: Active['target'], isIdentityTrusted: boolean): Promise<KillReport> {
+  #add(target: Active['target'], isOwnChild: boolean): Promise<KillReport> {
     return new Promise((resolve, reject) => {
       this.#actives.add({
         target,
-        isIdentityTrusted,
+        isOwnChild,
         minStartTime: target.identity === undefined ? 0 : Number(target.identity.startTime),
         members: new Map(),
         sessions: new Set(),
@@ -350,9 +351,10 @@ function findMembers(
     for (const row of sessions.get(sid) ?? []) add(row)
   }
 
-  if (identity !== undefined && active.isIdentityTrusted) {
+  if (identity !== undefined) {
     const leader = rows.get(identity.pid)
-    if (leader === undefined || leader.startTime === Number(identity.startTime)) addSession(identity.pid)
+    const isSession = leader === undefined ? active.isOwnChild : leader.startTime === Number(identity.startTime)
+    if (isSession) addSession(identity.pid)
   }
   for (const pid of carriers) add(rows.get(pid))
   for (const { row } of active.members.values()) {

@@ -1,5 +1,6 @@
 /** Reads `/proc`: who runs, whose child and session it is, and which marker its environment carries. */
-import { closeSync, openSync, readSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 
 export interface ProcessRow {
@@ -16,6 +17,18 @@ export interface ProcessRow {
 /** Environments beyond this are not searched to their end; the kernel limits a whole argument block to 6 MiB. */
 const MAX_ENVIRONMENT_BYTES = 8 * 1024 * 1024
 let buffer = Buffer.allocUnsafeSlow(64 * 1024)
+
+/**
+ * Names the time since the machine was started; start times of processes mean nothing beyond it. Where the system does
+ * not tell, a name that equals no other, so that no process is taken for one of an earlier server.
+ */
+export function readBootId(): string {
+  try {
+    return readFileSync('/proc/sys/kernel/random/boot_id', 'latin1').trim()
+  } catch {
+    return randomUUID()
+  }
+}
 
 /** Pids of all processes, greatest first: the newest of a tree that keeps forking is the one worth reaching. */
 export async function listPids(): Promise<number[]> {
