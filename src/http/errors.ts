@@ -6,12 +6,20 @@ import type { Log } from '../log.ts'
 export interface ErrorBody {
   faultstring: string
   code: string
-  [detail: string]: unknown
+  /** On 409: id of the object that exists. */
+  'conflict-id'?: unknown
+  details?: Record<string, unknown>
 }
 
-/** The body of an error answer; `conflict-id` and the like stand beside the message, where clients look for them. */
+/** The body of an error answer; clients look for `conflict-id` beside the message. */
 export function errorBody(error: AppError): ErrorBody {
-  return { faultstring: error.message, code: error.code, ...error.details }
+  const { 'conflict-id': conflictId, ...details } = error.details ?? {}
+  return {
+    faultstring: error.message,
+    code: error.code,
+    ...(conflictId === undefined ? {} : { 'conflict-id': conflictId }),
+    ...(Object.keys(details).length === 0 ? {} : { details }),
+  }
 }
 
 export function createErrorResponder(log: Log, requestIdOf: (request: Request) => string): ErrorRequestHandler {
