@@ -7,13 +7,14 @@ import type { Config } from './config/load.ts'
 import { openSqlite } from './db/sqlite/open.ts'
 import { createAboutRoutes } from './http/about.ts'
 import { createHttpApp } from './http/app.ts'
-import { openAccess } from './http/authenticate.ts'
 import { listen, type Listener } from './http/listeners.ts'
 import { createOriginPolicy } from './http/origin.ts'
+import { createPeers } from './http/peers.ts'
 import type { Surface } from './http/route.ts'
 import type { Log } from './log.ts'
 import type { Module } from './module.ts'
 import { createActions } from './modules/actions/index.ts'
+import { createAuth } from './modules/auth/index.ts'
 import { createExecutions } from './modules/executions/index.ts'
 import { createPacks } from './modules/packs/index.ts'
 import { createStream } from './modules/stream/index.ts'
@@ -74,6 +75,29 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     log.warning('system_user.unavailable', `${runners.systemUser.reason}; commands run as the server's own account.`)
   }
 
+  const peers = createPeers(config.auth.trusted_proxies)
+  const origins = createOriginPolicy({
+    allowedOrigins: [
+      ...config.api.allow_origin,
+      'http://127.0.0.1:3000',
+      'http://localhost:8080',
+      'http://127.0.0.1:8080',
+      ...(config.auth.api_url === '' ? [] : [new URL(config.auth.api_url).origin]),
+    ],
+    knownHosts: config.auth.enable || config.system.allow_open_network ? undefined : knownHosts(config),
+  })
+
+  const auth = createAuth({
+    database,
+    bus,
+    log,
+    peers,
+    origins,
+    config: config.auth,
+    basePath: config.system.base_path,
+    systemUser: config.system_user.user,
+    apiUrl,
+  })
   const traces = createTraces({ database })
   const actions = createActions({ database, maxPageSize: config.api.max_page_size })
   const packs = createPacks({ actions, log, runnerTypes: runners.list.map((runner) => runner.definition) })
@@ -100,7 +124,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
   })
   const stream = createStream({ bus, executions })
 
-  const modules: Module[] = [traces, actions, packs, executions, stream]
+  const modules: Module[] = [auth, traces, actions, packs, executions, stream]
   for (const module of modules) {
     undo.push(async () => module.stop?.())
     await module.start?.()
@@ -110,17 +134,9 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
   const routes = modules.flatMap((module) => module.routes ?? [])
   const app = createHttpApp({
     routes: [...routes, ...createAboutRoutes({ routes, apiUrl })],
-    access: openAccess(config.system_user.user),
-    origins: createOriginPolicy({
-      allowedOrigins: [
-        ...config.api.allow_origin,
-        'http://127.0.0.1:3000',
-        'http://localhost:8080',
-        'http://127.0.0.1:8080',
-        ...(config.auth.api_url === '' ? [] : [new URL(config.auth.api_url).origin]),
-      ],
-      knownHosts: config.auth.enable || config.system.allow_open_network ? undefined : knownHosts(config),
-    }),
+    access: auth.access,
+    origins,
+    peers,
     maxBodyBytes: config.api.max_body_bytes,
     events: {
       heartbeatSeconds: config.stream.heartbeat,

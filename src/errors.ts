@@ -189,6 +189,48 @@ export const storageFailed = (cause: unknown): AppError =>
 
 export const originRefused = (message: string): AppError => new AppError('forbidden', 'ORIGIN_REFUSED', message)
 
+// Authentication
+
+export const credentialsMissing = (): AppError =>
+  new AppError('unauthenticated', 'CREDENTIALS_MISSING', 'Unauthorized - One of Token or API key required.')
+
+export const twoCredentials = (): AppError =>
+  new AppError('unauthenticated', 'TWO_CREDENTIALS', 'Unauthorized - Only one of Token or API key expected.')
+
+export const tokenInvalid = (): AppError =>
+  new AppError('unauthenticated', 'TOKEN_INVALID', 'Unauthorized - Invalid token.')
+
+export const tokenExpired = (): AppError =>
+  new AppError('unauthenticated', 'TOKEN_EXPIRED', 'Unauthorized - Token has expired.')
+
+export const apiKeyUnknown = (keyHash: string): AppError =>
+  new AppError('unauthenticated', 'API_KEY_UNKNOWN', `Unauthorized - ApiKey with key_hash=${keyHash} not found.`)
+
+/** One answer for every reason, so that it tells nothing about who exists; the audit log has the reason. */
+export const loginRefused = (): AppError =>
+  new AppError('unauthenticated', 'LOGIN_REFUSED', 'Invalid or missing credentials')
+
+export const ttlTooLong = (ttlSeconds: number, maxSeconds: number): AppError =>
+  new AppError('invalid', 'TTL_TOO_LONG', `TTL specified ${ttlSeconds} is greater than max allowed ${maxSeconds}.`, {
+    details: { max_ttl: maxSeconds },
+  })
+
+export const impersonationRefused = (): AppError =>
+  new AppError(
+    'invalid',
+    'IMPERSONATION_REFUSED',
+    'Current user is not a service and cannot request impersonated tokens; leave out "user" and "impersonate_user".',
+  )
+
+export const tokenNotProvided = (): AppError =>
+  new AppError('invalid', 'TOKEN_NOT_PROVIDED', 'Token is not provided. Send it as "token" in the body.')
+
+export const tokenUnknown = (): AppError =>
+  new AppError('not_found', 'TOKEN_UNKNOWN', 'There is no such token; it may have been revoked.')
+
+export const authenticationOff = (): AppError =>
+  new AppError('not_found', 'AUTHENTICATION_OFF', 'Authentication is off (auth.enable): requests need no token.')
+
 // Permissions
 
 export const permissionDenied = (message: string): AppError => new AppError('forbidden', 'PERMISSION_DENIED', message)

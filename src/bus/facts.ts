@@ -22,6 +22,8 @@ export interface FactPayloads {
     last_seq: number
     records: OutputRecord[]
   }
+  /** Made by auth (revocation). Clears the cache of verified tokens. */
+  'token.revoked': { id: string }
 }
 
 export type FactName = keyof FactPayloads

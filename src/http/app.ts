@@ -11,9 +11,11 @@ import { createBodyReader } from './body.ts'
 import { createErrorResponder } from './errors.ts'
 import { locate } from './locate.ts'
 import type { OriginPolicy } from './origin.ts'
+import type { Peers } from './peers.ts'
 import { readQuery } from './query.ts'
 import {
   Reply,
+  isNamedPermission,
   type ApiRequest,
   type JsonRoute,
   type Principal,
@@ -32,6 +34,7 @@ export interface HttpAppOptions {
   routes: Route[]
   access: AccessControl
   origins: OriginPolicy
+  peers: Peers
   maxBodyBytes: number
   events: SinkOptions
   log: Log
@@ -146,10 +149,8 @@ function prepareFor(options: HttpAppOptions, route: Route): Prepare {
   return async (request, response) => {
     const state = states.get(request)
     if (state === undefined) throw routeUnknown()
-    const principal = route.permission === 'public' ? nobody : await options.access.authenticate(request, response)
-    if (route.permission !== 'authenticated' && route.permission !== 'public') {
-      options.access.requirePermission(principal, route.permission)
-    }
+    const principal = await identifyCaller(options.access, route, request, response)
+    if (isNamedPermission(route.permission)) options.access.requirePermission(principal, route.permission)
     const query = readQuery(declared, state.query)
     let body: unknown
     if (check !== undefined) {
@@ -165,13 +166,30 @@ function prepareFor(options: HttpAppOptions, route: Route): Prepare {
       body,
       headers: request.headers,
       requestId: state.requestId,
-      remoteAddress: request.socket.remoteAddress ?? '',
+      remoteAddress: options.peers.addressOf(request),
     }
   }
 }
 
+function identifyCaller(
+  access: AccessControl,
+  { permission }: Route,
+  request: Request,
+  response: Response,
+): Promise<Principal> | Principal {
+  switch (permission) {
+    case 'public':
+      return nobody
+    case 'login':
+      return access.login(request, response)
+    default:
+      return access.authenticate(request, response)
+  }
+}
+
 function notAnObject(value: unknown): string {
-  const kind = value === null ? 'null' : Array.isArray(value) ? 'array' : typeof value
+  const kind =
+    value === null ? 'null' : Array.isArray(value) ? 'array' : Number.isInteger(value) ? 'integer' : typeof value
   return `Input body needs to be an object, got: ${kind}`
 }
 

@@ -5,6 +5,8 @@ import type { Permission, Principal } from './route.ts'
 export interface AccessControl {
   /** Who is calling. @throws CREDENTIALS_MISSING and its siblings, all of kind `unauthenticated` */
   authenticate(request: Request, response: Response): Promise<Principal> | Principal
+  /** Whose user name and password these are. @throws LOGIN_REFUSED */
+  login(request: Request, response: Response): Promise<Principal> | Principal
   /** @throws PERMISSION_DENIED */
   requirePermission(principal: Principal, permission: Permission): void
 }
@@ -12,5 +14,5 @@ export interface AccessControl {
 /** Everybody is the system user and may do everything: what `auth.enable = False` means. */
 export function openAccess(systemUser: string): AccessControl {
   const principal: Principal = { user: systemUser, isAdmin: true, method: 'none' }
-  return { authenticate: () => principal, requirePermission: () => undefined }
+  return { authenticate: () => principal, login: () => principal, requirePermission: () => undefined }
 }

@@ -30,7 +30,7 @@ export function createErrorResponder(log: Log, requestIdOf: (request: Request) =
       log.error('request.failed', 'A request failed unexpectedly', {
         request_id: requestIdOf(request),
         method: request.method,
-        path: request.path,
+        path: pathOf(request),
         error: error.cause ?? error,
       })
     } else if (error.kind === 'unavailable') {
@@ -61,4 +61,11 @@ function toAppError(thrown: unknown, request: Request): AppError {
   // Express throws this itself for a path variable that cannot be decoded.
   if (thrown instanceof URIError) return pathUndecodable(request.path)
   return internal(thrown)
+}
+
+/** The pattern of the route where there is one: the path itself may hold a token or an API key. */
+function pathOf(request: Request): string {
+  const route: unknown = request.route
+  const pattern = typeof route === 'object' && route !== null && 'path' in route ? route.path : undefined
+  return typeof pattern === 'string' ? pattern : request.path
 }

@@ -1,7 +1,7 @@
 /** The OpenAPI document, made from the route table and the schemas that check requests. */
 import { version } from '../version.ts'
 import type { JsonSchema } from '../schema.ts'
-import type { QueryParameter, Route, Surface } from './route.ts'
+import { isNamedPermission, type QueryParameter, type Route, type Surface } from './route.ts'
 
 /** Where the paths of each surface are reached through the API listener. */
 const prefixes: Record<Surface, string> = { api: '/v1', auth: '/auth/v1', stream: '/stream/v1' }
@@ -73,6 +73,7 @@ function operationOf(route: Route, components: Map<string, unknown>): Record<str
     summary: route.summary,
     tags: [route.path.split('/')[1] || 'about'],
     ...(route.permission === 'public' ? { security: [] } : {}),
+    ...(route.permission === 'login' ? { security: [{ basic: [] }] } : {}),
     ...(isNamedPermission(route.permission) ? { 'x-permission': route.permission } : {}),
     parameters: [...pathParameters(route.path), ...Object.entries(route.query ?? {}).map(queryParameter)],
     ...(route.body === undefined
@@ -83,20 +84,18 @@ function operationOf(route: Route, components: Map<string, unknown>): Record<str
     responses: {
       ...successOf(route, components),
       ...Object.fromEntries(
-        [...failures].toSorted((a, b) => a - b).map((status) => [
-          String(status),
-          {
-            description: errorTexts[status] ?? 'It failed.',
-            content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
-          },
-        ]),
+        [...failures]
+          .toSorted((a, b) => a - b)
+          .map((status) => [
+            String(status),
+            {
+              description: errorTexts[status] ?? 'It failed.',
+              content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+            },
+          ]),
       ),
     },
   }
-}
-
-function isNamedPermission(permission: Route['permission']): boolean {
-  return permission !== 'public' && permission !== 'authenticated'
 }
 
 function successOf(route: Route, components: Map<string, unknown>): Record<string, unknown> {

@@ -12,6 +12,8 @@ export interface OriginPolicy {
    * @throws ORIGIN_REFUSED
    */
   check(method: string, origin: string | undefined, host: string | undefined): void
+  /** Whether pages of this origin are this server's own, or admitted by name; `*` names nobody. */
+  isKnown(origin: string, host: string | undefined): boolean
 }
 
 export interface OriginPolicySettings {
@@ -37,6 +39,7 @@ export function createOriginPolicy(settings: OriginPolicySettings): OriginPolicy
   const isAllowed = (origin: string): boolean => allowsAny || allowed.has(origin)
 
   return {
+    isKnown: (origin, host) => allowed.has(origin) || sameHost(origin, host),
     corsHeaders(origin) {
       if (allowsAny && (origin === undefined || !allowed.has(origin))) {
         return { 'Access-Control-Allow-Origin': '*', ...fixedHeaders }

@@ -87,8 +87,11 @@ interface RouteBase {
   path: string
   /** Old names that answer too. */
   aliases?: string[]
-  /** `'public'` needs no credential and must be written out; `'authenticated'` any. */
-  permission: Permission | 'public' | 'authenticated'
+  /**
+   * `'public'` needs no credential and must be written out; `'authenticated'` any; `'login'` is for exchanging a user
+   * name and a password for a credential.
+   */
+  permission: Permission | 'public' | 'authenticated' | 'login'
   /** For the OpenAPI document: one sentence. */
   summary: string
   query?: Record<string, QueryParameter>
@@ -116,3 +119,8 @@ export interface StreamRoute extends RouteBase {
 }
 
 export type Route = JsonRoute | StreamRoute
+
+/** Whether it is one that a role grants. */
+export function isNamedPermission(permission: Route['permission']): permission is Permission {
+  return permission !== 'public' && permission !== 'authenticated' && permission !== 'login'
+}

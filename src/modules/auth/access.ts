@@ -1,0 +1,111 @@
+/** Who is calling, for the chain of every request while authentication is on. */
+import { hash } from 'node:crypto'
+import type { Request, Response } from 'express'
+import { apiKeyUnknown, isAppError, loginRefused, originRefused, tokenExpired, tokenInvalid } from '../../errors.ts'
+import type { AccessControl } from '../../http/authenticate.ts'
+import type { OriginPolicy } from '../../http/origin.ts'
+import type { Peers } from '../../http/peers.ts'
+import type { Principal } from '../../http/route.ts'
+import type { Log, LogFields } from '../../log.ts'
+import { microsOf } from '../../time.ts'
+import type { AuthBackend } from './backends/backend.ts'
+import type { UserPassword } from './basic.ts'
+import { authCookie, readCredential, type Credential } from './credentials.ts'
+import { createGate } from './gate.ts'
+import { createAuthenticate } from './strategies.ts'
+import type { Tokens } from './tokens.ts'
+
+/** One password check costs up to 19 MiB and a processor for some 20 ms, so logins must not crowd out the actions. */
+const MAX_CHECKS = 2
+const MAX_WAITING_CHECKS = 64
+
+export interface AccessOptions {
+  tokens: Tokens
+  backend: AuthBackend
+  peers: Peers
+  origins: Pick<OriginPolicy, 'isKnown'>
+  log: Log
+  /** Microseconds since the epoch. */
+  readonly now: () => number
+}
+
+export function createAccess({ tokens, backend, peers, origins, log, now }: AccessOptions): AccessControl {
+  const gate = createGate('logins', MAX_CHECKS, MAX_WAITING_CHECKS)
+
+  function about(request: Request): LogFields {
+    return { remote_address: peers.addressOf(request), request_id: request.res?.getHeader('X-Request-ID') }
+  }
+
+  async function checkPassword(given: UserPassword | string, request: Request): Promise<Principal> {
+    if (typeof given === 'string') {
+      log.audit('login.refused', given, about(request))
+      throw loginRefused()
+    }
+    const { user, password } = given
+    if (!(await gate.pass(() => backend.authenticate(user, password)))) {
+      log.audit('login.refused', 'Invalid credentials provided', { user, ...about(request) })
+      throw loginRefused()
+    }
+    return { user, isAdmin: true, method: 'basic' }
+  }
+
+  function checkToken({ value, location }: Credential, request: Request): Principal {
+    if (location === 'cookie') refuseForeignPage(request)
+    const token = tokens.check(value)
+    if (token === undefined) throw tokenInvalid()
+    const { id, user, expiry, hasExpired } = token
+    if (hasExpired) {
+      log.audit('token.expired', `Token with id "${id}" has expired.`, { user, token_id: id, ...about(request) })
+      throw tokenExpired()
+    }
+    if (log.enabled('DEBUG')) {
+      log.debug('token.validated', `Token with id "${id}" is validated.`, { user, token_id: id, ...about(request) })
+    }
+    return { user, isAdmin: true, method: 'token', location, expiry, tokenId: id }
+  }
+
+  /** Browsers add the cookie to whatever a foreign page makes them send. Ports do not keep cookies apart either. */
+  function refuseForeignPage({ method, headers }: Request): void {
+    if (method === 'GET') return
+    const { origin, host } = headers
+    const site = headers['sec-fetch-site']
+    const isForeign =
+      origin === undefined ? site === 'cross-site' || site === 'same-site' : !origins.isKnown(origin, host)
+    if (!isForeign) return
+    throw originRefused(
+      'A page of another origin cannot use the cookie of this server; send the token in X-Auth-Token.',
+    )
+  }
+
+  const authenticate = createAuthenticate({
+    basic: checkPassword,
+    token: checkToken,
+    apiKey: ({ value }) => {
+      throw apiKeyUnknown(hash('sha512', value))
+    },
+  })
+
+  return {
+    login: (request, response) => authenticate('basic', request, response),
+
+    async authenticate(request: Request, response: Response) {
+      try {
+        const credential = readCredential(request)
+        const principal = await authenticate(credential.kind, request, response)
+        if (credential.kind === 'token' && credential.location !== 'cookie' && principal.expiry !== undefined) {
+          const seconds = Math.max(0, Math.floor((microsOf(principal.expiry) - now()) / 1_000_000))
+          response.setHeader('Set-Cookie', authCookie(credential.value, seconds, peers.isSecure(request)))
+        }
+        return principal
+      } catch (error) {
+        if (isAppError(error) && error.kind === 'unauthenticated') {
+          log.info('request.unauthenticated', error.message, { code: error.code, ...about(request) })
+        }
+        throw error
+      }
+    },
+
+    // Contract 11: without role based access control every user may do everything.
+    requirePermission: () => undefined,
+  }
+}

@@ -1,0 +1,23 @@
+/** The account of a fresh installation: nobody else has its password. */
+import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
+import type { BackendContext } from './backend.ts'
+import { createSecretFile, replaceSecretFile } from '../secret-file.ts'
+import { hashPassword } from './password-hash.ts'
+
+const NAME = 'admin'
+const PASSWORD_BYTES = 18
+
+/** Makes the password file with one administrator, unless there is one; shows the password once in the log. */
+export async function createFirstAdministrator(file: string, { basePath, log }: BackendContext): Promise<void> {
+  const password = randomBytes(PASSWORD_BYTES).toString('base64url')
+  const line = `${NAME}:${await hashPassword(password)}\n`
+  const kept = join(basePath, 'initial-admin-password')
+  // First what says the password: after a crash in between, the next start replaces it and makes the account.
+  await replaceSecretFile(kept, `${password}\n`)
+  if (!(await createSecretFile(file, line))) return
+  log.warning(
+    'auth.first_administrator',
+    `Created the user "${NAME}" with the password ${password} (shown only now, kept in ${kept}); change it: htpasswd -B ${file} ${NAME}`,
+  )
+}

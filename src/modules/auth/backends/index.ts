@@ -1,0 +1,16 @@
+/** The list of authentication backends. To add one: its file, and a line here. */
+import type { JsonObject } from '../../../config/options.ts'
+import { BackendProblem, type AuthBackend, type BackendContext, type BackendType } from './backend.ts'
+import { flatFile } from './flat-file.ts'
+
+const backends = [flatFile] as const satisfies readonly BackendType[]
+
+/** @throws BackendProblem if there is no such backend, or its arguments cannot be used */
+export async function createBackend(name: string, kwargs: JsonObject, context: BackendContext): Promise<AuthBackend> {
+  const type = backends.find((backend) => backend.name === name)
+  if (type === undefined) {
+    const names = backends.map((backend) => backend.name).join(', ')
+    throw new BackendProblem(`auth.backend: there is no authentication backend "${name}"; available: ${names}`)
+  }
+  return type.create(kwargs, context)
+}

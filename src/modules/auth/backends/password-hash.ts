@@ -1,0 +1,48 @@
+/** Checking a password against whatever form of hash a password file holds. */
+import argon2 from 'argon2'
+import { isCryptHash } from './crypt.ts'
+import { createCryptWorker } from './crypt-worker.ts'
+
+/** 19 MiB, two passes, one lane: about 20 ms here; the package's own default takes 64 MiB and four threads per login. */
+const cost = { type: argon2.argon2id, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
+
+const argon2Pattern =
+  /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,2}),p=(\d{1,2})\$[A-Za-z0-9+/]{11,86}\$[A-Za-z0-9+/]{16,86}$/
+const MAX_MEMORY_KIB = 262_144
+const MAX_LANES = 16
+
+function isArgon2Hash(hash: string): boolean {
+  const match = argon2Pattern.exec(hash)
+  if (match === null) return false
+  const [memory, passes, lanes] = match.slice(1).map(Number)
+  if (memory === undefined || passes === undefined || lanes === undefined) return false
+  return passes >= 1 && lanes >= 1 && lanes <= MAX_LANES && memory >= 8 * lanes && memory <= MAX_MEMORY_KIB
+}
+
+/** `$argon2id$…`, the form this server writes itself. */
+export function hashPassword(password: string): Promise<string> {
+  return argon2.hash(password, cost)
+}
+
+/** Whether passwords can be checked against this: a known form, at a bearable cost. */
+export function isUsableHash(hash: string): boolean {
+  return isArgon2Hash(hash) || isCryptHash(hash)
+}
+
+export interface PasswordVerifier {
+  /** False also for a hash that is not usable. */
+  verify(hash: string, password: string): Promise<boolean>
+  stop(): Promise<void>
+}
+
+/** Nothing of this takes time of the event loop: argon2 runs in the thread pool, the others on a thread of their own. */
+export function createPasswordVerifier(): PasswordVerifier {
+  const worker = createCryptWorker()
+  return {
+    async verify(hash, password) {
+      if (isArgon2Hash(hash)) return argon2.verify(hash, password)
+      return isCryptHash(hash) && worker.verify(hash, password)
+    },
+    stop: () => worker.stop(),
+  }
+}

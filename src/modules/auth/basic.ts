@@ -1,0 +1,43 @@
+/** Reading `Authorization: Basic …` (contract 01, 1.2). */
+
+export interface UserPassword {
+  user: string
+  password: string
+}
+
+/** Generous for people, and a bound for what a hash has to chew. */
+const MAX_USER_CHARACTERS = 256
+const MAX_PASSWORD_BYTES = 1024
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** The user and password, or, as text for the audit log, why there are none. The password may hold colons. */
+export function readBasic(header: string | undefined): UserPassword | string {
+  if (header === undefined || header.trim() === '') return 'Authorization header not provided'
+  const [scheme = '', encoded, ...more] = header.trim().split(/ +/)
+  if (scheme.toLowerCase() !== 'basic') return `Unsupported authorization type: ${scheme.slice(0, 40)}`
+  if (encoded === undefined || more.length > 0) return 'Invalid authorization header'
+  const decoded = decode(encoded)
+  const colon = decoded?.indexOf(':') ?? -1
+  if (decoded === undefined || colon === -1) return 'Invalid authorization header'
+  const user = decoded.slice(0, colon)
+  const password = decoded.slice(colon + 1)
+  if (user === '' || password === '') return 'Access denied to anonymous user.'
+  if (user.length > MAX_USER_CHARACTERS || Buffer.byteLength(password) > MAX_PASSWORD_BYTES) {
+    return 'Invalid credentials provided'
+  }
+  // No program makes such a name or password, and some backends would read only what stands before the NUL.
+  if (decoded.includes('\0')) return 'Invalid credentials provided'
+  return { user, password }
+}
+
+/** Strict base64 of strict UTF-8; padding may be missing. */
+function decode(encoded: string): string | undefined {
+  const bytes = Buffer.from(encoded, 'base64')
+  if (bytes.toString('base64').replace(/=+$/, '') !== encoded.replace(/={1,2}$/, '')) return undefined
+  try {
+    return utf8.decode(bytes)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,94 @@
+/** Authentication: who may log in, tokens, and who is calling. */
+import { join } from 'node:path'
+import type { Bus, Unsubscribe } from '../../bus/bus.ts'
+import type { Config } from '../../config/load.ts'
+import type { Database } from '../../db/database.ts'
+import { authenticationOff } from '../../errors.ts'
+import { openAccess, type AccessControl } from '../../http/authenticate.ts'
+import type { OriginPolicy } from '../../http/origin.ts'
+import type { Peers } from '../../http/peers.ts'
+import type { Log } from '../../log.ts'
+import type { Module } from '../../module.ts'
+import { nowMicros } from '../../time.ts'
+import { createAccess } from './access.ts'
+import type { AuthBackend } from './backends/backend.ts'
+import { createBackend } from './backends/index.ts'
+import { createRoutes } from './routes.ts'
+import { createTokenService, type TokenService } from './service.ts'
+import { createAuthStore } from './store.ts'
+import { loadTokenKey } from './token-key.ts'
+import { createTokens } from './tokens.ts'
+
+export interface AuthDependencies {
+  database: Database
+  bus: Bus
+  log: Log
+  peers: Peers
+  origins: Pick<OriginPolicy, 'isKnown'>
+  config: Config['auth']
+  /** Absolute `system.base_path`. */
+  basePath: string
+  /** Who is calling while authentication is off. */
+  systemUser: string
+  /** Public base URL of the API, without version and trailing slash. */
+  readonly apiUrl: () => string
+  /** Microseconds since the epoch; default the system clock. */
+  now?: () => number
+}
+
+export interface Auth extends Module {
+  /** For the chain of every request; with authentication on it works once the module was started. */
+  readonly access: AccessControl
+}
+
+interface Running {
+  service: TokenService
+  access: AccessControl
+  backend: AuthBackend
+  unsubscribe: Unsubscribe
+}
+
+/** `start` throws a one-line error that names the option if the backend or the key of the tokens cannot be used. */
+export function createAuth(deps: AuthDependencies): Auth {
+  const { database, bus, log, config, basePath, now = nowMicros } = deps
+  let running: Running | undefined
+
+  function requireRunning(): Running {
+    if (running === undefined) throw authenticationOff()
+    return running
+  }
+
+  async function start(): Promise<void> {
+    if (!config.enable || running !== undefined) return
+    const key = await loadTokenKey(join(basePath, 'keys', 'token.key'))
+    const backend = await createBackend(config.backend, config.backend_kwargs, { basePath, log })
+    const store = createAuthStore(database)
+    const tokens = createTokens({ key, findRow: (id) => store.findToken(id), now })
+    running = {
+      backend,
+      service: createTokenService({ database, store, tokens, maxTtlSeconds: config.token_ttl, log, now }),
+      access: createAccess({ tokens, backend, peers: deps.peers, origins: deps.origins, log, now }),
+      unsubscribe: bus.subscribe('token.revoked', () => tokens.forget()),
+    }
+  }
+
+  async function stop(): Promise<void> {
+    running?.unsubscribe()
+    await running?.backend.stop?.()
+  }
+
+  return {
+    name: 'auth',
+    routes: createRoutes({ service: () => requireRunning().service, apiUrl: deps.apiUrl }),
+    access: config.enable
+      ? {
+          authenticate: (request, response) => requireRunning().access.authenticate(request, response),
+          login: (request, response) => requireRunning().access.login(request, response),
+          requirePermission: (principal, permission) =>
+            requireRunning().access.requirePermission(principal, permission),
+        }
+      : openAccess(deps.systemUser),
+    start,
+    stop,
+  }
+}

@@ -1,0 +1,26 @@
+/** Tables `users` and `tokens`. */
+import type { Database, Step } from '../../db/database.ts'
+import type { TokenTable } from '../../db/tables.ts'
+
+export interface AuthStore {
+  findToken(id: string): TokenTable | undefined
+  insertToken(token: TokenTable): Step
+  deleteToken(id: string): Step
+  /** Changes nothing if there is one of that name. */
+  insertUser(name: string, at: string): Step
+}
+
+export function createAuthStore(database: Database): AuthStore {
+  const { build } = database
+  return {
+    findToken: (id) => database.first(build.selectFrom('tokens').selectAll().where('id', '=', id)),
+    insertToken: (token) => ({ query: build.insertInto('tokens').values(token) }),
+    deleteToken: (id) => ({ query: build.deleteFrom('tokens').where('id', '=', id), expect: 1 }),
+    insertUser: (name, at) => ({
+      query: build
+        .insertInto('users')
+        .values({ name, is_service: 0, created_at: at })
+        .onConflict((conflict) => conflict.column('name').doNothing()),
+    }),
+  }
+}

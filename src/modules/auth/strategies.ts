@@ -1,0 +1,88 @@
+/** The passport strategies: how a kind of credential is turned into whoever is calling. Nothing keeps a session. */
+import type { Request, Response } from 'express'
+import passport from 'passport'
+import { BasicStrategy } from 'passport-http'
+import { credentialsMissing } from '../../errors.ts'
+import type { Principal } from '../../http/route.ts'
+import { readBasic, type UserPassword } from './basic.ts'
+import { readCredential, type Credential } from './credentials.ts'
+
+export type StrategyName = 'basic' | Credential['kind']
+
+/** Each resolves with the caller or throws the error that is the answer. */
+export interface Verifiers {
+  /** Gets the reason as text if the header holds no user and password. */
+  basic(given: UserPassword | string, request: Request): Promise<Principal>
+  token(credential: Credential, request: Request): Principal
+  apiKey(credential: Credential, request: Request): Principal
+}
+
+/** Runs one strategy on a request. */
+export type Authenticate = (strategy: StrategyName, request: Request, response: Response) => Promise<Principal>
+
+/** What passport gives to the copy of a strategy that it makes for each request. */
+interface Outcome {
+  success(principal: Principal): void
+  error(error: unknown): void
+}
+
+/**
+ * The published strategy cuts passwords at their second colon, takes `XBasic` for Basic and leaves encodings to chance,
+ * so reading the header is replaced.
+ */
+class StrictBasicStrategy extends BasicStrategy {
+  // No `#private` members here and below: passport calls an object that merely has this one as its prototype.
+  declare readonly success: Outcome['success']
+  declare readonly error: Outcome['error']
+  readonly verify: Verifiers['basic']
+
+  constructor(verify: Verifiers['basic']) {
+    super(() => undefined)
+    this.verify = verify
+  }
+
+  override authenticate(request: Request): void {
+    this.verify(readBasic(request.headers.authorization), request).then(
+      (principal) => this.success(principal),
+      (error: unknown) => this.error(error),
+    )
+  }
+}
+
+/** A token or an API key in a header, the query or the cookie. */
+class CredentialStrategy extends passport.Strategy {
+  readonly verify: Verifiers['token']
+
+  constructor(verify: Verifiers['token']) {
+    super()
+    this.verify = verify
+  }
+
+  override authenticate(request: Request): void {
+    let principal: Principal
+    try {
+      principal = this.verify(readCredential(request), request)
+    } catch (error) {
+      this.error(error)
+      return
+    }
+    this.success(principal)
+  }
+}
+
+export function createAuthenticate(verifiers: Verifiers): Authenticate {
+  const authenticator = new passport.Passport()
+  authenticator.use('basic', new StrictBasicStrategy((given, request) => verifiers.basic(given, request)))
+  authenticator.use('token', new CredentialStrategy((credential, request) => verifiers.token(credential, request)))
+  authenticator.use('api-key', new CredentialStrategy((credential, request) => verifiers.apiKey(credential, request)))
+  return (strategy, request, response) =>
+    new Promise((resolve, reject) => {
+      const run: (request: Request, response: Response, next: (error: unknown) => void) => void =
+        authenticator.authenticate(strategy, { session: false }, (error: unknown, principal: unknown) => {
+          if (error !== null) reject(error)
+          else if (principal === false || principal === undefined) reject(credentialsMissing())
+          else resolve(principal as Principal) // passport hands on what `success` was given
+        })
+      run(request, response, reject)
+    })
+}
