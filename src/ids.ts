@@ -48,13 +48,17 @@ function prefix(seconds: number, fraction: number): string {
   return seconds.toString(16).padStart(8, '0') + fraction.toString(16).padStart(6, '0')
 }
 
+/** Ids have 32 bits for the second: they end in 2106. */
+const MAX_MICROS = 0xffffffff * 1_000_000 + 999_999
+
 /**
  * The least id that could belong to a record created at this microsecond. So `id >= idBound(t)` selects what was created
- * at or after `t`, and the primary key serves every time range.
+ * at or after `t`, and the primary key serves every time range. Times that no id can have become the nearest one.
  */
 export function idBound(micros: number): string {
-  const seconds = Math.floor(micros / 1_000_000)
-  return `${prefix(seconds, fractionOf(micros - seconds * 1_000_000))}0000000000`
+  const possible = Math.min(Math.max(micros, 0), MAX_MICROS)
+  const seconds = Math.floor(possible / 1_000_000)
+  return `${prefix(seconds, fractionOf(possible - seconds * 1_000_000))}0000000000`
 }
 
 const idPattern = /^[0-9a-f]{24}$/

@@ -48,7 +48,9 @@ export function parseTimestamp(text: string): string | undefined {
   const match = timestampPattern.exec(text)
   if (match === null) return undefined
   const [, date, clock, fraction = ''] = match
-  if (Number.isNaN(Date.parse(`${date}T${clock}Z`))) return undefined
+  // `Date` takes the 30th of February for the 2nd of March, and 24 o'clock for the next day.
+  const time = new Date(`${date}T${clock}Z`)
+  if (Number.isNaN(time.getTime()) || !time.toISOString().startsWith(`${date}T${clock}`)) return undefined
   return `${date}T${clock}.${fraction.padEnd(6, '0')}Z`
 }
 

@@ -1,0 +1,188 @@
+/** What the conformance tests share: raw requests, a pack of example actions, a look at the rows. */
+import { request } from 'node:http'
+import { join } from 'node:path'
+import Sqlite from 'better-sqlite3'
+import { openSqlite } from '../../src/db/sqlite/open.ts'
+import { createActions } from '../../src/modules/actions/index.ts'
+import { makeFolder } from '../helpers/folders.ts'
+import {
+  startServer,
+  type Answer,
+  type ExecutionAnswer,
+  type ServerOptions,
+  type TestServer,
+} from '../helpers/server.ts'
+
+export interface RawRequest {
+  method?: string
+  /** Sent as it is, not normalised. */
+  path: string
+  headers?: Record<string, string>
+  body?: string | Buffer
+}
+
+export interface RawAnswer {
+  status: number
+  headers: Record<string, string | string[] | undefined>
+  bytes: Buffer
+  text: string
+}
+
+/** One request exactly as given, on a connection of its own. */
+export function send(baseUrl: string, { method = 'GET', path, headers = {}, body }: RawRequest): Promise<RawAnswer> {
+  const { hostname, port } = new URL(baseUrl)
+  return new Promise((resolve, reject) => {
+    const outgoing = request({ hostname, port, method, path, headers, agent: false }, (response) => {
+      const chunks: Buffer[] = []
+      response.on('data', (chunk: Buffer) => chunks.push(chunk))
+      response.once('error', reject)
+      response.once('end', () => {
+        const bytes = Buffer.concat(chunks)
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, bytes, text: bytes.toString() })
+      })
+    })
+    outgoing.once('error', reject)
+    outgoing.end(body)
+  })
+}
+
+export interface ErrorAnswer {
+  faultstring: string
+  code: string
+}
+
+/** Parameters of every kind on one action; nothing that this release ships has them. */
+const exampleActions = [
+  {
+    name: 'checked',
+    runner_type: 'local-shell-cmd',
+    parameters: {
+      cmd: { default: 'echo checked' },
+      text: { type: 'string' },
+      count: { type: 'integer' },
+      ratio: { type: 'number' },
+      flag: { type: 'boolean' },
+      items: { type: 'array' },
+      options: { type: 'object' },
+      choice: { type: 'string', enum: ['a', 'b'] },
+      anything: { description: 'Of no type.' },
+      must_count: { type: 'integer', required: true, default: 3 },
+    },
+  },
+  {
+    name: 'needy',
+    runner_type: 'local-shell-cmd',
+    parameters: { cmd: { default: 'true' }, options: { type: 'object', required: true } },
+  },
+  { name: 'disabled', runner_type: 'local-shell-cmd', enabled: false, parameters: { cmd: { required: true } } },
+  {
+    name: 'secretive',
+    runner_type: 'local-shell-cmd',
+    parameters: {
+      cmd: { default: 'echo done', immutable: true },
+      token: { type: 'string', secret: true },
+      number: { type: 'integer', secret: true },
+      vault: { type: 'object', secret: true },
+      account: {
+        type: 'object',
+        properties: { name: { type: 'string' }, password: { type: 'string', secret: true } },
+      },
+      accounts: {
+        type: 'array',
+        items: { type: 'object', properties: { password: { type: 'string', secret: true } } },
+      },
+    },
+  },
+  {
+    name: 'templated',
+    runner_type: 'local-shell-cmd',
+    parameters: {
+      name: { type: 'string', required: true },
+      greeting: { type: 'string', default: 'hello {{ name }}' },
+      fixed: { type: 'string', default: '{{ name }}!', immutable: true },
+      times: { type: 'integer' },
+      list: { type: 'array' },
+      cmd: { default: 'echo "{{ greeting }} {{ fixed }}"', immutable: true },
+    },
+  },
+  {
+    name: 'circular',
+    runner_type: 'local-shell-cmd',
+    parameters: { cmd: { default: 'true' }, a: { type: 'string' }, b: { type: 'string' } },
+  },
+  { name: 'tagged', runner_type: 'noop', tags: [{ name: 'colour', value: 'blue' }], parameters: {} },
+]
+
+/**
+ * A server that also knows the actions of the pack `examples`, registered by the code that will register users' packs.
+ * `stop` removes its data.
+ */
+export async function startWithExamples(options: Pick<ServerOptions, 'settings' | 'env'> = {}): Promise<TestServer> {
+  const folder = makeFolder()
+  // The first start makes the tables and the records of the runner types.
+  await (await startServer({ ...options, basePath: folder.path })).stop()
+  const database = await openSqlite({
+    path: join(folder.path, 'svc.db'),
+    synchronous: 'normal',
+    announce: () => undefined,
+  })
+  try {
+    const { registered, problems } = await createActions({ database, maxPageSize: 100 }).registerActions({
+      pack: 'examples',
+      definitions: exampleActions.map((definition) => ({
+        metadataFile: `actions/${definition.name}.yaml`,
+        definition: { enabled: true, ...definition },
+      })),
+      metadataFiles: new Set(exampleActions.map(({ name }) => `actions/${name}.yaml`)),
+    })
+    if (registered !== exampleActions.length) throw new Error(`not registered: ${JSON.stringify(problems)}`)
+  } finally {
+    await database.close()
+  }
+  const server = await startServer({ ...options, basePath: folder.path })
+  return {
+    ...server,
+    async stop(signal) {
+      const exit = await server.stop(signal)
+      folder.remove()
+      return exit
+    },
+  }
+}
+
+/** Reads the database of a running server. */
+export function rowsOf<R>(server: TestServer, sql: string, ...parameters: unknown[]): R[] {
+  const database = new Sqlite(join(server.basePath, 'svc.db'), { readonly: true })
+  try {
+    return database.prepare(sql).all(...parameters) as R[] // the caller's statement says what they are
+  } finally {
+    database.close()
+  }
+}
+
+export function countExecutions(server: TestServer): number {
+  return rowsOf<{ n: number }>(server, 'select count(*) as n from executions')[0]?.n ?? -1
+}
+
+/** `POST /v1/executions`. */
+export function create(
+  server: TestServer,
+  body: unknown,
+  headers?: Record<string, string>,
+  query = '',
+): Promise<Answer<ExecutionAnswer>> {
+  return server.call<ExecutionAnswer>('POST', `/v1/executions${query}`, body, headers)
+}
+
+export const idPattern = /^[0-9a-f]{24}$/
+export const timestampPattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{6}Z$/
+export const unknownId = '0123456789abcdef01234567'
+/** What is looked up as an id and cannot be one. */
+export const impossibleIds = [
+  'abc',
+  'ABCDEFABCDEFABCDEFABCDEF',
+  '0123456789abcdef0123456',
+  '0123456789abcdef012345678',
+  '%00',
+  '%27%3B--',
+]
