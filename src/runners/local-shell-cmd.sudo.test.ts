@@ -1,0 +1,184 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import type { Readable, Writable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { type Account, createAccount } from '../../tests/helpers/accounts.ts'
+import { markedProcesses } from '../../tests/helpers/marked-processes.ts'
+import type { LauncherKind } from './process/create-launcher.ts'
+import type { SystemUserDecision } from './process/system-user.ts'
+import type { RunResult } from './runner.ts'
+
+const PASSWORD = 'correct horse'
+const fixture = (name: string): string => fileURLToPath(new URL(`../../tests/fixtures/${name}`, import.meta.url))
+
+interface Answer extends RunResult {
+  number: number
+  executionId: string
+  output: { stdout: string; stderr: string }
+  warnings: unknown[]
+}
+
+/** A process that runs commands under the account `server`. */
+class OtherAccount {
+  readonly #child: ChildProcessByStdio<Writable, Readable, null>
+  readonly #waiting = new Map<number, (answer: Answer) => void>()
+  readonly decision: Promise<SystemUserDecision>
+
+  constructor(kind: LauncherKind, account: string, systemUser: string) {
+    this.#child = spawn(process.execPath, [fixture('run-as.ts'), kind, account, systemUser], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+      env: { PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', HOME: '/tmp', LANG: 'C' },
+    })
+    const lines = createInterface({ input: this.#child.stdout })
+    this.decision = new Promise((resolve, reject) => {
+      lines.once('line', (line) => {
+        resolve(JSON.parse(line))
+        lines.on('line', (next) => {
+          const answer: Answer = JSON.parse(next)
+          this.#waiting.get(answer.number)?.(answer)
+        })
+      })
+      lines.once('close', () => reject(new Error('The process of the other account ended; its error is above.')))
+    })
+  }
+
+  run(parameters: Record<string, unknown>, cancelAfterOutput = false): Promise<Answer> {
+    const number = this.#waiting.size
+    return new Promise((resolve) => {
+      this.#waiting.set(number, resolve)
+      this.#child.stdin.write(`${JSON.stringify({ number, parameters, cancelAfterOutput })}\n`)
+    })
+  }
+
+  async stop(): Promise<void> {
+    const ended = new Promise((resolve) => this.#child.once('close', resolve))
+    this.#child.stdin.end()
+    await ended
+  }
+}
+
+let server: Account
+let system: Account
+let other: OtherAccount | undefined
+
+beforeAll(async () => {
+  server = await createAccount('svc-test-server', PASSWORD)
+  system = await createAccount('svc-test-system')
+}, 120_000)
+afterEach(async () => {
+  await other?.stop()
+  other = undefined
+  server.allow('')
+})
+afterAll(() => {
+  server.remove()
+  system.remove()
+})
+
+async function start(rule: string, kind: LauncherKind = 'posix-spawn-thread'): Promise<OtherAccount> {
+  server.allow(rule)
+  other = new OtherAccount(kind, server.name, system.name)
+  await other.decision
+  return other
+}
+
+describe('the system user', () => {
+  it('runs the commands when sudo lets it', async () => {
+    const account = await start('ALL=(ALL) NOPASSWD: ALL')
+    expect(await account.decision).toMatchObject({ mode: 'sudo', processUser: server.name, isRoot: false })
+    const { result } = await account.run({ cmd: 'id -un; echo "$HOME $SVC_ACTION_PACK_NAME"' })
+    expect(result).toMatchObject({ stdout: `${system.name}\n/tmp core`, stderr: '', return_code: 0 })
+  })
+
+  it('gives way to the process user when sudo does not let it, and says why', async () => {
+    const account = await start('')
+    expect(await account.decision).toMatchObject({ mode: 'process-user', reason: expect.stringContaining(system.name) })
+    expect((await account.run({ cmd: 'id -un' })).result['stdout']).toBe(server.name)
+  })
+
+  it('is reached with a password where sudo asks for one', async () => {
+    const account = await start(`ALL=(${system.name}) ALL`)
+    expect(await account.decision).toMatchObject({ mode: 'process-user' })
+    const { result } = await account.run({ cmd: 'id -un', sudo_password: PASSWORD })
+    expect(result).toMatchObject({ stdout: system.name, stderr: '' })
+  })
+})
+
+describe('sudo', () => {
+  it('runs as root', async () => {
+    const account = await start('ALL=(ALL) NOPASSWD: ALL')
+    const { result } = await account.run({ cmd: 'id -un; echo "$SVC_ACTION_PACK_NAME"', sudo: true })
+    expect(result).toMatchObject({ stdout: 'root\ncore', stderr: '', return_code: 0 })
+  })
+
+  it('takes the password, which the command never sees', async () => {
+    const account = await start('ALL=(ALL) ALL')
+    const cmd = 'id -un; cat; echo; ps -eo args; env'
+    const { result, output } = await account.run({ cmd, sudo: true, sudo_password: PASSWORD })
+    expect(result).toMatchObject({ stdout: expect.stringMatching(/^root\n\n.*COMMAND/), stderr: '' })
+    expect(JSON.stringify([result, output])).not.toContain(PASSWORD)
+  })
+
+  it.each(['ALL=(ALL) NOPASSWD: ALL', 'ALL=(ALL) ALL'])(
+    'does not leave the password on stdin with %j',
+    async (rule) => {
+      const account = await start(rule)
+      for (let round = 0; round < 2; round++) {
+        const { result } = await account.run({ cmd: 'cat; echo end', sudo: true, sudo_password: PASSWORD })
+        expect(result).toMatchObject({ stdout: 'end', return_code: 0 })
+      }
+    },
+  )
+
+  it('fails with -1 when the password is wrong, and soon', async () => {
+    const account = await start('ALL=(ALL) ALL')
+    const { status, result, output } = await account.run({ cmd: 'echo ran', sudo: true, sudo_password: 'wrong guess' })
+    expect(status).toBe('failed')
+    expect(result).toMatchObject({ return_code: -1, stdout: '', error: expect.stringContaining('password') })
+    expect(JSON.stringify([result, output])).not.toContain('wrong guess')
+  }, 20_000)
+
+  it('fails like any command when it needs a password and has none', async () => {
+    const account = await start('ALL=(ALL) ALL')
+    const { status, result } = await account.run({ cmd: 'echo ran', sudo: true })
+    expect(status).toBe('failed')
+    expect(result).toMatchObject({ return_code: 1, stdout: '', stderr: expect.stringContaining('sudo') })
+    expect(result).not.toHaveProperty('error')
+  })
+})
+
+const rules = [
+  ['without a password', 'ALL=(ALL) NOPASSWD: ALL', {}],
+  ['with a password', 'ALL=(ALL) ALL', { sudo_password: PASSWORD }],
+] as const
+const stubborn = ['ignores-term.sh', 'leaves-session.sh', 'forks-twice.sh', 'forks-while-dying.sh']
+
+it.each(rules)(
+  'ends processes of root %s',
+  async (_, rule, more) => {
+    const account = await start(rule)
+    await Promise.all(
+      stubborn.map(async (name) => {
+        const answer = await account.run({ cmd: fixtureText(name), sudo: true, timeout: 60, ...more }, true)
+        expect(answer.output.stdout).toContain('ready')
+        expect(answer.warnings).toEqual([])
+        expect(markedProcesses(answer.executionId)).toEqual([])
+      }),
+    )
+  },
+  30_000,
+)
+
+/** The script itself, because another account may not read the file. */
+function fixtureText(name: string): string {
+  return readFileSync(fixture(name), 'utf8')
+}
+
+it('ends processes of the system user', async () => {
+  const account = await start(`ALL=(${system.name}) NOPASSWD: ALL`)
+  const answer = await account.run({ cmd: `id -un; ${fixtureText('leaves-session.sh')}`, timeout: 30 }, true)
+  expect(answer.output.stdout).toContain(system.name)
+  expect(markedProcesses(answer.executionId)).toEqual([])
+}, 20_000)

@@ -1,0 +1,212 @@
+import { spawn as spawnDirectly } from 'node:child_process'
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { isRunning, markedProcesses } from '../../../tests/helpers/marked-processes.ts'
+import { waitFor } from '../../../tests/helpers/wait-for.ts'
+import { newId } from '../../ids.ts'
+import { createLauncher } from './create-launcher.ts'
+import { createProcessTrees, MARKER_NAME, type ProcessTrees } from './kill-tree.ts'
+import type { Child, Launcher } from './launcher.ts'
+import { readMarker, readProcess } from './process-table.ts'
+
+const PATH = process.env['PATH'] ?? '/usr/bin:/bin'
+/** Told apart from the script that starts them by the NUL between arguments. */
+const SLEEPS = ['sleep\u00001001', 'sleep\u00001002'] as const
+let launcher: Launcher
+let trees: ProcessTrees
+beforeAll(async () => {
+  const chosen = await createLauncher()
+  launcher = chosen.launcher
+  trees = createProcessTrees({ launcher })
+})
+afterAll(() => launcher.stop())
+
+/** Starts a script that says something once it is up. */
+async function start(script: string, marker = newId(), env: Record<string, string> = {}) {
+  const child = await launcher.spawn({
+    file: '/bin/sh',
+    args: ['-c', script],
+    env: { PATH, [MARKER_NAME]: marker, ...env },
+  })
+  const output = await new Promise<string>((resolve) => {
+    child.stdout.once('data', (chunk: Buffer) => resolve(chunk.toString()))
+  })
+  return { child, marker, identity: child.identity, output }
+}
+
+function letGo({ stdout, stderr }: Child): void {
+  stdout.destroy()
+  stderr.destroy()
+}
+
+describe('kill', () => {
+  it('ends a tree and counts it', async () => {
+    const { child, marker, identity } = await start('sleep 1000 & sleep 1000 & echo up; wait')
+    const startedAt = performance.now()
+    expect(await trees.kill({ marker, identity, graceMs: 5000 })).toEqual({ killed: 3, survivors: [] })
+    expect(performance.now() - startedAt).toBeLessThan(3000)
+    expect(await child.exited).toEqual({ code: null, signal: 'SIGTERM' })
+    expect(markedProcesses(marker)).toEqual([])
+    letGo(child)
+  })
+
+  it('sends KILL at once without grace', async () => {
+    const { child, marker, identity } = await start(`trap 'echo term' TERM; echo up; while :; do sleep 0.01; done`)
+    await trees.kill({ marker, identity, graceMs: 0 })
+    expect(await child.exited).toEqual({ code: null, signal: 'SIGKILL' })
+    letGo(child)
+  })
+
+  it('finds a child that has hidden its marker, by its parent and by its session', async () => {
+    const script = `env -i /bin/sleep 1001 & setsid env -i /bin/sleep 1002 & echo up; wait`
+    const { child, marker, identity } = await start(script)
+    await waitFor('both', () => {
+      const hidden = [...markedProcesses(SLEEPS[0]), ...markedProcesses(SLEEPS[1])]
+      return hidden.filter((pid) => readMarker(pid, MARKER_NAME) === undefined).length === 2
+    })
+    expect(await trees.kill({ marker, identity, graceMs: 2000 })).toEqual({ killed: 3, survivors: [] })
+    expect([...markedProcesses(SLEEPS[0]), ...markedProcesses(SLEEPS[1])]).toEqual([])
+    letGo(child)
+  })
+
+  it('finds nothing of a tree that has ended, quickly', async () => {
+    const { child, marker, identity } = await start('echo up')
+    await child.exited
+    expect(await trees.kill({ marker, identity, graceMs: 2000 })).toEqual({ killed: 0, survivors: [] })
+    letGo(child)
+  })
+
+  it('does not touch a process that got the pid of one that ended', async () => {
+    const { child, identity } = await start('echo up; exec sleep 1000')
+    const stranger = { pid: identity.pid, startTime: String(Number(identity.startTime) - 1) }
+    expect(await trees.kill({ marker: newId(), identity: stranger, graceMs: 0 })).toEqual({ killed: 0, survivors: [] })
+    expect(isRunning(identity.pid)).toBe(true)
+    process.kill(identity.pid, 'SIGKILL')
+    letGo(child)
+  })
+
+  it('spares others, those of other executions and those that merely mention the marker', async () => {
+    const target = await start('echo up; exec sleep 1000')
+    const others = await Promise.all([
+      start('echo up; exec sleep 1000'),
+      start('echo up; exec sleep 1000', `${target.marker}0`),
+      start('echo up; exec sleep 1000', newId(), { OTHER: `${MARKER_NAME}=${target.marker}` }),
+      start('echo up; exec sleep 1000', newId(), { [`X${MARKER_NAME}`]: target.marker }),
+    ])
+    const { marker, identity } = target
+    expect(await trees.kill({ marker, identity, graceMs: 2000 })).toEqual({ killed: 1, survivors: [] })
+    expect(others.map((other) => isRunning(other.identity.pid))).toEqual([true, true, true, true])
+    await Promise.all(others.map((other) => trees.kill({ ...other, graceMs: 0 })))
+    for (const { child } of [target, ...others]) letGo(child)
+  })
+
+  it('ends 60 trees at once with no more reading than for a few', async () => {
+    const started = await Promise.all(Array.from({ length: 60 }, () => start('sleep 1000 & echo up; wait')))
+    const reports = await Promise.all(started.map((one) => trees.kill({ ...one, graceMs: 2000 })))
+    expect(reports).toEqual(started.map(() => ({ killed: 2, survivors: [] })))
+    for (const { child, marker } of started) {
+      expect(markedProcesses(marker)).toEqual([])
+      letGo(child)
+    }
+  })
+
+  it('lets the event loop breathe', async () => {
+    const started = await Promise.all(Array.from({ length: 20 }, () => start('sleep 1000 & echo up; wait')))
+    let longestMs = 0
+    let last = performance.now()
+    const timer = setInterval(() => {
+      const now = performance.now()
+      longestMs = Math.max(longestMs, now - last)
+      last = now
+    }, 1)
+    await Promise.all(started.map((one) => trees.kill({ ...one, graceMs: 2000 })))
+    clearInterval(timer)
+    expect(longestMs).toBeGreaterThan(0)
+    // Slices are 3 ms long; the rest is for a machine that is busy with other tests.
+    expect(longestMs).toBeLessThan(250)
+    for (const { child } of started) letGo(child)
+  })
+})
+
+describe('sweep', () => {
+  it('ends what carries the marker, with its session and descendants, and nothing else', async () => {
+    const first = await start('env -i /bin/sleep 1003 & setsid sleep 1000 & echo up; wait')
+    const second = await start('(setsid sh -c "echo up; exec sleep 1000" &)')
+    const stranger = await start('echo up; exec sleep 1000')
+    await second.child.exited
+    const hidden = await start('echo up; exec env -i sleep 1004')
+    await waitFor('the marker to be gone', () => readMarker(hidden.identity.pid, MARKER_NAME) === undefined)
+    const report = await trees.sweep([
+      { marker: first.marker, identity: first.identity },
+      { marker: second.marker, identity: second.identity },
+      { marker: hidden.marker, identity: hidden.identity },
+      // A pid that was used again.
+      { marker: newId(), identity: { ...stranger.identity, startTime: first.identity.startTime.slice(0, -1) } },
+      { marker: newId() },
+    ])
+    expect(report).toEqual({ killed: 5, survivors: [] })
+    expect(isRunning(hidden.identity.pid)).toBe(false)
+    expect([first, second].flatMap(({ marker }) => markedProcesses(marker))).toEqual([])
+    expect(isRunning(stranger.identity.pid)).toBe(true)
+    await trees.kill({ ...stranger, graceMs: 0 })
+    for (const { child } of [first, second, hidden, stranger]) letGo(child)
+  })
+
+  it('does nothing for nothing', async () => {
+    expect(await trees.sweep([])).toEqual({ killed: 0, survivors: [] })
+  })
+
+  it('does not end the server that sweeps, whatever marker it carries', async () => {
+    const marker = newId()
+    const module = new URL('./kill-tree.ts', import.meta.url)
+    const launcherModule = new URL('./child-process.ts', import.meta.url)
+    const source = `
+      import { createProcessTrees } from ${JSON.stringify(module.href)}
+      import { createChildProcessLauncher } from ${JSON.stringify(launcherModule.href)}
+      const trees = createProcessTrees({ launcher: createChildProcessLauncher() })
+      console.log(JSON.stringify(await trees.sweep([{ marker: ${JSON.stringify(marker)} }])))`
+    const child = spawnDirectly(process.execPath, ['--input-type=module', '-e', source], {
+      env: { PATH, [MARKER_NAME]: marker },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    let output = ''
+    child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
+    const code = await new Promise((resolve) => child.once('close', resolve))
+    expect([code, JSON.parse(output)]).toEqual([0, { killed: 0, survivors: [] }])
+  })
+})
+
+describe('the process table', () => {
+  it('knows a process whose name looks like fields', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'svc-names-'))
+    const program = join(folder, ') Z 1 1 (')
+    copyFileSync('/bin/sleep', program)
+    const { child, identity } = await start(`echo up; exec "${program}" 1000`)
+    await waitFor('the new name', () => readFileSync(`/proc/${identity.pid}/comm`, 'utf8') === ') Z 1 1 (\n')
+    const row = readProcess(identity.pid)
+    expect(row).toEqual({
+      pid: identity.pid,
+      ppid: process.pid,
+      pgid: identity.pid,
+      sid: identity.pid,
+      startTime: Number(identity.startTime),
+      alive: true,
+    })
+    process.kill(identity.pid, 'SIGKILL')
+    await child.exited
+    expect(readProcess(identity.pid)).toBeUndefined()
+    letGo(child)
+    rmSync(folder, { recursive: true })
+  })
+
+  it('finds a marker behind a large environment', async () => {
+    const env = Object.fromEntries(Array.from({ length: 10 }, (_, index) => [`A${index}`, 'x'.repeat(100_000)]))
+    const { child, identity, marker } = await start('echo up; exec sleep 1000', newId(), env)
+    expect(readMarker(identity.pid, MARKER_NAME)).toBe(marker)
+    expect(readMarker(identity.pid, 'ABSENT')).toBeUndefined()
+    process.kill(identity.pid, 'SIGKILL')
+    letGo(child)
+  })
+})
