@@ -34,7 +34,7 @@ export type Expression =
   | { kind: 'binary'; operator: BinaryOperator; left: Expression; right: Expression }
   | { kind: 'concat' | 'and' | 'or'; parts: readonly Expression[] }
   | { kind: 'compare'; first: Expression; rest: readonly { operator: ComparisonOperator; value: Expression }[] }
-  | { kind: 'condition'; test: Expression; then: Expression; otherwise: Expression | undefined }
+  | { kind: 'condition'; test: Expression; value: Expression; otherwise: Expression | undefined }
 
 /** Where `for`, `set` and `with` store values. */
 export type Target =

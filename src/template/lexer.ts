@@ -135,7 +135,8 @@ class Lexer {
     for (;;) {
       this.#match(spacePattern)
       const at = this.#position
-      if (at >= source.length) throw syntaxError(`${source.slice(opening, opening + 2)} is not closed with ${delimiter}`, opening)
+      if (at >= source.length)
+        throw syntaxError(`${source.slice(opening, opening + 2)} is not closed with ${delimiter}`, opening)
       if (brackets.length === 0) {
         const sign = source[at] === '-' || source[at] === '+' ? 1 : 0
         if (source.startsWith(delimiter, at + sign)) {
@@ -224,8 +225,7 @@ const simpleEscapes: Readonly<Record<string, string>> = {
   t: '\t',
   v: '\v',
 }
-const escapePattern =
-  /\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{1,3})|([xuU])|([\s\S]))/g
+const escapePattern = /\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([0-7]{1,3})|([xuU])|([\s\S]))/g
 
 function unescapeString(body: string, position: number): string {
   return body.replace(

@@ -1,0 +1,119 @@
+import { typeError } from './error.ts'
+import type { Budget } from './limits.ts'
+import { isMapping, mappingEntries, mappingGet, mappingHas, mappingSize } from './mapping.ts'
+import {
+  adopt,
+  Float,
+  isList,
+  isNumeric,
+  LazyNamespace,
+  Range,
+  Sequence,
+  typeNameOf,
+  Undefined,
+  type Value,
+} from './values.ts'
+
+/** A number as JavaScript compares it; whole numbers of any size stay exact. */
+function comparable(value: boolean | number | bigint | Float): number | bigint {
+  if (typeof value === 'boolean') return value ? 1 : 0
+  return value instanceof Float ? value.value : value
+}
+
+function refuseUndefined(...values: Value[]): void {
+  for (const value of values) if (value instanceof Undefined) value.raise()
+}
+
+/** `a == b` of Python. */
+export function equals(a: Value, b: Value, budget: Budget, depth = 0): boolean {
+  budget.step()
+  if (typeof a === 'string' && typeof b === 'string') return a === b
+  refuseUndefined(a, b)
+  if (isNumeric(a) && isNumeric(b)) {
+    const [x, y] = [comparable(a), comparable(b)]
+    // Loose on purpose: a number and a bigint can be equal.
+    return x == y
+  }
+  if (a === b) return true
+  budget.depth(depth)
+  const [aItems, bItems] = [itemsOf(a), itemsOf(b)]
+  if (aItems !== undefined && bItems !== undefined) {
+    if (typeNameOf(a) !== typeNameOf(b) || aItems.length !== bItems.length) return false
+    return aItems.every((item, index) => equals(adopt(item), adopt(bItems[index]), budget, depth + 1))
+  }
+  if (isMapping(a) && isMapping(b)) {
+    if (mappingSize(a) !== mappingSize(b)) return false
+    return mappingEntries(a).every(([key, value]) => {
+      const other = mappingGet(b, key)
+      return other !== undefined && equals(value, other, budget, depth + 1)
+    })
+  }
+  return false
+}
+
+function itemsOf(value: Value): readonly unknown[] | undefined {
+  if (isList(value)) return value
+  if (value instanceof Sequence) return value.items
+  return value instanceof Range ? value.items() : undefined
+}
+
+/**
+ * `a < b` is a negative number, `a > b` a positive one, equal is 0, and NaN when either side is not a number at all (`nan`).
+ *
+ * Throws TYPE where Python has no order.
+ */
+export function compare(a: Value, b: Value, operator: string, budget: Budget, depth = 0): number {
+  budget.step()
+  refuseUndefined(a, b)
+  if (isNumeric(a) && isNumeric(b)) {
+    const [x, y] = [comparable(a), comparable(b)]
+    if (x < y) return -1
+    if (x > y) return 1
+    return x >= y ? 0 : NaN
+  }
+  if (typeof a === 'string' && typeof b === 'string') return compareText(a, b)
+  budget.depth(depth)
+  const [aItems, bItems] = [itemsOf(a), itemsOf(b)]
+  if (aItems !== undefined && bItems !== undefined && typeNameOf(a) === typeNameOf(b) && !(a instanceof Range)) {
+    const shared = Math.min(aItems.length, bItems.length)
+    for (let index = 0; index < shared; index += 1) {
+      const [x, y] = [adopt(aItems[index]), adopt(bItems[index])]
+      if (!equals(x, y, budget, depth + 1)) return compare(x, y, operator, budget, depth + 1)
+    }
+    return aItems.length - bItems.length
+  }
+  throw typeError(`'${operator}' not supported between instances of '${typeNameOf(a)}' and '${typeNameOf(b)}'`)
+}
+
+/** Order by code points; plain comparison would order by UTF-16 units. */
+export function compareText(a: string, b: string): number {
+  const length = Math.min(a.length, b.length)
+  for (let at = 0; at < length; at += 1) {
+    const [x, y] = [a.charCodeAt(at), b.charCodeAt(at)]
+    if (x !== y) return rank(x) - rank(y)
+  }
+  return a.length - b.length
+}
+
+/** Surrogates stand for code points above every other unit. */
+function rank(unit: number): number {
+  return unit >= 0xd800 && unit <= 0xdfff ? unit + 0x10000 : unit
+}
+
+/** `item in container` of Python. */
+export function contains(container: Value, item: Value, budget: Budget): boolean {
+  if (container instanceof Undefined) container.raise()
+  if (typeof container === 'string') {
+    if (item instanceof Undefined) item.raise()
+    if (typeof item !== 'string') {
+      throw typeError(`'in <string>' requires string as left operand, not ${typeNameOf(item)}`)
+    }
+    budget.work(container.length)
+    return container.includes(item)
+  }
+  if (isMapping(container)) return mappingHas(container, item)
+  if (container instanceof LazyNamespace) return typeof item === 'string' && container.has(item)
+  const items = itemsOf(container)
+  if (items === undefined) throw typeError(`argument of type '${typeNameOf(container)}' is not iterable`)
+  return items.some((each) => equals(adopt(each), item, budget))
+}

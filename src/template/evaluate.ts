@@ -1,0 +1,550 @@
+import { getSlice } from './access.ts'
+import { operate, sign } from './arithmetic.ts'
+import type {
+  Arguments,
+  ComparisonOperator,
+  Expression,
+  FilterStep,
+  ForStatement,
+  MacroStatement,
+  Statement,
+  Target,
+  Template,
+} from './ast.ts'
+import { getAttribute, getSubscript } from './attributes.ts'
+import { compare, contains, equals } from './compare.ts'
+import { filterError, limitError, quoted, TemplateError, typeError } from './error.ts'
+import type { Runtime } from './filters/filter.ts'
+import { filters } from './filters/index.ts'
+import { globals } from './globals.ts'
+import { iterate } from './iteration.ts'
+import { plainValue } from './json.ts'
+import { Budget, MAX_NESTING, type Limits } from './limits.ts'
+import { isMapping, mappingEntries, ownValue } from './mapping.ts'
+import { methodOf } from './methods.ts'
+import { tests } from './tests.ts'
+import { textOf } from './text.ts'
+import {
+  adopt,
+  Callable,
+  Dict,
+  float,
+  isTrue,
+  Members,
+  Sequence,
+  typeNameOf,
+  Undefined,
+  type Call,
+  type Value,
+} from './values.ts'
+
+/** Variables by name: own data properties of an object, or the entries of a map. */
+export type Variables = Readonly<Record<string, unknown>> | ReadonlyMap<string, unknown>
+
+/**
+ * A filter or function of the program: gets plain data, returns plain data, and throws to refuse.
+ *
+ * A filter's value is the first of the positional arguments.
+ */
+export type HostFunction = (positional: readonly unknown[], named: Readonly<Record<string, unknown>>) => unknown
+
+export interface EvaluationOptions {
+  limits: Limits
+  filters: Readonly<Record<string, HostFunction>>
+  functions: Readonly<Record<string, HostFunction>>
+}
+
+/** Evaluates a template once. */
+export function evaluateTemplate(template: Template, variables: Variables, options: EvaluationOptions): unknown {
+  const evaluation = new Evaluation(variables, options)
+  try {
+    return evaluation.run(template)
+  } catch (error) {
+    if (error instanceof RangeError) throw limitError('the template nests calls or values too deeply')
+    throw error
+  }
+}
+
+/** Names set by the template; a block sees those around it and keeps its own. */
+class Scope {
+  readonly #values = new Map<string, Value>()
+  readonly #outer: Scope | undefined
+
+  constructor(outer?: Scope) {
+    this.#outer = outer
+  }
+
+  get(name: string): Value | undefined {
+    return this.#values.get(name) ?? this.#outer?.get(name)
+  }
+
+  set(name: string, value: Value): void {
+    this.#values.set(name, value)
+  }
+}
+
+interface Output {
+  text: string
+}
+
+const noNames: ReadonlyMap<string, Value> = new Map()
+const noCall: Call = { positional: [], named: noNames }
+
+class Evaluation implements Runtime {
+  readonly budget: Budget
+  readonly #variables: Variables
+  readonly #options: EvaluationOptions
+  #depth = 0
+
+  constructor(variables: Variables, options: EvaluationOptions) {
+    this.budget = new Budget(options.limits)
+    this.#variables = variables
+    this.#options = options
+  }
+
+  run(template: Template): unknown {
+    const scope = new Scope()
+    if (template.single !== undefined) return plainValue(this.#evaluate(template.single, scope), this.budget)
+    const output: Output = { text: '' }
+    this.#execute(template.body, scope, output)
+    return output.text
+  }
+
+  filter(name: string, value: Value, call: Call): Value {
+    this.budget.step()
+    const own = ownFunction(this.#options.filters, name)
+    if (own !== undefined) {
+      if (value instanceof Undefined) value.raise()
+      return this.#callHost(own, `the filter ${quoted(name)}`, [value, ...call.positional], call.named)
+    }
+    const run = filters.get(name)
+    if (run === undefined) throw filterError(`there is no filter named ${quoted(name)}`)
+    return run(value, call, this)
+  }
+
+  test(name: string, value: Value, call: Call): boolean {
+    this.budget.step()
+    if (name === 'filter') return typeof value === 'string' && this.#hasFilter(value)
+    if (name === 'test')
+      return typeof value === 'string' && (tests.has(value) || value === 'filter' || value === 'test')
+    const run = tests.get(name)
+    if (run === undefined) throw filterError(`there is no test named ${quoted(name)}`)
+    return run(value, call, this)
+  }
+
+  #hasFilter(name: string): boolean {
+    return filters.has(name) || ownFunction(this.#options.filters, name) !== undefined
+  }
+
+  #callHost(run: HostFunction, what: string, positional: readonly Value[], named: ReadonlyMap<string, Value>): Value {
+    const plain = positional.map((value) => plainValue(value, this.budget))
+    const options: Record<string, unknown> = Object.create(null)
+    for (const [name, value] of named) options[name] = plainValue(value, this.budget)
+    try {
+      return adopt(run(plain, options))
+    } catch (error) {
+      if (error instanceof TemplateError) throw error
+      throw filterError(`${what} failed: ${error instanceof Error ? error.message : 'unknown reason'}`)
+    }
+  }
+
+  #lookUp(name: string, scope: Scope): Value {
+    const value = scope.get(name) ?? this.#variable(name) ?? globals.get(name)
+    if (value !== undefined) return value
+    const run = ownFunction(this.#options.functions, name)
+    if (run !== undefined) {
+      return new Callable(name, (call) => this.#callHost(run, `${name}()`, call.positional, call.named))
+    }
+    return new Undefined(`${quoted(name)} is undefined`)
+  }
+
+  #variable(name: string): Value | undefined {
+    if (!isMap(this.#variables)) return ownValue(this.#variables, name)
+    const value = this.#variables.get(name)
+    return value === undefined ? undefined : adopt(value)
+  }
+
+  #evaluate(node: Expression, scope: Scope): Value {
+    this.budget.step()
+    switch (node.kind) {
+      case 'literal':
+        return node.value
+      case 'float':
+        return float(node.value)
+      case 'name':
+        return this.#lookUp(node.name, scope)
+      case 'attribute':
+        return getAttribute(this.#evaluate(node.object, scope), node.name)
+      case 'item':
+        return getSubscript(this.#evaluate(node.object, scope), this.#evaluate(node.key, scope), this.budget)
+      case 'slice': {
+        const object = this.#evaluate(node.object, scope)
+        const bounds = [node.start, node.stop, node.step].map((bound) => bound && this.#evaluate(bound, scope))
+        return getSlice(object, bounds, this.budget)
+      }
+      case 'list':
+        return node.items.map((item) => this.#evaluate(item, scope))
+      case 'tuple':
+        return new Sequence(node.items.map((item) => this.#evaluate(item, scope)))
+      case 'dict':
+        return Dict.from(
+          node.entries.map(({ key, value }) => [this.#evaluate(key, scope), this.#evaluate(value, scope)] as const),
+        )
+      case 'call':
+        return this.#call(node.callee, this.#arguments(node.call, scope), scope)
+      case 'filter':
+        return this.filter(node.name, this.#evaluate(node.value, scope), this.#arguments(node.call, scope))
+      case 'test':
+        return (
+          this.test(node.name, this.#evaluate(node.value, scope), this.#arguments(node.call, scope)) !== node.negated
+        )
+      case 'negative':
+      case 'positive':
+        return sign(this.#evaluate(node.value, scope), node.kind === 'negative', this.budget)
+      case 'not':
+        return !isTrue(this.#evaluate(node.value, scope))
+      case 'binary':
+        return operate(node.operator, this.#evaluate(node.left, scope), this.#evaluate(node.right, scope), this.budget)
+      case 'concat':
+        return this.#concatenate(node.parts, scope)
+      case 'and':
+      case 'or':
+        return this.#logic(node.parts, node.kind === 'or', scope)
+      case 'compare':
+        return this.#compare(node.first, node.rest, scope)
+      case 'condition':
+        if (isTrue(this.#evaluate(node.test, scope))) return this.#evaluate(node.value, scope)
+        return node.otherwise === undefined
+          ? new Undefined('the inline if evaluated to false and has no else')
+          : this.#evaluate(node.otherwise, scope)
+    }
+  }
+
+  #concatenate(parts: readonly Expression[], scope: Scope): string {
+    const texts = parts.map((part) => textOf(this.#evaluate(part, scope), this.budget))
+    this.budget.text(texts.reduce((length, text) => length + text.length, 0))
+    return texts.join('')
+  }
+
+  /** The first operand that decides, else the last one. */
+  #logic(parts: readonly Expression[], decisive: boolean, scope: Scope): Value {
+    let value: Value = null
+    for (const [index, part] of parts.entries()) {
+      value = this.#evaluate(part, scope)
+      if (index < parts.length - 1 && isTrue(value) === decisive) return value
+    }
+    return value
+  }
+
+  #compare(
+    first: Expression,
+    rest: readonly { operator: ComparisonOperator; value: Expression }[],
+    scope: Scope,
+  ): boolean {
+    let left = this.#evaluate(first, scope)
+    for (const { operator, value } of rest) {
+      const right = this.#evaluate(value, scope)
+      if (!this.#holds(left, operator, right)) return false
+      left = right
+    }
+    return true
+  }
+
+  #holds(left: Value, operator: ComparisonOperator, right: Value): boolean {
+    switch (operator) {
+      case '==':
+        return equals(left, right, this.budget)
+      case '!=':
+        return !equals(left, right, this.budget)
+      case 'in':
+        return contains(right, left, this.budget)
+      case 'not in':
+        return !contains(right, left, this.budget)
+      case '<':
+        return compare(left, right, operator, this.budget) < 0
+      case '<=':
+        return compare(left, right, operator, this.budget) <= 0
+      case '>':
+        return compare(left, right, operator, this.budget) > 0
+      case '>=':
+        return compare(left, right, operator, this.budget) >= 0
+    }
+  }
+
+  #arguments(call: Arguments, scope: Scope): Call {
+    if (call.positional.length === 0 && call.named.length === 0 && !call.spread && !call.spreadNamed) return noCall
+    const positional = call.positional.map((value) => this.#evaluate(value, scope))
+    if (call.spread !== undefined) positional.push(...iterate(this.#evaluate(call.spread, scope), this.budget))
+    if (call.named.length === 0 && call.spreadNamed === undefined) return { positional, named: noNames }
+    const named = new Map<string, Value>()
+    for (const { name, value } of call.named) named.set(name, this.#evaluate(value, scope))
+    if (call.spreadNamed !== undefined) {
+      const mapping = this.#evaluate(call.spreadNamed, scope)
+      if (!isMapping(mapping)) throw typeError(`the value after ** must be a dictionary, not ${typeNameOf(mapping)}`)
+      for (const [key, value] of mappingEntries(mapping)) {
+        if (typeof key !== 'string') throw typeError('keywords must be strings')
+        if (named.has(key)) throw typeError(`the argument ${quoted(key)} is given twice`)
+        named.set(key, value)
+      }
+    }
+    return { positional, named }
+  }
+
+  #call(callee: Expression, call: Call, scope: Scope): Value {
+    if (callee.kind === 'attribute') {
+      const object = this.#evaluate(callee.object, scope)
+      // A dictionary may hold a key such as `items`; what is called is the method.
+      const method = isMapping(object) || typeof object === 'string' ? methodOf(object, callee.name) : undefined
+      if (method !== undefined) return method(object, call, this.budget)
+      return this.#callValue(getAttribute(object, callee.name), call)
+    }
+    return this.#callValue(this.#evaluate(callee, scope), call)
+  }
+
+  #callValue(callee: Value, call: Call): Value {
+    if (callee instanceof Undefined) callee.raise()
+    if (callee instanceof Callable || callee instanceof Members) return callee.call(call, this.budget)
+    throw typeError(`'${typeNameOf(callee)}' object is not callable`)
+  }
+
+  #execute(body: readonly Statement[], scope: Scope, output: Output): void {
+    for (const statement of body) this.#statement(statement, scope, output)
+  }
+
+  #write(text: string, output: Output): void {
+    this.budget.text(text.length)
+    output.text += text
+    if (output.text.length > this.budget.limits.maxTextLength) this.budget.text(output.text.length)
+  }
+
+  #capture(body: readonly Statement[], scope: Scope): string {
+    const output: Output = { text: '' }
+    this.#execute(body, scope, output)
+    return output.text
+  }
+
+  #statement(statement: Statement, scope: Scope, output: Output): void {
+    this.budget.step()
+    switch (statement.kind) {
+      case 'text':
+        this.#write(statement.text, output)
+        return
+      case 'output':
+        this.#write(textOf(this.#evaluate(statement.value, scope), this.budget), output)
+        return
+      case 'if': {
+        const branch = statement.branches.find(({ test }) => isTrue(this.#evaluate(test, scope)))
+        this.#execute(branch?.body ?? statement.otherwise ?? [], scope, output)
+        return
+      }
+      case 'for':
+        this.#loop(statement, this.#evaluate(statement.iterable, scope), scope, output, 0)
+        return
+      case 'set':
+        this.#assign(statement.target, this.#evaluate(statement.value, scope), scope)
+        return
+      case 'set-block': {
+        const text = this.#capture(statement.body, new Scope(scope))
+        this.#assign(statement.target, this.#applySteps(statement.filters, text, scope), scope)
+        return
+      }
+      case 'with': {
+        const inner = new Scope(scope)
+        for (const { target, value } of statement.bindings) this.#assign(target, this.#evaluate(value, scope), inner)
+        this.#execute(statement.body, inner, output)
+        return
+      }
+      case 'filter-block': {
+        const text = this.#capture(statement.body, new Scope(scope))
+        this.#write(textOf(this.#applySteps(statement.filters, text, scope), this.budget), output)
+        return
+      }
+      case 'macro':
+        scope.set(statement.name, this.#macro(statement, scope))
+        return
+      case 'call-block': {
+        const { call } = statement
+        if (call.kind !== 'call') throw typeError('{% call %} needs a call of a macro')
+        const given = this.#arguments(call.call, scope)
+        const named = new Map(given.named).set('caller', this.#macro(statement.caller, scope))
+        const result = this.#call(call.callee, { positional: given.positional, named }, scope)
+        this.#write(textOf(result, this.budget), output)
+        return
+      }
+    }
+  }
+
+  #applySteps(steps: readonly FilterStep[], text: string, scope: Scope): Value {
+    return steps.reduce<Value>((value, step) => this.filter(step.name, value, this.#arguments(step.call, scope)), text)
+  }
+
+  #assign(target: Target, value: Value, scope: Scope): void {
+    switch (target.kind) {
+      case 'name':
+        scope.set(target.name, value)
+        return
+      case 'member': {
+        const object = this.#lookUp(target.object, scope)
+        if (object instanceof Undefined) object.raise()
+        if (!(object instanceof Members)) throw typeError('attributes can be set on namespace() objects only')
+        object.set(target.name, value)
+        return
+      }
+      case 'tuple': {
+        const items = iterate(value, this.budget)
+        if (items.length !== target.items.length) {
+          throw typeError(`cannot unpack ${items.length} values into ${target.items.length} names`)
+        }
+        for (const [index, item] of target.items.entries()) this.#assign(item, items[index] ?? null, scope)
+      }
+    }
+  }
+
+  #nested<T>(run: () => T): T {
+    this.#depth += 1
+    if (this.#depth > MAX_NESTING) throw limitError(`the template nests calls deeper than ${MAX_NESTING}`)
+    const result = run()
+    this.#depth -= 1
+    return result
+  }
+
+  #loop(statement: ForStatement, iterable: Value, scope: Scope, output: Output, depth: number): void {
+    let items = iterate(iterable, this.budget)
+    const { test, target } = statement
+    if (test !== undefined) {
+      items = items.filter((item) => {
+        const inner = new Scope(scope)
+        this.#assign(target, item, inner)
+        return isTrue(this.#evaluate(test, inner))
+      })
+    }
+    if (items.length === 0) {
+      this.#execute(statement.otherwise, new Scope(scope), output)
+      return
+    }
+    const state: LoopState = { items, index: 0, depth, changed: undefined }
+    const loop = this.#loopObject(state, statement, scope)
+    for (const [index, item] of items.entries()) {
+      this.budget.step()
+      state.index = index
+      const inner = new Scope(scope)
+      inner.set('loop', loop)
+      this.#assign(target, item, inner)
+      this.#execute(statement.body, inner, output)
+    }
+  }
+
+  #loopObject(state: LoopState, statement: ForStatement, scope: Scope): Members {
+    const recurse = (call: Call): Value => {
+      const [iterable = null] = call.positional
+      const output: Output = { text: '' }
+      this.#nested(() => this.#loop(statement, iterable, scope, output, state.depth + 1))
+      return output.text
+    }
+    return new Members(
+      'LoopContext',
+      (name) => this.#loopMember(state, name),
+      statement.recursive ? { run: recurse } : {},
+    )
+  }
+
+  #loopMember(state: LoopState, name: string): Value | undefined {
+    const { items, index, depth } = state
+    switch (name) {
+      case 'index':
+        return index + 1
+      case 'index0':
+        return index
+      case 'revindex':
+        return items.length - index
+      case 'revindex0':
+        return items.length - index - 1
+      case 'first':
+        return index === 0
+      case 'last':
+        return index === items.length - 1
+      case 'length':
+        return items.length
+      case 'depth':
+        return depth + 1
+      case 'depth0':
+        return depth
+      case 'previtem':
+        return items[index - 1] ?? new Undefined('there is no previous item')
+      case 'nextitem':
+        return items[index + 1] ?? new Undefined('there is no next item')
+      case 'cycle':
+        return new Callable('cycle', ({ positional }) => {
+          if (positional.length === 0) throw typeError('no items for cycling given')
+          return positional[index % positional.length] ?? null
+        })
+      case 'changed':
+        return new Callable('changed', ({ positional }) => {
+          const before = state.changed
+          state.changed = positional
+          return before === undefined || !equals(before, positional, this.budget)
+        })
+      default:
+        return undefined
+    }
+  }
+
+  #macro(macro: MacroStatement, scope: Scope): Members {
+    return new Members(
+      'Macro',
+      (name) => {
+        if (name === 'name') return macro.name
+        return name === 'arguments' ? new Sequence(macro.parameters.map((parameter) => parameter.name)) : undefined
+      },
+      { run: (call) => this.#nested(() => this.#runMacro(macro, call, new Scope(scope))) },
+    )
+  }
+
+  #runMacro(macro: MacroStatement, call: Call, scope: Scope): string {
+    const { name, parameters, takes } = macro
+    const named = new Map(call.named)
+    const extra = call.positional.slice(parameters.length)
+    if (extra.length > 0 && !takes.varargs) {
+      throw typeError(`macro ${quoted(name)} takes not more than ${parameters.length} argument(s)`)
+    }
+    for (const [index, parameter] of parameters.entries()) {
+      const positional = call.positional[index]
+      const byName = named.get(parameter.name)
+      named.delete(parameter.name)
+      if (positional !== undefined && byName !== undefined) {
+        throw typeError(`macro ${quoted(name)} got the argument ${quoted(parameter.name)} twice`)
+      }
+      const given = positional ?? byName
+      if (given !== undefined) scope.set(parameter.name, given)
+      else if (parameter.fallback === undefined) {
+        scope.set(parameter.name, new Undefined(`parameter ${quoted(parameter.name)} was not provided`))
+      } else scope.set(parameter.name, this.#evaluate(parameter.fallback, scope))
+    }
+    if (takes.caller) {
+      scope.set('caller', named.get('caller') ?? new Undefined('No caller defined'))
+      named.delete('caller')
+    }
+    const [unknown] = named.keys()
+    if (unknown !== undefined && !takes.kwargs) {
+      throw typeError(`macro ${quoted(name)} takes no keyword argument ${quoted(unknown)}`)
+    }
+    if (takes.varargs) scope.set('varargs', new Sequence(extra))
+    if (takes.kwargs) scope.set('kwargs', Dict.from(named))
+    return this.#capture(macro.body, scope)
+  }
+}
+
+interface LoopState {
+  items: readonly Value[]
+  index: number
+  depth: number
+  changed: readonly Value[] | undefined
+}
+
+function isMap(variables: Variables): variables is ReadonlyMap<string, unknown> {
+  return variables instanceof Map
+}
+
+function ownFunction(functions: Readonly<Record<string, HostFunction>>, name: string): HostFunction | undefined {
+  return Object.hasOwn(functions, name) ? functions[name] : undefined
+}

@@ -1,0 +1,40 @@
+import { typeError } from './error.ts'
+import { adopt, Dict, isList, TemplateObject, Undefined, type PlainObject, type Value } from './values.ts'
+
+/** What templates see as a dictionary. */
+export type Mapping = PlainObject | Dict
+
+export function isMapping(value: Value): value is Mapping {
+  if (typeof value !== 'object' || value === null || isList(value)) return false
+  return value instanceof Dict || !(value instanceof TemplateObject)
+}
+
+/** The value of an own, enumerable data property; undefined for anything inherited, hidden or computed. */
+export function ownValue(object: PlainObject, name: string): Value | undefined {
+  const property = Object.getOwnPropertyDescriptor(object, name)
+  if (property === undefined || property.enumerable !== true || property.value === undefined) return undefined
+  return adopt(property.value)
+}
+
+export function mappingGet(mapping: Mapping, key: Value): Value | undefined {
+  if (mapping instanceof Dict) return mapping.get(key)
+  return typeof key === 'string' ? ownValue(mapping, key) : undefined
+}
+
+export function mappingHas(mapping: Mapping, key: Value): boolean {
+  return mapping instanceof Dict ? mapping.has(key) : mappingGet(mapping, key) !== undefined
+}
+
+export function mappingSize(mapping: Mapping): number {
+  return mapping instanceof Dict ? mapping.size : Object.keys(mapping).length
+}
+
+export function mappingKeys(mapping: Mapping): Value[] {
+  return mapping instanceof Dict ? Array.from(mapping.entries(), ([key]) => key) : Object.keys(mapping)
+}
+
+export function mappingEntries(mapping: Value): (readonly [Value, Value])[] {
+  if (!isMapping(mapping)) throw typeError('the value is not a dictionary')
+  if (mapping instanceof Dict) return [...mapping.entries()]
+  return Object.keys(mapping).map((key) => [key, ownValue(mapping, key) ?? new Undefined(`'${key}' is undefined`)])
+}

@@ -1,0 +1,230 @@
+import type { Expression, FilterStep, MacroStatement, Parameter, Statement, Target, Template } from './ast.ts'
+import { limitError, quoted, syntaxError, unsupportedError } from './error.ts'
+import { ExpressionParser } from './expression-parser.ts'
+import { tokenize } from './lexer.ts'
+import { MAX_SOURCE_LENGTH } from './limits.ts'
+import { readsNames } from './references.ts'
+
+/** Statements of Jinja2 that load other templates or change the output mode; a template here is one text. */
+const unsupported: readonly string[] = ['include', 'import', 'from', 'extends', 'block', 'autoescape', 'do', 'trans']
+
+/** Parses template text; throws `TemplateError` with code SYNTAX, LIMIT or UNSUPPORTED. */
+export function parse(source: string): Template {
+  if (source.length > MAX_SOURCE_LENGTH) {
+    throw limitError(`the template is longer than ${MAX_SOURCE_LENGTH} characters`)
+  }
+  return new Parser(tokenize(source)).parseTemplate()
+}
+
+class Parser extends ExpressionParser {
+  parseTemplate(): Template {
+    const body = this.#parseBody()
+    if (!this.is('end')) throw this.unexpected()
+    const [only] = body
+    return { body, single: body.length === 1 && only?.kind === 'output' ? only.value : undefined }
+  }
+
+  /** Statements up to one of the `ends`, which is left unread. */
+  #parseBody(...ends: string[]): Statement[] {
+    const body: Statement[] = []
+    for (;;) {
+      if (this.is('text')) {
+        body.push({ kind: 'text', text: this.next().value })
+      } else if (this.skip('variable-begin')) {
+        body.push({ kind: 'output', value: this.parseTuple() })
+        this.expect('variable-end')
+      } else if (this.is('block-begin') && !this.nextIsBlock(...ends)) {
+        body.push(this.nested(() => this.#parseStatement()))
+      } else {
+        return body
+      }
+    }
+  }
+
+  #parseStatement(): Statement {
+    const { position } = this.expect('block-begin')
+    const name = this.expect('name').value
+    switch (name) {
+      case 'if':
+        return this.#parseIf()
+      case 'for':
+        return this.#parseFor()
+      case 'set':
+        return this.#parseSet()
+      case 'with':
+        return this.#parseWith()
+      case 'filter':
+        return this.#parseFilterBlock()
+      case 'macro':
+        return this.#parseMacro()
+      case 'call':
+        return this.#parseCallBlock()
+      default:
+        if (unsupported.includes(name))
+          throw unsupportedError(`the statement {% ${name} %} cannot be used here`, position)
+        throw syntaxError(`unknown statement ${quoted(name)}`, position)
+    }
+  }
+
+  #endBlock(name: string): void {
+    this.expect('block-begin')
+    this.expect('name', name)
+    this.expect('block-end')
+  }
+
+  #parseIf(): Statement {
+    const branches: { test: Expression; body: readonly Statement[] }[] = []
+    let otherwise: readonly Statement[] | undefined
+    do {
+      const test = this.parseTuple(false)
+      this.expect('block-end')
+      branches.push({ test, body: this.#parseBody('elif', 'else', 'endif') })
+      this.expect('block-begin')
+    } while (this.skip('name', 'elif'))
+    if (this.skip('name', 'else')) {
+      this.expect('block-end')
+      otherwise = this.#parseBody('endif')
+      this.expect('block-begin')
+    }
+    this.expect('name', 'endif')
+    this.expect('block-end')
+    return { kind: 'if', branches, otherwise }
+  }
+
+  #parseFor(): Statement {
+    const target = this.#parseTarget(() => this.is('name', 'in'))
+    this.expect('name', 'in')
+    const iterable = this.parseTuple(false, () => this.is('name', 'recursive'))
+    const test = this.skip('name', 'if') ? this.parseExpression() : undefined
+    const recursive = this.skip('name', 'recursive')
+    this.expect('block-end')
+    const body = this.#parseBody('else', 'endfor')
+    let otherwise: readonly Statement[] = []
+    this.expect('block-begin')
+    if (this.skip('name', 'else')) {
+      this.expect('block-end')
+      otherwise = this.#parseBody('endfor')
+      this.expect('block-begin')
+    }
+    this.expect('name', 'endfor')
+    this.expect('block-end')
+    return { kind: 'for', target, iterable, test, recursive, body, otherwise }
+  }
+
+  #parseTarget(ends: () => boolean = () => this.is('operator', '=')): Target {
+    const items: Target[] = []
+    let comma = false
+    while (!ends() && !this.is('block-end') && !this.is('operator', ')') && !this.is('operator', '|')) {
+      if (items.length > 0) this.expect('operator', ',')
+      if (ends()) break
+      items.push(this.#parseTargetItem())
+      comma ||= this.is('operator', ',')
+    }
+    const [first] = items
+    if (first === undefined) throw this.unexpected('a name')
+    return comma ? { kind: 'tuple', items } : first
+  }
+
+  #parseTargetItem(): Target {
+    if (this.skip('operator', '(')) {
+      const target = this.nested(() => this.#parseTarget(() => this.is('operator', ')')))
+      this.expect('operator', ')')
+      return target
+    }
+    const { value: name, position } = this.expect('name')
+    if (['true', 'false', 'none', 'True', 'False', 'None'].includes(name)) {
+      throw syntaxError(`${quoted(name)} cannot be assigned to`, position)
+    }
+    if (!this.skip('operator', '.')) return { kind: 'name', name }
+    return { kind: 'member', object: name, name: this.expect('name').value }
+  }
+
+  #parseSet(): Statement {
+    const target = this.#parseTarget()
+    if (this.skip('operator', '=')) {
+      const value = this.parseTuple()
+      this.expect('block-end')
+      return { kind: 'set', target, value }
+    }
+    if (target.kind === 'tuple') throw this.unexpected("'='")
+    const filters = this.is('operator', '|') ? this.#parseFilterSteps(true) : []
+    this.expect('block-end')
+    const body = this.#parseBody('endset')
+    this.#endBlock('endset')
+    return { kind: 'set-block', target, filters, body }
+  }
+
+  #parseFilterSteps(withBar: boolean): FilterStep[] {
+    const steps = [this.parseFilterStep(withBar)]
+    while (this.is('operator', '|')) steps.push(this.parseFilterStep())
+    return steps
+  }
+
+  #parseWith(): Statement {
+    const bindings: { target: Target; value: Expression }[] = []
+    while (!this.is('block-end')) {
+      if (bindings.length > 0) this.expect('operator', ',')
+      const target = this.#parseTargetItem()
+      this.expect('operator', '=')
+      bindings.push({ target, value: this.parseExpression() })
+    }
+    this.expect('block-end')
+    const body = this.#parseBody('endwith')
+    this.#endBlock('endwith')
+    return { kind: 'with', bindings, body }
+  }
+
+  #parseFilterBlock(): Statement {
+    const filters = this.#parseFilterSteps(false)
+    this.expect('block-end')
+    const body = this.#parseBody('endfilter')
+    this.#endBlock('endfilter')
+    return { kind: 'filter-block', filters, body }
+  }
+
+  #parseMacro(): MacroStatement {
+    const name = this.expect('name').value
+    const parameters = this.#parseParameters()
+    this.expect('block-end')
+    const body = this.#parseBody('endmacro')
+    this.#endBlock('endmacro')
+    return macroOf(name, parameters, body)
+  }
+
+  #parseCallBlock(): Statement {
+    const parameters = this.is('operator', '(') ? this.#parseParameters() : []
+    const { position } = this.current
+    const call = this.parseExpression()
+    if (call.kind !== 'call') throw syntaxError('{% call %} needs a call of a macro', position)
+    this.expect('block-end')
+    const body = this.#parseBody('endcall')
+    this.#endBlock('endcall')
+    return { kind: 'call-block', caller: macroOf('caller', parameters, body), call }
+  }
+
+  #parseParameters(): Parameter[] {
+    this.expect('operator', '(')
+    const parameters: Parameter[] = []
+    while (!this.is('operator', ')')) {
+      if (parameters.length > 0) this.expect('operator', ',')
+      if (this.is('operator', ')')) break
+      const { value: name, position } = this.expect('name')
+      if (parameters.some((parameter) => parameter.name === name)) {
+        throw syntaxError(`the parameter ${quoted(name)} appears twice`, position)
+      }
+      const fallback = this.skip('operator', '=') ? this.parseExpression() : undefined
+      if (fallback === undefined && parameters.at(-1)?.fallback !== undefined) {
+        throw syntaxError(`the parameter ${quoted(name)} needs a default, as the one before it has one`, position)
+      }
+      parameters.push({ name, fallback })
+    }
+    this.expect('operator', ')')
+    return parameters
+  }
+}
+
+function macroOf(name: string, parameters: readonly Parameter[], body: readonly Statement[]): MacroStatement {
+  const read = readsNames(body)
+  const takes = { varargs: read.has('varargs'), kwargs: read.has('kwargs'), caller: read.has('caller') }
+  return { kind: 'macro', name, parameters, body, takes }
+}

@@ -1,0 +1,223 @@
+import type { Arguments, Expression, FilterStep, MacroStatement, Statement, Target, Template } from './ast.ts'
+
+/** What a template reads from outside. */
+export interface References {
+  /** names that are read and not always set by the template itself, in order of appearance */
+  names: string[]
+  /** the same reads with as much of a dotted path as is written out, such as `svckv.system.x` */
+  paths: string[]
+}
+
+/** Free names and static paths of a template; `globals` are names that need no variable. */
+export function collectReferences(template: Template, globals: ReadonlySet<string>): References {
+  const collector = new Collector(globals)
+  collector.statements(template.body, new Set())
+  return { names: [...collector.names], paths: [...collector.paths] }
+}
+
+/** Every name that the statements read and do not set themselves. */
+export function readsNames(body: readonly Statement[]): ReadonlySet<string> {
+  const collector = new Collector(new Set())
+  collector.statements(body, new Set())
+  return collector.names
+}
+
+class Collector {
+  readonly names = new Set<string>()
+  readonly paths = new Set<string>()
+  readonly #globals: ReadonlySet<string>
+
+  constructor(globals: ReadonlySet<string>) {
+    this.#globals = globals
+  }
+
+  #read(name: string, bound: ReadonlySet<string>, path: readonly string[] = []): void {
+    if (bound.has(name) || this.#globals.has(name)) return
+    this.names.add(name)
+    this.paths.add([name, ...path].join('.'))
+  }
+
+  /** Walks the statements, adding to `bound` what they set for certain. */
+  statements(body: readonly Statement[], bound: Set<string>): void {
+    for (const statement of body) this.#statement(statement, bound)
+  }
+
+  #statement(statement: Statement, bound: Set<string>): void {
+    switch (statement.kind) {
+      case 'text':
+        return
+      case 'output':
+        this.expression(statement.value, bound)
+        return
+      case 'if': {
+        const ways: Set<string>[] = []
+        for (const branch of statement.branches) {
+          this.expression(branch.test, bound)
+          const way = new Set(bound)
+          this.statements(branch.body, way)
+          ways.push(way)
+        }
+        const otherwise = new Set(bound)
+        this.statements(statement.otherwise ?? [], otherwise)
+        for (const name of otherwise) if (ways.every((way) => way.has(name))) bound.add(name)
+        return
+      }
+      case 'for': {
+        this.expression(statement.iterable, bound)
+        const inner = new Set(bound)
+        this.#bind(statement.target, inner)
+        if (statement.test !== undefined) this.expression(statement.test, inner)
+        inner.add('loop')
+        this.statements(statement.body, inner)
+        this.statements(statement.otherwise, new Set(bound))
+        return
+      }
+      case 'set':
+        this.expression(statement.value, bound)
+        this.#bind(statement.target, bound)
+        return
+      case 'set-block':
+        this.statements(statement.body, new Set(bound))
+        this.#steps(statement.filters, bound)
+        this.#bind(statement.target, bound)
+        return
+      case 'with': {
+        const inner = new Set(bound)
+        for (const binding of statement.bindings) {
+          this.expression(binding.value, bound)
+          this.#bind(binding.target, inner)
+        }
+        this.statements(statement.body, inner)
+        return
+      }
+      case 'filter-block':
+        this.#steps(statement.filters, bound)
+        this.statements(statement.body, new Set(bound))
+        return
+      case 'macro':
+        bound.add(statement.name)
+        this.#macro(statement, bound)
+        return
+      case 'call-block':
+        this.expression(statement.call, bound)
+        this.#macro(statement.caller, bound)
+        return
+    }
+  }
+
+  #macro(macro: MacroStatement, bound: ReadonlySet<string>): void {
+    const inner = new Set([...bound, 'varargs', 'kwargs', 'caller'])
+    for (const parameter of macro.parameters) {
+      if (parameter.fallback !== undefined) this.expression(parameter.fallback, inner)
+      inner.add(parameter.name)
+    }
+    this.statements(macro.body, inner)
+  }
+
+  #bind(target: Target, bound: Set<string>): void {
+    if (target.kind === 'name') bound.add(target.name)
+    else if (target.kind === 'member') this.#read(target.object, bound)
+    else for (const item of target.items) this.#bind(item, bound)
+  }
+
+  #steps(steps: readonly FilterStep[], bound: ReadonlySet<string>): void {
+    for (const step of steps) this.#arguments(step.call, bound)
+  }
+
+  #arguments(call: Arguments, bound: ReadonlySet<string>): void {
+    for (const value of call.positional) this.expression(value, bound)
+    for (const argument of call.named) this.expression(argument.value, bound)
+    if (call.spread !== undefined) this.expression(call.spread, bound)
+    if (call.spreadNamed !== undefined) this.expression(call.spreadNamed, bound)
+  }
+
+  /** Reads a chain of attributes and constant keys as one path; false when the expression is no such chain. */
+  #path(expression: Expression, bound: ReadonlySet<string>): boolean {
+    const path: string[] = []
+    let at = expression
+    for (;;) {
+      if (at.kind === 'name') {
+        this.#read(at.name, bound, path.reverse())
+        return true
+      }
+      if (at.kind === 'attribute') {
+        path.push(at.name)
+      } else if (at.kind === 'item' && at.key.kind === 'literal' && typeof at.key.value === 'string') {
+        path.push(at.key.value)
+      } else {
+        return false
+      }
+      at = at.object
+    }
+  }
+
+  expression(expression: Expression, bound: ReadonlySet<string>): void {
+    switch (expression.kind) {
+      case 'literal':
+      case 'float':
+        return
+      case 'name':
+        this.#read(expression.name, bound)
+        return
+      case 'attribute':
+        if (!this.#path(expression, bound)) this.expression(expression.object, bound)
+        return
+      case 'item':
+        if (this.#path(expression, bound)) return
+        this.expression(expression.object, bound)
+        this.expression(expression.key, bound)
+        return
+      case 'slice':
+        this.expression(expression.object, bound)
+        for (const part of [expression.start, expression.stop, expression.step]) {
+          if (part !== undefined) this.expression(part, bound)
+        }
+        return
+      case 'list':
+      case 'tuple':
+        for (const item of expression.items) this.expression(item, bound)
+        return
+      case 'dict':
+        for (const entry of expression.entries) {
+          this.expression(entry.key, bound)
+          this.expression(entry.value, bound)
+        }
+        return
+      case 'call': {
+        // The last name of a called path is a method, not data.
+        const { callee } = expression
+        this.expression(callee.kind === 'attribute' ? callee.object : callee, bound)
+        this.#arguments(expression.call, bound)
+        return
+      }
+      case 'filter':
+      case 'test':
+        this.expression(expression.value, bound)
+        this.#arguments(expression.call, bound)
+        return
+      case 'negative':
+      case 'positive':
+      case 'not':
+        this.expression(expression.value, bound)
+        return
+      case 'binary':
+        this.expression(expression.left, bound)
+        this.expression(expression.right, bound)
+        return
+      case 'concat':
+      case 'and':
+      case 'or':
+        for (const part of expression.parts) this.expression(part, bound)
+        return
+      case 'compare':
+        this.expression(expression.first, bound)
+        for (const operand of expression.rest) this.expression(operand.value, bound)
+        return
+      case 'condition':
+        this.expression(expression.test, bound)
+        this.expression(expression.value, bound)
+        if (expression.otherwise !== undefined) this.expression(expression.otherwise, bound)
+        return
+    }
+  }
+}

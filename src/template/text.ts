@@ -1,0 +1,232 @@
+import type { Budget } from './limits.ts'
+import { mappingEntries } from './mapping.ts'
+import {
+  adopt,
+  Callable,
+  Float,
+  isIntegerValue,
+  isList,
+  LazyNamespace,
+  Members,
+  Range,
+  Sequence,
+  Undefined,
+  type Value,
+} from './values.ts'
+import { typeError } from './error.ts'
+
+/** `str(value)` of Python: what `{{ value }}` prints inside text. */
+export function textOf(value: Value, budget: Budget): string {
+  if (typeof value === 'string') return value
+  if (typeof value === 'number') return numberText(value)
+  return represent(value, budget)
+}
+
+/** `repr(value)` of Python. */
+export function represent(value: Value, budget: Budget): string {
+  const parts: string[] = []
+  write(value, parts, budget, 0)
+  const text = parts.join('')
+  budget.text(text.length)
+  return text
+}
+
+function write(value: Value, parts: string[], budget: Budget, depth: number): void {
+  budget.step()
+  if (value === null) {
+    parts.push('None')
+    return
+  }
+  switch (typeof value) {
+    case 'string':
+      budget.work(value.length)
+      parts.push(quoteText(value))
+      return
+    case 'boolean':
+      parts.push(value ? 'True' : 'False')
+      return
+    case 'number':
+      parts.push(numberText(value))
+      return
+    case 'bigint':
+      parts.push(String(value))
+      return
+    default:
+  }
+  budget.depth(depth)
+  if (value instanceof Float) parts.push(floatText(value.value))
+  else if (value instanceof Undefined) value.raise()
+  else if (value instanceof Sequence) writeSequence(value, parts, budget, depth)
+  else if (value instanceof Range) parts.push(rangeText(value))
+  else if (isList(value)) writeItems('[', value, ']', parts, budget, depth)
+  else if (value instanceof Callable) parts.push(`<function ${value.name}>`)
+  else if (value instanceof Members) parts.push(`<${value.typeName}>`)
+  else if (value instanceof LazyNamespace) throw typeError('a namespace cannot be printed as a whole; name a key of it')
+  else {
+    parts.push('{')
+    let separator = ''
+    for (const [key, item] of mappingEntries(value)) {
+      parts.push(separator)
+      write(key, parts, budget, depth + 1)
+      parts.push(': ')
+      write(item, parts, budget, depth + 1)
+      separator = ', '
+    }
+    parts.push('}')
+  }
+}
+
+function writeSequence(value: Sequence, parts: string[], budget: Budget, depth: number): void {
+  if (value.typeName !== 'tuple') {
+    writeItems(`${value.typeName}([`, value.items, '])', parts, budget, depth)
+    return
+  }
+  writeItems('(', value.items, value.items.length === 1 ? ',)' : ')', parts, budget, depth)
+}
+
+function writeItems(
+  open: string,
+  items: readonly unknown[],
+  close: string,
+  parts: string[],
+  budget: Budget,
+  depth: number,
+): void {
+  parts.push(open)
+  for (let index = 0; index < items.length; index += 1) {
+    if (index > 0) parts.push(', ')
+    write(adopt(items[index]), parts, budget, depth + 1)
+  }
+  parts.push(close)
+}
+
+function rangeText({ start, stop, step }: Range): string {
+  return step === 1 ? `range(${start}, ${stop})` : `range(${start}, ${stop}, ${step})`
+}
+
+function numberText(value: number): string {
+  return isIntegerValue(value) ? integerText(value) : floatText(value)
+}
+
+function integerText(value: number | bigint): string {
+  return Object.is(value, -0) ? '0' : String(value)
+}
+
+/** A float as Python prints it: shortest digits that read back the same, exponent below 1e-4 and from 1e16. */
+export function floatText(value: number): string {
+  if (Number.isNaN(value)) return 'nan'
+  if (!Number.isFinite(value)) return value > 0 ? 'inf' : '-inf'
+  const sign = value < 0 || Object.is(value, -0) ? '-' : ''
+  const [mantissa = '0', exponentText = '0'] = Math.abs(value).toExponential().split('e')
+  const digits = mantissa.replace('.', '')
+  const exponent = Number(exponentText)
+  if (exponent < -4 || exponent >= 16) {
+    const rest = digits.length > 1 ? `.${digits.slice(1)}` : ''
+    return `${sign}${digits[0] ?? '0'}${rest}e${exponent < 0 ? '-' : '+'}${String(Math.abs(exponent)).padStart(2, '0')}`
+  }
+  if (exponent < 0) return `${sign}0.${'0'.repeat(-exponent - 1)}${digits}`
+  const whole = digits.slice(0, exponent + 1).padEnd(exponent + 1, '0')
+  return `${sign}${whole}.${digits.slice(exponent + 1) || '0'}`
+}
+
+const unprintable = /[\p{C}\p{Z}\\']/u
+const eachUnprintable = /[\p{C}\p{Z}\\']/gu
+const namedEscapes: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t', '\\': '\\\\', ' ': ' ' }
+
+/** A string as Python writes it: single quotes unless only they occur inside, unprintable characters escaped. */
+export function quoteText(text: string): string {
+  if (!unprintable.test(text)) return `'${text}'`
+  const quote = text.includes("'") && !text.includes('"') ? '"' : "'"
+  const body = text.replace(eachUnprintable, (character) => {
+    if (character === "'") return quote === "'" ? "\\'" : "'"
+    const named = namedEscapes[character]
+    if (named !== undefined) return named
+    const code = character.codePointAt(0) ?? 0
+    if (code <= 0xff) return `\\x${code.toString(16).padStart(2, '0')}`
+    if (code <= 0xffff) return `\\u${code.toString(16).padStart(4, '0')}`
+    return `\\U${code.toString(16).padStart(8, '0')}`
+  })
+  return quote + body + quote
+}
+
+const surrogates = /[\ud800-\udfff]/
+
+/** The characters of a text; one outside the basic plane counts once, as in Python. */
+export function charactersOf(text: string): readonly string[] {
+  return surrogates.test(text) ? Array.from(text) : text.split('')
+}
+
+/** The character at a position, counted from the end when negative. */
+export function characterAt(text: string, index: number): string | undefined {
+  return surrogates.test(text) ? Array.from(text).at(index) : text.at(index)
+}
+
+/** The number of characters. */
+export function characterCount(text: string): number {
+  if (!surrogates.test(text)) return text.length
+  let count = 0
+  for (let at = 0; at < text.length; at += 1) {
+    count += 1
+    if ((text.codePointAt(at) ?? 0) > 0xffff) at += 1
+  }
+  return count
+}
+
+/** The characters from `start` up to `end`, both already inside the text. */
+export function sliceCharacters(text: string, start: number, end?: number): string {
+  return surrogates.test(text) ? Array.from(text).slice(start, end).join('') : text.slice(start, end)
+}
+
+const space = '\\t-\\r\\x1c-\\x20\\x85\\xa0\\u1680\\u2000-\\u200a\\u2028\\u2029\\u202f\\u205f\\u3000'
+const oneSpace = new RegExp(`[${space}]`)
+
+/** Whether a character is whitespace to Python. */
+export function isSpaceCharacter(character: string): boolean {
+  return oneSpace.test(character)
+}
+
+/** The text without the given characters (whitespace by default) at the chosen ends. */
+export function strip(text: string, characters: string | undefined, left = true, right = true): string {
+  const wanted = characters === undefined ? undefined : new Set(charactersOf(characters))
+  const drops = (character: string): boolean =>
+    wanted === undefined ? isSpaceCharacter(character) : wanted.has(character)
+  const all = charactersOf(text)
+  let start = 0
+  let end = all.length
+  if (left) while (start < end && drops(all[start] ?? '')) start += 1
+  if (right) while (end > start && drops(all[end - 1] ?? '')) end -= 1
+  return all.slice(start, end).join('')
+}
+
+/** Words between runs of whitespace; the last of at most `limit` + 1 parts keeps the rest of the text. */
+export function splitSpace(text: string, limit = -1): string[] {
+  const words: string[] = []
+  let at = 0
+  for (;;) {
+    while (at < text.length && isSpaceCharacter(text.charAt(at))) at += 1
+    if (at >= text.length) return words
+    if (limit >= 0 && words.length >= limit) {
+      words.push(strip(text.slice(at), undefined, false, true))
+      return words
+    }
+    const start = at
+    while (at < text.length && !isSpaceCharacter(text.charAt(at))) at += 1
+    words.push(text.slice(start, at))
+  }
+}
+
+// oxlint-disable-next-line no-control-regex
+const lineEnd = /\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]/g
+
+/** Lines as Python's `splitlines` sees them. */
+export function splitLines(text: string, keepEnds = false): string[] {
+  const lines: string[] = []
+  let start = 0
+  for (const match of text.matchAll(lineEnd)) {
+    const end = match.index + match[0].length
+    lines.push(text.slice(start, keepEnds ? end : match.index))
+    start = end
+  }
+  if (start < text.length) lines.push(text.slice(start))
+  return lines
+}
