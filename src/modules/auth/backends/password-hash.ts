@@ -6,17 +6,20 @@ import { createCryptWorker } from './crypt-worker.ts'
 /** 19 MiB, two passes, one lane: about 20 ms here; the package's own default takes 64 MiB and four threads per login. */
 const cost = { type: argon2.argon2id, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
 
+/** The reference program writes m, t, p; the package writes m, p, t, and reads both. */
 const argon2Pattern =
-  /^\$argon2id\$v=19\$m=(\d{1,7}),t=(\d{1,2}),p=(\d{1,2})\$[A-Za-z0-9+/]{11,86}\$[A-Za-z0-9+/]{16,86}$/
+  /^\$argon2id\$v=19\$([mtp]=\d{1,7},[mtp]=\d{1,7},[mtp]=\d{1,7})\$[A-Za-z0-9+/]{11,86}\$[A-Za-z0-9+/]{16,86}$/
 const MAX_MEMORY_KIB = 262_144
+const MAX_PASSES = 64
 const MAX_LANES = 16
 
 function isArgon2Hash(hash: string): boolean {
-  const match = argon2Pattern.exec(hash)
-  if (match === null) return false
-  const [memory, passes, lanes] = match.slice(1).map(Number)
-  if (memory === undefined || passes === undefined || lanes === undefined) return false
-  return passes >= 1 && lanes >= 1 && lanes <= MAX_LANES && memory >= 8 * lanes && memory <= MAX_MEMORY_KIB
+  const settings = argon2Pattern.exec(hash)?.[1]
+  if (settings === undefined) return false
+  const numbers = new Map(settings.split(',').map((setting) => [setting.charAt(0), Number(setting.slice(2))]))
+  const [memory = 0, passes = 0, lanes = 0] = ['m', 't', 'p'].map((name) => numbers.get(name))
+  if (passes < 1 || passes > MAX_PASSES || lanes < 1 || lanes > MAX_LANES) return false
+  return memory >= 8 * lanes && memory <= MAX_MEMORY_KIB
 }
 
 /** `$argon2id$…`, the form this server writes itself. */
