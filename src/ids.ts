@@ -9,13 +9,14 @@ import { nowMicros } from './time.ts'
 
 const pool = Buffer.alloc(5 * 512)
 let used = pool.length
+/** Prefix of the newest id made, as seconds and fraction. */
 let lastSeconds = 0
 let lastFraction = 0
 
 /**
- * A new id, greater than every id this process made before.
+ * A new id. Ids made for ascending times ascend, those for one and the same time too (the first 16 of them).
  *
- * @param micros the record's own creation time; ids then compare as creation times do (`idBound`)
+ * @param micros the record's own creation time; the id is then within `idBound(micros)` and `idBound(micros + 1)`
  */
 export function newId(micros: number = nowMicros()): string {
   if (used === pool.length) {
@@ -26,17 +27,20 @@ export function newId(micros: number = nowMicros()): string {
   used += 5
 
   const seconds = Math.floor(micros / 1_000_000)
-  const fraction = fractionOf(micros - seconds * 1_000_000)
+  const micro = micros - seconds * 1_000_000
+  const fraction = fractionOf(micro)
   if (seconds > lastSeconds || (seconds === lastSeconds && fraction > lastFraction)) {
     lastSeconds = seconds
     lastFraction = fraction
-  } else if (lastFraction < 0xffffff) {
-    lastFraction += 1
-  } else {
-    lastSeconds += 1
-    lastFraction = 0
+    return prefix(seconds, fraction) + random
   }
-  return prefix(lastSeconds, lastFraction) + random
+  const end = fractionOf(micro + 1)
+  if (seconds === lastSeconds && lastFraction + 1 < end) {
+    lastFraction += 1
+    return prefix(seconds, lastFraction) + random
+  }
+  // A time that others have overtaken: its own place matters more than the order of making.
+  return prefix(seconds, end - 1) + random
 }
 
 /** A microsecond within its second as 24 bits; neighbouring microseconds are 16 or 17 apart. */

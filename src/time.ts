@@ -5,12 +5,14 @@ const REANCHOR_AFTER_MICROS = 10_000_000
 let wallMicros = 0
 let anchor = 0
 let last = 0
+let lastMonotonic = 0
 
 /**
  * Microseconds since the epoch, strictly increasing within this process.
  *
  * `Date.now()` has milliseconds only, so the fraction comes from the monotonic clock; the anchor is taken anew every
- * ten seconds, so that a corrected system clock is followed.
+ * ten seconds, so that a corrected system clock is followed. After one that was set back, time passes at half speed until
+ * the two meet: standing still, it would hold up everything that waits for a time.
  */
 export function nowMicros(): number {
   const monotonic = performance.now() * 1000
@@ -19,7 +21,8 @@ export function nowMicros(): number {
     anchor = monotonic
   }
   const now = Math.floor(wallMicros + (monotonic - anchor))
-  last = now > last ? now : last + 1
+  last = now > last ? now : last + Math.max(1, Math.floor((monotonic - lastMonotonic) / 2))
+  lastMonotonic = monotonic
   return last
 }
 
@@ -41,7 +44,7 @@ export function now(): string {
   return formatMicros(nowMicros())
 }
 
-const timestampPattern = /^(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2}:\d{2})(?:\.(\d{1,6}))?(?:Z|\+00|\+0000|\+00:00)$/
+const timestampPattern = /^(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2}:\d{2})(?:\.(\d{3,6}))?(?:Z|\+00|\+0000|\+00:00)$/
 
 /** A client's UTC timestamp in wire form, or undefined when it is not one (contract 00, 0.13). */
 export function parseTimestamp(text: string): string | undefined {

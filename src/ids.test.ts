@@ -1,0 +1,79 @@
+import { describe, expect, test } from 'vitest'
+import { idBound, isId, newId } from './ids.ts'
+import { nowMicros } from './time.ts'
+
+const START = Date.UTC(2024, 0, 1) * 1000
+
+/** A repeatable sequence of numbers from 0 up to, not including, 1. */
+function randomNumbers(seed: number): () => number {
+  let state = seed
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return state / 0x1_0000_0000
+  }
+}
+
+const seconds = (id: string): number => Number.parseInt(id.slice(0, 8), 16)
+
+test('an id is 24 lowercase hexadecimal characters, the first 8 its second of creation', () => {
+  const id = newId(1_700_000_000_123_456)
+  expect(id).toMatch(/^[0-9a-f]{24}$/)
+  expect(seconds(id)).toBe(1_700_000_000)
+  expect(Math.abs(seconds(newId()) - Date.now() / 1000)).toBeLessThan(2)
+})
+
+test('ids made one after the other ascend', () => {
+  let before = newId()
+  for (let i = 0; i < 50_000; i++) {
+    const id = newId()
+    if (!(id > before)) throw new Error(`${id} is not after ${before}`)
+    before = id
+  }
+})
+
+test('16 ids of one microsecond ascend, and any number of them is unique and stays within it', () => {
+  const micros = nowMicros()
+  const ids = Array.from({ length: 1000 }, () => newId(micros))
+  expect(ids.slice(0, 16)).toEqual(ids.slice(0, 16).toSorted())
+  expect(new Set(ids).size).toBe(1000)
+  expect(ids.filter((id) => id < idBound(micros) || id >= idBound(micros + 1))).toEqual([])
+})
+
+describe('the bounds of a time', () => {
+  test('hold its ids, in whatever order times come', () => {
+    const random = randomNumbers(7)
+    for (let i = 0; i < 20_000; i++) {
+      // Some neighbours, some far apart, some at the very end of a second.
+      const far = START + Math.floor(random() * 4_000_000) * 1000
+      const micros = random() < 0.2 ? far + 999_999 : far + Math.floor(random() * 40)
+      const id = newId(micros)
+      if (id < idBound(micros) || id >= idBound(micros + 1)) throw new Error(`${id} is not of ${micros}`)
+    }
+  })
+
+  test('ascend with time, microsecond by microsecond', () => {
+    for (const from of [START, START + 999_990, START + 500_000]) {
+      for (let micros = from; micros < from + 20; micros++) expect(idBound(micros) < idBound(micros + 1)).toBe(true)
+    }
+  })
+
+  test('of times that no id can have are the nearest possible ones', () => {
+    expect(idBound(-1)).toBe('0'.repeat(24))
+    expect(idBound(Date.UTC(1900, 0, 1) * 1000)).toBe('0'.repeat(24))
+    expect(idBound(Date.UTC(9999, 0, 1) * 1000) > newId()).toBe(true)
+  })
+})
+
+test.each([
+  ['000000000000000000000000', true],
+  ['65f0a1b2c3d4e5f60718293a', true],
+  ['65F0A1B2C3D4E5F60718293A', false],
+  ['65f0a1b2c3d4e5f60718293', false],
+  ['65f0a1b2c3d4e5f60718293ab', false],
+  ['65f0a1b2c3d4e5f60718293a\n', false],
+  ['65f0a1b2c3d4e5f60718293g', false],
+  ['last', false],
+  ['', false],
+])('isId(%j) is %s', (text, expected) => {
+  expect(isId(text)).toBe(expected)
+})
