@@ -1,30 +1,128 @@
 /** The commander program: global flags, lazily loaded commands, exit codes. */
 import { Command, CommanderError } from 'commander'
-import { commands } from './commands/index.ts'
-import { exitCodes } from './exit-codes.ts'
 import { version } from '../version.ts'
+import { commands, type CommandEntry } from './commands/index.ts'
+import { exitCodes } from './exit-codes.ts'
+import { CliFailure, Interrupted, NotFound } from './failures.ts'
+import { addGlobalOptions, createCommand, optionLength, type CommonFlags } from './options.ts'
+import type { CommandContext } from './session.ts'
+
+interface GlobalFlags extends CommonFlags {
+  version?: boolean
+  printConfig?: boolean
+}
+
+/** Stands for a command whose code is not loaded, and leaves all its arguments to that. */
+class LazyCommand extends Command {
+  override parseOptions(argv: string[]): ReturnType<Command['parseOptions']> {
+    return { operands: [...argv], unknown: [] }
+  }
+}
 
 /** Runs one command line. @returns the exit code */
 export async function runProgram(args: string[]): Promise<number> {
   let exitCode: number = exitCodes.ok
-  const setExitCode = (code: number): void => {
-    exitCode = code
-  }
-  const program = new Command('svc')
+  const program = createCommand(new Command('svc'))
     .description('Event-driven automation: run actions, watch their output, react to events.')
-    .version(version)
-    .exitOverride()
-  const wanted = args.find((arg) => !arg.startsWith('-'))
-  for (const entry of commands) {
-    if (entry.name === wanted) program.addCommand((await entry.load(setExitCode)).exitOverride())
-    else program.command(entry.name).description(entry.summary)
+    .configureHelp({ subcommandTerm: (command) => command.name() })
+    .option('--version', 'print the version of this client and of the server')
+    .addHelpText(
+      'after',
+      `
+Examples:
+  svc serve
+  svc run core.local date -R
+  svc execution list -n 5
+  svc help run`,
+    )
+  addGlobalOptions(program)
+  const context: CommandContext = {
+    globals: () => program.opts<GlobalFlags>(),
+    setExitCode: (code) => {
+      exitCode = code
+    },
   }
+  for (const entry of commands) program.addCommand(createLazyCommand(entry, context))
+  program.addCommand(createHelpCommand(program, context))
+
   try {
+    const leading = args.slice(0, leadingLength(args, program))
+    if (leading.some((arg) => arg === '--version' || arg === '--print-config')) {
+      program.parseOptions(leading)
+      return await answerFlag(program.opts<GlobalFlags>())
+    }
     await program.parseAsync(args, { from: 'user' })
     return exitCode
   } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage
-    process.stderr.write(`ERROR: ${error instanceof Error ? error.message : String(error)}\n`)
-    return exitCodes.failed
+    return report(error, program)
   }
+}
+
+/** How many arguments stand before the command. */
+function leadingLength(args: readonly string[], program: Command): number {
+  let index = 0
+  for (let length = -1; length !== 0 && args[index] !== '--' && index < args.length; index += length) {
+    length = optionLength(args, index, program.options)
+  }
+  return Math.min(index, args.length)
+}
+
+function createLazyCommand(entry: CommandEntry, context: CommandContext): Command {
+  return new LazyCommand(entry.name)
+    .summary(entry.summary)
+    .helpGroup(entry.group)
+    .helpOption(false)
+    .argument('[arguments...]')
+    .action(async (args: string[]) => {
+      const { configFile } = context.globals()
+      // Before `serve` nothing else can be meant than the file of the server.
+      const before = entry.name === 'serve' && configFile !== undefined ? ['--config-file', configFile] : []
+      const command = await entry.load(context)
+      await command.exitOverride().parseAsync([...before, ...args], { from: 'user' })
+    })
+}
+
+function createHelpCommand(program: Command, context: CommandContext): Command {
+  return createCommand(new Command('help'))
+    .description('Show how a command is used.')
+    .helpGroup('Help:')
+    .argument('[command...]', 'the command, such as execution list')
+    .action(async ([name, ...rest]: string[]) => {
+      if (name === undefined) program.help()
+      const entry = commands.find((each) => each.name === name)
+      if (entry === undefined) {
+        await program.parseAsync([name], { from: 'user' })
+        return
+      }
+      const command = await entry.load(context)
+      await command.exitOverride().parseAsync([...rest, '--help'], { from: 'user' })
+    })
+}
+
+async function answerFlag(flags: GlobalFlags): Promise<number> {
+  if (flags.version === true) {
+    const { printVersion } = await import('./commands/version.ts')
+    return printVersion(flags, version)
+  }
+  const { loadSettings } = await import('./settings.ts')
+  const { text, warnings } = loadSettings(flags, process.env)
+  for (const warning of warnings) process.stderr.write(`WARNING: ${warning}\n`)
+  process.stdout.write(text)
+  return exitCodes.configPrinted
+}
+
+/** Says what went wrong (contract 09, 9.1). @returns the exit code */
+function report(error: unknown, program: Command): number {
+  // Commander has said it already.
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage
+  if (error instanceof Interrupted) return exitCodes.interrupted
+  if (error instanceof NotFound) {
+    process.stdout.write(`${error.message}\n\n`)
+    return error.exitCode
+  }
+  const message = error instanceof Error ? error.message : String(error)
+  process.stdout.write(`ERROR: ${message}\n`)
+  if (error instanceof CliFailure) return error.exitCode
+  if (program.opts<GlobalFlags>().debug === true && error instanceof Error) process.stderr.write(`${error.stack}\n`)
+  return exitCodes.failed
 }

@@ -1,0 +1,313 @@
+/**
+ * Talks HTTP to the server: one kept connection per address, answers bounded, every failure in words.
+ *
+ * `node:http` and not `fetch`: it is loaded in half the time, and a command must answer at once.
+ */
+import { readFileSync } from 'node:fs'
+import http from 'node:http'
+import https from 'node:https'
+import { createRedactor, escapeUnprintable, secretMask } from '../redact.ts'
+import { CliFailure, ConnectionFailure, HttpFailure, Interrupted } from './failures.ts'
+import { codeOf, type Settings } from './settings.ts'
+
+/** A server that accepts a request and then says nothing for this long is given up. */
+const SILENCE_MS = 60_000
+const MAX_ANSWER_BYTES = 256 * 1024 * 1024
+const MAX_ERROR_BYTES = 64 * 1024
+const MAX_DEBUG_LENGTH = 20_000
+
+export type Query = Record<string, string | number | boolean | undefined>
+
+export interface JsonRequest {
+  query?: Query
+  body?: unknown
+}
+
+export interface Answer {
+  status: number
+  headers: http.IncomingHttpHeaders
+  body: unknown
+}
+
+export interface Client {
+  readonly apiUrl: string
+  /** Path below the API's address, such as `/executions`. @throws HttpFailure, ConnectionFailure, Interrupted */
+  call(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, request?: JsonRequest): Promise<Answer>
+  /** An event stream below the stream address: the response, once it has begun with 200. */
+  openStream(path: string, query: Query, headers: Record<string, string>): Promise<http.IncomingMessage>
+  /** Values under these names are masked in what `--debug` prints. */
+  maskNames(names: Iterable<string>): void
+  close(): void
+}
+
+export interface ClientOptions {
+  settings: Settings
+  /** Aborted by Ctrl-C. */
+  interrupted: AbortSignal
+  /** A line for standard error. */
+  warn: (text: string) => void
+  debug: (text: string) => void
+  env: NodeJS.ProcessEnv
+}
+
+/** One segment of a path. Names that a path would resolve away stay what they are. */
+export function segment(text: string): string {
+  return encodeURIComponent(text).replace(/^\.{1,2}$/, (dots) => dots.replaceAll('.', '%2E'))
+}
+
+export function createClient({ settings, interrupted, warn, debug, env }: ClientOptions): Client {
+  const agents = new Map<string, http.Agent>()
+  const secretNames = new Set<string>()
+  const redactor = createRedactor(true)
+  const authorities = typeof settings.cacert === 'string' ? readAuthorities(settings.cacert) : undefined
+
+  function agentOf(url: URL): http.Agent {
+    let agent = agents.get(url.origin)
+    if (agent !== undefined) return agent
+    // A proxy for the whole network has nothing to do with this host.
+    const proxyEnv = isLoopback(url.hostname) ? {} : { proxyEnv: env }
+    if (url.protocol === 'https:') {
+      agent = new https.Agent({
+        keepAlive: true,
+        rejectUnauthorized: settings.cacert !== false,
+        ...(authorities === undefined ? {} : { ca: authorities }),
+        ...proxyEnv,
+      })
+      if (settings.cacert === false && !settings.silenceSslWarnings) {
+        warn(`The certificate of ${url.host} is not verified; name its authorities with --cacert, or --cacert true.`)
+      }
+    } else {
+      agent = new http.Agent({ keepAlive: true, ...proxyEnv })
+    }
+    agents.set(url.origin, agent)
+    return agent
+  }
+
+  function headersFor(body: Buffer | undefined, more: Record<string, string>): Record<string, string> {
+    const headers: Record<string, string> = { ...more }
+    if (body !== undefined) {
+      headers['Content-Type'] = 'application/json'
+      headers['Content-Length'] = String(body.length)
+    }
+    if (settings.credential !== undefined) headers[settings.credential.header] = settings.credential.value
+    if (settings.basicAuth !== undefined) {
+      headers['Authorization'] = `Basic ${Buffer.from(settings.basicAuth).toString('base64')}`
+    }
+    return headers
+  }
+
+  /** Resolves when the head of the answer is there. */
+  function send(
+    method: string,
+    base: string,
+    path: string,
+    request: JsonRequest,
+    more: Record<string, string>,
+  ): Promise<http.IncomingMessage> {
+    if (interrupted.aborted) return Promise.reject(new Interrupted())
+    const url = new URL(base)
+    const target = `${url.pathname.replace(/\/$/, '')}${path}${queryText(request.query ?? {})}`
+    const body = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body))
+    const headers = headersFor(body, more)
+    if (settings.debug) debug(curlLine(method, `${url.origin}${target}`, headers, request.body))
+    return new Promise((resolve, reject) => {
+      const sent = (url.protocol === 'https:' ? https : http).request({
+        protocol: url.protocol,
+        // Literal IPv6 addresses are bracketed in URLs alone.
+        hostname: url.hostname.replace(/^\[|\]$/g, ''),
+        ...(url.port === '' ? {} : { port: url.port }),
+        method,
+        path: target,
+        headers,
+        agent: agentOf(url),
+        signal: interrupted,
+      })
+      sent.setTimeout(SILENCE_MS, () =>
+        sent.destroy(new ConnectionFailure(`${url.origin} did not answer within ${SILENCE_MS / 1000} seconds.`)),
+      )
+      sent.once('response', resolve)
+      sent.once('error', (error) => reject(toFailure(error, url.origin)))
+      sent.end(body)
+    })
+  }
+
+  function toFailure(error: Error, origin: string): Error {
+    if (interrupted.aborted) return new Interrupted()
+    if (error instanceof CliFailure) return error
+    return new ConnectionFailure(describeConnection(error, origin))
+  }
+
+  async function readText(response: http.IncomingMessage, maxBytes: number, origin: string): Promise<string> {
+    const chunks: Buffer[] = []
+    let size = 0
+    try {
+      for await (const chunk of response as AsyncIterable<Buffer>) {
+        size += chunk.length
+        if (size > maxBytes) {
+          response.destroy()
+          throw new CliFailure(`The answer of ${origin} is larger than ${maxBytes / 1024 / 1024} MiB; ask for less.`)
+        }
+        chunks.push(chunk)
+      }
+    } catch (error) {
+      throw toFailure(error instanceof Error ? error : new Error(String(error)), origin)
+    }
+    return Buffer.concat(chunks).toString('utf8')
+  }
+
+  async function failure(response: http.IncomingMessage, method: string, url: string): Promise<CliFailure> {
+    const status = response.statusCode ?? 0
+    const origin = new URL(url).origin
+    const location = response.headers.location
+    if (status >= 300 && status < 400 && location !== undefined) {
+      response.resume()
+      return new CliFailure(`${url} has moved to ${location}; name that address with --url or --api-url.`)
+    }
+    const text = await readText(response, MAX_ERROR_BYTES, origin)
+    if (settings.debug) debug(answerLines(status, response.statusMessage, text))
+    const body = parseObject(text)
+    const reason = response.statusMessage || http.STATUS_CODES[status] || 'Unknown'
+    const said = body?.['faultstring']
+    const faultstring = typeof said === 'string' ? said : text.trim().slice(0, 1000) || `${method} was refused`
+    const hint =
+      status === 401 && settings.credential === undefined
+        ? '\nSet SVC_AUTH_TOKEN or SVC_API_KEY, or use -t/--token or --api-key.'
+        : ''
+    const code = body?.['code']
+    const shownUrl = redactor.maskUrl(url)
+    const words = escapeLines(faultstring)
+    const httpFailure = new HttpFailure(status, reason, words, typeof code === 'string' ? code : '', shownUrl)
+    httpFailure.message += hint
+    return httpFailure
+  }
+
+  /** As it would be typed, secrets masked. */
+  function curlLine(method: string, url: string, headers: Record<string, string>, body: unknown): string {
+    const parts = ['curl', '-X', method]
+    for (const [name, value] of Object.entries(headers)) {
+      if (name === 'Content-Length') continue
+      const isSecret = ['X-Auth-Token', 'Svc-Api-Key', 'Authorization'].includes(name)
+      parts.push('-H', quote(`${name}: ${isSecret ? secretMask : value}`))
+    }
+    if (body !== undefined) parts.push('--data-binary', quote(JSON.stringify(body, mask)))
+    return `# ${[...parts, quote(redactor.maskUrl(url))].join(' ')}`
+  }
+
+  function answerLines(status: number, reason: string | undefined, text: string): string {
+    const parsed = parseJson(text)
+    const shownText = parsed === undefined ? escapeLines(text) : JSON.stringify(parsed.value, mask)
+    const cut = shownText.length > MAX_DEBUG_LENGTH ? `${shownText.slice(0, MAX_DEBUG_LENGTH)}…` : shownText
+    return `# ${status} ${reason ?? ''}\n${cut}`
+  }
+
+  function mask(name: string, value: unknown): unknown {
+    if (value === null || value === undefined) return value
+    if (secretNames.has(name) || redactor.isSecret(name)) return secretMask
+    // An inherited environment holds secrets under any name.
+    if (name === 'env' && typeof value === 'object') {
+      return Object.fromEntries(Object.keys(value).map((variable) => [variable, secretMask]))
+    }
+    return value
+  }
+
+  return {
+    apiUrl: settings.apiUrl,
+    async call(method, path, request = {}) {
+      const response = await send(method, settings.apiUrl, path, request, { Accept: 'application/json' })
+      const status = response.statusCode ?? 0
+      const url = `${settings.apiUrl}${path}${queryText(request.query ?? {})}`
+      if (status < 200 || status > 299) throw await failure(response, method, url)
+      const text = await readText(response, MAX_ANSWER_BYTES, new URL(url).origin)
+      if (settings.debug) debug(answerLines(status, response.statusMessage, text))
+      if (text === '') return { status, headers: response.headers, body: undefined }
+      const parsed = parseJson(text)
+      if (parsed === undefined) {
+        throw new CliFailure(`The answer of ${redactor.maskUrl(url)} is not JSON; is this the API of an svc server?`)
+      }
+      return { status, headers: response.headers, body: parsed.value }
+    },
+    async openStream(path, query, headers) {
+      const accept = { Accept: 'text/event-stream', ...headers }
+      const response = await send('GET', settings.streamUrl, path, { query }, accept)
+      const url = `${settings.streamUrl}${path}${queryText(query)}`
+      if (response.statusCode !== 200) throw await failure(response, 'GET', url)
+      if (response.headers['content-type']?.startsWith('text/event-stream') !== true) {
+        response.destroy()
+        throw new CliFailure(`${redactor.maskUrl(url)} is no event stream; see --stream-url.`)
+      }
+      return response
+    },
+    maskNames(names) {
+      for (const name of names) secretNames.add(name)
+    },
+    close() {
+      for (const agent of agents.values()) agent.destroy()
+    },
+  }
+}
+
+function readAuthorities(path: string): Buffer {
+  try {
+    return readFileSync(path)
+  } catch (error) {
+    throw new CliFailure(`The authorities of --cacert, ${path}, cannot be read (${codeOf(error)}).`)
+  }
+}
+
+function queryText(query: Query): string {
+  const parameters = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, String(value))
+  const text = parameters.toString()
+  return text === '' ? '' : `?${text}`
+}
+
+function isLoopback(hostname: string): boolean {
+  return /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)
+}
+
+function describeConnection(error: Error, origin: string): string {
+  const code = codeOf(error)
+  switch (code) {
+    case 'ECONNREFUSED':
+      return (
+        `Cannot connect to ${origin}: connection refused. Start a server with "svc serve", ` +
+        `or name its address with --api-url or SVC_API_URL.`
+      )
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return `Cannot connect to ${origin}: the host name cannot be resolved.`
+    case 'ECONNRESET':
+    case 'EPIPE':
+    case 'HPE_INVALID_EOF_STATE':
+      return `${origin} closed the connection before it had answered.`
+    case 'ETIMEDOUT':
+    case 'EHOSTUNREACH':
+    case 'ENETUNREACH':
+      return `Cannot connect to ${origin}: it cannot be reached (${code}).`
+    default:
+      if (code.startsWith('HPE_')) return `${origin} does not answer in HTTP (${code}).`
+      return `Cannot connect to ${origin}: ${error.message || code}`
+  }
+}
+
+function parseJson(text: string): { value: unknown } | undefined {
+  try {
+    return { value: JSON.parse(text) }
+  } catch {
+    return undefined
+  }
+}
+
+function parseObject(text: string): Record<string, unknown> | undefined {
+  const value = parseJson(text)?.value
+  return typeof value === 'object' && value !== null ? { ...value } : undefined
+}
+
+function escapeLines(text: string): string {
+  return text.split('\n').map(escapeUnprintable).join('\n')
+}
+
+/** For a POSIX shell. */
+function quote(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
+}

@@ -1,0 +1,216 @@
+/** `svc execution`: what ran, what runs, and what came of it (contract 09, 9.5). */
+import { Command, Option } from 'commander'
+import { segment } from '../client.ts'
+import { executionName, getExecution, isMissing, tailExecution, textOf, toObject } from '../execution-calls.ts'
+import { markWorkflows, printExecution, withStatusText } from '../execution-print.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { CliFailure, NotFound } from '../failures.ts'
+import { addCommonOptions, addListOptions, createCommand, splitAttributes, type CommonFlags } from '../options.ts'
+import { attributeOf, printable, type Json } from '../print.ts'
+import { forEachId, listRecords, printList } from '../records.ts'
+import { withSession, type CommandContext, type Session } from '../session.ts'
+import {
+  ActionCommand,
+  addDisplayOptions,
+  addRunOptions,
+  printKey,
+  readParameters,
+  showProgress,
+  type RerunFlags,
+} from './run.ts'
+
+const columns = ['id', 'action.ref', 'context.user', 'status', 'start_timestamp', 'end_timestamp']
+/** What a list needs beyond its columns: to mark workflows. */
+const hiddenColumns = ['action.runner_type', 'liveaction.action_is_workflow']
+
+interface ListFlags extends CommonFlags {
+  last: number
+  attr?: string[]
+  width?: number[]
+  action?: string
+  status?: string
+  user?: string
+  trigger_instance?: string
+  timestampGt?: string
+  timestampLt?: string
+  sort: 'asc' | 'desc'
+  showall?: boolean
+}
+
+interface GetFlags extends CommonFlags {
+  excludeResult?: boolean
+  key?: string
+  detail?: boolean
+  attr?: string[]
+  raw?: boolean
+  showTasks?: boolean
+  depth?: number
+}
+
+interface TailFlags extends CommonFlags {
+  type?: 'stdout' | 'stderr' | 'other'
+  includeMetadata?: boolean
+}
+
+const longNames: Readonly<Record<string, string>> = { '-tg': '--timestamp-gt', '-tl': '--timestamp-lt' }
+
+/** Commander knows short names of one letter only, and would take `-tg` for `-t g`. */
+class ListCommand extends Command {
+  override parseOptions(argv: string[]): ReturnType<Command['parseOptions']> {
+    return super.parseOptions(argv.map((arg) => longNames[arg] ?? arg))
+  }
+}
+
+export function createExecutionCommand(context: CommandContext): Command {
+  const list = addListOptions(addCommonOptions(createCommand(new ListCommand('list'))))
+    .description('List executions, the newest last.')
+    .option('--action <ref>', 'only of this action')
+    .option('--status <status>', 'only in this status')
+    .option('--user <name>', 'only of this user')
+    .option('--trigger_instance <id>', 'only those that this trigger instance caused')
+    .option('--timestamp-gt <time>', 'only those that began later, such as 2030-01-01T00:00:00Z (short: -tg)')
+    .option('--timestamp-lt <time>', 'only those that began earlier (short: -tl)')
+    .addOption(new Option('-s, --sort <order>', 'which ones, when not all').choices(['asc', 'desc']).default('desc'))
+    .option('-l, --showall', 'also those started by other executions')
+    .addHelpText('after', '\nExample:\n  svc execution list -n 10 --status failed')
+    .action((flags: ListFlags) => withSession(context, flags, (session) => listExecutions(session, flags)))
+
+  const get = addDisplayOptions(addCommonOptions(createCommand(new Command('get'))))
+    .description('Show executions with their results.')
+    .argument('<id...>', 'ids, or last')
+    .option('-x, --exclude-result', 'without the results')
+    .addHelpText('after', '\nExample:\n  svc execution get last')
+    .action((ids: string[], flags: GetFlags) =>
+      withSession(context, flags, (session) => forEachId(session, ids, (id) => showExecution(session, id, flags))),
+    )
+
+  const cancel = addCommonOptions(createCommand(new Command('cancel')))
+    .description('Stop executions and everything they started.')
+    .argument('<id...>', 'ids')
+    .addHelpText('after', '\nExample:\n  svc execution cancel 6000000000000000000000aa')
+    .action((ids: string[], flags: CommonFlags) =>
+      withSession(context, flags, (session) => forEachId(session, ids, (id) => cancelExecution(session, id))),
+    )
+
+  const rerun = addRunOptions(createCommand(new ActionCommand('re-run')))
+    .description('Run the action of an execution again, with the same parameters or other ones.')
+    .argument('<id>', 'id, or last')
+    .argument('[parameters...]', 'name=value for what shall differ')
+    .option('--tasks <name...>', 'only these tasks of a workflow')
+    .option('--no-reset <name...>', 'tasks, out of those, that keep the results of their items')
+    .addHelpText('after', '\nExample:\n  svc execution re-run last timeout=120')
+    .action((id: string, words: string[], flags: RerunFlags) =>
+      withSession(context, flags, (session) => rerunExecution(session, id, words, flags)),
+    )
+
+  const tail = addCommonOptions(createCommand(new Command('tail')))
+    .description('Print the output of an execution while it comes.')
+    .argument('[id]', 'id, or last', 'last')
+    .addOption(new Option('--type <type>', 'only this output').choices(['stdout', 'stderr', 'other']))
+    .option('--include-metadata', 'time and type before each piece')
+    .addHelpText('after', '\nExample:\n  svc execution tail last --type stderr')
+    .action((id: string, flags: TailFlags) => withSession(context, flags, (session) => tailOne(session, id, flags)))
+
+  return createCommand(new Command('svc execution'))
+    .description('List, show, follow, repeat and stop executions.')
+    .addCommand(list)
+    .addCommand(get)
+    .addCommand(cancel)
+    .addCommand(rerun)
+    .addCommand(tail)
+}
+
+async function listExecutions(session: Session, flags: ListFlags): Promise<number> {
+  const attributes = splitAttributes(flags.attr)
+  const isWhole = session.form === 'human' ? attributes?.includes('all') === true : attributes === undefined
+  const wanted = [...(attributes ?? columns), ...hiddenColumns, 'id', 'status', 'start_timestamp', 'end_timestamp']
+  const query = {
+    action: flags.action,
+    status: flags.status,
+    user: flags.user,
+    trigger_instance: flags.trigger_instance,
+    timestamp_gt: flags.timestampGt,
+    timestamp_lt: flags.timestampLt,
+    parent: flags.showall === true ? undefined : 'null',
+    ...(flags.sort === 'asc' ? { sort_asc: 'true' } : { sort_desc: 'true' }),
+    include_attributes: isWhole || attributes?.includes('all') === true ? undefined : [...new Set(wanted)].join(','),
+  }
+  const page = await listRecords(session, '/executions', query, flags.last)
+  // The newest belong next to the prompt.
+  const records = flags.sort === 'asc' ? page.records : page.records.toReversed()
+  const nowMs = Date.now()
+  const shown =
+    session.form === 'human' ? markWorkflows(records).map((record) => withStatusText(record, nowMs)) : records
+  await printList(session, shown, {
+    columns,
+    attributes,
+    widths: flags.width,
+    name: executionName,
+    pluralName: 'Action Executions',
+    isTruncated: page.isTruncated,
+  })
+  return exitCodes.ok
+}
+
+async function showExecution(session: Session, id: string, flags: GetFlags): Promise<number> {
+  const query = flags.excludeResult === true ? { exclude_attributes: 'result' } : {}
+  const record = await getExecution(session, id, query)
+  if (flags.key !== undefined) await printKey(session, record, flags.key)
+  else await printExecution(session, record, { ...flags, attributes: splitAttributes(flags.attr), showLog: true })
+  return exitCodes.ok
+}
+
+async function cancelExecution(session: Session, id: string): Promise<number> {
+  if (id === '') throw new NotFound(executionName, id)
+  let answer: Json
+  try {
+    answer = toObject((await session.client.call('DELETE', `/executions/${segment(id)}`)).body)
+  } catch (error) {
+    if (isMissing(error)) throw new NotFound(executionName, id)
+    throw error
+  }
+  // The server refuses with a fault in an answer of 200.
+  const refusal = answer['faultstring']
+  if (typeof refusal === 'string') {
+    await session.print(`${printable(refusal)}\n`)
+    return exitCodes.failed
+  }
+  await session.print(`action execution with id ${id} canceled.\n`)
+  return exitCodes.ok
+}
+
+async function rerunExecution(session: Session, id: string, words: string[], flags: RerunFlags): Promise<number> {
+  const original = await getExecution(session, id, { include_attributes: 'id,action.ref' })
+  const ref = textOf(attributeOf(original, 'action.ref'))
+  const parameters =
+    words.length === 0 && flags.inheritEnv !== true ? {} : await readParameters(session, ref, words, flags)
+  const { tasks } = flags
+  const kept = Array.isArray(flags.reset) ? flags.reset : []
+  const foreign = kept.filter((name) => tasks?.includes(name) !== true)
+  if (foreign.length > 0) {
+    throw new CliFailure(
+      `--no-reset names ${foreign.join(', ')}, which --tasks does not; it must be among those tasks.`,
+    )
+  }
+  const body = {
+    ...(Object.keys(parameters).length === 0 ? {} : { parameters }),
+    ...(tasks === undefined ? {} : { tasks, reset: tasks.filter((name) => !kept.includes(name)) }),
+    ...(flags.user === undefined ? {} : { user: flags.user }),
+    ...(flags.delay === undefined ? {} : { delay: flags.delay }),
+  }
+  const { body: created } = await session.client.call('POST', `/executions/${textOf(original['id'])}/re_run`, { body })
+  return showProgress(session, toObject(created), flags)
+}
+
+async function tailOne(session: Session, id: string, flags: TailFlags): Promise<number> {
+  let record: Json
+  try {
+    record = await getExecution(session, id, { include_attributes: 'id,status' })
+  } catch (error) {
+    if (!(error instanceof NotFound) || id !== 'last') throw error
+    await session.print('No executions found in db.\n')
+    return exitCodes.usage
+  }
+  await tailExecution(session, record, { type: flags.type, includeMetadata: flags.includeMetadata === true })
+  return exitCodes.ok
+}

@@ -1,0 +1,274 @@
+/** `svc run`: runs an action; also what `action execute` and `execution re-run` share with it (contract 09, 9.4). */
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { segment } from '../client.ts'
+import { exitCodeOf, getExecution, statusOf, tailExecution, textOf, toObject, waitForEnd } from '../execution-calls.ts'
+import { printExecution } from '../execution-print.ts'
+import { CliFailure, HttpFailure, Interrupted, NotFound } from '../failures.ts'
+import { addCommonOptions, createCommand, optionLength, splitAttributes, type CommonFlags } from '../options.ts'
+import { isAssignment, parseParameters, type ParameterSchemas } from '../parameters.ts'
+import { attributeOf, cellText, printable, wrapText, type Json } from '../print.ts'
+import { withSession, type CommandContext, type Session } from '../session.ts'
+
+export const actionName = 'Action'
+
+interface RunFlags extends CommonFlags {
+  async?: boolean
+  inheritEnv?: boolean
+  user?: string
+  traceTag?: string
+  traceId?: string
+  delay?: number
+  tail?: boolean
+  key?: string
+  detail?: boolean
+  attr?: string[]
+  raw?: boolean
+  showTasks?: boolean
+  depth?: number
+  autoDict?: boolean
+  actionHelp?: boolean
+}
+
+export interface RerunFlags extends RunFlags {
+  tasks?: string[]
+  reset?: string[] | boolean
+}
+
+export function createRunCommand(context: CommandContext): Command {
+  return configureRun(new ActionCommand('svc run'), context, false)
+    .description('Run an action and wait for its result.')
+    .addHelpText(
+      'after',
+      `
+Words without = from the first one on are the command of an action that has a parameter "cmd"; options of svc go before.
+
+Examples:
+  svc run core.local date -R
+  svc run core.local cmd='make test' cwd=/srv/app timeout=600
+  svc run --tail core.local -- tail -f /var/log/syslog`,
+    )
+}
+
+export function createExecuteCommand(context: CommandContext): Command {
+  return configureRun(new ActionCommand('execute'), context, true)
+    .description('Run an action without waiting for its result.')
+    .addHelpText('after', `\nExample:\n  svc action execute core.local cmd='make test'`)
+}
+
+/**
+ * Tells options of svc from words for the action before commander looks at them: after the reference, the first word that
+ * is no assignment ends the options, and `-h` asks for the help of that action.
+ */
+export class ActionCommand extends Command {
+  override parseOptions(argv: string[]): ReturnType<Command['parseOptions']> {
+    return super.parseOptions(splitAtCommand(argv, this.options))
+  }
+}
+
+function splitAtCommand(args: readonly string[], options: readonly Option[]): string[] {
+  const split = [...args]
+  let hasRef = false
+  for (let index = 0; index < split.length;) {
+    const arg = split[index] ?? ''
+    if (arg === '--') return split
+    if (hasRef && (arg === '-h' || arg === '--help')) split[index] = '--action-help'
+    const length = optionLength(split, index, options)
+    if (length === 0) {
+      if (hasRef && !isAssignment(arg)) return split.toSpliced(index, 0, '--')
+      hasRef = true
+    }
+    index += Math.max(1, length)
+  }
+  return split
+}
+
+/** Options of every command that starts an execution. */
+export function addRunOptions(command: Command): Command {
+  addCommonOptions(command)
+    .option('-a, --async', 'do not wait for the end')
+    .option('--tail', 'print the output while it comes')
+    .option('-e, --inherit-env', 'give the variables of this environment to the action, as its parameter "env"')
+    .option('-u, --user <name>', 'run as this user')
+    .option('--delay <milliseconds>', 'start that much later', parseCount)
+    .option('--auto-dict', 'make objects of list items such as key:value')
+    .addOption(new Option('--action-help').hideHelp())
+  return addDisplayOptions(command)
+}
+
+export function addDisplayOptions(command: Command): Command {
+  return command
+    .option('-k, --key <key>', 'print only this key of the result')
+    .option('-d, --detail', 'print every attribute, as a table')
+    .option('--attr <name...>', 'print these attributes, such as status or result.stdout')
+    .option('--raw', 'print a workflow like any other execution')
+    .option('--show-tasks', 'print the table of child executions as well')
+    .option('--depth <levels>', 'how many levels of child executions', parseCount)
+}
+
+export function parseCount(text: string): number {
+  if (!/^\d{1,10}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 0 on.')
+  return Number(text)
+}
+
+function configureRun(command: Command, context: CommandContext, isAsync: boolean): Command {
+  createCommand(command)
+    .argument('<action>', 'reference of the action, such as core.local')
+    .argument('[parameters...]', 'name=value, or @name=path for the text of a file')
+    .option('--trace-tag <tag>', 'tag of the trace to start or join')
+    .option('--trace-id <id>', 'id of the trace to join; goes before the tag')
+  return addRunOptions(command).action((ref: string, words: string[], flags: RunFlags) =>
+    withSession(context, flags, (session) => run(session, ref, words, { async: isAsync, ...flags })),
+  )
+}
+
+async function run(session: Session, ref: string, words: string[], flags: RunFlags): Promise<number> {
+  if (flags.actionHelp === true) return printActionHelp(session, ref)
+  const parameters = await readParameters(session, ref, words, flags)
+  const trace = { ...named('trace_tag', flags.traceTag), ...named('id_', flags.traceId) }
+  const body = {
+    action: ref,
+    parameters,
+    ...named('user', flags.user),
+    ...named('delay', flags.delay),
+    ...(Object.keys(trace).length === 0 ? {} : { context: { trace_context: trace } }),
+  }
+  const { body: created } = await session.client.call('POST', '/executions', { body })
+  return showProgress(session, toObject(created), flags)
+}
+
+function named(name: string, value: unknown): Json {
+  return value === undefined ? {} : { [name]: value }
+}
+
+/** The parameters of `words`, cast as the action declares them. @throws NotFound, CliFailure */
+export async function readParameters(
+  session: Session,
+  ref: string,
+  words: readonly string[],
+  flags: RunFlags,
+): Promise<Json> {
+  const view = await viewOf(session, 'parameters', ref)
+  // The client reads of each schema only what it checks for itself.
+  const schemas = toObject(view['parameters']) as ParameterSchemas
+  session.client.maskNames(Object.keys(schemas).filter((name) => toObject(schemas[name])['secret'] === true))
+  const parameters = parseParameters(words, schemas, { autoDict: flags.autoDict === true })
+  if (flags.inheritEnv !== true) return parameters
+  return { ...parameters, env: { ...inheritedEnvironment(process.env), ...toObject(parameters['env']) } }
+}
+
+async function viewOf(session: Session, view: 'parameters' | 'overview', ref: string): Promise<Json> {
+  if (ref === '') throw new NotFound(actionName, ref)
+  try {
+    return toObject((await session.client.call('GET', `/actions/views/${view}/${segment(ref)}`)).body)
+  } catch (error) {
+    if (error instanceof HttpFailure && error.status === 404) throw new NotFound(actionName, ref)
+    throw error
+  }
+}
+
+/** What belongs to this machine, this shell or this client's credentials means nothing, or too much, elsewhere. */
+const notInherited =
+  /^(?:PATH|PWD|OLDPWD|HOME|SHELL|SHLVL|USER|LOGNAME|USERNAME|MAIL|_|TERM|TERMCAP|COLORTERM|LS_COLORS|LINES|COLUMNS|HOSTNAME|DISPLAY|EDITOR|VISUAL|PAGER|IFS|ENV|BASH.*|PS\d|PROMPT_COMMAND|HIST.*|TMPDIR|PYTHON.*|NODE_.*|npm_.*|LD_.*|SUDO_.*|SSH_.*|GPG_.*|XDG_.*|DBUS_.*|SVC_.*)$/i
+
+function inheritedEnvironment(env: NodeJS.ProcessEnv): Json {
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !notInherited.test(name)))
+}
+
+/** Waits, follows or just tells where to look, as the flags say. @returns the exit code */
+export async function showProgress(session: Session, created: Json, flags: RunFlags): Promise<number> {
+  const id = textOf(created['id'])
+  const display = { ...flags, attributes: splitAttributes(flags.attr) }
+  if (flags.async === true && flags.tail !== true) {
+    if (session.form === 'human') await session.print(whereToLook(id))
+    else await printExecution(session, created, display)
+    return exitCodeOf(statusOf(created))
+  }
+  try {
+    if (flags.tail === true) return exitCodeOf(await tailExecution(session, created, { includeMetadata: false }))
+    await waitForEnd(session, id)
+    const record = await getExecution(session, id)
+    if (flags.key === undefined) await printExecution(session, record, display)
+    else await printKey(session, record, flags.key)
+    return exitCodeOf(statusOf(record))
+  } catch (error) {
+    if (error instanceof Interrupted) {
+      session.note(
+        `\nThe execution goes on.\n${whereToLook(id)}\nTo cancel it, execute:\n svc execution cancel ${id}\n`,
+      )
+    } else if (error instanceof CliFailure && !(error instanceof NotFound)) {
+      session.note(`The execution ${id} has been created.\n${whereToLook(id)}`)
+    }
+    throw error
+  }
+}
+
+function whereToLook(id: string): string {
+  return `To get the results, execute:
+ svc execution get ${id}
+
+To view output in real-time, execute:
+ svc execution tail ${id}
+`
+}
+
+/** Prints one key of the result: text as it is, anything else in the form asked for. */
+export async function printKey(session: Session, record: Json, key: string): Promise<void> {
+  const result = record['result']
+  const value = attributeOf(result, key)
+  if (value === undefined) {
+    const keys = Object.keys(toObject(result))
+    const instead = keys.length === 0 ? 'there is none.' : `it has: ${keys.join(', ')}.`
+    throw new CliFailure(`The result of execution ${textOf(record['id'])} has no "${key}"; ${instead}`)
+  }
+  if (session.form !== 'human') await session.printMachine(value)
+  else if (typeof value === 'string') await session.print(`${process.stdout.isTTY ? printable(value) : value}\n`)
+  else await session.print(`${cellText(value ?? 'null')}\n`)
+}
+
+async function printActionHelp(session: Session, ref: string): Promise<number> {
+  const action = await viewOf(session, 'overview', ref)
+  const parameters = Object.entries(toObject(action['parameters'])).map(([name, schema]) => ({
+    name,
+    schema: toObject(schema),
+  }))
+  const shown = parameters.filter(({ schema }) => schema['immutable'] !== true).toSorted(byPosition)
+  const required = shown.filter(({ schema }) => schema['required'] === true)
+  const optional = shown.filter(({ schema }) => schema['required'] !== true)
+  const width = Math.max(40, session.terminalWidth ?? 100)
+  const parts = [
+    wrapText(printable(textOf(action['description'])) || ref, width).join('\n'),
+    ...(required.length === 0 ? [] : ['Required Parameters:', ...required.map((each) => describe(each, width))]),
+    ...(optional.length === 0 ? [] : ['Optional Parameters:', ...optional.map((each) => describe(each, width))]),
+    ...(shown.length === 0 ? ['This action has no parameters.'] : []),
+  ]
+  await session.print(`${parts.join('\n\n')}\n`)
+  return 0
+}
+
+interface Parameter {
+  name: string
+  schema: Json
+}
+
+function byPosition(a: Parameter, b: Parameter): number {
+  const place = ({ schema }: Parameter): number =>
+    typeof schema['position'] === 'number' ? schema['position'] : Number.POSITIVE_INFINITY
+  if (place(a) !== place(b)) return place(a) - place(b)
+  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0
+}
+
+function describe({ name, schema }: Parameter, width: number): string {
+  const lines = [`    ${name}`]
+  const add = (text: string): unknown => lines.push(...wrapText(text, width - 8).map((line) => `        ${line}`))
+  const description = printable(textOf(schema['description']))
+  if (description !== '') add(description)
+  if (schema['type'] !== undefined) add(`Type: ${cellText(schema['type'])}`)
+  if (Array.isArray(schema['enum'])) add(`Enum: ${schema['enum'].map(compact).join(', ')}`)
+  const value = schema['default']
+  if (value !== undefined && value !== null) add(`Default: ${schema['secret'] === true ? '********' : compact(value)}`)
+  return lines.join('\n')
+}
+
+function compact(value: unknown): string {
+  return printable(typeof value === 'string' ? value : JSON.stringify(value))
+}

@@ -1,0 +1,35 @@
+/** `svc --version`: of the client, and of the server when that can be reached. */
+import { createClient } from '../client.ts'
+import { toObject } from '../execution-calls.ts'
+import { exitCodes } from '../exit-codes.ts'
+import type { CommonFlags } from '../options.ts'
+import { printable } from '../print.ts'
+import { loadSettings } from '../settings.ts'
+
+/** Nobody waits long for a version. */
+const PATIENCE_MS = 1000
+
+export async function printVersion(flags: CommonFlags, version: string): Promise<number> {
+  process.stdout.write(`svc ${version}\n`)
+  const server = await serverVersion(flags).catch(() => undefined)
+  if (server !== undefined) process.stdout.write(`server ${server}\n`)
+  return exitCodes.ok
+}
+
+async function serverVersion(flags: CommonFlags): Promise<string | undefined> {
+  const { settings } = loadSettings(flags, process.env)
+  const client = createClient({
+    settings,
+    interrupted: AbortSignal.timeout(PATIENCE_MS),
+    warn: () => undefined,
+    debug: (text) => process.stderr.write(`${text}\n`),
+    env: process.env,
+  })
+  try {
+    const { body } = await client.call('GET', '/')
+    const version = toObject(body)['version']
+    return typeof version === 'string' ? `${printable(version)} (${client.apiUrl})` : undefined
+  } finally {
+    client.close()
+  }
+}

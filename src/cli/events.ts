@@ -1,0 +1,52 @@
+/** Reads server-sent events (contract 04, 4.1). */
+import type { Readable } from 'node:stream'
+import { CliFailure, ConnectionFailure } from './failures.ts'
+
+/** A line longer than this is no event of the server. */
+const MAX_LINE_LENGTH = 64 * 1024 * 1024
+
+export interface ServerEvent {
+  name: string
+  data: string
+  /** Of this or the last event that had one; empty when none did. */
+  id: string
+}
+
+/** Ends when the stream ends. @throws ConnectionFailure, and what the stream fails with */
+export async function* readEvents(stream: Readable): AsyncGenerator<ServerEvent> {
+  stream.setEncoding('utf8')
+  let pending = ''
+  let name = ''
+  let data: string[] = []
+  let id = ''
+  for await (const chunk of chunksOf(stream)) {
+    // A carriage return at the end may be the first half of a line break.
+    const text = pending + chunk
+    const lines = text.split(/\r\n|\n|\r(?!$)/)
+    pending = lines.pop() ?? ''
+    if (pending.length > MAX_LINE_LENGTH) throw new ConnectionFailure('The stream sent a line without end.')
+    for (const line of lines) {
+      if (line === '') {
+        if (data.length > 0) yield { name: name || 'message', data: data.join('\n'), id }
+        name = ''
+        data = []
+        continue
+      }
+      const colon = line.indexOf(':')
+      const field = colon === -1 ? line : line.slice(0, colon)
+      const value = colon === -1 ? '' : line.slice(colon + 1).replace(/^ /, '')
+      if (field === 'event') name = value
+      else if (field === 'data') data.push(value)
+      else if (field === 'id') id = value
+    }
+  }
+}
+
+async function* chunksOf(stream: Readable): AsyncGenerator<string> {
+  try {
+    yield* stream as AsyncIterable<string> // its encoding is set
+  } catch (error) {
+    if (error instanceof CliFailure) throw error
+    throw new ConnectionFailure(`The stream broke off: ${error instanceof Error ? error.message : String(error)}`)
+  }
+}

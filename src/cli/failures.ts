@@ -1,0 +1,39 @@
+/** Why a command of the client ends early. Each is printed in words, never as a stack (contract 09, 9.1). */
+import { exitCodes } from './exit-codes.ts'
+
+/** `message` is printed after `ERROR: `. */
+export class CliFailure extends Error {
+  readonly exitCode: number
+
+  constructor(message: string, exitCode: number = exitCodes.failed) {
+    super(message)
+    this.exitCode = exitCode
+  }
+}
+
+/** Something named on the command line does not exist; `kind` is its display name, such as `Action Execution`. */
+export class NotFound extends CliFailure {
+  constructor(kind: string, id: string) {
+    super(`${kind} "${id}" is not found.`, exitCodes.usage)
+  }
+}
+
+/** The server answered with an error. */
+export class HttpFailure extends CliFailure {
+  readonly status: number
+  /** The server's own name for the error; empty when the answer was none of ours. */
+  readonly code: string
+
+  constructor(status: number, reason: string, faultstring: string, code: string, url: string) {
+    const side = status < 500 ? 'Client' : 'Server'
+    super(`${status} ${side} Error: ${reason}\nMESSAGE: ${faultstring} for url: ${url}`)
+    this.status = status
+    this.code = code
+  }
+}
+
+/** No complete answer came; asking again may help. */
+export class ConnectionFailure extends CliFailure {}
+
+/** Ctrl-C. */
+export class Interrupted extends Error {}

@@ -1,0 +1,116 @@
+/** Options that many commands share, and looking over arguments before commander parses them. */
+import { Command, InvalidArgumentError, Option } from 'commander'
+
+/** Flags about where and how the server is reached, under the names commander gives them. */
+export interface ConnectionFlags {
+  url?: string
+  authUrl?: string
+  apiUrl?: string
+  streamUrl?: string
+  apiVersion?: string
+  cacert?: string
+  configFile?: string
+  skipConfig?: boolean
+  debug?: boolean
+  basicAuth?: string
+  token?: string
+  apiKey?: string
+}
+
+export interface CommonFlags extends ConnectionFlags {
+  json?: boolean
+  yaml?: boolean
+}
+
+/** Of `svc` itself; every command takes them too, so that their place on the line does not matter. */
+function createGlobalOptions(): Option[] {
+  return [
+    new Option('--url <url>', 'base URL of the server, without a port'),
+    new Option('--api-url <url>', 'address of the API'),
+    new Option('--auth-url <url>', 'address of the authentication service'),
+    new Option('--stream-url <url>', 'address of the event streams'),
+    new Option('--api-version <version>', 'version in derived addresses'),
+    new Option('--cacert <path|true|false>', 'authorities that the server certificate is checked against'),
+    new Option('--config-file <path>', "the client's configuration file (default: ~/.svc/config)"),
+    new Option('--skip-config', 'read no configuration file'),
+    new Option('--basic-auth <user:password>', 'credentials for a proxy in front of the server'),
+    new Option('--debug', 'print each request as a curl command'),
+  ]
+}
+
+/** What every command has in common: errors are thrown, and say where help is. */
+export function createCommand(command: Command): Command {
+  return command
+    .exitOverride()
+    .enablePositionalOptions()
+    .helpOption('-h, --help', 'show this help')
+    .helpCommand(false)
+    .showHelpAfterError('(--help shows how the command is used)')
+}
+
+/** Adds the global flags to `svc`. */
+export function addGlobalOptions(program: Command): void {
+  for (const option of createGlobalOptions()) program.addOption(option)
+  program.option('--print-config', 'print the effective configuration and exit with 3')
+}
+
+/** Adds what every command of the client takes: credentials, machine output, and, unlisted, the global flags. */
+export function addCommonOptions(command: Command): Command {
+  command
+    .option('-t, --token <token>', 'token to authenticate with (environment: SVC_AUTH_TOKEN)')
+    .option('--api-key <key>', 'API key to authenticate with (environment: SVC_API_KEY)')
+    .addOption(new Option('-j, --json', 'print JSON').conflicts('yaml'))
+    .option('-y, --yaml', 'print YAML')
+  for (const option of createGlobalOptions()) command.addOption(option.hideHelp())
+  return command
+}
+
+/** Adds the options of a list: how many, which columns, how wide. */
+export function addListOptions(command: Command): Command {
+  return command
+    .option('-n, --last <count>', 'how many; -1: all', parseLast, 50)
+    .option('-a, --attr <name...>', 'attributes to print, such as id or action.ref; "all"')
+    .option('-w, --width <columns...>', 'width of the columns: one for all, or one each', collectWidth)
+}
+
+function parseLast(text: string): number {
+  if (!/^(-1|[1-9]\d{0,8})$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1 on, or -1.')
+  return Number(text)
+}
+
+function collectWidth(text: string, before: number[] | undefined): number[] {
+  const widths = text.split(',').map((part) => {
+    if (!/^[1-9]\d{0,3}$/.test(part)) throw new InvalidArgumentError('It must be a whole number from 1 to 9999.')
+    return Number(part)
+  })
+  return [...(before ?? []), ...widths]
+}
+
+/** Attribute names given as several words, separated by commas, or both. */
+export function splitAttributes(words: string[] | undefined): string[] | undefined {
+  return words?.flatMap((word) => word.split(',')).filter((name) => name !== '')
+}
+
+/** How many arguments from `index` on belong to the option there; 0 when there is an operand. */
+export function optionLength(args: readonly string[], index: number, options: readonly Option[]): number {
+  const arg = args[index] ?? ''
+  if (!arg.startsWith('-') || arg === '-') return 0
+  if (arg.startsWith('--')) {
+    const option = options.find(({ long }) => long === arg)
+    return option === undefined ? 1 : 1 + valueCount(args, index + 1, option)
+  }
+  // A cluster such as -aj; the first option in it that takes a value takes the rest of the cluster.
+  for (let at = 1; at < arg.length; at += 1) {
+    const option = options.find(({ short }) => short === `-${arg.charAt(at)}`)
+    if (option?.required === true) return at === arg.length - 1 ? 1 + valueCount(args, index + 1, option) : 1
+  }
+  return 1
+}
+
+function valueCount(args: readonly string[], index: number, option: Option): number {
+  if (!option.required) return 0
+  if (!option.variadic) return 1
+  let count = 1
+  while (index + count < args.length && args[index + count]?.startsWith('-') === false) count += 1
+  return count
+}

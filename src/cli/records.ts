@@ -1,0 +1,145 @@
+/** Reading and printing records of any kind: lists page by page, one record as a table (contract 09, 9.2). */
+import { segment, type Query } from './client.ts'
+import { textOf, toList, toObject } from './execution-calls.ts'
+import { exitCodes } from './exit-codes.ts'
+import { HttpFailure, NotFound } from './failures.ts'
+import {
+  attributeOf,
+  cellText,
+  colorStatus,
+  formatTime,
+  pickAttributes,
+  renderTable,
+  truncationNote,
+  type Json,
+} from './print.ts'
+import type { Session } from './session.ts'
+
+/** No server refuses a page of this size. */
+const PAGE_SIZE = 100
+
+export interface Page {
+  records: Json[]
+  /** More would have matched. */
+  isTruncated: boolean
+}
+
+/** The first `count` records of a list, all for -1. */
+export async function listRecords(session: Session, path: string, query: Query, count: number): Promise<Page> {
+  const records = new Map<string, Json>()
+  for (let offset = 0; ;) {
+    const wanted = count === -1 ? PAGE_SIZE : Math.min(PAGE_SIZE, count - records.size)
+    const answer = await session.client.call('GET', path, { query: { ...query, limit: wanted, offset } })
+    const page = toList(answer.body)
+    const total = Number(answer.headers['x-total-count'] ?? offset + page.length)
+    // What is created meanwhile pushes others onto the next page; they are no news there.
+    for (const [index, record] of page.entries()) records.set(textOf(record['id']) || String(offset + index), record)
+    offset += page.length
+    const isEnd = page.length === 0 || offset >= total
+    if (isEnd || records.size === count) return { records: [...records.values()], isTruncated: !isEnd }
+  }
+}
+
+export interface ListDisplay {
+  columns: readonly string[]
+  /** Attributes asked for with `-a`. */
+  attributes: readonly string[] | undefined
+  widths: readonly number[] | undefined
+  name: string
+  pluralName: string
+  isTruncated: boolean
+}
+
+/** Prints a list in the form asked for, and a note when it is only the beginning of one. */
+export async function printList(session: Session, records: readonly Json[], display: ListDisplay): Promise<void> {
+  const { attributes } = display
+  const isAll = attributes?.includes('all') === true
+  if (session.form !== 'human') {
+    const shown = attributes === undefined || isAll ? records : records.map((each) => pickAttributes(each, attributes))
+    await session.printMachine(shown)
+    return
+  }
+  if (records.length === 0) {
+    await session.print('No matching items found\n')
+    return
+  }
+  const columns = isAll
+    ? [...new Set(records.flatMap((record) => Object.keys(record)))]
+    : (attributes ?? display.columns)
+  const { timezone } = session.settings
+  const rows = records.map((record) =>
+    columns.map((column) => {
+      const value = attributeOf(record, column)
+      return column.endsWith('timestamp') ? formatTime(value, timezone) : cellText(value)
+    }),
+  )
+  const status = columns.indexOf('status')
+  const paint = (column: number, _row: number, text: string): string => (column === status ? colorStatus(text) : text)
+  const { widths } = display
+  const options = { widths, terminalWidth: session.terminalWidth, paint: session.isColored ? paint : undefined }
+  await session.print(renderTable(columns, rows, options))
+  if (display.isTruncated) session.note(truncationNote(records.length, display.pluralName, display.name))
+}
+
+/** A table of two columns, Property and Value. */
+export function renderRecord(session: Session, record: Json, names: readonly string[]): string {
+  const rows = names.map((name) => {
+    const value = attributeOf(record, name)
+    const isTime = name.endsWith('timestamp')
+    return [cellText(name), isTime ? formatTime(value, session.settings.timezone) : cellText(value)]
+  })
+  const status = names.indexOf('status')
+  const paint = (column: number, row: number, text: string): string =>
+    column === 1 && row === status ? colorStatus(text) : text
+  return renderTable(['Property', 'Value'], rows, {
+    terminalWidth: session.terminalWidth,
+    paint: session.isColored ? paint : undefined,
+  })
+}
+
+/** One record in the form asked for. @param order names that come first */
+export async function printRecord(
+  session: Session,
+  record: Json,
+  order: readonly string[],
+  attributes: readonly string[] | undefined,
+): Promise<void> {
+  const isAll = attributes === undefined || attributes.includes('all')
+  if (session.form !== 'human') {
+    await session.printMachine(isAll ? record : pickAttributes(record, attributes))
+    return
+  }
+  const known = order.filter((name) => Object.hasOwn(record, name))
+  const names = isAll ? [...new Set([...known, ...Object.keys(record)])] : attributes
+  await session.print(renderRecord(session, record, names))
+}
+
+/** @throws NotFound */
+export async function getRecord(session: Session, kind: string, path: string, id: string): Promise<Json> {
+  if (id === '') throw new NotFound(kind, id)
+  try {
+    return toObject((await session.client.call('GET', `${path}/${segment(id)}`)).body)
+  } catch (error) {
+    if (error instanceof HttpFailure && error.status === 404) throw new NotFound(kind, id)
+    throw error
+  }
+}
+
+/** Does the same for every id: those that do not exist are named, the others go on. @returns the exit code */
+export async function forEachId(
+  session: Session,
+  ids: readonly string[],
+  work: (id: string) => Promise<number>,
+): Promise<number> {
+  let worst: number = exitCodes.ok
+  for (const id of ids) {
+    try {
+      worst = Math.max(worst, await work(id))
+    } catch (error) {
+      if (!(error instanceof NotFound)) throw error
+      await session.print(`${error.message}\n\n`)
+      worst = exitCodes.usage
+    }
+  }
+  return worst
+}

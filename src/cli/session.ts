@@ -1,0 +1,86 @@
+/** What one command of the client works with: settings, connection, output; and how it ends. */
+import { once } from 'node:events'
+import { createClient, type Client } from './client.ts'
+import { exitCodes } from './exit-codes.ts'
+import type { CommonFlags } from './options.ts'
+import { isColored, toJson } from './print.ts'
+import { loadSettings, type Settings } from './settings.ts'
+import { toYaml } from './yaml.ts'
+
+export type OutputForm = 'human' | 'json' | 'yaml'
+
+export interface Session {
+  readonly settings: Settings
+  readonly client: Client
+  readonly form: OutputForm
+  readonly isColored: boolean
+  /** Columns of the terminal; undefined when the output goes somewhere else. */
+  readonly terminalWidth: number | undefined
+  /** Aborted by Ctrl-C; every request then fails with Interrupted. */
+  readonly interrupted: AbortSignal
+  /** Writes to standard output; wait for it when there may be much. */
+  print(text: string): Promise<void>
+  /** JSON or YAML, as asked for. */
+  printMachine(value: unknown): Promise<void>
+  /** Notes and progress, on standard error. */
+  note(text: string): void
+}
+
+/** What `program.ts` gives to the commands. */
+export interface CommandContext {
+  /** Flags given before the command. */
+  globals(): CommonFlags
+  readonly setExitCode: (code: number) => void
+}
+
+/** Runs the action of a command. @param work resolves with the exit code */
+export async function withSession(
+  context: CommandContext,
+  flags: CommonFlags,
+  work: (session: Session) => Promise<number>,
+): Promise<void> {
+  const { settings, warnings } = loadSettings({ ...context.globals(), ...flags }, process.env)
+  const note = (text: string): void => {
+    process.stderr.write(text)
+  }
+  for (const warning of warnings) note(`WARNING: ${warning}\n`)
+
+  const interruption = new AbortController()
+  // A second Ctrl-C finds no listener any more and ends the process at once.
+  const interrupt = (): void => interruption.abort()
+  process.once('SIGINT', interrupt)
+  process.stdout.on('error', (error) => {
+    // Nobody reads on, as with `| head`.
+    process.exit('code' in error && error.code === 'EPIPE' ? exitCodes.outputClosed : exitCodes.failed)
+  })
+
+  const client = createClient({
+    settings,
+    interrupted: interruption.signal,
+    warn: (text) => note(`WARNING: ${text}\n`),
+    debug: (text) => note(`${text}\n`),
+    env: process.env,
+  })
+  const form: OutputForm = flags.json === true ? 'json' : flags.yaml === true ? 'yaml' : 'human'
+  const print = async (text: string): Promise<void> => {
+    if (!process.stdout.write(text)) await once(process.stdout, 'drain')
+  }
+  const session: Session = {
+    settings,
+    client,
+    form,
+    isColored: isColored(process.stdout, process.env),
+    terminalWidth: process.stdout.isTTY ? process.stdout.columns : undefined,
+    interrupted: interruption.signal,
+    print,
+    printMachine: (value) =>
+      print(form === 'yaml' ? `---\n${toYaml(value, { sortKeys: true })}` : `${toJson(value)}\n`),
+    note,
+  }
+  try {
+    context.setExitCode(await work(session))
+  } finally {
+    process.off('SIGINT', interrupt)
+    client.close()
+  }
+}

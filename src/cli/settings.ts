@@ -1,0 +1,315 @@
+/**
+ * Where the server is and who is asking: flag before environment before file before default (contract 09, 9.7).
+ */
+import { closeSync, fstatSync, openSync, readFileSync, statSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join, resolve } from 'node:path'
+import { parseIniBytes, type IniFile } from '../ini.ts'
+import { secretMask } from '../redact.ts'
+import { CliFailure } from './failures.ts'
+import type { ConnectionFlags } from './options.ts'
+
+const MAX_FILE_BYTES = 1024 * 1024
+
+/** Header and value that tell the server who is asking. */
+export interface Credential {
+  header: 'X-Auth-Token' | 'Svc-Api-Key'
+  value: string
+}
+
+export interface Settings {
+  apiUrl: string
+  authUrl: string
+  streamUrl: string
+  /** `false`: certificates are not checked; `true`: against the system's authorities; else the path of a bundle. */
+  cacert: boolean | string
+  silenceSslWarnings: boolean
+  debug: boolean
+  timezone: string
+  credential: Credential | undefined
+  /** `user:password` for a proxy in front of the server. */
+  basicAuth: string | undefined
+}
+
+type Source = 'default' | 'file' | 'environment' | 'flag' | 'derived'
+
+interface Value {
+  text: string
+  source: Source
+}
+
+interface Row {
+  section: string
+  name: string
+  flag?: keyof ConnectionFlags
+  env?: string
+  default?: string
+  kind?: 'boolean' | 'secret'
+  /** Not looked for in the file. */
+  notInFile?: true
+}
+
+const rows = [
+  { section: 'general', name: 'base_url', flag: 'url', env: 'SVC_BASE_URL', default: 'http://127.0.0.1' },
+  { section: 'general', name: 'api_version', flag: 'apiVersion', env: 'SVC_API_VERSION', default: 'v1' },
+  { section: 'general', name: 'cacert', flag: 'cacert', env: 'SVC_CACERT' },
+  { section: 'general', name: 'silence_ssl_warnings', default: 'False', kind: 'boolean' },
+  { section: 'general', name: 'silence_schema_output', default: 'True', kind: 'boolean' },
+  { section: 'cli', name: 'debug', flag: 'debug', env: 'SVC_CLI_DEBUG', default: 'False', kind: 'boolean' },
+  { section: 'cli', name: 'cache_token', default: 'True', kind: 'boolean' },
+  { section: 'cli', name: 'timezone', default: 'UTC' },
+  { section: 'credentials', name: 'username' },
+  { section: 'credentials', name: 'password', kind: 'secret' },
+  { section: 'credentials', name: 'token', flag: 'token', env: 'SVC_AUTH_TOKEN', kind: 'secret', notInFile: true },
+  { section: 'credentials', name: 'api_key', flag: 'apiKey', env: 'SVC_API_KEY', kind: 'secret' },
+  { section: 'credentials', name: 'basic_auth', flag: 'basicAuth', env: 'SVC_BASIC_AUTH', kind: 'secret' },
+  { section: 'api', name: 'url', flag: 'apiUrl', env: 'SVC_API_URL' },
+  { section: 'auth', name: 'url', flag: 'authUrl', env: 'SVC_AUTH_URL' },
+  { section: 'stream', name: 'url', flag: 'streamUrl', env: 'SVC_STREAM_URL' },
+] as const satisfies readonly Row[]
+
+type Key = `${(typeof rows)[number]['section']}.${string}`
+
+export interface LoadedSettings {
+  settings: Settings
+  /** For standard error. */
+  warnings: string[]
+  /** The effective configuration in the form of the file, secrets masked. */
+  text: string
+}
+
+/** @throws CliFailure naming the flag, variable or line that cannot be used */
+export function loadSettings(flags: ConnectionFlags, env: NodeJS.ProcessEnv): LoadedSettings {
+  const warnings: string[] = []
+  const file = findFile(flags, env)
+  const ini = file === undefined ? undefined : readFile(file, warnings)
+  const values = new Map<string, Value>()
+  for (const row of rows) {
+    const value = valueOf(row, flags, env, ini)
+    if (value !== undefined) values.set(`${row.section}.${row.name}`, value)
+  }
+  const settings = toSettings(values)
+  const text = describe(values, file, ini !== undefined, settings)
+  return { settings, warnings, text }
+}
+
+interface ConfigFile {
+  path: string
+  /** Named by a flag or the environment: it must be there. */
+  isExplicit: boolean
+  /** Only then is an option that the client does not know surely a mistake: the server reads `SVC_CONFIG_FILE` too. */
+  isOurs: boolean
+}
+
+function findFile(flags: ConnectionFlags, env: NodeJS.ProcessEnv): ConfigFile | undefined {
+  if (flags.configFile !== undefined) return { path: resolve(flags.configFile), isExplicit: true, isOurs: true }
+  if (flags.skipConfig === true || isTrue(env['SVC_CLI_SKIP_CONFIG'] ?? '')) return undefined
+  const named = env['SVC_CONFIG_FILE'] ?? ''
+  if (named !== '') return { path: resolve(named), isExplicit: true, isOurs: false }
+  return { path: join(homedir(), '.svc', 'config'), isExplicit: false, isOurs: true }
+}
+
+function readFile({ path, isExplicit, isOurs }: ConfigFile, warnings: string[]): IniFile['sections'] | undefined {
+  let bytes: Uint8Array
+  try {
+    const handle = openSync(path, 'r')
+    try {
+      const { size, mode } = fstatSync(handle)
+      if (size > MAX_FILE_BYTES) throw new CliFailure(`The configuration file ${path} is larger than 1 MiB.`)
+      if ((mode & 0o007) !== 0) warnings.push(`${path} is open to other users; close it with: chmod o-rwx ${path}`)
+      bytes = readFileSync(handle)
+    } finally {
+      closeSync(handle)
+    }
+  } catch (error) {
+    if (error instanceof CliFailure) throw error
+    const code = codeOf(error)
+    if (code === 'ENOENT' && !isExplicit) return undefined
+    const why = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`
+    throw new CliFailure(`The configuration file ${path} ${why}.`)
+  }
+  const folder = dirname(path)
+  if (!isExplicit && (statSync(folder).mode & 0o007) !== 0) {
+    warnings.push(`${folder} is open to other users; close it with: chmod o-rwx ${folder}`)
+  }
+  const { sections, problems } = parseIniBytes(bytes)
+  if (problems.length > 0) {
+    const lines = problems.map(({ line, message }) => `  line ${line}: ${message}`)
+    throw new CliFailure(`The configuration file ${path} cannot be used:\n${lines.join('\n')}`)
+  }
+  if (isOurs) warnings.push(...findUnknown(path, sections))
+  return sections
+}
+
+function findUnknown(path: string, sections: IniFile['sections']): string[] {
+  const known: readonly Row[] = rows
+  return [...sections].flatMap(([section, options]) =>
+    [...options]
+      .filter(([name]) => !known.some((row) => row.section === section && row.name === name && !row.notInFile))
+      .map(([name, { line }]) => `${path}, line ${line}: the client has no option [${section}] ${name}`),
+  )
+}
+
+function valueOf(
+  row: Row,
+  flags: ConnectionFlags,
+  env: NodeJS.ProcessEnv,
+  ini: IniFile['sections'] | undefined,
+): Value | undefined {
+  const flag = row.flag === undefined ? undefined : flags[row.flag]
+  if (flag !== undefined) return { text: String(flag), source: 'flag' }
+  const variable = row.env === undefined ? '' : (env[row.env] ?? '')
+  if (variable !== '') return { text: variable, source: 'environment' }
+  const line = row.notInFile ? undefined : ini?.get(row.section)?.get(row.name)
+  if (line !== undefined && line.text !== '') return { text: line.text, source: 'file' }
+  return row.default === undefined ? undefined : { text: row.default, source: 'default' }
+}
+
+function toSettings(values: Map<string, Value>): Settings {
+  const text = (key: Key): string | undefined => values.get(key)?.text
+  const boolean = (key: Key): boolean => {
+    const word = text(key) ?? 'False'
+    if (isTrue(word)) return true
+    if (isFalse(word)) return false
+    throw new CliFailure(`${key} is "${word}"; it must be True or False.`)
+  }
+  const cacert = text('general.cacert') ?? 'False'
+  return {
+    ...findUrls(values),
+    cacert: isTrue(cacert) ? true : isFalse(cacert) ? false : resolve(cacert),
+    silenceSslWarnings: boolean('general.silence_ssl_warnings'),
+    debug: boolean('cli.debug'),
+    timezone: checkTimezone(text('cli.timezone') ?? 'UTC'),
+    credential: findCredential(values),
+    basicAuth: checkBasicAuth(text('credentials.basic_auth')),
+  }
+}
+
+const surfaces = [
+  { key: 'api', port: 9101, path: true },
+  { key: 'auth', port: 9100, path: false },
+  { key: 'stream', port: 9102, path: true },
+] as const
+
+/**
+ * What is not named is derived from the base URL; but when the API's address is the only one named, from that: its
+ * listener is also a front for the other two, and nobody means the local host then.
+ */
+function findUrls(values: Map<string, Value>): Pick<Settings, 'apiUrl' | 'authUrl' | 'streamUrl'> {
+  const version = values.get('general.api_version')?.text ?? 'v1'
+  if (!/^[\w.-]{1,32}$/.test(version)) throw new CliFailure(`The API version "${version}" must be a word such as v1.`)
+  const base = checkUrl('The base URL', values.get('general.base_url')?.text ?? '')
+  const api = values.get('api.url')
+  const front = api !== undefined && values.get('general.base_url')?.source === 'default' ? api.text : undefined
+  const urls = surfaces.map(({ key, port, path }) => {
+    const named = values.get(`${key}.url`)
+    if (named !== undefined) return checkUrl(`The ${key} URL`, named.text)
+    const end = path ? `/${version}` : ''
+    if (front !== undefined) return `${new URL(front).origin}/${key}${end}`
+    const url = new URL(base)
+    if (url.port !== '' || url.pathname !== '/') {
+      throw new CliFailure(
+        `The base URL ${base} must be without port and path, since those differ; ` +
+          `or name the addresses one by one: --api-url, --auth-url, --stream-url.`,
+      )
+    }
+    return `${url.protocol}//${url.hostname}:${port}${end}`
+  })
+  for (const [index, { key }] of surfaces.entries()) {
+    if (!values.has(`${key}.url`)) values.set(`${key}.url`, { text: urls[index] ?? '', source: 'derived' })
+  }
+  const [apiUrl = '', authUrl = '', streamUrl = ''] = urls
+  return { apiUrl, authUrl, streamUrl }
+}
+
+function checkUrl(what: string, text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url === undefined || !['http:', 'https:'].includes(url.protocol)) {
+    throw new CliFailure(`${what} "${text}" is not an http or https address such as http://127.0.0.1:9101.`)
+  }
+  if (url.username !== '' || url.password !== '') {
+    throw new CliFailure(`${what} must not carry credentials; use --basic-auth or SVC_BASIC_AUTH.`)
+  }
+  if (url.search !== '' || url.hash !== '') throw new CliFailure(`${what} "${text}" must not have a query or fragment.`)
+  return `${url.origin}${url.pathname}`.replace(/\/+$/, '')
+}
+
+/** Only one is sent, since the server refuses two; flags go before the environment, a token before a key. */
+function findCredential(values: Map<string, Value>): Credential | undefined {
+  const token = values.get('credentials.token')
+  const key = values.get('credentials.api_key')
+  if (token !== undefined && (token.source === 'flag' || key?.source !== 'flag')) {
+    return { header: 'X-Auth-Token', value: checkHeaderValue('token', token.text) }
+  }
+  return key === undefined ? undefined : { header: 'Svc-Api-Key', value: checkHeaderValue('API key', key.text) }
+}
+
+function checkHeaderValue(what: string, value: string): string {
+  if (!/^[\x21-\x7e]{1,4096}$/.test(value)) {
+    throw new CliFailure(
+      `The ${what} must be one word of printable ASCII characters; was something else pasted with it?`,
+    )
+  }
+  return value
+}
+
+function checkBasicAuth(value: string | undefined): string | undefined {
+  if (value !== undefined && !value.includes(':')) {
+    throw new CliFailure('The extra basic credentials must be user:password.')
+  }
+  return value
+}
+
+function checkTimezone(name: string): string {
+  if (name === 'UTC') return name
+  try {
+    return new Intl.DateTimeFormat('en-GB', { timeZone: name }).resolvedOptions().timeZone
+  } catch {
+    throw new CliFailure(`cli.timezone is "${name}"; it must be a name such as UTC or Europe/Berlin.`)
+  }
+}
+
+function describe(
+  values: Map<string, Value>,
+  file: ConfigFile | undefined,
+  wasRead: boolean,
+  settings: Settings,
+): string {
+  const lines = [
+    file === undefined
+      ? '# No configuration file is read'
+      : `# Configuration file: ${file.path}${wasRead ? '' : ' (does not exist)'}`,
+  ]
+  let section = ''
+  for (const row of rows as readonly Row[]) {
+    const value = values.get(`${row.section}.${row.name}`)
+    if (row.section !== section) lines.push('', `[${row.section}]`)
+    section = row.section
+    if (value === undefined) {
+      lines.push(`# ${row.name} is not set`)
+      continue
+    }
+    const shownText = row.section === 'api' ? settings.apiUrl : value.text
+    const text = row.kind === 'secret' ? secretMask : row.name === 'url' ? shownText : value.text
+    lines.push(`# ${whence(value.source, row)}`, `${row.name} = ${text}`)
+  }
+  return `${lines.join('\n')}\n`
+}
+
+function whence(source: Source, row: Row): string {
+  if (source === 'environment') return `environment variable ${row.env}`
+  return source
+}
+
+function isTrue(word: string): boolean {
+  return /^(true|yes|on|1)$/i.test(word)
+}
+
+function isFalse(word: string): boolean {
+  return /^(false|no|off|0|none)$/i.test(word)
+}
+
+/** The system's name of an error, such as `ENOENT`. */
+export function codeOf(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : String(error)
+}
