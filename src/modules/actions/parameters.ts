@@ -1,6 +1,6 @@
 /** The parameters an action really has: its runner's, overlaid, and its own (contract 02, 2.4, "Merge with runner"). */
 import { compileParameters, type Check, type ParameterSchema } from '../../schema.ts'
-import { namesInTemplates } from './rendering.ts'
+import { findTemplates, type Templates } from './rendering.ts'
 import { compileMask, type Mask } from './secrets.ts'
 
 export type Parameters = Readonly<Record<string, ParameterSchema>>
@@ -33,8 +33,8 @@ function overlay(schema: ParameterSchema, override: ParameterSchema): ParameterS
 export interface ParameterSet {
   readonly schemas: ReadonlyMap<string, ParameterSchema>
   readonly runnerNames: ReadonlySet<string>
-  /** Names whose default is a template, with the names it refers to. */
-  readonly templatedDefaults: ReadonlyMap<string, ReadonlySet<string>>
+  /** Names whose default has templates in it. */
+  readonly templatedDefaults: ReadonlyMap<string, Templates>
   /** Of values with plain defaults filled in; templated immutable defaults are left out, they are rendered later. */
   check(parameters: Record<string, unknown>): string | undefined
   /** Of one value. */
@@ -46,10 +46,10 @@ export interface ParameterSet {
 export function createParameterSet(runner: Parameters, action: Parameters): ParameterSet {
   const merged = mergeParameters(runner, action)
   const schemas = new Map(Object.entries(merged))
-  const templatedDefaults = new Map<string, ReadonlySet<string>>()
+  const templatedDefaults = new Map<string, Templates>()
   for (const [name, schema] of schemas) {
-    const names = namesInTemplates(schema.default)
-    if (names !== undefined) templatedDefaults.set(name, names)
+    const templates = findTemplates(schema.default)
+    if (templates !== undefined) templatedDefaults.set(name, templates)
   }
 
   let check: Check | undefined

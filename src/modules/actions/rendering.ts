@@ -1,20 +1,34 @@
 /** Templates inside parameter values (contract 02, 2.6). What a template gives is data and is never rendered again. */
 import { templateFailed } from '../../errors.ts'
 import { isObject } from '../../schema.ts'
-import { isTemplate, references, render, TemplateError } from '../../template.ts'
+import { isTemplate, references, render, TemplateError, type Limits } from '../../template.ts'
+
+/** The templates inside one value. */
+export interface Templates {
+  /** Variables they read. */
+  names: ReadonlySet<string>
+  count: number
+}
+
+const MAX_TEMPLATES = 500
+/** What all templates of one request may spend together. */
+const TOTAL_STEPS = 400_000
+const TOTAL_WORK = 64 * 1024 * 1024
+const MIN_STEPS = 2_000
+const MIN_WORK = 256 * 1024
 
 /**
- * Free names of all templates in a value, at any depth; undefined when there is no template in it. Text that looks like
- * a template but is not valid as one is plain text.
+ * The templates in a value, at any depth; undefined when there is none. Text that looks like a template but is not valid
+ * as one is plain text.
  */
-export function namesInTemplates(value: unknown): ReadonlySet<string> | undefined {
-  let names: Set<string> | undefined
+export function findTemplates(value: unknown): Templates | undefined {
+  const names = new Set<string>()
+  let count = 0
   const walk = (inner: unknown): void => {
     if (typeof inner === 'string') {
-      const found = namesOf(inner)
-      if (found === undefined) return
-      names ??= new Set()
-      for (const name of found) names.add(name)
+      if (!isTemplate(inner)) return
+      count += 1
+      for (const name of namesOf(inner)) names.add(name)
     } else if (typeof inner === 'object' && inner !== null) {
       for (const [key, item] of Object.entries(inner)) {
         if (!Array.isArray(inner)) walk(key)
@@ -23,43 +37,64 @@ export function namesInTemplates(value: unknown): ReadonlySet<string> | undefine
     }
   }
   walk(value)
-  return names
+  return count === 0 ? undefined : { names, count }
 }
 
-function namesOf(text: string): readonly string[] | undefined {
-  if (!isTemplate(text)) return undefined
+/** A template that is too large, or uses what is left out on purpose, says so when it is rendered. */
+function namesOf(text: string): readonly string[] {
   try {
     return references(text).names
   } catch (error) {
-    if (error instanceof TemplateError) return undefined
+    if (error instanceof TemplateError) return []
     throw error
   }
 }
 
-/** A copy of the value with every template in it replaced by what it gives. @throws TEMPLATE_FAILED */
-export function renderValue(parameter: string, value: unknown, variables: Record<string, unknown>): unknown {
-  const walk = (inner: unknown): unknown => {
-    if (typeof inner === 'string') return namesOf(inner) === undefined ? inner : render(inner, variables)
-    if (Array.isArray(inner)) return inner.map(walk)
-    if (!isObject(inner)) return inner
-    return Object.fromEntries(Object.entries(inner).map(([key, item]) => [walkKey(key), walk(item)]))
+export interface Renderer {
+  /** A copy of the value with every template in it replaced by what it gives. @throws TEMPLATE_FAILED */
+  render(parameter: string, value: unknown, variables: ReadonlyMap<string, unknown>): unknown
+  /** A value as it would be printed inside text. @throws TEMPLATE_FAILED */
+  print(parameter: string, value: unknown): unknown
+}
+
+/**
+ * Makes the renderer of one request, whose templates share a bounded amount of work.
+ *
+ * @param count templates there are
+ */
+export function createRenderer(count: number): Renderer {
+  const limits: Partial<Limits> = {
+    maxSteps: Math.max(MIN_STEPS, Math.floor(TOTAL_STEPS / Math.max(2, count))),
+    maxWork: Math.max(MIN_WORK, Math.floor(TOTAL_WORK / Math.max(1, count))),
   }
-  const walkKey = (key: string): string => {
-    const rendered = walk(key)
-    if (typeof rendered !== 'string' || rendered === '__proto__') {
-      throw templateFailed(parameter, 'a key of an object has to give text, and not "__proto__"')
+
+  function renderParameter(parameter: string, value: unknown, variables: ReadonlyMap<string, unknown>): unknown {
+    const walk = (inner: unknown): unknown => {
+      if (typeof inner === 'string') return isTemplate(inner) ? render(inner, variables, { limits }) : inner
+      if (Array.isArray(inner)) return inner.map(walk)
+      if (!isObject(inner)) return inner
+      return Object.fromEntries(Object.entries(inner).map(([key, item]) => [walkKey(key), walk(item)]))
     }
-    return rendered
+    const walkKey = (key: string): string => {
+      const rendered = walk(key)
+      if (typeof rendered !== 'string' || rendered === '__proto__') {
+        throw templateFailed(parameter, 'a key of an object has to give text, and not "__proto__"')
+      }
+      return rendered
+    }
+    if (count > MAX_TEMPLATES) {
+      throw templateFailed(parameter, `there are more than ${MAX_TEMPLATES} templates in the parameters`)
+    }
+    try {
+      return walk(value)
+    } catch (error) {
+      if (error instanceof TemplateError) throw templateFailed(parameter, error.message)
+      throw error
+    }
   }
-  try {
-    return walk(value)
-  } catch (error) {
-    if (error instanceof TemplateError) throw templateFailed(parameter, error.message)
-    throw error
-  }
-}
 
-/** A value as it would be printed inside text. */
-export function printValue(parameter: string, value: unknown): unknown {
-  return renderValue(parameter, "{{ value }}{{ '' }}", { value })
+  return {
+    render: renderParameter,
+    print: (parameter, value) => renderParameter(parameter, "{{ value }}{{ '' }}", new Map([['value', value]])),
+  }
 }

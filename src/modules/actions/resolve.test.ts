@@ -184,6 +184,22 @@ describe('templates', () => {
     expect(failure?.message).toContain(message)
   })
 
+  test('the templates of one request share what they may spend', () => {
+    const loop = '{% for i in range(1000) %}{% for j in range(1000) %}x{% endfor %}{% endfor %}'
+    const failure = failureOf(() => kept({ a: {} }, { a: loop }))
+    expect(failure?.code).toBe('TEMPLATE_FAILED')
+    const few = Array.from({ length: 500 }, () => '{{ 1 }}')
+    expect(kept({ a: {} }, { a: few })).toEqual({ a: few.map(() => 1) })
+    expect(failureOf(() => kept({ a: {} }, { a: [...few, '{{ 1 }}'] }))?.message).toContain('more than 500 templates')
+    const long = '{% for i in range(5000) %}x{% endfor %}'
+    expect(kept({ a: {} }, { a: long })).toEqual({ a: 'x'.repeat(5000) })
+    expect(failureOf(() => kept({ a: {} }, { a: [...few.slice(1), long] }))?.code).toBe('TEMPLATE_FAILED')
+  })
+
+  test('what is left out of the template language is said, not printed', () => {
+    expect(failureOf(() => kept({ a: {} }, { a: "{% include 'x' %}" }))?.code).toBe('TEMPLATE_FAILED')
+  })
+
   test('what does not convert is another failure', () => {
     expect(failureOf(() => kept({ a: { type: 'integer' }, b: {} }, { a: '{{ b }}', b: 'x' }))).toEqual({
       code: 'PARAMETERS_INVALID',

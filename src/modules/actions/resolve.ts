@@ -6,7 +6,7 @@ import { parametersInvalid, templateFailed } from '../../errors.ts'
 import { represent, type ParameterSchema } from '../../schema.ts'
 import { convertParameter } from './conversion.ts'
 import type { ParameterSet } from './parameters.ts'
-import { namesInTemplates, printValue, renderValue } from './rendering.ts'
+import { createRenderer, findTemplates, type Templates } from './rendering.ts'
 
 /** Namespaces a template may use besides sibling parameters: `action_context`, `config_context`, `svckv`, … */
 export type Scope = Readonly<Record<string, unknown>>
@@ -42,7 +42,7 @@ export function renderParameters(
       name,
       usesDefault(given, schema)
         ? defaultSource(set, name, schema)
-        : { value: given, names: literals.has(name) ? undefined : namesInTemplates(given), isDefault: false },
+        : { value: given, templates: literals.has(name) ? undefined : findTemplates(given), isDefault: false },
     )
   }
   const values = resolveSources(set, sources, scope)
@@ -50,7 +50,7 @@ export function renderParameters(
   const kept: [string, unknown][] = []
   for (const [name, value] of Object.entries(supplied)) {
     const source = sources.get(name)
-    const isPlainDefault = source?.isDefault === true && source.names === undefined
+    const isPlainDefault = source?.isDefault === true && source.templates === undefined
     kept.push([name, source === undefined || isPlainDefault ? value : values.get(name)])
   }
   for (const name of set.templatedDefaults.keys()) {
@@ -111,7 +111,7 @@ export function effectiveParameters(
       name,
       usesDefault(given, schema)
         ? defaultSource(set, name, schema)
-        : { value: given, names: undefined, isDefault: false, isFinal: true },
+        : { value: given, templates: undefined, isDefault: false, isFinal: true },
     )
   }
   const values = resolveSources(set, sources, scope)
@@ -120,7 +120,7 @@ export function effectiveParameters(
   const actionParameters: [string, unknown][] = []
   for (const [name, source] of sources) {
     const value = values.get(name)
-    const problem = source.names === undefined || value === null ? undefined : set.checkOne(name, value)
+    const problem = source.templates === undefined || value === null ? undefined : set.checkOne(name, value)
     if (problem !== undefined) throw parametersInvalid(problem)
     ;(set.runnerNames.has(name) ? runnerParameters : actionParameters).push([name, value])
   }
@@ -133,8 +133,8 @@ export function effectiveParameters(
 /** Where the value of a parameter comes from. */
 interface Source {
   value: unknown
-  /** Names its templates refer to; undefined: it has none. */
-  names: ReadonlySet<string> | undefined
+  /** Undefined: it has none, or is data. */
+  templates: Templates | undefined
   isDefault: boolean
   /** Converted before. */
   isFinal?: true
@@ -146,7 +146,7 @@ function usesDefault(given: unknown, schema: ParameterSchema): boolean {
 }
 
 function defaultSource(set: ParameterSet, name: string, schema: ParameterSchema): Source {
-  return { value: schema.default ?? null, names: set.templatedDefaults.get(name), isDefault: true }
+  return { value: schema.default ?? null, templates: set.templatedDefaults.get(name), isDefault: true }
 }
 
 /** Final values, null where there is none; siblings before those that refer to them. */
@@ -157,9 +157,11 @@ function resolveSources(
 ): ReadonlyMap<string, unknown> {
   const values = new Map<string, unknown>()
   const waiting: string[] = []
+  let count = 0
   for (const [name, source] of sources) {
-    if (source.names !== undefined) {
+    if (source.templates !== undefined) {
       waiting.push(name)
+      count += source.templates.count
       continue
     }
     const isPlain = source.isDefault || source.isFinal === true
@@ -167,11 +169,12 @@ function resolveSources(
   }
   if (waiting.length === 0) return values
 
-  const variables: Record<string, unknown> = { ...scope, ...Object.fromEntries(values) }
+  const renderer = createRenderer(count)
+  const variables = new Map<string, unknown>([...Object.entries(scope), ...values])
   const path: string[] = []
   const settle = (name: string): void => {
     const source = sources.get(name)
-    if (values.has(name) || source?.names === undefined) return
+    if (values.has(name) || source?.templates === undefined) return
     if (path.includes(name)) {
       const cycle = path.slice(path.indexOf(name)).join(', ')
       throw templateFailed(
@@ -180,18 +183,18 @@ function resolveSources(
       )
     }
     path.push(name)
-    for (const referred of source.names) {
+    for (const referred of source.templates.names) {
       if (sources.has(referred)) settle(referred)
       else if (!Object.hasOwn(scope, referred)) {
         throw templateFailed(name, `Dependency unsatisfied in variable "${referred}"`)
       }
     }
     path.pop()
-    const rendered = renderValue(name, source.value, variables)
+    const rendered = renderer.render(name, source.value, variables)
     const isPrinted = set.schemas.get(name)?.type === 'string' && rendered !== null && typeof rendered !== 'string'
-    const value = converted(set, name, isPrinted ? printValue(name, rendered) : rendered)
+    const value = converted(set, name, isPrinted ? renderer.print(name, rendered) : rendered)
     values.set(name, value)
-    variables[name] = value
+    variables.set(name, value)
   }
   for (const name of waiting) settle(name)
   return values
