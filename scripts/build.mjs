@@ -131,6 +131,11 @@ async function bundle(outdir) {
       platform: 'node',
       target: 'node22',
       sourcemap: 'linked',
+      // Smaller text is less memory; names stay, and lines stay short enough for a crash report.
+      minifyWhitespace: true,
+      minifySyntax: true,
+      lineLimit: 160,
+      legalComments: 'none',
       external: NATIVE,
       // CommonJS packages inside an ES module still call require() for built-in modules.
       banner: {

@@ -5,7 +5,7 @@ import { pipeline } from 'node:stream/promises'
 import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
 import { bodyInvalid, methodNotAllowed, routeUnknown, shuttingDown } from '../errors.ts'
 import type { Log } from '../log.ts'
-import { compileSchema } from '../schema.ts'
+import { compileSchema, type Check } from '../schema.ts'
 import type { AccessControl } from './authenticate.ts'
 import { createBodyReader } from './body.ts'
 import { createErrorResponder } from './errors.ts'
@@ -144,7 +144,7 @@ type Prepare = (request: Request, response: Response) => Promise<ApiRequest>
 /** The fixed chain: credentials → permission → body → schema. A stranger's body is not even read. */
 function prepareFor(options: HttpAppOptions, route: Route): Prepare {
   const readBody = createBodyReader(options.maxBodyBytes)
-  const check = route.body === undefined ? undefined : compileSchema(route.body)
+  let check: Check | undefined
   const declared = route.query ?? {}
   return async (request, response) => {
     const state = states.get(request)
@@ -153,7 +153,9 @@ function prepareFor(options: HttpAppOptions, route: Route): Prepare {
     if (isNamedPermission(route.permission)) options.access.requirePermission(principal, route.permission)
     const query = readQuery(declared, state.query)
     let body: unknown
-    if (check !== undefined) {
+    if (route.body !== undefined) {
+      // Compiled for the first request that needs it: all of them at once would double the start-up time.
+      check ??= compileSchema(route.body)
       body = await readBody(request, response)
       const problem =
         typeof body === 'object' && body !== null && !Array.isArray(body) ? check(body) : notAnObject(body)

@@ -1,9 +1,12 @@
 /** The three sockets. Each tags its requests with its surface; behind them is one app. */
-import { createServer, type IncomingMessage, type Server } from 'node:http'
+import type { IncomingMessage, Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Express } from 'express'
 import type { SurfaceTag } from './app.ts'
 import type { Surface } from './route.ts'
+
+// An import of this module reads all its exports, one of which loads an HTTP client of 7 MB that nobody uses here.
+const { createServer } = process.getBuiltinModule('node:http')
 
 export interface ListenerOptions {
   surface: Surface

@@ -2,7 +2,7 @@
  * Output on its way from runners to rows and readers.
  *
  * Chunks of all running executions wait together and become rows in one unit, at once after a silence and every
- * 20 ms under load. A reader is a cursor over `seq`: it reads from the ring of recent records or from the rows.
+ * 10 ms under load. A reader is a cursor over `seq`: it reads from the ring of recent records or from the rows.
  */
 import type { Bus } from '../../bus/bus.ts'
 import type { Database, Unit } from '../../db/database.ts'
@@ -13,7 +13,7 @@ import { now } from '../../time.ts'
 import type { ExecutionStore } from './store.ts'
 import type { Execution, OutputRecord } from './types.ts'
 
-const FLUSH_EVERY_MS = 20
+const FLUSH_EVERY_MS = 10
 /** A record holds at most this many UTF-16 units. */
 const MAX_CHUNK_LENGTH = 16_384
 /** Waiting output beyond this pauses the runner's source. */
