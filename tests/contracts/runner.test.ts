@@ -265,8 +265,8 @@ describe.each(kinds)('runners on launcher %s', (kind) => {
         const [first, second] = await Promise.all(runs)
         expect(first?.status).toBe('timeout')
         expect(second?.result).toMatchObject({ failed: true })
-        // One second to its time limit, two of grace, one to spare.
-        expect(performance.now() - startedAt).toBeLessThan(4000)
+        // A second to its limit and two of grace; the rest is for a machine busy with other tests.
+        expect(performance.now() - startedAt).toBeLessThan(8000)
         for (const { context } of [timed, canceled]) expect(markedProcesses(context.executionId)).toEqual([])
       },
       20_000,
