@@ -1,0 +1,263 @@
+/**
+ * The server is killed at random moments, under load, again and again on the same data: what it promised before is kept.
+ * Every title shows the seed; `SVC_TEST_SEED=<seed>` makes the same choices again.
+ */
+import { get } from 'node:http'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
+import { startServer, type TestServer } from '../helpers/server.ts'
+import { waitFor } from '../helpers/wait.ts'
+import {
+  findDamage,
+  findProcesses,
+  notFinal,
+  readOutput,
+  readRecordedJobs,
+  readRows,
+  readStartTime,
+  type OutputRow,
+  type Row,
+} from './audit.ts'
+import { createLoad, type Job, type Load } from './load.ts'
+import { createRandom, seedOfRun, type Random } from './random.ts'
+
+const KILLS = 200
+/** Each has data and a server of its own; while one waits for a stubborn child to be killed, the other goes on. */
+const LANES = 2
+const REQUESTS_PER_LIFE = 24
+const LONGEST_LIFE_MS = 300
+const seed = seedOfRun()
+
+const settings = {
+  'actionrunner.actions_pool_size': '12',
+  'scheduler.sleep_interval': '0.2',
+  'log.level': 'WARNING',
+}
+
+/** What can be seen on the general stream right after each commit in the life of an execution. */
+const arrows = [
+  'requested',
+  'delayed',
+  'scheduled',
+  'running',
+  'output',
+  'succeeded',
+  'failed',
+  'timeout',
+  'canceling',
+  'canceled',
+] as const
+
+/** Calls `seen` for every event until the server is gone. */
+function watchArrows(server: TestServer, seen: (arrow: string) => void): Promise<void> {
+  const events = 'svc.execution__create,svc.execution__update,svc.execution.output__create'
+  return new Promise((resolve) => {
+    let rest = ''
+    const request = get(`${server.urls.stream}/v1/stream?events=${events}`, { agent: false }, (response) => {
+      response.setEncoding('utf8').on('data', (text: string) => {
+        const frames = (rest + text).split('\n\n')
+        rest = frames.pop() ?? ''
+        for (const frame of frames) {
+          if (frame.includes('event: svc.execution.output__create')) seen('output')
+          else {
+            const data = /^data: (.*)$/m.exec(frame)?.[1]
+            // The shape of a record of contract 03.
+            if (data !== undefined) seen((JSON.parse(data) as { status: string }).status)
+          }
+        }
+      })
+      response.once('close', resolve)
+      response.once('error', resolve)
+    })
+    request.once('error', () => resolve())
+  })
+}
+
+/** Loads the server until it is killed: after a random time, or right after a random event. */
+async function liveAndDie(server: TestServer, load: Load, random: Random): Promise<void> {
+  let isDead = false
+  const kill = (): void => {
+    if (isDead) return
+    isDead = true
+    process.kill(server.pid, 'SIGKILL')
+  }
+  const arrow = random.once(2) ? undefined : random.pick(arrows)
+  let events = 1 + random.below(8)
+  const watching =
+    arrow === undefined
+      ? undefined
+      : watchArrows(server, (seen) => {
+          if (seen !== arrow) return
+          events -= 1
+          if (events === 0) kill()
+        })
+  const releasing = setInterval(() => load.release(readRecordedJobs(server.basePath)), 10)
+  const timer = setTimeout(kill, arrow === undefined ? random.below(LONGEST_LIFE_MS) : LONGEST_LIFE_MS)
+
+  let requests = 0
+  const post = async (): Promise<void> => {
+    while (requests < REQUESTS_PER_LIFE && !isDead) {
+      requests += 1
+      try {
+        await load.post(server)
+      } catch (error) {
+        if (!isDead) throw error
+      }
+    }
+  }
+  try {
+    await Promise.all([post(), post(), post(), post()])
+    await server.exited
+  } finally {
+    clearTimeout(timer)
+    clearInterval(releasing)
+    kill()
+    await server.exited
+    await watching
+  }
+}
+
+function statusesOf(row: Row): string[] {
+  return row.log.map(({ status }) => status)
+}
+
+/** What a start has failed to do by the time it says that it is ready. */
+function problemsOfStart(server: TestServer, load: Load, before: Map<string, Row>): string[] {
+  const problems: string[] = []
+  const born = readStartTime(server.pid) ?? 0
+  for (const { pid, startTime, commandLine } of findProcesses(load.token)) {
+    if (startTime < born) problems.push(`process ${pid} of an earlier server lives: ${commandLine}`)
+  }
+  const after = readRows(server.basePath)
+  for (const { id, status, serverPid } of after.values()) {
+    const isOwned = status === 'running' || status === 'canceling'
+    if (isOwned && serverPid !== server.pid) problems.push(`${id} is ${status} in the dead server ${serverPid}`)
+  }
+  for (const [id, earlier] of before) {
+    const row = after.get(id)
+    const past = statusesOf(earlier).join(' ')
+    const now = row === undefined ? '' : statusesOf(row).join(' ')
+    const owed = { running: 'abandoned', canceling: 'canceled' }[earlier.status]
+    if (owed === undefined ? now !== past && !now.startsWith(`${past} `) : now !== `${past} ${owed}`) {
+      problems.push(`${id} was "${past}" when the server was killed and is "${now}" now`)
+    }
+  }
+  return problems
+}
+
+/** The histories that the state table allows. */
+const history =
+  /^requested( delayed requested)?( scheduled( running( canceling)?)?)? (succeeded|failed|timeout|canceled|abandoned)$|^requested delayed canceled$/
+
+/** What is wrong once everything has ended. */
+function problemsOfEnd(basePath: string, load: Load): string[] {
+  const problems = findDamage(basePath)
+  const byJob = new Map<number, Row>()
+  for (const row of readRows(basePath).values()) {
+    const n = row.job ?? 0
+    if (byJob.has(n)) problems.push(`job ${n} was stored twice`)
+    if (load.jobs[n - 1] === undefined) problems.push(`nobody asked for job ${n}`)
+    byJob.set(n, row)
+  }
+  const runs = load.runs()
+  for (const job of load.jobs) {
+    const row = byJob.get(job.n)
+    const began = runs.get(job.n) ?? 0
+    if (row === undefined) {
+      if (job.id !== undefined) problems.push(`job ${job.n} was answered with 201 and is not stored`)
+      if (began > 0) problems.push(`job ${job.n} is not stored, yet it ran`)
+    } else {
+      const found = problemsOfJob(job, row, began, readOutput(basePath, row.id))
+      problems.push(...found.map((problem) => `job ${job.n} (${job.kind}, ${statusesOf(row).join(' ')}): ${problem}`))
+    }
+  }
+  return problems
+}
+
+function problemsOfJob(job: Job, row: Row, began: number, output: OutputRow[]): string[] {
+  const statuses = statusesOf(row)
+  const started = row.log.find(({ status }) => status === 'running')?.timestamp
+  const waitedMs = started === undefined ? Infinity : Date.parse(started) - Date.parse(row.start_timestamp)
+  const stdout = output.map((record) => (record.output_type === 'stdout' ? record.data : '')).join('')
+  const hasSucceeded = row.status === 'succeeded'
+  const failed: [boolean, string][] = [
+    [job.id !== undefined && row.id !== job.id, `was answered as ${job.id} and stored as ${row.id}`],
+    [!history.test(statuses.join(' ')), 'impossible history'],
+    [row.end_timestamp === null, 'has no end'],
+    [row.status === 'abandoned' && started === undefined, 'is abandoned and never ran'],
+    [row.status === 'canceled' && !job.isCancelAsked, 'is canceled, and nobody asked for that'],
+    [row.status === 'failed' && job.kind !== 'failure', 'failed'],
+    [row.status === 'timeout' && job.kind !== 'late' && job.kind !== 'stubborn', 'timed out'],
+    [began > (started === undefined ? 0 : 1), `its command was begun ${began} times`],
+    [hasSucceeded && began === 0 && job.kind !== 'noop', 'succeeded, and its command was not begun'],
+    [waitedMs < job.delayMs - 1, `ran after ${waitedMs} ms instead of ${job.delayMs} ms`],
+    [output.some(({ seq }, index) => seq !== index + 1), 'its output records are not numbered 1, 2, 3'],
+    [!job.stdout.startsWith(stdout), `its output is no beginning of what it wrote: ${shorten(stdout)}`],
+    [hasSucceeded && stdout !== job.stdout, `its output is incomplete: ${stdout.length} of ${job.stdout.length}`],
+  ]
+  return failed.flatMap(([isSo, problem]) => (isSo ? [problem] : []))
+}
+
+function shorten(text: string): string {
+  return JSON.stringify(text.length > 200 ? `${text.slice(0, 100)} … ${text.slice(-100)}` : text)
+}
+
+describe('a server that is killed', () => {
+  const lanes = Array.from({ length: LANES }, (_, index) => ({ random: createRandom(seed + index) }))
+  const folders: TemporaryFolder[] = []
+  const tokens: string[] = []
+  const servers = new Set<TestServer>()
+
+  beforeAll(() => {
+    for (let n = 0; n < LANES; n++) folders.push(makeFolder())
+  })
+  afterAll(async () => {
+    for (const server of servers) await server.stop('SIGKILL')
+    for (const token of tokens) for (const { pid } of findProcesses(token)) process.kill(pid, 'SIGKILL')
+    for (const folder of folders) folder.remove()
+  })
+
+  async function runLane(random: Random, basePath: string, kills: number): Promise<Load> {
+    const load = createLoad(random, basePath)
+    tokens.push(load.token)
+    const start = async (): Promise<TestServer> => {
+      const server = await startServer({ basePath, settings })
+      servers.add(server)
+      return server
+    }
+    let before = new Map<string, Row>()
+    for (let n = 0; n < kills; n++) {
+      const server = await start()
+      expect(problemsOfStart(server, load, before)).toEqual([])
+      await liveAndDie(server, load, random)
+      servers.delete(server)
+      before = readRows(basePath, notFinal)
+    }
+    const last = await start()
+    expect(problemsOfStart(last, load, before)).toEqual([])
+    const haveEnded = (): boolean => {
+      load.release(readRecordedJobs(basePath))
+      return readRows(basePath, notFinal).size === 0
+    }
+    await waitFor('every execution to end', haveEnded, 60_000)
+    const { code } = await last.stop()
+    servers.delete(last)
+    expect(code).toBe(0)
+    expect(findProcesses(load.token)).toEqual([])
+    expect(problemsOfEnd(basePath, load)).toEqual([])
+    return load
+  }
+
+  it(`keeps every promise over ${KILLS} kills under load (SVC_TEST_SEED=${seed})`, async () => {
+    const ends = await Promise.allSettled(
+      lanes.map(({ random }, index) => runLane(random, folders[index]?.path ?? '', KILLS / LANES)),
+    )
+    const loads = ends.map((end) => {
+      if (end.status === 'rejected') throw end.reason
+      return end.value
+    })
+    // Else nothing of the above was put to the test.
+    const accepted = loads.flatMap(({ jobs }) => jobs).filter(({ id }) => id !== undefined)
+    expect(accepted.length).toBeGreaterThan(KILLS * 5)
+  })
+})
