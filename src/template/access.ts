@@ -54,7 +54,10 @@ export function getItem(object: Value, key: Value, budget: Budget): Value {
     if (length !== undefined && at >= 0 && at < length) return itemsAt(object, at)
     if (length !== undefined) return new Undefined(`${typeNameOf(object)} object has no element ${index}`)
   }
-  if (typeof key === 'string') return getMember(object, key) ?? missingMember(object, key)
+  if (typeof key === 'string') {
+    const member = getMember(object, key)
+    return member === undefined ? missingMember(object, key) : member
+  }
   return new Undefined(`'${typeNameOf(object)} object' has no element of type ${typeNameOf(key)}`)
 }
 

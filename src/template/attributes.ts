@@ -3,14 +3,16 @@ import { methodOf } from './methods.ts'
 import { Callable, Undefined, type Value } from './values.ts'
 import type { Budget } from './limits.ts'
 
-function boundMethod(object: Value, name: string): Callable | undefined {
+/** A method as a value of its own. */
+export function boundMethod(object: Value, name: string): Callable | undefined {
   const method = methodOf(object, name)
   return method === undefined ? undefined : new Callable(name, (call, budget) => method(object, call, budget))
 }
 
 /** `object.name`: data of that name, else a method, else undefined. */
 export function getAttribute(object: Value, name: string): Value {
-  return getMember(object, name) ?? boundMethod(object, name) ?? missingMember(object, name)
+  const member = getMember(object, name)
+  return member === undefined ? (boundMethod(object, name) ?? missingMember(object, name)) : member
 }
 
 /** `object[key]`: an item, else for a text key the attribute of that name. */

@@ -28,7 +28,9 @@ function refuseUndefined(...values: Value[]): void {
 export function equals(a: Value, b: Value, budget: Budget, depth = 0): boolean {
   budget.step()
   if (typeof a === 'string' && typeof b === 'string') return a === b
-  refuseUndefined(a, b)
+  if (a instanceof Undefined && !a.lenient) a.raise()
+  if (b instanceof Undefined && !b.lenient) b.raise()
+  if (a instanceof Undefined || b instanceof Undefined) return a instanceof Undefined && b instanceof Undefined
   if (isNumeric(a) && isNumeric(b)) {
     const [x, y] = [comparable(a), comparable(b)]
     // Loose on purpose: a number and a bigint can be equal.

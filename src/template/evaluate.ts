@@ -31,6 +31,7 @@ import {
   float,
   isTrue,
   Members,
+  orElse,
   Sequence,
   typeNameOf,
   Undefined,
@@ -75,7 +76,8 @@ class Scope {
   }
 
   get(name: string): Value | undefined {
-    return this.#values.get(name) ?? this.#outer?.get(name)
+    const value = this.#values.get(name)
+    return value === undefined ? this.#outer?.get(name) : value
   }
 
   set(name: string, value: Value): void {
@@ -149,7 +151,9 @@ class Evaluation implements Runtime {
   }
 
   #lookUp(name: string, scope: Scope): Value {
-    const value = scope.get(name) ?? this.#variable(name) ?? globals.get(name)
+    let value = scope.get(name)
+    if (value === undefined) value = this.#variable(name)
+    if (value === undefined) value = globals.get(name)
     if (value !== undefined) return value
     const run = ownFunction(this.#options.functions, name)
     if (run !== undefined) {
@@ -215,7 +219,7 @@ class Evaluation implements Runtime {
       case 'condition':
         if (isTrue(this.#evaluate(node.test, scope))) return this.#evaluate(node.value, scope)
         return node.otherwise === undefined
-          ? new Undefined('the inline if evaluated to false and has no else')
+          ? new Undefined('the inline if evaluated to false and has no else', true)
           : this.#evaluate(node.otherwise, scope)
     }
   }
@@ -470,9 +474,9 @@ class Evaluation implements Runtime {
       case 'depth0':
         return depth
       case 'previtem':
-        return items[index - 1] ?? new Undefined('there is no previous item')
+        return orElse(items[index - 1], new Undefined('there is no previous item'))
       case 'nextitem':
-        return items[index + 1] ?? new Undefined('there is no next item')
+        return orElse(items[index + 1], new Undefined('there is no next item'))
       case 'cycle':
         return new Callable('cycle', ({ positional }) => {
           if (positional.length === 0) throw typeError('no items for cycling given')
@@ -514,14 +518,14 @@ class Evaluation implements Runtime {
       if (positional !== undefined && byName !== undefined) {
         throw typeError(`macro ${quoted(name)} got the argument ${quoted(parameter.name)} twice`)
       }
-      const given = positional ?? byName
+      const given = positional === undefined ? byName : positional
       if (given !== undefined) scope.set(parameter.name, given)
       else if (parameter.fallback === undefined) {
         scope.set(parameter.name, new Undefined(`parameter ${quoted(parameter.name)} was not provided`))
       } else scope.set(parameter.name, this.#evaluate(parameter.fallback, scope))
     }
     if (takes.caller) {
-      scope.set('caller', named.get('caller') ?? new Undefined('No caller defined'))
+      scope.set('caller', orElse(named.get('caller'), new Undefined('No caller defined')))
       named.delete('caller')
     }
     const [unknown] = named.keys()

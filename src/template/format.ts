@@ -323,7 +323,7 @@ export function formatValue(value: Value, spec: string, budget: Budget): string 
   const pad = (prefix: string, body: string, usual: string): string =>
     padTo(prefix, body, fill ?? (zero === undefined ? ' ' : '0'), align ?? (zero === undefined ? usual : '='), width)
 
-  if (isNumeric(value) && !(typeof value === 'boolean' && type === '')) {
+  if (isNumeric(value)) {
     const negative = numberOf(value) < 0
     const minusZero = Object.is(numberOf(value), -0) && isFloatValue(value)
     const prefix = negative || minusZero ? '-' : sign === '-' ? '' : sign
@@ -332,14 +332,13 @@ export function formatValue(value: Value, spec: string, budget: Budget): string 
     const body = grouping === '' ? plain.body : grouped(plain.body, grouping, group)
     return pad(prefix + plain.prefix, body, '>')
   }
-  if (typeof value !== 'string' && typeof value !== 'boolean') {
+  if (typeof value !== 'string') {
     throw typeError(`unsupported format string passed to ${typeNameOf(value)}.__format__`)
   }
   if (type !== '' && type !== 's') {
     throw typeError(`Unknown format code '${type}' for object of type '${typeNameOf(value)}'`)
   }
-  const text = textOf(value, budget)
-  return pad('', precision === undefined ? text : sliceCharacters(text, 0, precision), '<')
+  return pad('', precision === undefined ? value : sliceCharacters(value, 0, precision), '<')
 }
 
 function numberBody(

@@ -12,7 +12,7 @@ const joinerSignature = signature('sep?')
 function range(call: Call, budget: Budget): Value {
   const [first, second, third] = bind('range()', rangeSignature, call)
   const start = second === undefined ? 0 : wholeArgument('range()', first)
-  const stop = wholeArgument('range()', second ?? first)
+  const stop = wholeArgument('range()', second === undefined ? first : second)
   const step = wholeArgument('range()', third, 1)
   if (step === 0) throw typeError('range() arg 3 must not be zero')
   const result = new Range(start, stop, step)

@@ -12,7 +12,7 @@ export function lengthOfItems(object: Value): number | undefined {
 
 /** The items of anything that can be looped over, each paid for. */
 export function iterate(value: Value, budget: Budget): readonly Value[] {
-  if (value instanceof Undefined) value.raise()
+  if (value instanceof Undefined) return value.lenient ? [] : value.raise()
   if (typeof value === 'string') {
     budget.step(value.length)
     return charactersOf(value)
@@ -39,7 +39,7 @@ export function iterate(value: Value, budget: Budget): readonly Value[] {
 
 /** `len(value)` of Python; undefined for what has no length. */
 export function lengthOf(value: Value): number | undefined {
-  if (value instanceof Undefined) value.raise()
+  if (value instanceof Undefined) return value.lenient ? 0 : value.raise()
   if (typeof value === 'string') return characterCount(value)
   if (isMapping(value)) return mappingSize(value)
   return value instanceof Sequence ? value.items.length : lengthOfItems(value)

@@ -188,7 +188,7 @@ export function plainValue(value: Value, budget: Budget, depth = 0): unknown {
     return value
   if (typeof value === 'bigint') return Number(value)
   if (value instanceof Float) return value.value
-  if (value instanceof Undefined) value.raise()
+  if (value instanceof Undefined) return value.lenient && depth === 0 ? '' : value.raise()
   budget.depth(depth)
   if (isMapping(value)) {
     const result: Record<string, unknown> = Object.create(null)

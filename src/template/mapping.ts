@@ -1,4 +1,4 @@
-import { typeError } from './error.ts'
+import { quoted, typeError } from './error.ts'
 import { adopt, Dict, isList, TemplateObject, Undefined, type PlainObject, type Value } from './values.ts'
 
 /** What templates see as a dictionary. */
@@ -36,5 +36,8 @@ export function mappingKeys(mapping: Mapping): Value[] {
 export function mappingEntries(mapping: Value): (readonly [Value, Value])[] {
   if (!isMapping(mapping)) throw typeError('the value is not a dictionary')
   if (mapping instanceof Dict) return [...mapping.entries()]
-  return Object.keys(mapping).map((key) => [key, ownValue(mapping, key) ?? new Undefined(`'${key}' is undefined`)])
+  return Object.keys(mapping).map((key) => {
+    const value = ownValue(mapping, key)
+    return [key, value === undefined ? new Undefined(`${quoted(key)} is undefined`) : value]
+  })
 }

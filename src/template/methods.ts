@@ -20,6 +20,7 @@ import {
   isList,
   isNumeric,
   isTrue,
+  orElse,
   Sequence,
   typeNameOf,
   Undefined,
@@ -145,7 +146,7 @@ function splitSpaceRight(text: string, limit: number): string[] {
     while (end > 0 && isTailSpace(text, end)) end -= 1
     if (end === 0) return words.reverse()
     if (words.length >= limit) {
-      words.push(strip(text.slice(0, end), undefined, true, false))
+      words.push(text.slice(0, end))
       return words.reverse()
     }
     const stop = end
@@ -355,7 +356,9 @@ const listMethods: ReadonlyMap<string, Method> = new Map([
 ])
 
 const mappingMethods: ReadonlyMap<string, Method> = new Map([
-  method('get', 'key default?', isMapping, (self, [key = null, fallback = null]) => mappingGet(self, key) ?? fallback),
+  method('get', 'key default?', isMapping, (self, [key = null, fallback = null]) =>
+    orElse(mappingGet(self, key), fallback),
+  ),
   method('keys', '', isMapping, (self, _args, budget) => {
     const keys = mappingKeys(self)
     budget.items(keys.length)

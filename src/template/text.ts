@@ -19,6 +19,7 @@ import { typeError } from './error.ts'
 export function textOf(value: Value, budget: Budget): string {
   if (typeof value === 'string') return value
   if (typeof value === 'number') return numberText(value)
+  if (value instanceof Undefined && value.lenient) return ''
   return represent(value, budget)
 }
 
@@ -206,7 +207,7 @@ export function splitSpace(text: string, limit = -1): string[] {
     while (at < text.length && isSpaceCharacter(text.charAt(at))) at += 1
     if (at >= text.length) return words
     if (limit >= 0 && words.length >= limit) {
-      words.push(strip(text.slice(at), undefined, false, true))
+      words.push(text.slice(at))
       return words
     }
     const start = at

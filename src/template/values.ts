@@ -44,10 +44,13 @@ export class Float extends TemplateObject {
 export class Undefined extends TemplateObject {
   readonly typeName = 'Undefined'
   readonly message: string
+  /** what an inline `if` without `else` gives: prints as nothing, is false and empty, yet has no attributes */
+  readonly lenient: boolean
 
-  constructor(message: string) {
+  constructor(message: string, lenient = false) {
     super()
     this.message = message
+    this.lenient = lenient
   }
 
   raise(): never {
@@ -164,6 +167,11 @@ export class LazyNamespace extends TemplateObject {
   has(name: string): boolean {
     return this.#source.has === undefined ? this.#source.get(name) !== undefined : this.#source.has(name)
   }
+}
+
+/** The value, or the fallback where there is none; `??` would also replace None, which is a value. */
+export function orElse(value: Value | undefined, fallback: Value): Value {
+  return value === undefined ? fallback : value
 }
 
 /** The arguments of a call, evaluated. */
@@ -339,7 +347,7 @@ export function isTrue(value: Value): boolean {
       return value !== 0
     default:
   }
-  if (value instanceof Undefined) value.raise()
+  if (value instanceof Undefined) return value.lenient ? false : value.raise()
   if (value instanceof Float) return value.value !== 0
   if (value instanceof Sequence) return value.items.length > 0
   if (value instanceof Range) return value.length > 0

@@ -1,14 +1,14 @@
-import { getSubscript } from '../attributes.ts'
-import { sizeArgument, wholeArgument } from '../arguments.ts'
+import { boundMethod, getAttribute, getSubscript } from '../attributes.ts'
+import { bind, signature, sizeArgument, wholeArgument } from '../arguments.ts'
 import { compare, equals } from '../compare.ts'
 import { typeError } from '../error.ts'
 import { iterate, lengthOf } from '../iteration.ts'
 import { isMapping, mappingEntries } from '../mapping.ts'
-import { getMember } from '../access.ts'
+import { missingMember } from '../access.ts'
 import { operate } from '../arithmetic.ts'
 import { attributeReader, foldCase, sortBy, sortKeyReader } from '../sorting.ts'
 import { charactersOf } from '../text.ts'
-import { Dict, isTrue, Sequence, typeNameOf, Undefined, type Call, type Value } from '../values.ts'
+import { Dict, isTrue, orElse, Sequence, typeNameOf, Undefined, type Call, type Value } from '../values.ts'
 import { filter, type Filter, type Runtime } from './filter.ts'
 
 function rest(call: Call, count: number): Call {
@@ -183,7 +183,8 @@ export const collectionFilters: readonly [string, Filter][] = [
   }),
   filter('random', '', (value, _args, { budget }) => {
     const items = iterate(value, budget)
-    return items[Math.floor(Math.random() * items.length)] ?? new Undefined('no random item, the sequence is empty')
+    const item = items[Math.floor(Math.random() * items.length)]
+    return orElse(item, new Undefined('no random item, the sequence is empty'))
   }),
   filter(
     'sort',
@@ -226,18 +227,18 @@ export const collectionFilters: readonly [string, Filter][] = [
   }),
   filter('attr', 'name', (value, [name]) => {
     const attribute = nameOf('attr', name)
-    const member = isMapping(value) ? undefined : getMember(value, attribute)
-    return member ?? new Undefined(`'${typeNameOf(value)} object' has no attribute '${attribute}'`)
+    // As in Jinja2: the keys of a dictionary are no attributes.
+    if (isMapping(value)) return orElse(boundMethod(value, attribute), missingMember(value, attribute))
+    return getAttribute(value, attribute)
   }),
   ['default', defaultFilter],
   ['d', defaultFilter],
 ]
 
+const defaultSignature = signature('default_value? boolean?')
+
 function defaultFilter(value: Value, call: Call): Value {
-  const [fallback = '', boolean = false] = [
-    call.positional[0] ?? call.named.get('default_value'),
-    call.positional[1] ?? call.named.get('boolean'),
-  ]
+  const [fallback = '', boolean = false] = bind("the filter 'default'", defaultSignature, call)
   if (value instanceof Undefined) return fallback
   return isTrue(boolean) && !isTrue(value) ? fallback : value
 }

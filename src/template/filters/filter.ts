@@ -27,7 +27,7 @@ export function filter(
   return [
     name,
     (value, call, runtime) => {
-      if (value instanceof Undefined) value.raise()
+      if (value instanceof Undefined && !value.lenient) value.raise()
       return run(value, bind(what, expected, call), runtime)
     },
   ]

@@ -1,0 +1,62 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { render, TemplateError, type TemplateErrorCode } from '../template.ts'
+
+interface Case {
+  template: string
+  text?: string
+  error?: string
+}
+
+/** Which of our codes stand for a class of Python's errors. */
+const codesOf: Readonly<Record<string, readonly TemplateErrorCode[]>> = {
+  UndefinedError: ['UNDEFINED'],
+  TemplateSyntaxError: ['SYNTAX', 'UNSUPPORTED'],
+  TemplateAssertionError: ['FILTER', 'SYNTAX'],
+  TemplateRuntimeError: ['TYPE', 'FILTER'],
+  FilterArgumentError: ['TYPE', 'FILTER'],
+  AssertionError: ['TYPE'],
+  IndexError: ['TYPE', 'FILTER'],
+  KeyError: ['TYPE'],
+  OverflowError: ['TYPE'],
+  SyntaxError: ['SYNTAX'],
+  TypeError: ['TYPE'],
+  ValueError: ['TYPE'],
+  ZeroDivisionError: ['TYPE'],
+}
+
+const folder = new URL('../../tests/golden/jinja/', import.meta.url)
+const files = readdirSync(folder).filter((name) => name.endsWith('.json'))
+
+/** The text a template prints: the empty expression before it keeps a single one from giving its native value. */
+function print(template: string, context: Record<string, unknown>): unknown {
+  return render(`{{ '' }}${template}`, context)
+}
+
+function codeOf(template: string, context: Record<string, unknown>): string {
+  try {
+    return `no error, but ${JSON.stringify(print(template, context))}`
+  } catch (error) {
+    if (error instanceof TemplateError) return error.code
+    throw error
+  }
+}
+
+test('there are enough cases', () => {
+  const counts = files.map((name) => JSON.parse(readFileSync(new URL(name, folder), 'utf8')).cases.length)
+  expect(counts.reduce((sum, count) => sum + count, 0)).toBeGreaterThan(500)
+})
+
+for (const name of files) {
+  // The generator writes this shape.
+  const { context, cases } = JSON.parse(readFileSync(new URL(name, folder), 'utf8')) as {
+    context: Record<string, unknown>
+    cases: Case[]
+  }
+  describe(name, () => {
+    test.each(cases)('$template', ({ template, text, error }) => {
+      if (error === undefined) expect(print(template, context)).toBe(text)
+      else expect(codesOf[error]).toContain(codeOf(template, context))
+    })
+  })
+}
