@@ -99,32 +99,34 @@ const passwords = [
 ]
 
 describe('hash forms of the real programs', () => {
-  for (const [name, prefix, make] of forms) {
-    test(name, async () => {
-      for (const password of passwords) {
-        const hash = make(password)
-        expect(hash.startsWith(prefix), hash).toBe(true)
-        expect(isUsableHash(hash), hash).toBe(true)
-        expect(await verifier.verify(hash, password), `${hash} ${password}`).toBe(true)
-        for (const wrong of [
-          `${password}x`,
-          password.slice(0, -1),
-          password.toUpperCase() + password,
-          `x${password}`,
-        ]) {
-          // bcrypt itself reads no further than 72 bytes.
-          if (prefix.startsWith('$2') && Buffer.byteLength(password) >= 72 && wrong.startsWith(password)) continue
-          expect(await verifier.verify(hash, wrong), `${hash} ${wrong}`).toBe(false)
-        }
+  test.for(forms)('%s', async ([, prefix, make]) => {
+    for (const password of passwords) {
+      const hash = make(password)
+      expect(hash.slice(0, prefix.length)).toBe(prefix)
+      // bcrypt itself reads no further than 72 bytes.
+      const isCut = prefix.startsWith('$2') && Buffer.byteLength(password) >= 72
+      const found = {
+        password,
+        hash,
+        isUsable: isUsableHash(hash),
+        right: await verifier.verify(hash, password),
+        shorter: await verifier.verify(hash, password.slice(0, -1)),
+        longer: await verifier.verify(hash, `${password}x`),
       }
-    })
-  }
+      expect(found).toEqual({ password, hash, isUsable: true, right: true, shorter: false, longer: isCut })
+    }
+  })
 
   test('openssl passwd -5 and -6 with lengths around the block sizes, as far as openssl reads', async () => {
     for (const length of [31, 32, 33, 63, 64, 65, 127, 128]) {
       const password = 'é'.repeat(length)
       for (const flag of ['-5', '-6']) {
-        expect(await verifier.verify(openssl(flag, password), password), `${flag} ${length}`).toBe(true)
+        const hash = openssl(flag, password)
+        expect({ hash, length, matches: await verifier.verify(hash, password) }).toEqual({
+          hash,
+          length,
+          matches: true,
+        })
       }
     }
   }, 30_000)

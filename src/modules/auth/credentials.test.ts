@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest'
+import { isAppError } from '../../errors.ts'
+import { authCookie, readCredential } from './credentials.ts'
+
+function read(headers: Record<string, string>, query = ''): unknown {
+  try {
+    return readCredential({ headers, originalUrl: `/v1/executions${query}` })
+  } catch (error) {
+    return isAppError(error) ? error.code : error
+  }
+}
+
+const token = (value: string, location: string): unknown => ({ kind: 'token', value, location })
+const key = (value: string, location: string): unknown => ({ kind: 'api-key', value, location })
+
+test.for<[string, Record<string, string>, string, unknown]>([
+  ['nothing', {}, '', 'CREDENTIALS_MISSING'],
+  ['token in a header', { 'x-auth-token': 'T' }, '', token('T', 'header')],
+  ['key in a header', { 'svc-api-key': 'K' }, '', key('K', 'header')],
+  ['token in the query', {}, '?x-auth-token=T', token('T', 'query')],
+  ['key in the query', {}, '?a=b&svc-api-key=K%2B', key('K+', 'query')],
+  ['cookie', { cookie: 'a=b; auth-token=T; c=d' }, '', token('T', 'cookie')],
+  ['header and query of a token', { 'x-auth-token': 'T' }, '?x-auth-token=Q', token('T', 'header')],
+  ['header and query of a key', { 'svc-api-key': 'K' }, '?svc-api-key=Q', key('K', 'header')],
+  ['token and key as headers', { 'x-auth-token': 'T', 'svc-api-key': 'K' }, '', 'TWO_CREDENTIALS'],
+  ['token as header, key in the query', { 'x-auth-token': 'T' }, '?svc-api-key=K', 'TWO_CREDENTIALS'],
+  ['key as header, token in the query', { 'svc-api-key': 'K' }, '?x-auth-token=T', 'TWO_CREDENTIALS'],
+  ['token and key in the query', {}, '?svc-api-key=K&x-auth-token=T', 'TWO_CREDENTIALS'],
+  ['an empty header is none', { 'x-auth-token': '', 'svc-api-key': 'K' }, '', key('K', 'header')],
+  ['a blank header is none', { 'x-auth-token': '  ' }, '?x-auth-token=Q', token('Q', 'query')],
+  ['an empty query value is none', { 'svc-api-key': 'K' }, '?x-auth-token=', key('K', 'header')],
+  [
+    'all empty',
+    { 'x-auth-token': '', 'svc-api-key': '', cookie: 'auth-token=' },
+    '?x-auth-token=',
+    'CREDENTIALS_MISSING',
+  ],
+  ['the cookie does not count beside a key', { 'svc-api-key': 'K', cookie: 'auth-token=T' }, '', key('K', 'header')],
+  ['the cookie does not count beside a token', { cookie: 'auth-token=C' }, '?x-auth-token=T', token('T', 'query')],
+  ['query names are lower case', {}, '?X-Auth-Token=T', 'CREDENTIALS_MISSING'],
+  ['a cookie of another name', { cookie: 'xauth-token=T; auth-token2=U; auth-token' }, '', 'CREDENTIALS_MISSING'],
+])('%s', ([, headers, query, expected]) => {
+  expect(read(headers, query)).toEqual(expected)
+})
+
+test('the cookie', () => {
+  expect(authCookie('T', 12, false)).toBe('auth-token=T; HttpOnly; Max-Age=12; Path=/; SameSite=Lax')
+  expect(authCookie('T', 12, true)).toBe('auth-token=T; HttpOnly; Max-Age=12; Path=/; SameSite=Lax; Secure')
+})

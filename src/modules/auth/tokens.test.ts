@@ -1,0 +1,143 @@
+import { createSecretKey, generateKeyPairSync } from 'node:crypto'
+import jwt from 'jsonwebtoken'
+import { beforeEach, expect, test } from 'vitest'
+import type { TokenTable } from '../../db/tables.ts'
+import { microsOf } from '../../time.ts'
+import { createTokens, type Tokens } from './tokens.ts'
+
+const key = createSecretKey(Buffer.alloc(48, 7))
+const start = microsOf('2030-01-01T10:00:00.123456Z')
+
+let clock: number
+let rows: Map<string, TokenTable>
+let reads: number
+let tokens: Tokens
+
+beforeEach(() => {
+  clock = start
+  rows = new Map()
+  reads = 0
+  tokens = createTokens({
+    key,
+    now: () => clock,
+    findRow: (id) => {
+      reads += 1
+      return rows.get(id)
+    },
+  })
+})
+
+function issue(ttlSeconds = 60): { token: string; row: TokenTable } {
+  const made = tokens.make('alice', ttlSeconds)
+  rows.set(made.row.id, made.row)
+  return made
+}
+
+test('a token is one printable word that says nothing about its user', () => {
+  const { token, row } = issue()
+  expect(token).toMatch(/^[!-~]{32,1024}$/)
+  expect(row).toEqual({
+    id: expect.stringMatching(/^[0-9a-f]{24}$/),
+    user: 'alice',
+    expiry: '2030-01-01T10:01:00.123456Z',
+    service: 0,
+    metadata: '{}',
+  })
+  const parts = token.split('.').map((part) => Buffer.from(part, 'base64url').toString('latin1'))
+  expect(parts.join(' ')).not.toContain('alice')
+})
+
+test('it is refused from the microsecond of its expiry on', () => {
+  const { token, row } = issue(60)
+  const known = { id: row.id, user: 'alice', expiry: row.expiry }
+  clock = start + 60_000_000 - 1
+  expect(tokens.check(token)).toEqual({ ...known, hasExpired: false })
+  clock += 1
+  expect(tokens.check(token)).toEqual({ ...known, hasExpired: true })
+  clock += 1
+  expect(tokens.check(token)).toEqual({ ...known, hasExpired: true })
+})
+
+test('it is worth nothing before its row is stored, and after the row is gone', () => {
+  const made = tokens.make('alice', 60)
+  expect(tokens.check(made.token)).toBeUndefined()
+  rows.set(made.row.id, made.row)
+  expect(tokens.check(made.token)?.user).toBe('alice')
+  rows.delete(made.row.id)
+  tokens.forget()
+  expect(tokens.check(made.token)).toBeUndefined()
+})
+
+test('verifications are kept, refusals are not', () => {
+  const { token } = issue()
+  for (let i = 0; i < 10; i++) tokens.check(token)
+  expect(reads).toBe(1)
+  const other = tokens.make('bob', 60)
+  tokens.check(other.token)
+  tokens.check(other.token)
+  expect(reads).toBe(3)
+})
+
+test('two tokens of one user are independent', () => {
+  const [first, second] = [issue(), issue()]
+  rows.delete(first.row.id)
+  tokens.forget()
+  expect(tokens.check(first.token)).toBeUndefined()
+  expect(tokens.check(second.token)?.id).toBe(second.row.id)
+})
+
+test('find knows expired tokens too, but none of a foreign key', () => {
+  const { token, row } = issue(1)
+  clock += 10_000_000
+  expect(tokens.find(token)).toEqual(row)
+  expect(tokens.find(jwt.sign({}, createSecretKey(Buffer.alloc(48, 8)), { jwtid: row.id }))).toBeUndefined()
+})
+
+test('no forgery of a stored id passes', () => {
+  const { token, row } = issue()
+  const [header = '', payload = '', signature = ''] = token.split('.')
+  const part = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64url')
+  const claims = { jti: row.id }
+  const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 })
+  const forgeries = [
+    `${part({ alg: 'none', typ: 'JWT' })}.${payload}.`,
+    `${part({ alg: 'none' })}.${payload}`,
+    `${part({ alg: 'None' })}.${payload}.${signature}`,
+    `${header}.${payload}.`,
+    `${header}.${payload}`,
+    `${header}.${payload}.${signature.slice(0, -4)}`,
+    `${header}.${payload}.${signature}AAAA`,
+    `${header}.${part({ jti: row.id, admin: true })}.${signature}`,
+    ...[Buffer.alloc(48, 8), Buffer.alloc(1), 'secret', Buffer.alloc(48)].map((other) => jwt.sign(claims, other)),
+    jwt.sign(claims, key, { algorithm: 'HS512' }),
+    jwt.sign(claims, key, { algorithm: 'HS384' }),
+    jwt.sign(claims, rsa.privateKey, { algorithm: 'RS256' }),
+    jwt.sign({ sub: row.id }, key),
+    jwt.sign({ jti: 7 }, key),
+    jwt.sign({ jti: [row.id] }, key),
+    jwt.sign({ jti: `${row.id} ` }, key),
+    jwt.sign('text', key),
+    row.id,
+    '',
+    '..',
+    '.',
+    'a.b.c',
+    '{}',
+    'null',
+    '\u0000',
+    '💥.💥.💥',
+    `${token} `,
+    ` ${token}`,
+    `${token}.${token}`,
+    token.toUpperCase(),
+  ]
+  for (const forgery of forgeries)
+    expect({ forgery, found: tokens.check(forgery) }).toEqual({ forgery, found: undefined })
+  expect(tokens.check(token)?.id).toBe(row.id)
+})
+
+test('of every length: refused, never thrown', () => {
+  const { token } = issue()
+  for (let length = 0; length < token.length; length++) expect(tokens.check(token.slice(0, length))).toBeUndefined()
+  for (const length of [1023, 1024, 1025, 100_000]) expect(tokens.check('x'.repeat(length))).toBeUndefined()
+})
