@@ -38,6 +38,13 @@ function createGlobalOptions(): Option[] {
   ]
 }
 
+function createCredentialOptions(): Option[] {
+  return [
+    new Option('-t, --token <token>', 'token to authenticate with (environment: SVC_AUTH_TOKEN)'),
+    new Option('--api-key <key>', 'API key to authenticate with (environment: SVC_API_KEY)'),
+  ]
+}
+
 /** What every command has in common: errors are thrown, and say where help is. */
 export function createCommand(command: Command): Command {
   return command
@@ -51,16 +58,14 @@ export function createCommand(command: Command): Command {
 /** Adds the global flags to `svc`. */
 export function addGlobalOptions(program: Command): void {
   for (const option of createGlobalOptions()) program.addOption(option)
+  for (const option of createCredentialOptions()) program.addOption(option.hideHelp())
   program.option('--print-config', 'print the effective configuration and exit with 3')
 }
 
 /** Adds what every command of the client takes: credentials, machine output, and, unlisted, the global flags. */
 export function addCommonOptions(command: Command): Command {
-  command
-    .option('-t, --token <token>', 'token to authenticate with (environment: SVC_AUTH_TOKEN)')
-    .option('--api-key <key>', 'API key to authenticate with (environment: SVC_API_KEY)')
-    .addOption(new Option('-j, --json', 'print JSON').conflicts('yaml'))
-    .option('-y, --yaml', 'print YAML')
+  for (const option of createCredentialOptions()) command.addOption(option)
+  command.addOption(new Option('-j, --json', 'print JSON').conflicts('yaml')).option('-y, --yaml', 'print YAML')
   for (const option of createGlobalOptions()) command.addOption(option.hideHelp())
   return command
 }

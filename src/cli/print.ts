@@ -124,7 +124,7 @@ function wrapLine(line: string, width: number): string[] {
     const needed = characterWidth(character)
     if (used + needed > width && current !== '') {
       const blank = character === ' ' ? current.length : current.lastIndexOf(' ')
-      if (blank > 0) {
+      if (current.slice(0, Math.max(0, blank)).trim() !== '') {
         lines.push(current.slice(0, blank))
         current = current.slice(blank + 1)
       } else {

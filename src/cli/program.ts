@@ -21,6 +21,8 @@ class LazyCommand extends Command {
 
 /** Runs one command line. @returns the exit code */
 export async function runProgram(args: string[]): Promise<number> {
+  // Stays, since output may still be under way when the command has ended.
+  if (process.stdout.listenerCount('error', endWithOutput) === 0) process.stdout.on('error', endWithOutput)
   let exitCode: number = exitCodes.ok
   const program = createCommand(new Command('svc'))
     .description('Event-driven automation: run actions, watch their output, react to events.')
@@ -77,9 +79,17 @@ function createLazyCommand(entry: CommandEntry, context: CommandContext): Comman
       const { configFile } = context.globals()
       // Before `serve` nothing else can be meant than the file of the server.
       const before = entry.name === 'serve' && configFile !== undefined ? ['--config-file', configFile] : []
-      const command = await entry.load(context)
-      await command.exitOverride().parseAsync([...before, ...args], { from: 'user' })
+      if (entry.name === 'serve') {
+        // A server goes on when nobody reads its greeting.
+        process.stdout.off('error', endWithOutput).on('error', () => undefined)
+      }
+      const command = await load(entry, context)
+      await command.parseAsync([...before, ...args], { from: 'user' })
     })
+}
+
+async function load(entry: CommandEntry, context: CommandContext): Promise<Command> {
+  return createCommand(await entry.load(context)).name(`svc ${entry.name}`)
 }
 
 function createHelpCommand(program: Command, context: CommandContext): Command {
@@ -94,8 +104,8 @@ function createHelpCommand(program: Command, context: CommandContext): Command {
         await program.parseAsync([name], { from: 'user' })
         return
       }
-      const command = await entry.load(context)
-      await command.exitOverride().parseAsync([...rest, '--help'], { from: 'user' })
+      const command = await load(entry, context)
+      await command.parseAsync([...rest, '--help'], { from: 'user' })
     })
 }
 
@@ -125,4 +135,11 @@ function report(error: unknown, program: Command): number {
   if (error instanceof CliFailure) return error.exitCode
   if (program.opts<GlobalFlags>().debug === true && error instanceof Error) process.stderr.write(`${error.stack}\n`)
   return exitCodes.failed
+}
+
+/** Nobody reads on, as with `| head`; or the disk is full. */
+function endWithOutput(error: Error): void {
+  if ('code' in error && error.code === 'EPIPE') process.exit(exitCodes.outputClosed)
+  process.stderr.write(`ERROR: The output cannot be written: ${error.message}\n`)
+  process.exit(exitCodes.failed)
 }

@@ -1,7 +1,6 @@
 /** What one command of the client works with: settings, connection, output; and how it ends. */
 import { once } from 'node:events'
 import { createClient, type Client } from './client.ts'
-import { exitCodes } from './exit-codes.ts'
 import type { CommonFlags } from './options.ts'
 import { isColored, toJson } from './print.ts'
 import { loadSettings, type Settings } from './settings.ts'
@@ -49,10 +48,6 @@ export async function withSession(
   // A second Ctrl-C finds no listener any more and ends the process at once.
   const interrupt = (): void => interruption.abort()
   process.once('SIGINT', interrupt)
-  process.stdout.on('error', (error) => {
-    // Nobody reads on, as with `| head`.
-    process.exit('code' in error && error.code === 'EPIPE' ? exitCodes.outputClosed : exitCodes.failed)
-  })
 
   const client = createClient({
     settings,

@@ -53,7 +53,7 @@ export function createActionCommand(context: CommandContext): Command {
       ),
     )
 
-  return createCommand(new Command('svc action'))
+  return createCommand(new Command('action'))
     .description('List, show and run actions.')
     .addCommand(list)
     .addCommand(get)

@@ -13,6 +13,7 @@ import {
   ActionCommand,
   addDisplayOptions,
   addRunOptions,
+  create,
   printKey,
   readParameters,
   showProgress,
@@ -111,7 +112,7 @@ export function createExecutionCommand(context: CommandContext): Command {
     .addHelpText('after', '\nExample:\n  svc execution tail last --type stderr')
     .action((id: string, flags: TailFlags) => withSession(context, flags, (session) => tailOne(session, id, flags)))
 
-  return createCommand(new Command('svc execution'))
+  return createCommand(new Command('execution'))
     .description('List, show, follow, repeat and stop executions.')
     .addCommand(list)
     .addCommand(get)
@@ -198,8 +199,8 @@ async function rerunExecution(session: Session, id: string, words: string[], fla
     ...(flags.user === undefined ? {} : { user: flags.user }),
     ...(flags.delay === undefined ? {} : { delay: flags.delay }),
   }
-  const { body: created } = await session.client.call('POST', `/executions/${textOf(original['id'])}/re_run`, { body })
-  return showProgress(session, toObject(created), flags)
+  const created = await create(session, `/executions/${textOf(original['id'])}/re_run`, body)
+  return showProgress(session, created, flags)
 }
 
 async function tailOne(session: Session, id: string, flags: TailFlags): Promise<number> {

@@ -35,7 +35,7 @@ export interface RerunFlags extends RunFlags {
 }
 
 export function createRunCommand(context: CommandContext): Command {
-  return configureRun(new ActionCommand('svc run'), context, false)
+  return configureRun(new ActionCommand('run'), context, false)
     .description('Run an action and wait for its result.')
     .addHelpText(
       'after',
@@ -132,8 +132,19 @@ async function run(session: Session, ref: string, words: string[], flags: RunFla
     ...named('delay', flags.delay),
     ...(Object.keys(trace).length === 0 ? {} : { context: { trace_context: trace } }),
   }
-  const { body: created } = await session.client.call('POST', '/executions', { body })
-  return showProgress(session, toObject(created), flags)
+  return showProgress(session, await create(session, '/executions', body), flags)
+}
+
+/** Asks for an execution. @returns its record */
+export async function create(session: Session, path: string, body: Json): Promise<Json> {
+  try {
+    return toObject((await session.client.call('POST', path, { body })).body)
+  } catch (error) {
+    if (error instanceof Interrupted) {
+      session.note('\nThe execution may have been created all the same; see: svc execution list\n')
+    }
+    throw error
+  }
 }
 
 function named(name: string, value: unknown): Json {
