@@ -25,7 +25,7 @@ const recordPath = join(dist, 'build.json')
 
 /** Output name → source. The threads are files of their own because `new Worker` loads them by name. */
 const ENTRIES = {
-  'scan-thread': 'src/db/sqlite/scan-thread.ts',
+  'background-thread': 'src/db/sqlite/background-thread.ts',
   'crypt-thread': 'src/modules/auth/backends/crypt-thread.ts',
   'posix-spawn-thread': 'src/runners/process/posix-spawn-thread.ts',
   main: 'src/main.ts',

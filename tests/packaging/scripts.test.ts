@@ -94,7 +94,7 @@ describe('building', () => {
   const entries = () => readdirSync(dist).filter((name) => name.endsWith('.js'))
 
   test('dist/ has the entry points, an executable among them', () => {
-    expect(entries()).toEqual(expect.arrayContaining(['cli.js', 'main.js', 'scan-thread.js', 'posix-spawn-thread.js']))
+    expect(entries()).toEqual(expect.arrayContaining(['cli.js', 'main.js', 'background-thread.js', 'posix-spawn-thread.js']))
     expect(statSync(join(dist, 'cli.js')).mode & 0o111).toBe(0o111)
     expect(readFileSync(join(dist, 'cli.js'), 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/)
     expect(existsSync(join(folder, '.build'))).toBe(false)
@@ -139,9 +139,9 @@ describe('building', () => {
   })
 
   test('a lost file or a changed source is made good', async () => {
-    rmSync(join(dist, 'scan-thread.js'))
+    rmSync(join(dist, 'background-thread.js'))
     expect(await runScript(folder, 'build.mjs')).toMatchObject({ code: 0 })
-    expect(entries()).toContain('scan-thread.js')
+    expect(entries()).toContain('background-thread.js')
     const source = join(folder, 'src/cli.ts')
     writeFileSync(source, `${readFileSync(source, 'utf8')}\nprocess.title = 'changed'\n`)
     expect(await runScript(folder, 'build.mjs')).toMatchObject({ code: 0 })

@@ -10,16 +10,26 @@ export interface ConnectionOptions {
 
 export function openConnection(options: ConnectionOptions): Sqlite.Database {
   const connection = new Sqlite(options.path, { readonly: options.readonly, timeout: 5000 })
+  try {
+    configure(connection, options)
+  } catch (error) {
+    connection.close()
+    throw error
+  }
+  return connection
+}
+
+function configure(connection: Sqlite.Database, options: ConnectionOptions): void {
   if (!options.readonly) {
     // Takes effect on a new file only, and only before the first table: pages can then be given back to the disk.
     connection.pragma('auto_vacuum = incremental')
     connection.pragma('journal_mode = wal')
     connection.pragma(`synchronous = ${options.synchronous}`)
-    // Checkpoints are made by the writer when it is idle; this is the bound for a writer that never is.
-    connection.pragma('wal_autocheckpoint = 4000')
+    // Checkpoints are made while the writer is idle, and by the background thread while it is busy; this is the bound,
+    // 64 MB, for a disk that cannot keep up.
+    connection.pragma('wal_autocheckpoint = 16384')
     connection.pragma('journal_size_limit = 67108864')
   }
   connection.pragma('cache_size = -16000')
   connection.pragma('temp_store = memory')
-  return connection
 }

@@ -1,6 +1,7 @@
 /** The database port on one SQLite file. */
-import { mkdirSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync, realpathSync } from 'node:fs'
 import { dirname } from 'node:path'
+import type Sqlite from 'better-sqlite3'
 import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, type CompiledQuery } from 'kysely'
 import type { Fact } from '../../bus/facts.ts'
 import { shuttingDown } from '../../errors.ts'
@@ -9,8 +10,9 @@ import { migrate } from '../migrate.ts'
 import type { Tables } from '../tables.ts'
 import { openConnection } from './connection.ts'
 import { lockDatabase } from './lock.ts'
-import { createScanner } from './scanner.ts'
+import { createBackground } from './background.ts'
 import { createStatementCache } from './statements.ts'
+import { watchWriteAheadLog } from './write-ahead-log.ts'
 import { createWriter } from './writer.ts'
 
 export interface SqliteOptions {
@@ -23,20 +25,55 @@ export interface SqliteOptions {
 /** Opens (and creates) the file, for this process alone, and migrates it. @throws DatabaseInUse, SchemaTooNew */
 export async function openSqlite(options: SqliteOptions): Promise<Database> {
   mkdirSync(dirname(options.path), { recursive: true, mode: 0o700 })
-  const lock = lockDatabase(options.path)
-  const writing = openConnection({ ...options, readonly: false })
+  // Parameters and output may hold secrets; SQLite gives the files beside it the same mode. An existing file is not
+  // touched: closing it here would take away the locks of a connection that this process has already.
+  if (!existsSync(options.path)) closeSync(openSync(options.path, 'a', 0o600))
+  // By whatever links it was reached, it is one database.
+  const path = realpathSync(options.path)
+  const undo: (() => void)[] = []
   try {
+    const lock = lockDatabase(path)
+    undo.push(() => lock.release())
+    const writing = openConnection({ path, readonly: false, synchronous: options.synchronous })
+    undo.push(() => writing.close())
     await migrate(writing)
+    const reading = openConnection({ path, readonly: true, synchronous: options.synchronous })
+    undo.push(() => reading.close())
+    return assemble({ path, writing, reading, announce: options.announce, release: () => runAll(undo.toReversed()) })
   } catch (error) {
-    writing.close()
-    lock.release()
+    for (const step of undo.toReversed()) step()
     throw error
   }
-  const reading = openConnection({ ...options, readonly: true })
+}
+
+/** Every step, whatever the others did. @throws the first error */
+function runAll(steps: readonly (() => void)[]): void {
+  const errors: unknown[] = []
+  for (const step of steps) {
+    try {
+      step()
+    } catch (error) {
+      errors.push(error)
+    }
+  }
+  if (errors.length > 0) throw errors[0]
+}
+
+interface Parts {
+  path: string
+  writing: Sqlite.Database
+  reading: Sqlite.Database
+  announce: SqliteOptions['announce']
+  /** Closes both connections, then gives up the lock. */
+  release(): void
+}
+
+function assemble({ path, writing, reading, announce, release }: Parts): Database {
   const statement = createStatementCache(reading)
-  const writer = createWriter(writing, options.announce)
-  const scanner = createScanner(options.path)
-  let closed = false
+  const background = createBackground(path)
+  const log = watchWriteAheadLog(path, () => background.checkpoint())
+  const writer = createWriter(writing, { announce, committed: () => log.check() })
+  let closed: Promise<void> | undefined
 
   const build = new Kysely<Tables>({
     dialect: {
@@ -58,18 +95,21 @@ export async function openSqlite(options: SqliteOptions): Promise<Database> {
     first: (query) => rowOf(query.compile()),
     async scan<O>(query: { compile(): CompiledQuery<O> }) {
       const { sql, parameters } = query.compile()
-      return (await scanner.scan(sql, parameters)) as O[] // as above
+      return (await background.scan(sql, parameters)) as O[] // as above
     },
-    write: (unit) => (closed ? Promise.reject(shuttingDown()) : writer.write(unit)),
-    async close() {
-      if (closed) return
-      closed = true
-      writer.drain()
-      await scanner.stop()
-      reading.close()
-      writing.pragma('wal_checkpoint(truncate)')
-      writing.close()
-      lock.release()
-    },
+    write: (unit) => (closed === undefined ? writer.write(unit) : Promise.reject(shuttingDown())),
+    close: () => (closed ??= close()),
+  }
+
+  async function close(): Promise<void> {
+    writer.drain()
+    await background.stop()
+    runAll([
+      () => log.close(),
+      () => {
+        writing.pragma('wal_checkpoint(truncate)')
+      },
+      release,
+    ])
   }
 }

@@ -10,6 +10,8 @@ import { createStatementCache } from './statements.ts'
 
 const MAX_UNITS_PER_COMMIT = 256
 const MAX_MS_PER_COMMIT = 8
+/** A checkpoint waits for the disk; it is made while nobody else waits for the writer. */
+const CHECKPOINT_AFTER_IDLE_MS = 1000
 
 interface Waiting {
   unit: Unit
@@ -25,8 +27,17 @@ export interface Writer {
   drain(): void
 }
 
-/** @param announce hears the facts of each commit, in the order of the units */
-export function createWriter(connection: Sqlite.Database, announce: (facts: Fact[]) => void): Writer {
+/** The changes of a refused unit could not be taken back alone, so nothing of its commit may stand. */
+class UndoFailed extends Error {}
+
+export interface WriterHooks {
+  /** Hears the facts of each commit, in the order of the units; must not throw. */
+  announce: (facts: Fact[]) => void
+  /** Called after each commit; must not throw. */
+  committed: () => void
+}
+
+export function createWriter(connection: Sqlite.Database, { announce, committed }: WriterHooks): Writer {
   const statement = createStatementCache(connection)
   const begin = connection.prepare('begin immediate')
   const commit = connection.prepare('commit')
@@ -37,6 +48,7 @@ export function createWriter(connection: Sqlite.Database, announce: (facts: Fact
 
   let queue: Waiting[] = []
   let flushing: NodeJS.Immediate | undefined
+  let idle: NodeJS.Timeout | undefined
 
   function applySteps(unit: Unit): StepResult[] {
     const results: StepResult[] = []
@@ -55,8 +67,8 @@ export function createWriter(connection: Sqlite.Database, announce: (facts: Fact
   }
 
   function applyUnit(unit: Unit): StepResult[] {
-    // A single step that fails or changes nothing leaves nothing to undo.
-    if (unit.steps.length === 1 && (unit.steps[0]?.expect ?? 1) <= 1) return applySteps(unit)
+    // A single statement that fails undoes itself.
+    if (unit.steps.length === 1 && unit.steps[0]?.expect === undefined) return applySteps(unit)
     savepoint.run()
     try {
       const results = applySteps(unit)
@@ -64,15 +76,22 @@ export function createWriter(connection: Sqlite.Database, announce: (facts: Fact
       return results
     } catch (error) {
       // A full disk rolls the whole transaction back by itself; then there is no savepoint left to return to.
-      if (connection.inTransaction) {
-        undo.run()
-        release.run()
-      }
+      if (connection.inTransaction) undoUnit()
       throw error
     }
   }
 
+  function undoUnit(): void {
+    try {
+      undo.run()
+      release.run()
+    } catch (cause) {
+      throw new UndoFailed('a unit could not be undone', { cause })
+    }
+  }
+
   function flush(): void {
+    clearImmediate(flushing)
     flushing = undefined
     const batch = queue.length <= MAX_UNITS_PER_COMMIT ? queue : queue.slice(0, MAX_UNITS_PER_COMMIT)
     queue = queue.slice(batch.length)
@@ -80,6 +99,7 @@ export function createWriter(connection: Sqlite.Database, announce: (facts: Fact
 
     const outcomes: Outcome[] = []
     try {
+      rollBack()
       begin.run()
       const deadline = performance.now() + MAX_MS_PER_COMMIT
       for (const waiting of batch) {
@@ -87,18 +107,24 @@ export function createWriter(connection: Sqlite.Database, announce: (facts: Fact
         try {
           outcomes.push({ waiting, results: applyUnit(waiting.unit) })
         } catch (error) {
-          if (!connection.inTransaction) throw error
+          if (!connection.inTransaction || error instanceof UndoFailed) throw error
           outcomes.push({ waiting, error: translate(error) })
         }
       }
       commit.run()
     } catch (error) {
-      if (connection.inTransaction) rollback.run()
-      const failure = translate(error)
+      const failure = translate(error instanceof UndoFailed ? error.cause : error)
+      try {
+        rollBack()
+      } catch {
+        // The next flush begins with it.
+      }
       for (const waiting of batch) waiting.reject(failure)
       schedule()
       return
     }
+    checkpointWhenIdle()
+    committed()
     queue = batch.slice(outcomes.length).concat(queue)
     schedule()
 
@@ -110,6 +136,26 @@ export function createWriter(connection: Sqlite.Database, announce: (facts: Fact
         outcome.waiting.resolve(outcome.results)
       }
     }
+  }
+
+  function rollBack(): void {
+    if (connection.inTransaction) rollback.run()
+  }
+
+  function checkpointWhenIdle(): void {
+    if (idle !== undefined) {
+      idle.refresh()
+      return
+    }
+    idle = setTimeout(() => {
+      idle = undefined
+      try {
+        connection.pragma('wal_checkpoint(passive)')
+      } catch {
+        // The log keeps what the disk had no room for; the next checkpoint copies it.
+      }
+    }, CHECKPOINT_AFTER_IDLE_MS)
+    idle.unref()
   }
 
   function schedule(): void {
@@ -124,10 +170,9 @@ export function createWriter(connection: Sqlite.Database, announce: (facts: Fact
       })
     },
     drain() {
-      if (flushing !== undefined) clearImmediate(flushing)
       while (queue.length > 0) flush()
-      if (flushing !== undefined) clearImmediate(flushing)
-      flushing = undefined
+      clearTimeout(idle)
+      idle = undefined
     },
   }
 }

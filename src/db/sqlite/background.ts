@@ -1,7 +1,7 @@
-/** Queries whose cost grows with the table, on a thread of their own so that nobody waits for them. */
+/** What would stop the event loop, on a thread: queries whose cost grows with the table, and checkpoints. */
 import { Worker } from 'node:worker_threads'
 import { queueFull, shuttingDown } from '../../errors.ts'
-import type { ScanAnswer, ScanRequest } from './scan-thread.ts'
+import type { BackgroundAnswer, BackgroundTask } from './background-thread.ts'
 
 const MAX_WAITING = 32
 /** A thread costs about 10 MB; it goes when nobody asked for half a minute. */
@@ -12,12 +12,17 @@ interface Waiting {
   reject(error: unknown): void
 }
 
-export interface Scanner {
+type WithoutNumber<T> = T extends unknown ? Omit<T, 'n'> : never
+
+export interface Background {
+  /** @throws QUEUE_FULL with 32 waiting */
   scan(sql: string, parameters: readonly unknown[]): Promise<unknown[]>
+  /** Copies what it can of the write-ahead log into the database; never rejects. */
+  checkpoint(): Promise<void>
   stop(): Promise<void>
 }
 
-export function createScanner(path: string): Scanner {
+export function createBackground(path: string): Background {
   const waiting = new Map<number, Waiting>()
   let worker: Worker | undefined
   let idle: NodeJS.Timeout | undefined
@@ -25,10 +30,10 @@ export function createScanner(path: string): Scanner {
   let stopped = false
 
   function start(): Worker {
-    const file = import.meta.url.endsWith('.ts') ? './scan-thread.ts' : './scan-thread.js'
+    const file = import.meta.url.endsWith('.ts') ? './background-thread.ts' : './background-thread.js'
     const started = new Worker(new URL(file, import.meta.url), { workerData: { path } })
     started.unref()
-    started.on('message', (answer: ScanAnswer) => {
+    started.on('message', (answer: BackgroundAnswer) => {
       const asked = waiting.get(answer.n)
       waiting.delete(answer.n)
       if ('error' in answer) asked?.reject(new Error(answer.error))
@@ -36,14 +41,14 @@ export function createScanner(path: string): Scanner {
       if (waiting.size === 0) rest()
     })
     const fail = (error: Error): void => {
-      if (worker === started) worker = undefined
+      // One that was resting has nobody waiting; those who wait now asked its successor.
+      if (worker !== started) return
+      worker = undefined
       for (const asked of waiting.values()) asked.reject(error)
       waiting.clear()
     }
     started.on('error', fail)
-    started.on('exit', () => {
-      if (worker === started) fail(new Error('the scan thread ended'))
-    })
+    started.on('exit', () => fail(new Error('the background thread ended')))
     return started
   }
 
@@ -57,19 +62,29 @@ export function createScanner(path: string): Scanner {
     idle.unref()
   }
 
+  function ask(task: WithoutNumber<BackgroundTask>): Promise<unknown[]> {
+    clearTimeout(idle)
+    worker ??= start()
+    const asked = worker
+    n += 1
+    const numbered: BackgroundTask = { ...task, n }
+    return new Promise((resolve, reject) => {
+      asked.postMessage(numbered)
+      asked.ref()
+      waiting.set(numbered.n, { resolve, reject })
+    })
+  }
+
   return {
     scan(sql, parameters) {
       if (stopped) return Promise.reject(shuttingDown())
       if (waiting.size >= MAX_WAITING) return Promise.reject(queueFull('searches', MAX_WAITING))
-      clearTimeout(idle)
-      worker ??= start()
-      worker.ref()
-      n += 1
-      const request: ScanRequest = { n, sql, parameters }
-      return new Promise((resolve, reject) => {
-        waiting.set(request.n, { resolve, reject })
-        worker?.postMessage(request)
-      })
+      return ask({ kind: 'scan', sql, parameters })
+    },
+    async checkpoint() {
+      if (stopped) return
+      // A failed one is made up for by the next, or by the writing connection.
+      await ask({ kind: 'checkpoint' }).catch(() => undefined)
     },
     async stop() {
       stopped = true

@@ -1,0 +1,42 @@
+/**
+ * Keeps the write-ahead log short without stopping the event loop: copying it into the database waits for the disk, so a
+ * thread does it. The automatic checkpoint of the writing connection remains as the bound for a thread that lags.
+ */
+import { closeSync, openSync, readSync } from 'node:fs'
+import { endianness } from 'node:os'
+
+/** 4 KiB each. */
+const FRAMES_PER_CHECKPOINT = 2000
+
+/** Offset of `mxFrame`, the number of valid frames, in the index file (sqlite.org/walformat.html, 2.1). */
+const FRAMES_OFFSET = 16
+
+export interface WriteAheadLog {
+  /** Called after each commit: asks for a checkpoint when enough has gathered. */
+  check(): void
+  close(): void
+}
+
+/** @param path of the database @param checkpoint copies what it can; never rejects */
+export function watchWriteAheadLog(path: string, checkpoint: () => Promise<void>): WriteAheadLog {
+  const index = openSync(`${path}-shm`, 'r')
+  const bytes = Buffer.alloc(4)
+  const readFrames = endianness() === 'LE' ? () => bytes.readUInt32LE() : () => bytes.readUInt32BE()
+  let copiedFrames = 0
+  let isCopying = false
+  return {
+    check() {
+      if (isCopying || readSync(index, bytes, 0, 4, FRAMES_OFFSET) !== 4) return
+      const frames = readFrames()
+      // Once everything is copied, the log begins anew.
+      if (frames < copiedFrames) copiedFrames = 0
+      if (frames - copiedFrames < FRAMES_PER_CHECKPOINT) return
+      isCopying = true
+      void checkpoint().then(() => {
+        isCopying = false
+        copiedFrames = frames
+      })
+    },
+    close: () => closeSync(index),
+  }
+}
