@@ -33,7 +33,8 @@ class ChildProcessLauncher implements Launcher {
     try {
       return await this.#spawn(request, content)
     } finally {
-      await content.close()
+      // Not waited for: Node throws away what a child wrote when it ends before anybody listens.
+      content.close().catch(() => undefined)
     }
   }
 

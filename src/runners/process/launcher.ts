@@ -29,6 +29,7 @@ export interface Exit {
 /** A running child that leads its own session and process group. */
 export interface Child {
   identity: ProcessIdentity
+  /** Like `stderr` to be listened to in the turn in which `spawn` resolves; what comes earlier than a listener may be lost. */
   stdout: Readable
   stderr: Readable
   /** Resolves when the child itself has ended; its pipes may still be held open by what it left behind. Never rejects. */
