@@ -64,6 +64,8 @@ export function createScheduler(deps: {
     try {
       if (execution.due_timestamp !== null && execution.due_timestamp > now()) {
         await change.try(execution, { kind: 'delay' })
+        // It was taken for a free slot and leaves that to the next one.
+        setImmediate(pump)
         return
       }
       slots.take(execution.id)
