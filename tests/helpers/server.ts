@@ -68,20 +68,22 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   })
   const exited = exitOf(child)
 
-  const ready = waitFor(
-    'the server to be ready',
-    () => /API (\S+) +auth (\S+) +stream (\S+)/.exec(stdout) ?? undefined,
-    20_000,
-  )
-  const early = exited.then(({ code, signal }) => {
-    throw new Error(`the server ended before it was ready (${code ?? signal}):\n${stderr}`)
-  })
-  early.catch(() => undefined)
+  let ended: string | undefined
+  // Once its pipes are closed too, so that its last words are known.
+  child.once('close', (code, signal) => (ended = String(code ?? signal)))
   let match: RegExpExecArray
   try {
-    match = await Promise.race([ready, early])
+    match = await waitFor(
+      'the server to be ready',
+      () => {
+        const ready = /API (\S+) +auth (\S+) +stream (\S+)/.exec(stdout)
+        if (ready !== null) return ready
+        if (ended !== undefined) throw new Error(`the server ended before it was ready (${ended}):\n${stderr}`)
+        return undefined
+      },
+      20_000,
+    )
   } catch (error) {
-    ready.catch(() => undefined)
     child.kill('SIGKILL')
     folder?.remove()
     throw error

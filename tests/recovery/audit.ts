@@ -67,6 +67,16 @@ export function readOutput(basePath: string, executionId: string): OutputRow[] {
   )
 }
 
+/** Executions whose processes are recorded. */
+export function readRecordedIds(basePath: string): string[] {
+  return withDatabase(basePath, (database) =>
+    database
+      .prepare<[], { execution_id: string }>('select execution_id from processes order by execution_id')
+      .all()
+      .map((row) => row.execution_id),
+  )
+}
+
 /** `context.job` of the executions whose processes are recorded. */
 export function readRecordedJobs(basePath: string): number[] {
   return withDatabase(basePath, (database) =>
