@@ -27,7 +27,10 @@ function refuseUndefined(...values: Value[]): void {
 /** `a == b` of Python. */
 export function equals(a: Value, b: Value, budget: Budget, depth = 0): boolean {
   budget.step()
-  if (typeof a === 'string' && typeof b === 'string') return a === b
+  if (typeof a === 'string' && typeof b === 'string') {
+    if (a.length === b.length) budget.work(a.length)
+    return a === b
+  }
   if (a instanceof Undefined && !a.lenient) a.raise()
   if (b instanceof Undefined && !b.lenient) b.raise()
   if (a instanceof Undefined || b instanceof Undefined) return a instanceof Undefined && b instanceof Undefined
@@ -73,7 +76,10 @@ export function compare(a: Value, b: Value, operator: string, budget: Budget, de
     if (x > y) return 1
     return x >= y ? 0 : NaN
   }
-  if (typeof a === 'string' && typeof b === 'string') return compareText(a, b)
+  if (typeof a === 'string' && typeof b === 'string') {
+    budget.work(Math.min(a.length, b.length))
+    return compareText(a, b)
+  }
   budget.depth(depth)
   const [aItems, bItems] = [itemsOf(a), itemsOf(b)]
   if (aItems !== undefined && bItems !== undefined && typeNameOf(a) === typeNameOf(b) && !(a instanceof Range)) {

@@ -49,6 +49,7 @@ class PercentFormat {
   readonly #mapping: Mapping | undefined
   readonly #budget: Budget
   #used = 0
+  #length = 0
 
   constructor(pattern: string, positional: readonly Value[], mapping: Mapping | undefined, budget: Budget) {
     this.#pattern = pattern
@@ -66,7 +67,8 @@ class PercentFormat {
         const wide = width === '*' ? String(this.#whole()) : width
         const exact = precision === '*' ? String(this.#whole()) : precision
         const value = key === undefined ? this.#take() : this.#named(key)
-        return this.#convert(value, flags, bounded(wide, MAX_WIDTH) ?? 0, precisionOf(exact), type)
+        const piece = this.#convert(value, flags, bounded(wide, MAX_WIDTH) ?? 0, precisionOf(exact), type)
+        return this.#paid(piece)
       },
     )
     if (this.#mapping === undefined && this.#used < this.#positional.length) {
@@ -74,6 +76,14 @@ class PercentFormat {
     }
     this.#budget.text(text.length)
     return text
+  }
+
+  /** Pays for a piece at once: the whole is only seen when all pieces exist. */
+  #paid(piece: string): string {
+    this.#length += piece.length
+    this.#budget.work(piece.length)
+    if (this.#length > this.#budget.limits.maxTextLength) this.#budget.text(this.#length)
+    return piece
   }
 
   #take(): Value {

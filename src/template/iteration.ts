@@ -38,9 +38,12 @@ export function iterate(value: Value, budget: Budget): readonly Value[] {
 }
 
 /** `len(value)` of Python; undefined for what has no length. */
-export function lengthOf(value: Value): number | undefined {
+export function lengthOf(value: Value, budget: Budget): number | undefined {
   if (value instanceof Undefined) return value.lenient ? 0 : value.raise()
-  if (typeof value === 'string') return characterCount(value)
+  if (typeof value === 'string') {
+    budget.work(value.length)
+    return characterCount(value)
+  }
   if (isMapping(value)) return mappingSize(value)
   return value instanceof Sequence ? value.items.length : lengthOfItems(value)
 }

@@ -1,7 +1,6 @@
 import { TemplateError, filterError, limitError, typeError } from './error.ts'
 import type { Budget } from './limits.ts'
 import { isMapping, mappingEntries } from './mapping.ts'
-import { iterate } from './iteration.ts'
 import { floatText, textOf } from './text.ts'
 import {
   adopt,
@@ -16,6 +15,7 @@ import {
   Sequence,
   typeNameOf,
   Undefined,
+  type List,
   type Value,
 } from './values.ts'
 import { compareText } from './compare.ts'
@@ -72,7 +72,7 @@ class JsonWriter {
   }
 
   write(value: Value, depth: number): void {
-    this.#budget.step()
+    this.#budget.visit()
     this.#budget.depth(depth)
     if (value instanceof Undefined) value.raise()
     if (value === null) this.parts.push('null')
@@ -97,8 +97,8 @@ class JsonWriter {
     this.parts.push(indent)
   }
 
-  #items(value: Value, depth: number): void {
-    const items = iterate(value, this.#budget)
+  #items(value: List | Sequence | Range, depth: number): void {
+    const items = itemsOf(value)
     if (items.length === 0) {
       this.parts.push('[]')
       return
@@ -107,7 +107,7 @@ class JsonWriter {
     items.forEach((item, index) => {
       if (index > 0) this.parts.push(this.#itemSeparator)
       this.#break(depth + 1)
-      this.write(item, depth + 1)
+      this.write(adopt(item), depth + 1)
     })
     this.#break(depth)
     this.parts.push(']')
@@ -133,6 +133,11 @@ class JsonWriter {
   }
 }
 
+function itemsOf(value: List | Sequence | Range): List {
+  if (value instanceof Sequence) return value.items
+  return value instanceof Range ? value.items() : value
+}
+
 function jsonFloat(value: number): string {
   if (Number.isNaN(value)) return 'NaN'
   if (!Number.isFinite(value)) return value > 0 ? 'Infinity' : '-Infinity'
@@ -149,13 +154,17 @@ export function keyText(key: Value): string {
   throw typeError(`keys must be text, numbers, booleans or None, not ${typeNameOf(key)}`)
 }
 
+/** Parsing makes every value before the budget can count them, so the text itself is bounded. */
+const MAX_JSON_LENGTH = 4 * 1024 * 1024
+
 const floatSource = /[.eE]/
 
 /** Parses JSON; `1.0` stays a float and long whole numbers stay exact. */
 export function readJson(text: string, budget: Budget): Value {
-  budget.text(text.length)
+  if (text.length > MAX_JSON_LENGTH) throw limitError(`the JSON text is longer than ${MAX_JSON_LENGTH} characters`)
+  budget.work(text.length)
   function revive(_key: string, value: unknown, context?: { source?: string }): unknown {
-    budget.step()
+    budget.visit()
     if (typeof value === 'number') return exactNumber(value, context?.source)
     if (typeof value !== 'object' || value === null || isList(value)) return value
     return Dict.from(Object.entries(value).map(([key, item]) => [key, adopt(item)]))
@@ -183,7 +192,7 @@ function exactNumber(value: number, source: string | undefined): Value {
  * A float becomes a plain number, a whole number beyond 2^53 the nearest one.
  */
 export function plainValue(value: Value, budget: Budget, depth = 0): unknown {
-  budget.step()
+  budget.visit()
   if (value === null || typeof value === 'string' || typeof value === 'boolean' || typeof value === 'number')
     return value
   if (typeof value === 'bigint') return Number(value)
@@ -197,7 +206,7 @@ export function plainValue(value: Value, budget: Budget, depth = 0): unknown {
   }
   if (isList(value)) return value.map((item) => plainValue(adopt(item), budget, depth + 1))
   if (value instanceof Sequence || value instanceof Range) {
-    return iterate(value, budget).map((item) => plainValue(item, budget, depth + 1))
+    return itemsOf(value).map((item) => plainValue(adopt(item), budget, depth + 1))
   }
   throw typeError(`a value of type ${typeNameOf(value)} cannot leave a template`)
 }

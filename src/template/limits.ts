@@ -6,8 +6,10 @@ export interface Limits {
   maxSteps: number
   /** UTF-16 units of any one text, the result included; default 10 MiB */
   maxTextLength: number
-  /** UTF-16 units written by all operations together, regular expression work included; default 64 MiB */
+  /** UTF-16 units read and written by all operations together, regular expression work included; default 64 MiB */
   maxWork: number
+  /** wall time after which a rendering is stopped whatever else it may still spend; a second line only; default 2,000 */
+  maxMilliseconds: number
   /** items of one list made by a template; default 100,000 */
   maxItems: number
   /** bits of one whole number; default 8,192 */
@@ -18,6 +20,7 @@ export const defaultLimits: Limits = {
   maxSteps: 200_000,
   maxTextLength: 10 * 1024 * 1024,
   maxWork: 64 * 1024 * 1024,
+  maxMilliseconds: 2000,
   maxItems: 100_000,
   maxIntegerBits: 8192,
 }
@@ -31,11 +34,16 @@ export const MAX_NESTING = 200
 /** Deepest expression tree: a chain such as `a + b + c …` makes a deep tree without any nesting in the text. */
 export const MAX_TREE_HEIGHT = 400
 
+/** The work that visiting one value counts as; 64 MiB of work allow two million values. */
+const VISIT_WORK = 32
+
 /** What one rendering may still spend; every operation that grows with its input pays here first. */
 export class Budget {
   readonly limits: Limits
   #steps: number
   #work: number
+  #sinceClock = 0
+  #startedAt: number | undefined
 
   constructor(limits: Limits) {
     this.limits = limits
@@ -47,6 +55,7 @@ export class Budget {
   step(count = 1): void {
     this.#steps -= count
     if (this.#steps < 0) throw limitError(`the template needs more than ${this.limits.maxSteps} steps`)
+    this.#pass(count)
   }
 
   /** Pays for making a text of `length` units. */
@@ -61,6 +70,24 @@ export class Budget {
   work(units: number): void {
     this.#work -= units
     if (this.#work < 0) throw limitError(`the template handles more than ${this.limits.maxWork} characters of text`)
+    this.#pass(units >> 6)
+  }
+
+  /** Pays for visiting one value of a whole that is printed, read or handed out: less than a step, for large data is common. */
+  visit(): void {
+    this.work(VISIT_WORK)
+  }
+
+  /** Looks at the clock now and then; a short rendering never does. */
+  #pass(effort: number): void {
+    this.#sinceClock += effort
+    if (this.#sinceClock < 4096) return
+    this.#sinceClock = 0
+    const now = performance.now()
+    this.#startedAt ??= now
+    if (now - this.#startedAt > this.limits.maxMilliseconds) {
+      throw limitError(`the template takes longer than ${this.limits.maxMilliseconds} ms`)
+    }
   }
 
   /** Pays for making a list of `count` items. */

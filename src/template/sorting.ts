@@ -17,8 +17,10 @@ export function sortBy(
 }
 
 /** Text in lower case unless case counts; other values as they are. */
-export function foldCase(value: Value, caseSensitive: boolean): Value {
-  return typeof value === 'string' && !caseSensitive ? value.toLowerCase() : value
+export function foldCase(value: Value, caseSensitive: boolean, budget: Budget): Value {
+  if (typeof value !== 'string' || caseSensitive) return value
+  budget.work(value.length)
+  return value.toLowerCase()
 }
 
 const wholeNumber = /^\d{1,15}$/
@@ -33,6 +35,7 @@ export function attributeReader(
   if (attribute instanceof Undefined) attribute.raise()
   let path: (string | number)[]
   if (typeof attribute === 'string') {
+    budget.step(attribute.length)
     path = attribute.split('.').map((part) => (wholeNumber.test(part) ? Number(part) : part))
   } else if (isNumeric(attribute) && isWhole(attribute)) {
     path = [Number(attribute)]
@@ -59,6 +62,6 @@ export function sortKeyReader(
   const names = typeof attribute === 'string' ? attribute.split(',') : [attribute]
   const readers = names.map((name) => attributeReader(name, budget))
   const [only] = readers
-  if (readers.length === 1 && only !== undefined) return (item) => foldCase(only(item), caseSensitive)
-  return (item) => readers.map((read) => foldCase(read(item), caseSensitive))
+  if (readers.length === 1 && only !== undefined) return (item) => foldCase(only(item), caseSensitive, budget)
+  return (item) => readers.map((read) => foldCase(read(item), caseSensitive, budget))
 }

@@ -3,6 +3,7 @@ import { compare, contains, equals } from './compare.ts'
 import { operate } from './arithmetic.ts'
 import type { Runtime } from './filters/filter.ts'
 import { isIterable } from './iteration.ts'
+import type { Budget } from './limits.ts'
 import { isMapping } from './mapping.ts'
 import { isLower, isUpper } from './methods.ts'
 import { textOf } from './text.ts'
@@ -45,6 +46,12 @@ function equality(names: readonly string[], wanted: boolean): [string, Test][] {
   )
 }
 
+function chargedText(value: Value, budget: Budget): string {
+  const text = textOf(value, budget)
+  budget.work(text.length)
+  return text
+}
+
 function leavesRest(what: string, value: Value, by: Value, rest: number, { budget }: Runtime): boolean {
   numberArgument(`the test '${what}'`, value)
   return equals(operate('%', value, by, budget), rest, budget)
@@ -74,8 +81,8 @@ export const tests: ReadonlyMap<string, Test> = new Map([
   test('callable', '', (value) => value instanceof Callable || (value instanceof Members && value.callable)),
   test('sameas', 'other', (value, [other = null]) => value === other),
   test('escaped', '', () => false),
-  test('lower', '', (value, _args, { budget }) => isLower(textOf(value, budget))),
-  test('upper', '', (value, _args, { budget }) => isUpper(textOf(value, budget))),
+  test('lower', '', (value, _args, { budget }) => isLower(chargedText(value, budget))),
+  test('upper', '', (value, _args, { budget }) => isUpper(chargedText(value, budget))),
   test('odd', '', (value, _args, runtime) => leavesRest('odd', value, 2, 1, runtime)),
   test('even', '', (value, _args, runtime) => leavesRest('even', value, 2, 0, runtime)),
   test('divisibleby', 'num', (value, [by = null], runtime) => leavesRest('divisibleby', value, by, 0, runtime)),

@@ -33,7 +33,7 @@ export function represent(value: Value, budget: Budget): string {
 }
 
 function write(value: Value, parts: string[], budget: Budget, depth: number): void {
-  budget.step()
+  budget.visit()
   if (value === null) {
     parts.push('None')
     return

@@ -61,7 +61,7 @@ function testOf(call: Call, runtime: Runtime): (item: Value) => boolean {
 function extreme(name: string, wanted: -1 | 1): [string, Filter] {
   return filter(name, 'case_sensitive? attribute?', (value, [caseSensitive = false, attribute], { budget }) => {
     const read = attributeReader(attribute, budget)
-    const keyOf = (item: Value): Value => foldCase(read(item), isTrue(caseSensitive))
+    const keyOf = (item: Value): Value => foldCase(read(item), isTrue(caseSensitive), budget)
     const [first, ...others] = iterate(value, budget)
     if (first === undefined) return new Undefined('no aggregated item, the sequence is empty')
     let best = first
@@ -85,8 +85,8 @@ function edge(name: string, index: 0 | -1): [string, Filter] {
 }
 
 function length(name: string): [string, Filter] {
-  return filter(name, '', (value) => {
-    const size = lengthOf(value)
+  return filter(name, '', (value, _args, { budget }) => {
+    const size = lengthOf(value, budget)
     if (size === undefined) throw typeError(`object of type '${typeNameOf(value)}' has no len()`)
     return size
   })
@@ -100,7 +100,7 @@ function groupBy(
 ): Value {
   const { budget } = runtime
   const read = attributeReader(attribute, budget, fallback)
-  const keyOf = (item: Value): Value => foldCase(read(item), isTrue(caseSensitive))
+  const keyOf = (item: Value): Value => foldCase(read(item), isTrue(caseSensitive), budget)
   const groups: { key: Value; items: Value[] }[] = []
   for (const item of sortBy(iterate(value, budget), keyOf, false, budget)) {
     const key = keyOf(item)
@@ -122,7 +122,7 @@ function unique(
   const read = attributeReader(attribute, budget)
   const seen = new Dict()
   return iterate(value, budget).filter((item) => {
-    const key = foldCase(read(item), isTrue(caseSensitive))
+    const key = foldCase(read(item), isTrue(caseSensitive), budget)
     if (seen.has(key)) return false
     seen.set(key, true)
     return true
@@ -198,7 +198,8 @@ export const collectionFilters: readonly [string, Filter][] = [
     (value, [caseSensitive = false, by = 'key', reverse = false], { budget }) => {
       if (by !== 'key' && by !== 'value') throw typeError("dictsort sorts by 'key' or 'value'")
       const position = by === 'key' ? 0 : 1
-      const keyOf = (pair: Value): Value => foldCase(getSubscript(pair, position, budget), isTrue(caseSensitive))
+      const keyOf = (pair: Value): Value =>
+        foldCase(getSubscript(pair, position, budget), isTrue(caseSensitive), budget)
       return sortBy(pairsOf(value), keyOf, isTrue(reverse), budget)
     },
   ),

@@ -2,6 +2,7 @@ import { numberArgument, sizeArgument, textArgument, wholeArgument } from '../ar
 import { filterError, typeError } from '../error.ts'
 import { center, formatPercentCall } from '../format.ts'
 import { iterate } from '../iteration.ts'
+import type { Budget } from '../limits.ts'
 import { isMapping, mappingEntries } from '../mapping.ts'
 import { capitalize, replaceText } from '../methods.ts'
 import { attributeReader } from '../sorting.ts'
@@ -94,7 +95,9 @@ function indent(text: string, by: string, first: boolean, blank: boolean): strin
 
 const unreserved = /[A-Za-z0-9_.~/-]/
 
-function quoteUrl(text: string, forQuery: boolean): string {
+function quoteUrl(text: string, forQuery: boolean, budget: Budget): string {
+  // A character can become nine; the list of pieces is made before their text can be checked.
+  budget.text(text.length * 9)
   const encoded = Array.from(text, (character) => {
     if (unreserved.test(character) && !(forQuery && character === '/')) return character
     if (character === ' ' && forQuery) return '+'
@@ -200,12 +203,13 @@ export const textFilters: readonly [string, Filter][] = [
   filter('urlencode', '', (value, _args, { budget }) => {
     if (!isList(value) && !isMapping(value) && !(value instanceof Sequence)) {
       const text = textOf(value, budget)
-      budget.text(text.length * 9)
-      return quoteUrl(text, false)
+      return quoteUrl(text, false, budget)
     }
     const pairs = isMapping(value) ? mappingEntries(value) : iterate(value, budget).map((item) => iterate(item, budget))
     const text = pairs
-      .map(([name = null, item = null]) => [name, item].map((part) => quoteUrl(textOf(part, budget), true)).join('='))
+      .map(([name = null, item = null]) =>
+        [name, item].map((part) => quoteUrl(textOf(part, budget), true, budget)).join('='),
+      )
       .join('&')
     budget.text(text.length)
     return text

@@ -1,52 +1,68 @@
-import { characterCount, sliceCharacters } from '../text.ts'
+import { charactersOf } from '../text.ts'
 
 const wordBefore = /[\p{L}\p{N}_!"'&.,?]/u
 const wordAfter = /[\p{L}\p{N}_]/u
 const letter = /[\p{L}_]/u
 const blanks = '\t\n\v\f\r '
 
+/** A run of blanks, or a word or breakable part of one; what is before `from` is on an earlier line already. */
+interface Chunk {
+  characters: readonly string[]
+  from: number
+}
+
+const sizeOf = (chunk: Chunk): number => chunk.characters.length - chunk.from
+
+const isBlank = (chunk: Chunk | undefined): boolean => blanks.includes(chunk?.characters[chunk.from] ?? '-')
+
+const textOf = ({ characters, from }: Chunk, end?: number): string => characters.slice(from, end).join('')
+
 /** Breaks one line into lines of at most `width` characters, as Python's `textwrap` does with its defaults. */
 export function wrap(text: string, width: number, breakLong: boolean, breakHyphens: boolean): string[] {
-  const chunks = (breakHyphens ? splitWords(text).flatMap(splitHyphens) : splitWords(text)).reverse()
+  const words = splitWords(text)
+  const chunks = (breakHyphens ? words.flatMap(splitHyphens) : words)
+    .map((word): Chunk => ({ characters: charactersOf(word), from: 0 }))
+    .reverse()
   const lines: string[] = []
   while (chunks.length > 0) {
     if (lines.length > 0 && isBlank(chunks.at(-1))) chunks.pop()
-    const line: string[] = []
+    const line: Chunk[] = []
+    let tail: string | undefined
     let length = 0
     for (let next = chunks.at(-1); next !== undefined; next = chunks.at(-1)) {
-      const size = characterCount(next)
+      const size = sizeOf(next)
       if (length + size > width) break
       line.push(next)
       length += size
       chunks.pop()
     }
     const long = chunks.at(-1)
-    if (long !== undefined && characterCount(long) > width) {
+    if (long !== undefined && sizeOf(long) > width) {
       if (breakLong) {
-        const end = cutAt(long, width - length, breakHyphens)
-        line.push(sliceCharacters(long, 0, end))
-        chunks[chunks.length - 1] = sliceCharacters(long, end)
+        const end = long.from + cutAt(long, width - length, breakHyphens)
+        tail = textOf(long, end)
+        long.from = end
       } else if (line.length === 0) {
         line.push(long)
         chunks.pop()
       }
     }
-    if (isBlank(line.at(-1))) line.pop()
-    if (line.length > 0) lines.push(line.join(''))
+    // A cut without room for a character leaves an empty tail, and the blank before it stays, as in Python.
+    if (tail === undefined && isBlank(line.at(-1))) line.pop()
+    const isBlankTail = tail === undefined || (isBlank(long) && tail.trim() === '')
+    const whole = line.map((chunk) => textOf(chunk)).join('') + (isBlankTail ? '' : tail)
+    if (whole !== '') lines.push(whole)
   }
   return lines
 }
 
-function cutAt(word: string, space: number, breakHyphens: boolean): number {
+/** How many characters of a word that is too long go on a line with `space` left: up to a hyphen if there is one. */
+function cutAt({ characters, from }: Chunk, space: number, breakHyphens: boolean): number {
   if (!breakHyphens) return space
-  const head = sliceCharacters(word, 0, space)
+  const head = characters.slice(from, from + space)
   const hyphen = head.lastIndexOf('-')
-  const usable = hyphen > 0 && /[^-]/.test(head.slice(0, hyphen))
-  return usable ? characterCount(head.slice(0, hyphen)) + 1 : space
-}
-
-function isBlank(chunk: string | undefined): boolean {
-  return chunk !== undefined && Array.from(chunk).every((character) => blanks.includes(character))
+  const usable = hyphen > 0 && head.slice(0, hyphen).some((character) => character !== '-')
+  return usable ? hyphen + 1 : space
 }
 
 /** Words and the blanks between them. */

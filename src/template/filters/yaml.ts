@@ -72,7 +72,7 @@ export function readYaml(text: string, budget: Budget): Value {
 }
 
 function fromYaml(value: unknown, budget: Budget, depth: number): Value {
-  budget.step()
+  budget.visit()
   budget.depth(depth)
   if (value instanceof Map) {
     const dict = new Dict()
@@ -99,7 +99,7 @@ export function writeYaml(value: Value, indent: number | undefined, budget: Budg
 }
 
 function toYaml(value: Value, budget: Budget, depth: number): unknown {
-  budget.step()
+  budget.visit()
   budget.depth(depth)
   if (value instanceof Undefined) value.raise()
   if (value === null || typeof value === 'boolean') return value
