@@ -105,7 +105,8 @@ function isPlain(text: string): boolean {
     text !== '' &&
     isPrintable(text) &&
     !special.test(text) &&
-    !/^[\s\-?:,[\]{}#&*!|>'"%@`=]/.test(text) &&
+    // Three dots on a line of their own end a document.
+    !/^(?:[\s\-?:,[\]{}#&*!|>'"%@`=]|\.\.\.)/.test(text) &&
     !/[:\s]$|: | #/.test(text)
   )
 }

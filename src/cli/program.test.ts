@@ -1,0 +1,192 @@
+import http from 'node:http'
+import { describe, expect, test, vi } from 'vitest'
+import { parseParameters } from './parameters.ts'
+import { runProgram } from './program.ts'
+import { CliFailure } from './failures.ts'
+
+/** Nothing listens there, so what gets as far as a request ends with a refused connection. */
+const NOWHERE = ['--skip-config', '--api-url', 'http://127.0.0.1:1']
+
+interface Ended {
+  code: number
+  stdout: string
+  stderr: string
+}
+
+async function run(...args: string[]): Promise<Ended> {
+  let stdout = ''
+  let stderr = ''
+  const out = vi.spyOn(process.stdout, 'write').mockImplementation((text) => ((stdout += String(text)), true))
+  const err = vi.spyOn(process.stderr, 'write').mockImplementation((text) => ((stderr += String(text)), true))
+  try {
+    const code = await runProgram(args)
+    return { code, stdout, stderr }
+  } finally {
+    out.mockRestore()
+    err.mockRestore()
+  }
+}
+
+function createRandom(seed: number): (below: number) => number {
+  let state = seed
+  return (below) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
+    return Math.floor((state / 2 ** 32) * below)
+  }
+}
+
+const commandWords = [
+  'run',
+  'action',
+  'execution',
+  'list',
+  'get',
+  'cancel',
+  're-run',
+  'tail',
+  'execute',
+  'help',
+  'frobnicate',
+]
+const leading = ['--print-config', '--version', '--debug', '--help', '-h', '-j', '--', '-', '', '--url', '--frob']
+const words = [
+  '-a', '-j', '-y', '-k', 'stdout', '-n', '-1', '0', '5', '-w', '10', 'x', '-h', '--help', '--', '-', '--tail', '--attr', 'id', '--delay', '-5', '1e9', '--type',
+  'stdin', '--timestamp-gt', '-tg', '-tl', '2030', '-s', 'asc', 'up', '--trace-id', '--trace-tag', '--json', '--yaml', '--no-reset', '--tasks', '--depth', '-t',
+  '--token', 'a b', '\u0000', '\u001b[2J', '', 'core.local', 'core.nope', '..', '%2f', 'last', '6b01aef89ced91c48c2e9dbe', 'cmd=date', 'cmd', '=', '=x', '@cmd=/nowhere',
+  '__proto__=1', 'my-name=1', '--unknown', '--unknown=1', '-xyz', '-ajk', '--debug', '--cacert', '/nowhere', '--basic-auth', 'nocolon', '--url', 'ftp://x',
+  '--api-version', 'v 1', '--config-file', '/nowhere/config', 'ü€😀', 'a'.repeat(5000), '--version', '--print-config', '-u', '--showall', '--inherit-env', '--auto-dict',
+] // prettier-ignore
+
+describe('random command lines', () => {
+  test('never show a stack, and never end with 0 after an error', async () => {
+    const random = createRandom(2)
+    const pick = (list: readonly string[]): string => list[random(list.length)] ?? ''
+    const codes = new Map<number, number>()
+    for (let round = 0; round < 700; round += 1) {
+      const args = [...(random(4) === 0 ? [pick(leading)] : []), pick(commandWords), pick(commandWords)]
+      args.push(...Array.from({ length: random(7) }, () => pick(words)))
+      const { code, stdout, stderr } = await run(...NOWHERE, ...args)
+      const told = JSON.stringify({ args, code, stdout, stderr })
+      expect([0, 1, 2, 3], told).toContain(code)
+      expect(`${stdout}${stderr}`, told).not.toMatch(/\n {4}at |TypeError|ReferenceError|RangeError|undefined/)
+      if (code === 0) expect(`${stdout}${stderr}`, told).not.toMatch(/ERROR|is not found|^error:/m)
+      else expect(`${stdout}${stderr}`, told).not.toBe('')
+      if (code === 1) expect(stdout, told).toMatch(/^ERROR: ./m)
+      codes.set(code, (codes.get(code) ?? 0) + 1)
+    }
+    // The words above must be able to reach every kind of end.
+    for (const code of [0, 1, 2, 3]) expect(codes.get(code), `ended with ${code}`).toBeGreaterThan(2)
+  }, 60_000)
+
+  test('random words for an action become parameters or a refusal in words', () => {
+    const random = createRandom(3)
+    const alphabet = [
+      'a',
+      'cmd',
+      'n',
+      '=',
+      '=',
+      ',',
+      ':',
+      '@',
+      '{',
+      '}',
+      '[',
+      ']',
+      '"',
+      '-',
+      ' ',
+      '1',
+      'true',
+      '\\',
+      '__proto__',
+      '\u0000',
+      '😀',
+    ]
+    const schemas = Object.fromEntries(
+      ['string', 'integer', 'number', 'boolean', 'array', 'object'].map((type) => [type.slice(0, 1), { type }]),
+    )
+    for (let round = 0; round < 3000; round += 1) {
+      const list = Array.from({ length: random(4) }, () =>
+        Array.from({ length: random(8) }, () => alphabet[random(alphabet.length)]).join(''),
+      )
+      const name = Object.keys(schemas)[random(6)] ?? 's'
+      try {
+        const parsed = parseParameters(
+          [`${name}=${list[0] ?? ''}`, ...list],
+          { ...schemas, cmd: {} },
+          { autoDict: true },
+        )
+        expect(JSON.parse(JSON.stringify(parsed)), JSON.stringify(list)).toEqual(parsed)
+      } catch (error) {
+        expect(error, JSON.stringify(list)).toBeInstanceOf(CliFailure)
+      }
+    }
+  })
+})
+
+describe('the program', () => {
+  test('without arguments it shows its usage on standard error and ends with 2', async () => {
+    const { code, stdout, stderr } = await run()
+    expect([code, stdout]).toEqual([2, ''])
+    expect(stderr).toMatch(/^Usage: svc /)
+    const group = await run('execution')
+    expect([group.code, group.stdout]).toEqual([2, ''])
+    expect(group.stderr).toMatch(/^Usage: svc execution /)
+  })
+
+  test('help is grouped, ends with 0, and every command shows an example', async () => {
+    const { code, stdout } = await run('--help')
+    expect(code).toBe(0)
+    for (const heading of ['Server:', 'Actions:', 'Executions:', 'Examples:'])
+      expect(stdout).toContain(`\n${heading}\n`)
+    for (const words of [
+      'run',
+      'action list',
+      'action get',
+      'action execute',
+      'execution list',
+      'execution get',
+      'execution cancel',
+      'execution re-run',
+      'execution tail',
+    ]) {
+      const help = await run(...words.split(' '), '--help')
+      expect(help.code, words).toBe(0)
+      expect(help.stdout, words).toMatch(new RegExp(`^Usage: svc ${words} `))
+      expect(help.stdout, words).toMatch(/\nExamples?:\n {2}svc /)
+      expect((await run('help', ...words.split(' '))).stdout, words).toBe(help.stdout)
+    }
+  })
+
+  test('a mistyped command is answered with the nearest one', async () => {
+    expect(await run('exection', 'list')).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining('execution?'),
+    })
+    expect(await run('execution', 'lst')).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringContaining('list?'),
+    })
+  })
+
+  test('a stack is shown only on request', async () => {
+    const request = vi.spyOn(http, 'request').mockImplementation(() => {
+      throw new TypeError('out of order')
+    })
+    try {
+      const quiet = await run(...NOWHERE, 'execution', 'get', 'last')
+      expect(quiet).toEqual({ code: 1, stdout: 'ERROR: out of order\n', stderr: '' })
+      const loud = await run(...NOWHERE, '--debug', 'execution', 'get', 'last')
+      expect(loud).toMatchObject({
+        code: 1,
+        stdout: 'ERROR: out of order\n',
+        stderr: expect.stringContaining('    at '),
+      })
+    } finally {
+      request.mockRestore()
+    }
+  })
+})
