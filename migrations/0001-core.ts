@@ -1,6 +1,6 @@
 import { sql, type Kysely } from 'kysely'
 
-/** Everything that keeps `execution_counts` equal to the executions there are, whatever statement changed them. */
+/** What keeps `execution_counts` equal to the executions there are, whatever insert, update or delete changed them. */
 const countKey = 'action_ref, status, user, runner, child, rule, trigger, trigger_type'
 
 function countValues(row: 'new' | 'old'): string {
@@ -78,7 +78,9 @@ const statements = [
     rule text not null, trigger text not null, trigger_type text not null, count integer not null,
     primary key (${countKey})) without rowid`,
   `create trigger executions_counted after insert on executions begin ${countUp} end`,
-  `create trigger executions_recounted after update of status on executions when new.status is not old.status
+  `create trigger executions_recounted
+    after update of action_ref, status, user, runner, parent, rule, trigger, trigger_type on executions
+    when (${countValues('new')}) is not (${countValues('old')})
     begin ${countDown} ${countUp} end`,
   `create trigger executions_uncounted after delete on executions begin ${countDown} end`,
 

@@ -105,11 +105,12 @@ function assemble({ path, writing, reading, announce, release }: Parts): Databas
     writer.drain()
     await background.stop()
     runAll([
-      () => log.close(),
       () => {
         writing.pragma('wal_checkpoint(truncate)')
       },
       release,
+      // Last: with the file that it closes, the process loses the locks that its connections hold on it.
+      () => log.close(),
     ])
   }
 }

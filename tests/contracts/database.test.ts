@@ -1,0 +1,627 @@
+/** What every implementation of the database port must do, and what is particular to SQLite. */
+import { execFileSync, fork, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import Sqlite from 'better-sqlite3'
+import { sql } from 'kysely'
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { Fact } from '../../src/bus/facts.ts'
+import { Conflict, merge, type Compilable, type Database, type Step, type Unit } from '../../src/db/database.ts'
+import { SchemaTooNew } from '../../src/db/migrate.ts'
+import { DatabaseInUse } from '../../src/db/sqlite/lock.ts'
+import { openSqlite } from '../../src/db/sqlite/open.ts'
+import { createStatementCache } from '../../src/db/sqlite/statements.ts'
+import type { ExecutionTable } from '../../src/db/tables.ts'
+import { isAppError } from '../../src/errors.ts'
+import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
+import type { WriteOrder, WriteReport } from '../fixtures/database-child.ts'
+import { waitFor } from '../helpers/wait.ts'
+
+const childFile = join(import.meta.dirname, '../fixtures/database-child.ts')
+
+let folder: TemporaryFolder
+let path: string
+
+beforeEach(() => {
+  folder = makeFolder()
+  path = join(folder.path, 'svc.db')
+})
+
+afterEach(() => {
+  folder.remove()
+})
+
+/** Names the fact, so that the order of announcements can be told. */
+function fact(n: number): Fact {
+  return {
+    name: 'execution.output',
+    payload: { execution_id: '', action_ref: '', runner_ref: '', last_seq: n, records: [] },
+  }
+}
+
+const numberOf = (announced: Fact): number | undefined =>
+  announced.name === 'execution.output' ? announced.payload.last_seq : undefined
+
+const addUser = (database: Database, name: string, createdAt = ''): Step => ({
+  query: database.build.insertInto('users').values({ name, is_service: 0, created_at: createdAt }),
+})
+
+const addToken = (database: Database, id: string): Step => ({
+  query: database.build.insertInto('tokens').values({ id, user: 'u', expiry: '', service: 0, metadata: '{}' }),
+})
+
+const rename = (database: Database, from: string, to: string, expectedRows?: number): Step => ({
+  query: database.build.updateTable('users').set({ created_at: to }).where('created_at', '=', from),
+  ...(expectedRows === undefined ? {} : { expect: expectedRows }),
+})
+
+const unit = (steps: Step[], facts: Fact[] = []): Unit => ({ steps, facts })
+
+const usersOf = (database: Database): string[] =>
+  database.all(database.build.selectFrom('users').select('name').orderBy('name')).map(({ name }) => name)
+
+const outcomeOf = (promise: Promise<unknown>): Promise<unknown> =>
+  promise.then(
+    () => 'resolved',
+    (error: unknown) => error,
+  )
+
+const codeOf = (error: unknown): string => (isAppError(error) ? error.code : String(error))
+
+/** Counts up to `n` inside the database: takes a while, on purpose. */
+const count = (database: Database, n: number): Compilable<{ n: number }> => ({
+  compile: () =>
+    sql<{ n: number }>`with recursive c(i) as (select 1 union all select i + 1 from c where i < ${n})
+      select count(*) as n from c`.compile(database.build),
+})
+
+const openedSqlite = (announce: (facts: Fact[]) => void = () => undefined): Promise<Database> =>
+  openSqlite({ path, synchronous: 'normal', announce })
+
+describe.each([{ name: 'SQLite', open: openedSqlite }])('database on $name', ({ open }) => {
+  let database: Database
+  let announced: (number | undefined)[]
+  let onFacts: (facts: Fact[]) => void
+
+  beforeEach(async () => {
+    announced = []
+    onFacts = () => undefined
+    database = await open((facts) => {
+      announced.push(...facts.map(numberOf))
+      onFacts(facts)
+    })
+  })
+
+  afterEach(async () => {
+    await database.close()
+  })
+
+  describe('a unit', () => {
+    test('is applied whole, and tells what each step changed', async () => {
+      await database.write(
+        unit([addUser(database, 'a', 'x'), addUser(database, 'b', 'x'), addUser(database, 'c', 'y')]),
+      )
+      const results = await database.write(
+        unit([
+          rename(database, 'x', 'z', 2),
+          rename(database, 'nothing', 'z'),
+          {
+            query: database.build.deleteFrom('users').where('created_at', '=', 'z').returning('name'),
+            expect: 2,
+          },
+        ]),
+      )
+      expect(results.map(({ changes }) => changes)).toEqual([2, 0, 2])
+      expect(results[2]?.rows).toEqual(expect.arrayContaining([{ name: 'a' }, { name: 'b' }]))
+      expect(usersOf(database)).toEqual(['c'])
+    })
+
+    test('may be empty', async () => {
+      expect(await database.write(unit([]))).toEqual([])
+      expect(await database.write(unit([], [fact(1)]))).toEqual([])
+      expect(announced).toEqual([1])
+    })
+
+    test('that hits a taken key is a Conflict and leaves nothing', async () => {
+      await database.write(unit([addToken(database, 'taken')]))
+      const refused = await outcomeOf(database.write(unit([addUser(database, 'a'), addToken(database, 'taken')])))
+      expect(refused).toBeInstanceOf(Conflict)
+      expect(usersOf(database)).toEqual([])
+    })
+
+    test.each([0, 1, 3])(
+      'that changes 2 rows instead of the expected %d is a Conflict and leaves nothing',
+      async (n) => {
+        await database.write(unit([addUser(database, 'a', 'x'), addUser(database, 'b', 'x')]))
+        // Alone and after another step: the way back differs.
+        const alone = database.write(unit([rename(database, 'x', 'z', n)]))
+        const second = database.write(unit([addUser(database, 'c'), rename(database, 'x', 'z', n)]))
+        expect(await outcomeOf(alone)).toBeInstanceOf(Conflict)
+        expect(await outcomeOf(second)).toBeInstanceOf(Conflict)
+        const users = database.all(database.build.selectFrom('users').select(['name', 'created_at']).orderBy('name'))
+        expect(users).toEqual([
+          { name: 'a', created_at: 'x' },
+          { name: 'b', created_at: 'x' },
+        ])
+      },
+    )
+
+    test('that the driver cannot take is refused with the driver’s reason, alone', async () => {
+      const values = { name: { not: 'text' }, is_service: 0, created_at: '' }
+      // @ts-expect-error a value of a type that no column has
+      const impossible = { query: database.build.insertInto('users').values(values) }
+      const [refused, accepted] = await Promise.all([
+        outcomeOf(database.write(unit([addUser(database, 'a'), impossible]))),
+        outcomeOf(database.write(unit([addUser(database, 'b')]))),
+      ])
+      expect(refused).toBeInstanceOf(Error)
+      expect(refused).not.toBeInstanceOf(Conflict)
+      expect(accepted).toBe('resolved')
+      expect(usersOf(database)).toEqual(['b'])
+    })
+
+    test('of merged units is one unit', async () => {
+      await database.write(unit([addUser(database, 'taken')]))
+      const both = merge(
+        unit([addUser(database, 'a')], [fact(1)]),
+        undefined,
+        unit([addUser(database, 'taken')], [fact(2)]),
+      )
+      expect(await outcomeOf(database.write(both))).toBeInstanceOf(Conflict)
+      expect(usersOf(database)).toEqual(['taken'])
+      expect(announced).toEqual([])
+    })
+  })
+
+  describe('units that share a commit', () => {
+    test('are refused one by one', async () => {
+      const writes = ['a', 'b', 'a', 'c', 'b', 'd'].map((name, i) =>
+        database.write(unit([addToken(database, `token-${i}`), addUser(database, name)], [fact(i)])),
+      )
+      const outcomes = await Promise.all(writes.map(outcomeOf))
+      expect(outcomes.map((outcome) => (outcome instanceof Conflict ? 'conflict' : outcome))).toEqual([
+        'resolved',
+        'resolved',
+        'conflict',
+        'resolved',
+        'conflict',
+        'resolved',
+      ])
+      expect(usersOf(database)).toEqual(['a', 'b', 'c', 'd'])
+      const tokens = database.all(database.build.selectFrom('tokens').select('id').orderBy('id'))
+      expect(tokens.map(({ id }) => id)).toEqual(['token-0', 'token-1', 'token-3', 'token-5'])
+      expect(announced).toEqual([0, 1, 3, 5])
+    })
+
+    test('see what those before them did', async () => {
+      const writes = [
+        database.write(unit([addUser(database, 'a', '0')])),
+        ...Array.from({ length: 9 }, (_, i) => database.write(unit([rename(database, `${i}`, `${i + 1}`, 1)]))),
+        database.write(unit([rename(database, '0', 'too late', 1)])),
+      ]
+      const outcomes = await Promise.all(writes.map(outcomeOf))
+      expect(outcomes.slice(0, 10)).toEqual(Array.from({ length: 10 }, () => 'resolved'))
+      expect(outcomes[10]).toBeInstanceOf(Conflict)
+    })
+
+    test('are many at once, but leave the event loop its turns', async () => {
+      const total = 2000
+      let seenByFirst: number | undefined
+      onFacts = () => {
+        seenByFirst ??= usersOf(database).length
+      }
+      const order: number[] = []
+      await Promise.all(
+        Array.from({ length: total }, async (_, i) => {
+          await database.write(unit([addUser(database, `user-${i}`)], [fact(i)]))
+          order.push(i)
+        }),
+      )
+      const all = Array.from({ length: total }, (_, i) => i)
+      expect(order).toEqual(all)
+      expect(announced).toEqual(all)
+      expect(usersOf(database)).toHaveLength(total)
+      expect(seenByFirst).toBeGreaterThan(1)
+      expect(seenByFirst).toBeLessThanOrEqual(256)
+    })
+  })
+
+  describe('facts', () => {
+    test('are announced after the commit and before the writer hears of it', async () => {
+      const steps: string[] = []
+      onFacts = (facts) => steps.push(`fact ${facts.map(numberOf).join()} with ${usersOf(database).join()}`)
+      await Promise.all([
+        database.write(unit([addUser(database, 'a')], [fact(1), fact(2)])).then(() => steps.push('a written')),
+        database.write(unit([addUser(database, 'b')], [fact(3)])).then(() => steps.push('b written')),
+      ])
+      expect(steps).toEqual(['fact 1,2 with a,b', 'fact 3 with a,b', 'a written', 'b written'])
+    })
+
+    test('may lead to more writing', async () => {
+      const followed = new Promise((resolve) => {
+        onFacts = (facts) => {
+          if (facts.map(numberOf).includes(1)) resolve(database.write(unit([addUser(database, 'b')], [fact(2)])))
+        }
+      })
+      await database.write(unit([addUser(database, 'a')], [fact(1)]))
+      await followed
+      expect(announced).toEqual([1, 2])
+      expect(usersOf(database)).toEqual(['a', 'b'])
+    })
+  })
+
+  describe('reading', () => {
+    test('finds what was written as soon as that is promised', async () => {
+      await database.write(unit([addUser(database, 'a'), addUser(database, 'b')]))
+      const users = database.build.selectFrom('users').select('name').orderBy('name')
+      expect(database.all(users)).toEqual([{ name: 'a' }, { name: 'b' }])
+      expect(database.first(users)).toEqual({ name: 'a' })
+      expect(database.first(users.where('name', '=', 'c'))).toBeUndefined()
+      expect(await database.scan(users)).toEqual([{ name: 'a' }, { name: 'b' }])
+    })
+
+    test('cannot change anything', async () => {
+      const insert = database.build.insertInto('users').values({ name: 'a', is_service: 0, created_at: '' })
+      expect(() => database.all(insert.returning('name'))).toThrow(/readonly/)
+      await expect(database.scan(insert.returning('name'))).rejects.toThrow(/readonly/)
+      expect(usersOf(database)).toEqual([])
+    })
+
+    test('keeps text as it is', async () => {
+      const texts = ['', 'ä€😀', 'a\0b', "'; drop table users; --", '\ufeff', 'x'.repeat(100_000)]
+      await database.write(unit(texts.map((text) => addUser(database, text))))
+      for (const text of texts) {
+        expect(database.first(database.build.selectFrom('users').select('name').where('name', '=', text))).toEqual({
+          name: text,
+        })
+      }
+    })
+  })
+
+  describe('a scan', () => {
+    test('keeps neither readers nor writers waiting', async () => {
+      const ends: string[] = []
+      const scan = database.scan(count(database, 2_000_000)).then((rows) => {
+        ends.push('scan')
+        return rows
+      })
+      await database.write(unit([addUser(database, 'a')]))
+      expect(usersOf(database)).toEqual(['a'])
+      ends.push('write')
+      expect(await scan).toEqual([{ n: 2_000_000 }])
+      expect(ends).toEqual(['write', 'scan'])
+    })
+
+    test('is refused while 32 wait, and accepted again afterwards', async () => {
+      const outcomes = await Promise.all(
+        Array.from({ length: 40 }, () => database.scan(count(database, 1000)).then(() => 'answered', codeOf)),
+      )
+      expect(outcomes.filter((outcome) => outcome === 'answered')).toHaveLength(32)
+      expect(outcomes.filter((outcome) => outcome === 'QUEUE_FULL')).toHaveLength(8)
+      expect(await database.scan(count(database, 10))).toEqual([{ n: 10 }])
+    })
+
+    test('that fails says why and takes no place', async () => {
+      const wrong: Compilable = { compile: () => sql`select * from nowhere`.compile(database.build) }
+      const unsendable: Compilable = {
+        compile: () => ({ ...count(database, 1).compile(), parameters: [() => undefined] }),
+      }
+      for (let i = 0; i < 40; i++) {
+        await expect(database.scan(wrong)).rejects.toThrow('no such table: nowhere')
+        await expect(database.scan(unsendable)).rejects.toThrow(/could not be cloned/)
+      }
+      expect(await database.scan(count(database, 10))).toEqual([{ n: 10 }])
+    })
+  })
+
+  describe('closing', () => {
+    test('stores what waits', async () => {
+      const writes = Array.from({ length: 600 }, (_, i) => database.write(unit([addUser(database, `user-${i}`)])))
+      await database.close()
+      expect(await Promise.all(writes.map(outcomeOf))).toEqual(writes.map(() => 'resolved'))
+      database = await open()
+      expect(usersOf(database)).toHaveLength(600)
+    })
+
+    test('refuses what comes after it, and is done once', async () => {
+      const pending = outcomeOf(database.scan(count(database, 300_000)))
+      const first = database.close()
+      expect(database.close()).toBe(first)
+      await first
+      expect(codeOf(await pending)).toBe('SHUTTING_DOWN')
+      expect(codeOf(await outcomeOf(database.write(unit([addUser(database, 'a')]))))).toBe('SHUTTING_DOWN')
+      expect(codeOf(await outcomeOf(database.scan(count(database, 1))))).toBe('SHUTTING_DOWN')
+      database = await open()
+      expect(usersOf(database)).toEqual([])
+    })
+  })
+})
+
+describe('SQLite: an unclean end', () => {
+  test('keeps everything that was promised', async () => {
+    const child = fork(childFile, ['write-and-die', path])
+    expect(await once(child, 'exit')).toEqual([null, 'SIGKILL'])
+    const database = await openedSqlite()
+    expect(usersOf(database)).toHaveLength(300)
+    await database.close()
+  })
+})
+
+describe('SQLite: one server per file', () => {
+  const openElsewhere = (file: string): string => execFileSync(process.execPath, [childFile, 'open', file]).toString()
+
+  test('a second process is refused while the first one runs', async () => {
+    const database = await openedSqlite()
+    expect(openElsewhere(path)).toContain(`DatabaseInUse: database.path: ${path} is in use`)
+    await database.close()
+    expect(openElsewhere(path)).toBe('opened')
+  })
+
+  test('so it is in the same process, whose first connection goes on working', async () => {
+    const database = await openedSqlite()
+    await expect(openedSqlite()).rejects.toBeInstanceOf(DatabaseInUse)
+    await database.write(unit([addUser(database, 'a')]))
+    expect(openElsewhere(path)).toContain('DatabaseInUse')
+    await database.close()
+  })
+
+  test('a link to the file is the same file', async () => {
+    const database = await openedSqlite()
+    mkdirSync(join(folder.path, 'elsewhere'))
+    const link = join(folder.path, 'elsewhere', 'link.db')
+    symlinkSync(path, link)
+    expect(openElsewhere(link)).toContain('DatabaseInUse')
+    await database.close()
+  })
+
+  test('nobody else on the machine can read it', async () => {
+    const database = await openedSqlite()
+    await database.write(unit([addUser(database, 'a')]))
+    for (const suffix of ['', '-wal', '-shm']) expect(statSync(path + suffix).mode & 0o077).toBe(0)
+    await database.close()
+  })
+})
+
+describe('SQLite: a full disk', () => {
+  let mount: string
+  let mounted = false
+  let child: ChildProcess
+
+  beforeAll(() => {
+    mount = makeFolder().path
+    // Where file systems cannot be mounted, a limit on the size of files is the next best thing to a full one.
+    mounted = isPossible(() =>
+      execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=8m', 'none', mount], { stdio: 'pipe' }),
+    )
+  })
+
+  afterAll(() => {
+    if (mounted) execFileSync('umount', [mount])
+    rmSync(mount, { recursive: true })
+  })
+
+  function isPossible(act: () => unknown): boolean {
+    try {
+      act()
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  function fill(): void {
+    const filler = join(mount, 'filler')
+    if (!mounted) limitFileSize('700000')
+    else
+      for (let size = 8_000_000; size > 500; size /= 2)
+        isPossible(() => writeFileSync(filler, Buffer.alloc(size), { flag: 'a' }))
+  }
+
+  function makeRoom(): void {
+    if (mounted) rmSync(join(mount, 'filler'))
+    else limitFileSize('unlimited')
+  }
+
+  const limitFileSize = (bytes: string): unknown =>
+    execFileSync('prlimit', ['--pid', String(child.pid), `--fsize=${bytes}:unlimited`])
+
+  async function write(names: string[]): Promise<WriteReport> {
+    const answer = once(child, 'message')
+    child.send({ names } satisfies WriteOrder)
+    const [report] = (await answer) as [WriteReport] // the child sends nothing else
+    return report
+  }
+
+  const largeNames = (prefix: string): string[] =>
+    Array.from({ length: 100 }, (_, i) => prefix + i + 'x'.repeat(10_000))
+
+  test('refuses the unit, keeps nothing of it, and goes on when there is room', async () => {
+    child = fork(childFile, ['obey', join(mount, 'svc.db')])
+    const exited = once(child, 'exit')
+    expect(await write(['first'])).toEqual({ outcome: 'stored', count: 1 })
+    fill()
+    for (let i = 0; i < 3; i++) {
+      expect(await write(largeNames('refused-'))).toEqual({ outcome: 'STORAGE_FAILED', count: 1 })
+    }
+    makeRoom()
+    expect(await write(['second'])).toEqual({ outcome: 'stored', count: 2 })
+    expect(await write(largeNames('stored-'))).toEqual({ outcome: 'stored', count: 102 })
+    child.disconnect()
+    expect(await exited).toEqual([0, null])
+  })
+})
+
+describe('SQLite: migrations', () => {
+  const applied = (): unknown[] => {
+    const connection = new Sqlite(path)
+    const names = connection.prepare('select name from kysely_migration order by name').pluck().all()
+    connection.close()
+    return names
+  }
+
+  test('of a new file run once', async () => {
+    await (await openedSqlite()).close()
+    const names = applied()
+    expect(names[0]).toBe('0001-core')
+    await (await openedSqlite()).close()
+    expect(applied()).toEqual(names)
+  })
+
+  test('unknown here refuse the file, which stays as it is and unlocked', async () => {
+    await (await openedSqlite()).close()
+    const connection = new Sqlite(path)
+    connection.prepare(`insert into kysely_migration values ('9999-later', '2040-01-01')`).run()
+    connection.close()
+    await expect(openedSqlite()).rejects.toThrow(SchemaTooNew)
+    await expect(openedSqlite()).rejects.toThrow('9999-later')
+    const again = new Sqlite(path)
+    again.prepare(`delete from kysely_migration where name = '9999-later'`).run()
+    again.close()
+    await (await openedSqlite()).close()
+  })
+
+  test('do not touch what is no database', async () => {
+    const text = 'this is somebody’s letter, not a database '.repeat(100)
+    writeFileSync(path, text)
+    await expect(openedSqlite()).rejects.toThrow(/not a database/)
+    expect(readFileSync(path, 'utf8')).toBe(text)
+    rmSync(path)
+    await (await openedSqlite()).close()
+  })
+})
+
+describe('SQLite: upkeep', () => {
+  test('the statement cache is bounded and keeps what is used', () => {
+    const connection = new Sqlite(':memory:')
+    const prepared: string[] = []
+    const statement = createStatementCache({
+      prepare: (text: string) => {
+        prepared.push(text)
+        return connection.prepare(text)
+      },
+    })
+    const hot = 'select 0'
+    statement(hot)
+    for (let i = 1; i <= 1200; i++) {
+      statement(`select ${i}`)
+      expect(statement(hot).pluck().get()).toBe(0)
+    }
+    expect(prepared).toHaveLength(1201)
+    statement('select 1200')
+    expect(prepared).toHaveLength(1201)
+    statement('select 1')
+    expect(prepared).toHaveLength(1202)
+    connection.close()
+  })
+
+  test('closing leaves one file, with everything in it', async () => {
+    const database = await openedSqlite()
+    await database.write(unit([addUser(database, 'found-in-the-file')]))
+    await database.close()
+    expect(existsSync(`${path}-wal`)).toBe(false)
+    expect(readFileSync(path, 'latin1')).toContain('found-in-the-file')
+  })
+
+  test('an idle writer copies its log into the database', async () => {
+    const database = await openedSqlite()
+    await database.write(unit([addUser(database, 'found-in-the-file')]))
+    const isCopied = () => readFileSync(path, 'latin1').includes('found-in-the-file')
+    expect(await waitFor('the log to be copied', isCopied)).toBe(true)
+    await database.close()
+  })
+})
+
+describe('SQLite: the counts of executions', () => {
+  const keys = ['action_ref', 'status', 'user', 'runner', 'child', 'rule', 'trigger', 'trigger_type'] as const
+
+  test('equal a recount after any inserts, updates and deletes', async () => {
+    const database = await openedSqlite()
+    const { build } = database
+    const any = <T>(...values: T[]): T => values[Math.floor(Math.random() * values.length)] as T // never empty
+    const ids: string[] = []
+
+    const columns = () => ({
+      status: any('requested', 'running', 'succeeded'),
+      action_ref: any('core.local', 'core.noop'),
+      user: any('a', 'b'),
+      runner: any('local-shell-cmd', 'noop'),
+      parent: any(null, 'p1', 'p2'),
+      rule: any(null, 'r'),
+      trigger: any(null, 't', ''),
+      trigger_type: any(null, 'tt'),
+    })
+    const insert = (): Step => {
+      const id = `execution-${ids.length}`
+      ids.push(id)
+      const row: ExecutionTable = {
+        id,
+        liveaction_id: `live-${id}`,
+        revision: 1,
+        action_hash: '',
+        runner_hash: '',
+        trace_id: '',
+        trigger_instance: null,
+        start_timestamp: '',
+        end_timestamp: null,
+        elapsed_seconds: null,
+        delay: null,
+        due_timestamp: null,
+        result_size: null,
+        parameters: '{}',
+        context: '{}',
+        log: '[]',
+        liveaction: '{}',
+        ...columns(),
+      }
+      return { query: build.insertInto('executions').values(row) }
+    }
+    const update = (): Step => {
+      const { status, ...others } = columns()
+      const changed = any<Partial<ExecutionTable>>({ status }, { status, ...others }, others, { revision: 2 })
+      return {
+        query: build
+          .updateTable('executions')
+          .set(changed)
+          .where('id', '=', any(...ids)),
+      }
+    }
+    const updateMany = (): Step => ({
+      query: build
+        .updateTable('executions')
+        .set({ status: any('failed', 'running') })
+        .where('user', '=', any('a', 'b')),
+    })
+    const remove = (): Step => ({ query: build.deleteFrom('executions').where('id', '=', any(...ids)) })
+    const conflicting = (): Step => ({
+      query: build
+        .updateTable('executions')
+        .set({ status: 'lost' })
+        .where('id', '=', any(...ids)),
+      expect: 7,
+    })
+
+    await database.write(unit(Array.from({ length: 50 }, insert)))
+    for (let round = 0; round < 20; round++) {
+      await Promise.all(
+        Array.from({ length: 50 }, () =>
+          outcomeOf(
+            database.write(unit([any(insert, update, update, remove)(), any(update, updateMany, conflicting)()])),
+          ),
+        ),
+      )
+      const kept = database.all(build.selectFrom('execution_counts').selectAll().orderBy(keys[0]))
+      const recount = database.all({
+        compile: () =>
+          sql<(typeof kept)[number]>`select action_ref, status, user, runner, parent is not null as child,
+            ifnull(rule, '') as rule, ifnull(trigger, '') as trigger, ifnull(trigger_type, '') as trigger_type,
+            count(*) as count from executions group by 1, 2, 3, 4, 5, 6, 7, 8`.compile(build),
+      })
+      const lines = (rows: typeof kept): string[] =>
+        rows.map((row) => [...keys.map((key) => row[key]), row.count].join('|')).toSorted()
+      expect(lines(kept)).toEqual(lines(recount))
+    }
+    expect(database.all(build.selectFrom('executions').select('id')).length).toBeGreaterThan(0)
+    await database.close()
+  })
+})
