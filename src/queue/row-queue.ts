@@ -20,7 +20,7 @@ export interface RowQueue<T> extends WorkQueue<T> {
 }
 
 export function createRowQueue<T>(options: RowQueueOptions<T>): RowQueue<T> {
-  let window: T[] = []
+  const window: T[] = []
   /** Ids in the window or with a taker. */
   const offered = new Set<string>()
   /** The rows may hold items that the window does not. */
@@ -33,7 +33,6 @@ export function createRowQueue<T>(options: RowQueueOptions<T>): RowQueue<T> {
   }
 
   function refill(): void {
-    rowsHoldMore = false
     let afterId = ''
     while (window.length < MAX_WINDOW) {
       const loaded = options.load(afterId, MAX_WINDOW)
@@ -41,24 +40,30 @@ export function createRowQueue<T>(options: RowQueueOptions<T>): RowQueue<T> {
         const id = options.idOf(item)
         afterId = id
         if (offered.has(id)) continue
-        if (window.length === MAX_WINDOW) {
-          rowsHoldMore = true
-          return
-        }
+        if (window.length === MAX_WINDOW) return
         offered.add(id)
         window.push(item)
       }
-      if (loaded.length < MAX_WINDOW) return
+      if (loaded.length < MAX_WINDOW) {
+        rowsHoldMore = false
+        return
+      }
     }
-    rowsHoldMore = true
   }
 
   return {
     take(limit) {
-      if (limit <= 0) return []
-      if (window.length === 0 && rowsHoldMore) refill()
-      const taken = window.slice(0, limit)
-      window = window.slice(taken.length)
+      const taken: T[] = []
+      try {
+        while (taken.length < limit) {
+          if (window.length === 0 && rowsHoldMore) refill()
+          if (window.length === 0) break
+          taken.push(...window.splice(0, limit - taken.length))
+        }
+      } catch (error) {
+        window.unshift(...taken)
+        throw error
+      }
       return taken
     },
     done(item) {
@@ -86,6 +91,7 @@ export function createRowQueue<T>(options: RowQueueOptions<T>): RowQueue<T> {
     },
     depth: () => options.depth(),
     startPolling(seconds) {
+      clearInterval(polling)
       polling = setInterval(() => {
         rowsHoldMore = true
         notify()

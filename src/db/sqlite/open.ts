@@ -65,7 +65,7 @@ interface Parts {
   reading: Sqlite.Database
   announce: SqliteOptions['announce']
   /** Closes both connections, then gives up the lock. */
-  release(): void
+  release: () => void
 }
 
 function assemble({ path, writing, reading, announce, release }: Parts): Database {
