@@ -76,8 +76,8 @@ export function getSlice(object: Value, bounds: readonly (Value | undefined)[], 
   if (typeof object === 'string') {
     budget.work(object.length)
     if (step !== 1) {
+      budget.characters(object.length)
       const characters = charactersOf(object)
-      budget.text(characters.length)
       return sliceIndices(characters.length, start, stop, step)
         .map((index) => characters[index])
         .join('')
@@ -90,8 +90,17 @@ export function getSlice(object: Value, bounds: readonly (Value | undefined)[], 
   if (length === undefined) throw typeError(`'${typeNameOf(object)}' object cannot be sliced`)
   const indices = sliceIndices(length, start, stop, step)
   budget.items(indices.length)
+  if (object instanceof Range) return sliceRange(object, indices, clamp(stop, length, length), step)
   const items = indices.map((index) => itemsAt(object, index))
   return object instanceof Sequence ? new Sequence(items) : items
+}
+
+/** A part of a range is a range; its end is printed, so it is the one Python computes. */
+function sliceRange(range: Range, indices: readonly number[], stop: number, step: number): Range {
+  const at = (index: number): number => range.start + index * range.step
+  const [first] = indices
+  if (first === undefined) return new Range(at(stop), at(stop), range.step * step)
+  return new Range(at(first), step > 0 ? at(stop) : at((indices.at(-1) ?? first) + step), range.step * step)
 }
 
 function sliceBound(value: Value | undefined): number | undefined {

@@ -348,6 +348,9 @@ export function formatValue(value: Value, spec: string, budget: Budget): string 
   if (type !== '' && type !== 's') {
     throw typeError(`Unknown format code '${type}' for object of type '${typeNameOf(value)}'`)
   }
+  if (match[3] !== undefined || grouping !== '' || align === '=') {
+    throw typeError('a sign, a separator or the alignment = does not fit text in a format')
+  }
   return pad('', precision === undefined ? value : sliceCharacters(value, 0, precision), '<')
 }
 

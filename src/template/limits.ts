@@ -34,8 +34,8 @@ export const MAX_NESTING = 200
 /** Deepest expression tree: a chain such as `a + b + c …` makes a deep tree without any nesting in the text. */
 export const MAX_TREE_HEIGHT = 400
 
-/** The work that visiting one value counts as; 64 MiB of work allow two million values. */
-const VISIT_WORK = 32
+/** The work that visiting one value counts as; 64 MiB of work allow a million values. */
+const VISIT_WORK = 64
 
 /** What one rendering may still spend; every operation that grows with its input pays here first. */
 export class Budget {
@@ -76,6 +76,11 @@ export class Budget {
   /** Pays for visiting one value of a whole that is printed, read or handed out: less than a step, for large data is common. */
   visit(): void {
     this.work(VISIT_WORK)
+  }
+
+  /** Pays for taking a text apart into its characters, which costs several times as much as copying it. */
+  characters(length: number): void {
+    this.work(length * 8)
   }
 
   /** Looks at the clock now and then; a short rendering never does. */

@@ -158,6 +158,7 @@ function splitSpaceRight(text: string, limit: number): string[] {
 /** `replace` of Python: an empty `old` matches before every character and at the end. */
 export function replaceText(text: string, old: string, replacement: string, count: number, budget: Budget): string {
   const limit = count < 0 ? Infinity : count
+  if (old.length < 2) budget.characters(text.length)
   const pieces = old === '' ? ['', ...charactersOf(text), ''] : text.split(old)
   const replaced = Math.min(pieces.length - 1, limit)
   budget.text(Math.max(0, text.length + replaced * (replacement.length - old.length)))

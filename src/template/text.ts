@@ -191,12 +191,25 @@ export function strip(text: string, characters: string | undefined, left = true,
   const wanted = characters === undefined ? undefined : new Set(charactersOf(characters))
   const drops = (character: string): boolean =>
     wanted === undefined ? isSpaceCharacter(character) : wanted.has(character)
-  const all = charactersOf(text)
   let start = 0
-  let end = all.length
-  if (left) while (start < end && drops(all[start] ?? '')) start += 1
-  if (right) while (end > start && drops(all[end - 1] ?? '')) end -= 1
-  return all.slice(start, end).join('')
+  let end = text.length
+  while (left && start < end) {
+    const first = String.fromCodePoint(text.codePointAt(start) ?? 0)
+    if (!drops(first)) break
+    start += first.length
+  }
+  while (right && end > start) {
+    const last = lastCharacter(text, end)
+    if (!drops(last)) break
+    end -= last.length
+  }
+  return text.slice(start, Math.max(start, end))
+}
+
+/** The character that ends before `end`. */
+function lastCharacter(text: string, end: number): string {
+  const pair = text.slice(Math.max(0, end - 2), end)
+  return (pair.codePointAt(0) ?? 0) > 0xffff ? pair : text.charAt(end - 1)
 }
 
 /** Words between runs of whitespace; the last of at most `limit` + 1 parts keeps the rest of the text. */

@@ -178,7 +178,7 @@ export const collectionFilters: readonly [string, Filter][] = [
   }),
   filter('reverse', '', (value, _args, { budget }) => {
     if (typeof value !== 'string') return [...iterate(value, budget)].reverse()
-    budget.text(value.length)
+    budget.characters(value.length)
     return [...charactersOf(value)].reverse().join('')
   }),
   filter('random', '', (value, _args, { budget }) => {

@@ -85,7 +85,8 @@ function round(value: Value, places: number, method: string, budget: Budget): Va
   }
   if (method !== 'ceil' && method !== 'floor') throw typeError("round needs the method 'common', 'ceil' or 'floor'")
   const power = 10 ** places
-  return float(Math[method](numberOf(value) * power) / power)
+  // Adding zero turns -0 into 0, as rounding in Python goes by way of a whole number.
+  return float(Math[method](numberOf(value) * power) / power + 0)
 }
 
 /** Filters over numbers. */
