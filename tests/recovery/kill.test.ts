@@ -17,7 +17,7 @@ import {
   readStartTime,
   type OutputRow,
   type Row,
-} from './audit.ts'
+} from '../helpers/audit.ts'
 import { createLoad, type Job, type Load } from './load.ts'
 import { createRandom, seedOfRun, type Random } from './random.ts'
 

@@ -6,7 +6,7 @@ import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { run, startServer, waitForStatus, type TestServer } from '../helpers/server.ts'
 import { openEvents, type EventClient } from '../helpers/sse.ts'
 import { waitFor } from '../helpers/wait.ts'
-import { findDamage, findProcesses, readOutput, readRecordedIds, readRows } from './audit.ts'
+import { findDamage, findProcesses, readOutput, readRecordedIds, readRows } from '../helpers/audit.ts'
 
 let folder: TemporaryFolder
 const servers: TestServer[] = []

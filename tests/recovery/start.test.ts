@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { executable, run, runToEnd, startServer, waitForStatus, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
-import { findDamage, findProcesses, readRecordedIds, readRows, readStartTime } from './audit.ts'
+import { findDamage, findProcesses, readRecordedIds, readRows, readStartTime } from '../helpers/audit.ts'
 import { createRandom, seedOfRun } from './random.ts'
 
 const seed = seedOfRun()
