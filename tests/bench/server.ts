@@ -120,13 +120,17 @@ export interface Client {
   close(): void
 }
 
-/** One keep-alive client, and one stream that hears how executions end. */
-export async function connect(port: number): Promise<Client> {
+/** One keep-alive client, and unless `listens` is false one stream that hears how executions end. */
+export async function connect(port: number, listens = true): Promise<Client> {
   const agent = new Agent({ keepAlive: true, maxSockets: 64 })
   const waiting = new Map<string, (status: string) => void>()
   const heard = new Map<string, string>()
 
-  const stream = await new Promise<{ destroy(): void }>((resolve, reject) => {
+  const stream = await new Promise<{ destroy(): void } | undefined>((resolve, reject) => {
+    if (!listens) {
+      resolve(undefined)
+      return
+    }
     const outgoing = get(
       { host: '127.0.0.1', port, path: '/stream/v1/stream?events=svc.execution__update' },
       (response) => {
@@ -172,7 +176,7 @@ export async function connect(port: number): Promise<Client> {
       return known ?? new Promise((resolve) => waiting.set(id, resolve))
     },
     close() {
-      stream.destroy()
+      stream?.destroy()
       agent.destroy()
     },
   }

@@ -156,7 +156,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
   }
 }
 
-const RECORDS_PER_READ = 32
+const RECORDS_PER_READ = 8
 
 /** In slices, so that a gigabyte of output passes through a few hundred kilobytes of memory. */
 async function* readOutput(store: ExecutionStore, id: string, type: OutputType | undefined): AsyncGenerator<string> {

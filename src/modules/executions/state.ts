@@ -2,6 +2,7 @@
  * The life of an execution as one table and one function (docs/architecture.md, section 7). Nothing else assigns `status`.
  */
 import { secondsBetween } from '../../time.ts'
+import { resultJson } from './result-json.ts'
 import { executionStatuses, type Execution, type ExecutionStatus, type RunnerInfo } from './types.ts'
 
 export type FinalStatus = 'succeeded' | 'failed' | 'timeout' | 'abandoned' | 'canceled'
@@ -112,5 +113,5 @@ function resultOf(execution: Execution, event: ExecutionEvent): unknown {
 function setResult(execution: Execution, result: unknown): void {
   if (result === undefined) return
   execution.result = result
-  execution.result_size = Buffer.byteLength(JSON.stringify(result))
+  execution.result_size = Buffer.byteLength(resultJson(result))
 }

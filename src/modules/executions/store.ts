@@ -18,6 +18,7 @@ import type {
 } from '../../db/tables.ts'
 import type { OutputType, RecordedProcess } from '../../runners/runner.ts'
 import type { ActionRecord, RunnerTypeRecord } from '../actions/types.ts'
+import { resultJson } from './result-json.ts'
 import type { Execution, ExecutionStatus, Liveaction, LogEntry, OutputRecord } from './types.ts'
 
 /** What a list can be narrowed by; `null` matches records where the attribute is missing. */
@@ -150,7 +151,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
 
   function resultSteps({ id, result }: Execution): Step[] {
     if (result === undefined || result === null) return []
-    return [{ query: statements.putResult({ execution_id: id, result: JSON.stringify(result) }) }]
+    return [{ query: statements.putResult({ execution_id: id, result: resultJson(result) }) }]
   }
 
   const find = (id: string): Execution | undefined => {
