@@ -50,17 +50,21 @@ async function serve(files: string[], flags: Record<string, string>): Promise<nu
     await log.close()
     return exitCodes.failed
   }
-  process.stdout.write(greeting(app))
+  process.stdout.write(greeting(app, config.auth.enable))
   return stopOnSignal(app, signals, log)
 }
 
-function greeting({ urls }: App): string {
+function greeting({ urls }: App, needsToken: boolean): string {
+  const credential = needsToken ? ` -H "X-Auth-Token: $TOKEN"` : ''
   return [
     `svc is ready:  API ${urls.api}   auth ${urls.auth}   stream ${urls.stream}`,
     'Try it:',
-    `  curl -s ${urls.api}/v1/executions -H 'Content-Type: application/json' \\`,
+    ...(needsToken
+      ? [`  TOKEN=$(curl -s -X POST -u admin ${urls.auth}/tokens | sed 's/.*"token":"\\([^"]*\\)".*/\\1/')`]
+      : []),
+    `  curl -s ${urls.api}/v1/executions${credential} -H 'Content-Type: application/json' \\`,
     `    -d '{"action": "core.local", "parameters": {"cmd": "echo hello"}}'`,
-    `  curl -s ${urls.api}/v1/executions/last/output`,
+    `  curl -s ${urls.api}/v1/executions/last/output${credential}`,
     '',
   ].join('\n')
 }
