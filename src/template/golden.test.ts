@@ -25,8 +25,19 @@ const codesOf: Readonly<Record<string, readonly TemplateErrorCode[]>> = {
   ZeroDivisionError: ['TYPE'],
 }
 
+interface GoldenFile {
+  context: Record<string, unknown>
+  cases: Case[]
+}
+
 const folder = new URL('../../tests/golden/jinja/', import.meta.url)
-const files = readdirSync(folder).filter((name) => name.endsWith('.json'))
+const files = readdirSync(folder)
+  .filter((name) => name.endsWith('.json'))
+  .map((name) => {
+    // The generator writes this shape.
+    const content = JSON.parse(readFileSync(new URL(name, folder), 'utf8')) as GoldenFile
+    return { name: name.replace('.json', ''), ...content }
+  })
 
 /** The text a template prints: the empty expression before it keeps a single one from giving its native value. */
 function print(template: string, context: Record<string, unknown>): unknown {
@@ -47,21 +58,11 @@ function acceptableOutcomes({ text, error = '' }: Case): string[] {
 }
 
 test('there are enough cases', () => {
-  const counts = files.map((name) => JSON.parse(readFileSync(new URL(name, folder), 'utf8')).cases.length)
-  expect(counts.reduce((sum, count) => sum + count, 0)).toBeGreaterThan(500)
+  expect(files.reduce((sum, { cases }) => sum + cases.length, 0)).toBeGreaterThan(500)
 })
 
-interface GoldenFile {
-  context: Record<string, unknown>
-  cases: Case[]
-}
-
-for (const name of files) {
-  // The generator writes this shape.
-  const { context, cases } = JSON.parse(readFileSync(new URL(name, folder), 'utf8')) as GoldenFile
-  describe(name.replace('.json', ''), () => {
-    test.each(cases)('$template', (each) => {
-      expect(acceptableOutcomes(each)).toContain(outcomeOf(each.template, context))
-    })
+describe.each(files)('$name', ({ context, cases }) => {
+  test.each(cases)('$template', (each) => {
+    expect(acceptableOutcomes(each)).toContain(outcomeOf(each.template, context))
   })
-}
+})

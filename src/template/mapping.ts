@@ -1,5 +1,14 @@
 import { quoted, typeError } from './error.ts'
-import { adopt, Dict, isList, TemplateObject, Undefined, type PlainObject, type Value } from './values.ts'
+import {
+  adopt,
+  Dict,
+  isList,
+  requireHashable,
+  TemplateObject,
+  Undefined,
+  type PlainObject,
+  type Value,
+} from './values.ts'
 
 /** What templates see as a dictionary. */
 export type Mapping = PlainObject | Dict
@@ -18,7 +27,9 @@ export function ownValue(object: PlainObject, name: string): Value | undefined {
 
 export function mappingGet(mapping: Mapping, key: Value): Value | undefined {
   if (mapping instanceof Dict) return mapping.get(key)
-  return typeof key === 'string' ? ownValue(mapping, key) : undefined
+  if (typeof key === 'string') return ownValue(mapping, key)
+  requireHashable(key)
+  return undefined
 }
 
 export function mappingHas(mapping: Mapping, key: Value): boolean {

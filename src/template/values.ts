@@ -131,6 +131,11 @@ export class Dict extends TemplateObject {
   }
 }
 
+/** Throws for values that cannot be keys, such as lists. */
+export function requireHashable(key: Value): void {
+  hashOf(key)
+}
+
 function hashOf(key: Value): Key {
   if (typeof key === 'string') return key.startsWith('\0') ? `\0s${key}` : key
   if (typeof key === 'boolean') return key ? 1 : 0

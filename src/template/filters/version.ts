@@ -1,5 +1,5 @@
 import { textArgument } from '../arguments.ts'
-import { filterError, quoted } from '../error.ts'
+import { filterError } from '../error.ts'
 import { textFilter, type Filter } from './filter.ts'
 
 interface Version {
@@ -16,7 +16,7 @@ const versionPattern =
 
 function parseVersion(text: string): Version {
   const match = text.length > MAX_VERSION_LENGTH ? null : versionPattern.exec(text)
-  if (match === null) throw filterError(`${quoted(text)} is not a semantic version such as 1.2.3`)
+  if (match === null) throw filterError('the text is not a semantic version such as 1.2.3')
   const [, major = '0', minor = '0', patch = '0', prerelease] = match
   return {
     major: BigInt(major),

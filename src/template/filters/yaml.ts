@@ -1,4 +1,5 @@
 import {
+  boolYaml11Tag,
   defineScalarTag,
   DUMP_SCHEMA,
   dump,
@@ -45,9 +46,18 @@ const floatTag = defineScalarTag<unknown>('tag:yaml.org,2002:float', {
   represent: (data) => yamlFloat(data instanceof Float ? data.value : Number(data)),
 })
 
+// Python's reader takes the single letters y and n for text.
+const boolTag = defineScalarTag('tag:yaml.org,2002:bool', {
+  implicit: true,
+  implicitFirstChars: boolYaml11Tag.implicitFirstChars,
+  resolve: (source, isExplicit, tagName) =>
+    source.length === 1 ? NOT_RESOLVED : boolYaml11Tag.resolve(source, isExplicit, tagName),
+  identify: (data) => typeof data === 'boolean',
+})
+
 // Times stay text: templates have no date type.
 const readTags = YAML11_SCHEMA.tags.filter((tag) => tag.tagName !== 'tag:yaml.org,2002:timestamp')
-const readSchema = new Schema(readTags).withTags(realMapTag, floatTag)
+const readSchema = new Schema(readTags).withTags(realMapTag, floatTag, boolTag)
 const writeSchema = DUMP_SCHEMA.withTags(floatTag)
 
 function yamlFloat(value: number): string {
@@ -65,8 +75,9 @@ export function readYaml(text: string, budget: Budget): Value {
     loaded = load(text, { schema: readSchema, maxAliases: MAX_ALIASES })
   } catch (error) {
     if (error instanceof RangeError) throw limitError('the YAML text is nested too deeply')
-    if (error instanceof YAMLException) throw filterError(`the text is not valid YAML: ${error.reason}`)
-    throw filterError('the text is not valid YAML')
+    // The reason may quote the text, which may be secret.
+    const line = error instanceof YAMLException ? error.mark?.line : undefined
+    throw filterError(`the text is not valid YAML${line === undefined ? '' : ` (line ${line + 1})`}`)
   }
   return fromYaml(loaded, budget, 0)
 }
