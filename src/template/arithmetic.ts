@@ -99,7 +99,8 @@ function operateFloat(operator: BinaryOperator, a: number, b: number): Value {
     case '//': {
       if (b === 0) throw zeroDivision()
       const rest = floorRest(a, b)
-      return float(Math.round((a - rest) / b))
+      const quotient = Math.round((a - rest) / b)
+      return float(quotient === 0 && a / b >= 0 ? 0 : quotient)
     }
     case '%':
       if (b === 0) throw zeroDivision()

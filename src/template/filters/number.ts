@@ -97,7 +97,7 @@ export const numberFilters: readonly [string, Filter][] = [
   filter('float', 'default?', (value, [fallback = float(0)]) => toFloat(value, fallback)),
   filter('abs', '', (value, _args, { budget }) => {
     if (!isNumeric(value)) throw typeError('abs needs a number')
-    return sign(value, numberOf(value) < 0, budget)
+    return isWhole(value) ? sign(value, Number(value) < 0, budget) : float(Math.abs(numberOf(value)))
   }),
   filter('round', 'precision? method?', (value, [places, method = 'common'], { budget }) =>
     round(value, wholeArgument('round', places, 0), typeof method === 'string' ? method : '', budget),
