@@ -53,6 +53,7 @@ const states = new WeakMap<Request, RequestState>()
 const securityHeaders = {
   'X-Content-Type-Options': 'nosniff',
   'X-Frame-Options': 'DENY',
+  'X-XSS-Protection': '0',
   'Referrer-Policy': 'no-referrer',
 }
 
@@ -87,6 +88,7 @@ function identify(options: HttpAppOptions): RequestHandler {
       response.setHeader(name, value)
     }
     response.setHeader('X-Request-ID', requestId)
+    if (hasBody(request)) response.once('finish', () => dropRest(request))
 
     if (request.method === 'OPTIONS') {
       response.writeHead(200, { 'Content-Length': '0' }).end()
@@ -99,6 +101,25 @@ function identify(options: HttpAppOptions): RequestHandler {
     request.url = `/${location.surface}${location.path}`
     next()
   }
+}
+
+function hasBody({ headers }: Request): boolean {
+  return headers['transfer-encoding'] !== undefined || (headers['content-length'] ?? '0') !== '0'
+}
+
+/** Time for a client to see that its request is answered already, and to stop sending the rest of it. */
+const DROP_REST_MS = 5000
+
+/**
+ * Reads on after an answer that did not need the whole body: a connection closed at once would take the answer with it,
+ * and one left unread could not be used again.
+ */
+function dropRest(request: Request): void {
+  if (request.complete) return
+  request.resume()
+  const cut = setTimeout(() => request.socket.destroy(), DROP_REST_MS)
+  cut.unref()
+  request.once('close', () => clearTimeout(cut))
 }
 
 function acceptableRequestId(header: string | string[] | undefined): string | undefined {
@@ -120,12 +141,21 @@ function createRouter(options: HttpAppOptions, surface: Surface): express.Router
     const at = router.route(path)
     const methods: string[] = []
     for (const route of byPath.get(path) ?? []) {
-      at[route.method](route.kind === 'stream' ? streamHandler(options, route) : jsonHandler(options, route))
+      if (route.kind === 'stream') {
+        // Without a body there is nothing to follow, and the response would never end.
+        at.head(refuseMethod)
+        at[route.method](streamHandler(options, route))
+      } else {
+        at[route.method](jsonHandler(options, route))
+      }
       methods.push(route.method.toUpperCase())
     }
-    at.all((request): void => {
+    at.all(refuseMethod)
+
+    function refuseMethod(request: Request, response: Response): void {
+      response.setHeader('Allow', methods.join(', '))
       throw methodNotAllowed(request.method, methods)
-    })
+    }
   }
   return router
 }
@@ -156,7 +186,7 @@ function prepareFor(options: HttpAppOptions, route: Route): Prepare {
     if (route.body !== undefined) {
       // Compiled for the first request that needs it: all of them at once would double the start-up time.
       check ??= compileSchema(route.body)
-      body = await readBody(request, response)
+      body = await readBody(request)
       const problem =
         typeof body === 'object' && body !== null && !Array.isArray(body) ? check(body) : notAnObject(body)
       if (problem !== undefined) throw bodyInvalid(problem)
@@ -233,9 +263,14 @@ function jsonHandler(options: HttpAppOptions, route: JsonRoute): RequestHandler 
       })
       response.end(bytes)
     } catch (error) {
-      next(error)
+      if (!isClientGone(error)) next(error)
     }
   }
+}
+
+/** A client that does not wait for the end of its answer is no failure. */
+function isClientGone(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE'
 }
 
 /** A handler that yields its text piece by piece is read only as fast as the client takes it. */

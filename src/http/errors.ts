@@ -48,8 +48,6 @@ export function createErrorResponder(log: Log, requestIdOf: (request: Request) =
     response.writeHead(httpStatusOf[error.kind], {
       'Content-Type': 'application/json; charset=UTF-8',
       'Content-Length': String(body.length),
-      // What is left of an unread body would be taken for the next request.
-      ...(request.readableEnded || request.method === 'GET' ? {} : { Connection: 'close' }),
     })
     response.end(body)
     void next

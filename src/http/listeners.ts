@@ -28,6 +28,9 @@ export interface Listener {
 /** The address cannot be listened on. */
 export class ListenError extends Error {}
 
+/** A connection on which nothing moves for so long is cut. The heartbeats of a stream are at most an hour apart. */
+const STALLED_MS = 7_200_000
+
 export async function listen(app: Express, options: ListenerOptions): Promise<Listener> {
   const handler = app as unknown as (request: IncomingMessage, response: unknown) => void // an Express app is one
   const server = createServer({ keepAliveTimeout: 65_000 }, (request, response) => {
@@ -43,6 +46,10 @@ export async function listen(app: Express, options: ListenerOptions): Promise<Li
     })
     server.listen(options.port, options.host, 1024, resolve)
   })
+  server.removeAllListeners('error')
+  // From now on an error is a connection that could not be accepted, and concerns nobody else.
+  server.on('error', () => undefined)
+  server.timeout = STALLED_MS
   return {
     surface: options.surface,
     url: urlOf(options.host, (server.address() as AddressInfo).port), // a TCP server has an AddressInfo

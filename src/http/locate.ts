@@ -18,17 +18,14 @@ export interface Location {
 }
 
 /**
- * `/X`, `/v1/X`, `/<surface>/X` and `/<surface>/v1/X` are one path; one trailing slash does not count.
+ * `/X`, `/v1/X`, `/<surface>/X` and `/<surface>/v1/X` are one path; one trailing slash does not count, and neither does
+ * how a character is encoded. An encoded slash stays a part of its segment.
  *
  * @throws PATH_UNDECODABLE
  */
 export function locate(listener: Surface, rawPath: string): Location {
-  try {
-    decodeURIComponent(rawPath)
-  } catch {
-    throw pathUndecodable(rawPath)
-  }
-  const path = rawPath.length > 1 && rawPath.endsWith('/') ? rawPath.slice(0, -1) : rawPath
+  const encoded = rawPath.includes('%') ? reencode(rawPath) : rawPath
+  const path = encoded.length > 1 && encoded.endsWith('/') ? encoded.slice(0, -1) : encoded
 
   let surface = listener
   let inner = withoutFirst(path, 'v1')
@@ -43,6 +40,17 @@ export function locate(listener: Surface, rawPath: string): Location {
   }
   if (listener === 'api' && surface === 'api' && inner === '/stream') surface = 'stream'
   return { surface, path: inner }
+}
+
+function reencode(rawPath: string): string {
+  try {
+    return rawPath
+      .split('/')
+      .map((segment) => encodeURIComponent(decodeURIComponent(segment)))
+      .join('/')
+  } catch {
+    throw pathUndecodable(rawPath)
+  }
 }
 
 function firstSegment(path: string): string {

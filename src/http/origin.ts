@@ -1,6 +1,6 @@
 /** Which web pages may talk to the server. */
 import { isIP } from 'node:net'
-import { originRefused } from '../errors.ts'
+import { originRefused, shown } from '../errors.ts'
 
 export interface OriginPolicy {
   /** `Access-Control-*` headers for a request with this `Origin`. */
@@ -26,6 +26,9 @@ export interface OriginPolicySettings {
   knownHosts: ReadonlySet<string> | undefined
 }
 
+/** Methods that change nothing; a foreign page cannot read what they answer. */
+const harmless: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS'])
+
 const fixedHeaders = {
   'Access-Control-Allow-Methods': 'GET,POST,PUT,DELETE,OPTIONS',
   'Access-Control-Allow-Headers': 'Content-Type,Authorization,X-Auth-Token,Svc-Api-Key,X-Request-ID,Last-Event-ID',
@@ -33,7 +36,10 @@ const fixedHeaders = {
 }
 
 export function createOriginPolicy(settings: OriginPolicySettings): OriginPolicy {
-  const allowed = new Set(settings.allowedOrigins.filter((origin) => origin !== '*' && origin !== 'null'))
+  const allowed = new Set(
+    settings.allowedOrigins.filter((origin) => origin !== '*' && origin !== 'null').map(asSentByBrowsers),
+  )
+  const knownHosts = settings.knownHosts && new Set([...settings.knownHosts].map((host) => host.toLowerCase()))
   const allowsAny = settings.allowedOrigins.includes('*')
   const [first] = allowed
   const isAllowed = (origin: string): boolean => allowsAny || allowed.has(origin)
@@ -42,7 +48,7 @@ export function createOriginPolicy(settings: OriginPolicySettings): OriginPolicy
     isKnown: (origin, host) => allowed.has(origin) || sameHost(origin, host),
     corsHeaders(origin) {
       if (allowsAny && (origin === undefined || !allowed.has(origin))) {
-        return { 'Access-Control-Allow-Origin': '*', ...fixedHeaders }
+        return { 'Access-Control-Allow-Origin': '*', Vary: 'Origin', ...fixedHeaders }
       }
       const named = origin !== undefined && allowed.has(origin) ? origin : first
       if (named === undefined) return fixedHeaders
@@ -54,18 +60,22 @@ export function createOriginPolicy(settings: OriginPolicySettings): OriginPolicy
       }
     },
     check(method, origin, host) {
-      if (settings.knownHosts !== undefined && host !== undefined && !isKnownHost(settings.knownHosts, host)) {
+      if (knownHosts !== undefined && host !== undefined && !isKnownHost(knownHosts, host)) {
         throw originRefused(
-          `The server is not known as "${hostName(host)}". Use its address, or enable authentication.`,
+          `The server is not known as "${shown(hostName(host))}". Use its address, or enable authentication.`,
         )
       }
-      if (origin === undefined || method === 'GET' || method === 'OPTIONS') return
+      if (origin === undefined || harmless.has(method)) return
       if (isAllowed(origin) || sameHost(origin, host)) return
-      throw originRefused(
-        `Pages of the origin "${origin.slice(0, 200)}" may not change anything here; see api.allow_origin.`,
-      )
+      throw originRefused(`Pages of the origin "${shown(origin)}" may not change anything here; see api.allow_origin.`)
     },
   }
+}
+
+/** `HTTP://Example.com:80/` is `http://example.com` in the header. */
+function asSentByBrowsers(configured: string): string {
+  const origin = URL.canParse(configured) ? new URL(configured).origin : 'null'
+  return origin === 'null' ? configured : origin
 }
 
 function hostName(host: string): string {

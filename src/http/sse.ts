@@ -27,8 +27,7 @@ export async function respondWithEvents(
   run: (sink: EventSink) => Promise<void>,
 ): Promise<void> {
   const closed = new AbortController()
-  const onClose = (): void => closed.abort()
-  response.once('close', onClose)
+  response.once('close', () => closed.abort())
   response.writeHead(200, headers)
   response.flushHeaders()
   response.socket?.setNoDelay(true)
@@ -44,7 +43,10 @@ export async function respondWithEvents(
       if (closed.signal.aborted) return false
       heartbeat.refresh()
       const accepted = response.write(frames)
-      if (response.writableLength > options.maxQueuedBytes + frames.length) response.destroy()
+      if (response.writableLength > options.maxQueuedBytes + frames.length) {
+        response.destroy()
+        closed.abort()
+      }
       return accepted
     },
     drained() {
@@ -69,7 +71,8 @@ export async function respondWithEvents(
     await run(sink)
   } finally {
     clearTimeout(heartbeat)
-    response.off('close', onClose)
+    // Whoever still holds the sink must find it closed.
+    closed.abort()
     response.end()
   }
 }

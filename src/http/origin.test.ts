@@ -1,0 +1,167 @@
+import { describe, expect, test } from 'vitest'
+import { createOriginPolicy, type OriginPolicySettings } from './origin.ts'
+
+const allowedOrigins = ['https://good.example', 'http://127.0.0.1:3000']
+
+const policy = (more: Partial<OriginPolicySettings> = {}) =>
+  createOriginPolicy({ allowedOrigins, knownHosts: undefined, ...more })
+
+/** Origins that only look like an allowed one. */
+const foreign = [
+  'null',
+  'https://evil.example',
+  'http://good.example',
+  'https://good.example:8443',
+  'https://good.example.evil.example',
+  'https://evil-good.example',
+  'https://agood.example',
+  'https://good.example@evil.example',
+  'https://sub.good.example',
+  'https://good.exampl',
+  'HTTPS://GOOD.EXAMPLE',
+  'https://good.example/',
+  'https://good.example, https://evil.example',
+  'https://good.example\0',
+  'http://127.0.0.1',
+  'http://127.0.0.1:30000',
+  'http://127.0.0.1.evil.example:3000',
+  'http://localhost:3000',
+  'file://',
+  '',
+]
+
+describe('CORS headers', () => {
+  test.each(allowedOrigins)('%s is named', (origin) => {
+    expect(policy().corsHeaders(origin)).toEqual({
+      'Access-Control-Allow-Origin': origin,
+      'Access-Control-Allow-Credentials': 'true',
+      'Access-Control-Allow-Methods': 'GET,POST,PUT,DELETE,OPTIONS',
+      'Access-Control-Allow-Headers': expect.stringContaining(
+        'Content-Type,Authorization,X-Auth-Token,Svc-Api-Key,X-Request-ID',
+      ) as unknown,
+      'Access-Control-Expose-Headers': 'Content-Type,X-Limit,X-Total-Count,X-Request-ID',
+      Vary: 'Origin',
+    })
+  })
+
+  test.each([undefined, ...foreign])('%j is answered with the first allowed one', (origin) => {
+    expect(policy().corsHeaders(origin)['Access-Control-Allow-Origin']).toBe('https://good.example')
+  })
+
+  test('nobody is named where nobody is allowed', () => {
+    const headers = policy({ allowedOrigins: [] }).corsHeaders('https://evil.example')
+    expect(headers).not.toHaveProperty('Access-Control-Allow-Origin')
+    expect(headers).not.toHaveProperty('Access-Control-Allow-Credentials')
+  })
+
+  test('`*` admits everybody, without credentials, and those named beside it with them', () => {
+    const open = policy({ allowedOrigins: ['*', 'https://good.example'] })
+    for (const origin of ['https://evil.example', 'null', undefined]) {
+      const headers = open.corsHeaders(origin)
+      expect(headers['Access-Control-Allow-Origin']).toBe('*')
+      expect(headers).not.toHaveProperty('Access-Control-Allow-Credentials')
+      expect(headers['Vary']).toBe('Origin')
+    }
+    expect(open.corsHeaders('https://good.example')).toMatchObject({
+      'Access-Control-Allow-Origin': 'https://good.example',
+      'Access-Control-Allow-Credentials': 'true',
+    })
+  })
+
+  test('`null` cannot be allowed', () => {
+    const careless = policy({ allowedOrigins: ['null', 'https://good.example'] })
+    expect(careless.corsHeaders('null')['Access-Control-Allow-Origin']).toBe('https://good.example')
+    expect(() => careless.check('POST', 'null', 'svc.example')).toThrow('api.allow_origin')
+  })
+
+  test.each([
+    ['https://good.example/', 'https://good.example'],
+    ['HTTPS://Good.Example', 'https://good.example'],
+    ['https://good.example:443', 'https://good.example'],
+    ['http://[::1]:80', 'http://[::1]'],
+    ['chrome-extension://abcdef', 'chrome-extension://abcdef'],
+  ])('%s in the configuration is %s in a browser', (configured, sent) => {
+    expect(policy({ allowedOrigins: [configured] }).corsHeaders(sent)['Access-Control-Allow-Origin']).toBe(sent)
+  })
+})
+
+describe('requests that change something', () => {
+  test.each(['POST', 'PUT', 'DELETE', 'PATCH'])('%s by a foreign page is refused', (method) => {
+    for (const origin of foreign) {
+      expect(() => policy().check(method, origin, 'svc.example:9101')).toThrow(
+        expect.objectContaining({ code: 'ORIGIN_REFUSED', kind: 'forbidden' }),
+      )
+    }
+  })
+
+  test.each(['GET', 'HEAD', 'OPTIONS'])('%s is not', (method) => {
+    for (const origin of foreign) expect(() => policy().check(method, origin, 'svc.example:9101')).not.toThrow()
+  })
+
+  test('by an allowed page, by our own, and by programs are not', () => {
+    for (const origin of [...allowedOrigins, 'http://svc.example:9101', 'https://svc.example:9101', undefined]) {
+      expect(() => policy().check('POST', origin, 'svc.example:9101')).not.toThrow()
+    }
+    expect(() => policy().check('POST', 'http://svc.example:9101', 'SVC.example:9101')).not.toThrow()
+  })
+
+  test.each([
+    ['http://svc.example:9102', 'svc.example:9101'],
+    ['http://svc.example', 'svc.example:9101'],
+    ['http://svc.example:9101.evil.example', 'svc.example:9101'],
+    ['http://evil.example', undefined],
+  ])('the page %s of the host %s is not our own', (origin, host) => {
+    expect(() => policy().check('POST', origin, host)).toThrow('api.allow_origin')
+  })
+
+  test('the refusal repeats the origin, bounded and printable', () => {
+    expect(() => policy().check('POST', `http://x\u0007${'y'.repeat(5000)}`, 'h')).toThrow(
+      expect.objectContaining({ message: expect.stringMatching(/^[\x20-\x7e\ufffd…]{1,400}$/) as unknown }),
+    )
+  })
+})
+
+describe('names of the server, while nobody has to sign in', () => {
+  const strict = policy({ knownHosts: new Set(['Svc.Example', 'svc-host']) })
+
+  test.each([
+    'localhost',
+    'localhost:9101',
+    'LOCALHOST:9101',
+    'svc.localhost:9101',
+    '127.0.0.1:9101',
+    '10.1.2.3',
+    '[::1]:9101',
+    '[fe80::1]',
+    'svc.example:9101',
+    'SVC.EXAMPLE',
+    'svc-host',
+    undefined,
+  ])('%s is one', (host) => {
+    for (const method of ['GET', 'POST']) expect(() => strict.check(method, undefined, host)).not.toThrow()
+  })
+
+  test.each([
+    'evil.example',
+    'evil.example:9101',
+    '127.0.0.1.evil.example:9101',
+    '127.0.0.1.nip.example',
+    'localhost.evil.example',
+    'notlocalhost',
+    'svc.example.evil.example',
+    'xsvc.example',
+    '2130706433',
+    '0x7f.1',
+    '',
+  ])('%j is none, even for reading, even for a page of that very name', (host) => {
+    for (const method of ['GET', 'HEAD', 'POST']) {
+      expect(() => strict.check(method, `http://${host}`, host)).toThrow(
+        expect.objectContaining({ code: 'ORIGIN_REFUSED' }),
+      )
+    }
+  })
+
+  test('does not matter once they have to', () => {
+    expect(() => policy().check('GET', undefined, 'evil.example')).not.toThrow()
+  })
+})

@@ -1,0 +1,67 @@
+/** The HTTP layer alone: a route table of the test's own behind real listeners. */
+import { once } from 'node:events'
+import { connect } from 'node:net'
+import { Writable } from 'node:stream'
+import { createHttpApp, type HttpAppOptions } from '../../src/http/app.ts'
+import { openAccess } from '../../src/http/authenticate.ts'
+import { listen, type Listener } from '../../src/http/listeners.ts'
+import { createOriginPolicy } from '../../src/http/origin.ts'
+import { createPeers } from '../../src/http/peers.ts'
+import type { Route, Surface } from '../../src/http/route.ts'
+import { createLog } from '../../src/log.ts'
+
+export interface TestHttp {
+  urls: Record<Surface, string>
+  /** What was logged. */
+  logged(): string
+  /** Sends these bytes over one connection, and returns what comes back until the server closes it or `until` fits. */
+  raw(text: string | Buffer, until?: (received: string) => boolean, surface?: Surface): Promise<string>
+  close(): Promise<void>
+}
+
+export async function startHttp(routes: Route[], more: Partial<HttpAppOptions> = {}): Promise<TestHttp> {
+  let logged = ''
+  const stream = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      logged += chunk.toString()
+      done()
+    },
+  })
+  const app = createHttpApp({
+    routes,
+    access: openAccess('tester'),
+    origins: createOriginPolicy({ allowedOrigins: ['http://allowed.example'], knownHosts: new Set() }),
+    peers: createPeers([]),
+    maxBodyBytes: 100_000,
+    events: { heartbeatSeconds: 60, maxQueuedBytes: 100_000 },
+    log: createLog({ level: 'DEBUG', format: 'text', stream }),
+    isStopping: () => false,
+    ...more,
+  })
+  const listeners: Listener[] = []
+  const urls: Record<Surface, string> = { auth: '', api: '', stream: '' }
+  for (const surface of ['auth', 'api', 'stream'] as const) {
+    const listener = await listen(app, { surface, host: '127.0.0.1', port: 0 })
+    listeners.push(listener)
+    urls[surface] = listener.url
+  }
+  return {
+    urls,
+    logged: () => logged,
+    async raw(text, until, surface = 'api') {
+      const socket = connect(Number(new URL(urls[surface]).port), '127.0.0.1')
+      let received = ''
+      socket.setEncoding('latin1').on('data', (part: string) => {
+        received += part
+        if (until?.(received) === true) socket.destroy()
+      })
+      socket.on('error', () => undefined)
+      socket.write(text)
+      await once(socket, 'close')
+      return received
+    },
+    async close() {
+      await Promise.all(listeners.map((listener) => listener.close(0)))
+    },
+  }
+}
