@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
+import { readProcess } from '../../src/runners/process/process-table.ts'
 
 export interface Row {
   id: string
@@ -67,14 +68,23 @@ export function readOutput(basePath: string, executionId: string): OutputRow[] {
   )
 }
 
+/** By execution id. */
+export type RecordedProcesses = Map<string, { pid: number; start_time: string }>
+
+export function readRecordedProcesses(basePath: string): RecordedProcesses {
+  return withDatabase(basePath, (database) => {
+    const rows = database
+      .prepare<[], { execution_id: string; pid: number; start_time: string }>(
+        'select execution_id, pid, start_time from processes order by execution_id',
+      )
+      .all()
+    return new Map(rows.map(({ execution_id, ...identity }) => [execution_id, identity]))
+  })
+}
+
 /** Executions whose processes are recorded. */
 export function readRecordedIds(basePath: string): string[] {
-  return withDatabase(basePath, (database) =>
-    database
-      .prepare<[], { execution_id: string }>('select execution_id from processes order by execution_id')
-      .all()
-      .map((row) => row.execution_id),
-  )
+  return [...readRecordedProcesses(basePath).keys()]
 }
 
 /** `context.job` of the executions whose processes are recorded. */
@@ -122,6 +132,7 @@ export interface ProcessSeen {
   pid: number
   /** Clock ticks since boot. */
   startTime: number
+  session: number
   commandLine: string
 }
 
@@ -134,8 +145,9 @@ export function findProcesses(text: string): ProcessSeen[] {
     try {
       const commandLine = readFileSync(`/proc/${name}/cmdline`, 'latin1')
       if (!commandLine.includes(text) && !readFileSync(`/proc/${name}/environ`, 'latin1').includes(text)) continue
-      const startTime = readStartTime(pid)
-      if (startTime !== undefined) found.push({ pid, startTime, commandLine: commandLine.replaceAll('\0', ' ') })
+      const row = readProcess(pid)
+      if (row?.alive !== true) continue
+      found.push({ pid, startTime: row.startTime, session: row.sid, commandLine: commandLine.replaceAll('\0', ' ') })
     } catch {
       // It ended between two looks.
     }
@@ -143,13 +155,8 @@ export function findProcesses(text: string): ProcessSeen[] {
   return found
 }
 
-/** Undefined when it has ended, be it as a zombie. */
+/** Clock ticks since boot; undefined when it has ended, be it as a zombie. */
 export function readStartTime(pid: number): number | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    const [state, ...fields] = stat.slice(stat.lastIndexOf(')') + 2).split(' ')
-    return state === 'Z' || state === 'X' ? undefined : Number(fields[18])
-  } catch {
-    return undefined
-  }
+  const row = readProcess(pid)
+  return row?.alive === true ? row.startTime : undefined
 }

@@ -25,17 +25,22 @@ export interface EventClient {
   frame(fits: (frame: EventFrame) => boolean, timeoutMs?: number): Promise<EventFrame>
 }
 
-export function openEvents(url: string, headers: Record<string, string> = {}): Promise<EventClient> {
+/** @param onFrame called for each frame as soon as it is complete */
+export function openEvents(
+  url: string,
+  headers: Record<string, string> = {},
+  onFrame?: (frame: EventFrame) => void,
+): Promise<EventClient> {
   return new Promise((resolve, reject) => {
     const outgoing = request(url, { headers, agent: false }, (response) =>
-      resolve(readEvents(response, () => outgoing.destroy())),
+      resolve(readEvents(response, () => outgoing.destroy(), onFrame)),
     )
     outgoing.once('error', reject)
     outgoing.end()
   })
 }
 
-function readEvents(response: IncomingMessage, cut: () => void): EventClient {
+function readEvents(response: IncomingMessage, cut: () => void, onFrame?: (frame: EventFrame) => void): EventClient {
   let raw = ''
   let rest = ''
   const frames: EventFrame[] = []
@@ -46,7 +51,9 @@ function readEvents(response: IncomingMessage, cut: () => void): EventClient {
     for (let end = rest.indexOf('\n\n'); end !== -1; end = rest.indexOf('\n\n')) {
       const frame = parseFrame(rest.slice(0, end))
       rest = rest.slice(end + 2)
-      if (frame !== undefined) frames.push(frame)
+      if (frame === undefined) continue
+      frames.push(frame)
+      onFrame?.(frame)
     }
   })
   const ended = new Promise<'end' | 'cut'>((resolve) => {

@@ -13,13 +13,15 @@ import {
   notFinal,
   readOutput,
   readRecordedJobs,
+  readRecordedProcesses,
   readRows,
   readStartTime,
   type OutputRow,
+  type RecordedProcesses,
   type Row,
 } from '../helpers/audit.ts'
 import { createLoad, type Job, type Load } from './load.ts'
-import { createRandom, seedOfRun, type Random } from './random.ts'
+import { createRandom, seedOfRun, type Random } from '../helpers/random.ts'
 
 const KILLS = 200
 /** Each has data and a server of its own; while one waits for a stubborn child to be killed, the other goes on. */
@@ -122,13 +124,24 @@ function statusesOf(row: Row): string[] {
 }
 
 /** What a start has failed to do by the time it says that it is ready. */
-function problemsOfStart(server: TestServer, load: Load, before: Map<string, Row>): string[] {
+function problemsOfStart(
+  server: TestServer,
+  load: Load,
+  before: Map<string, Row>,
+  recorded: RecordedProcesses,
+): string[] {
   const problems: string[] = []
   const born = readStartTime(server.pid) ?? 0
-  for (const { pid, startTime, commandLine } of findProcesses(load.token)) {
-    if (startTime < born) problems.push(`process ${pid} of an earlier server lives: ${commandLine}`)
-  }
   const after = readRows(server.basePath)
+  for (const seen of findProcesses(load.token)) {
+    if (seen.startTime >= born) continue
+    const n = Number(seen.commandLine.split(load.token)[1]?.slice(0, 6))
+    const row = [...after.values()].find(({ job }) => job === n)
+    problems.push(
+      `process of an earlier server: ${JSON.stringify(seen)} of job ${JSON.stringify(load.jobs[n - 1])}, ` +
+        `${row === undefined ? 'not stored' : statusesOf(row).join(' ')}, recorded as ${JSON.stringify(recorded.get(row?.id ?? ''))}`,
+    )
+  }
   for (const { id, status, serverPid } of after.values()) {
     const isOwned = status === 'running' || status === 'canceling'
     if (isOwned && serverPid !== server.pid) problems.push(`${id} is ${status} in the dead server ${serverPid}`)
@@ -226,15 +239,17 @@ describe('a server that is killed', () => {
       return server
     }
     let before = new Map<string, Row>()
+    let recorded: RecordedProcesses = new Map()
     for (let n = 0; n < kills; n++) {
       const server = await start()
-      expect(problemsOfStart(server, load, before)).toEqual([])
+      expect(problemsOfStart(server, load, before, recorded)).toEqual([])
       await liveAndDie(server, load, random)
       servers.delete(server)
       before = readRows(basePath, notFinal)
+      recorded = readRecordedProcesses(basePath)
     }
     const last = await start()
-    expect(problemsOfStart(last, load, before)).toEqual([])
+    expect(problemsOfStart(last, load, before, recorded)).toEqual([])
     const haveEnded = (): boolean => {
       load.release(readRecordedJobs(basePath))
       return readRows(basePath, notFinal).size === 0

@@ -2,7 +2,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { ExecutionAnswer, TestServer } from '../helpers/server.ts'
-import type { Random } from './random.ts'
+import type { Random } from '../helpers/random.ts'
 
 /** One request, whatever was answered. */
 export interface Job {

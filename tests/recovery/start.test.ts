@@ -8,7 +8,7 @@ import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { executable, run, runToEnd, startServer, waitForStatus, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { findDamage, findProcesses, readRecordedIds, readRows, readStartTime } from '../helpers/audit.ts'
-import { createRandom, seedOfRun } from './random.ts'
+import { createRandom, seedOfRun } from '../helpers/random.ts'
 
 const seed = seedOfRun()
 const random = createRandom(seed)
