@@ -37,6 +37,7 @@ export async function startBenchServer(options: BenchServerOptions = {}): Promis
   const child = spawn(
     process.execPath,
     [
+      '--max-semi-space-size=8',
       join(import.meta.dirname, 'instrumented-server.ts'),
       '--system-base-path',
       basePath,

@@ -6,6 +6,8 @@ export interface ConnectionOptions {
   readonly: boolean
   /** `normal` survives the death of the process, `full` a power cut as well. */
   synchronous: 'normal' | 'full'
+  /** Pages kept in memory; what does not fit is in the page cache of the operating system. Default 2048. */
+  cacheKib?: number
 }
 
 export function openConnection(options: ConnectionOptions): Sqlite.Database {
@@ -30,6 +32,6 @@ function configure(connection: Sqlite.Database, options: ConnectionOptions): voi
     connection.pragma('wal_autocheckpoint = 16384')
     connection.pragma('journal_size_limit = 67108864')
   }
-  connection.pragma('cache_size = -16000')
+  connection.pragma(`cache_size = -${options.cacheKib ?? 2048}`)
   connection.pragma('temp_store = memory')
 }

@@ -34,10 +34,10 @@ export async function openSqlite(options: SqliteOptions): Promise<Database> {
   try {
     const lock = lockDatabase(path)
     undo.push(() => lock.release())
-    const writing = openConnection({ path, readonly: false, synchronous: options.synchronous })
+    const writing = openConnection({ path, readonly: false, synchronous: options.synchronous, cacheKib: 4096 })
     undo.push(() => writing.close())
     await migrate(writing)
-    const reading = openConnection({ path, readonly: true, synchronous: options.synchronous })
+    const reading = openConnection({ path, readonly: true, synchronous: options.synchronous, cacheKib: 8192 })
     undo.push(() => reading.close())
     return assemble({ path, writing, reading, announce: options.announce, release: () => runAll(undo.toReversed()) })
   } catch (error) {
