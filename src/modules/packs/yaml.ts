@@ -1,14 +1,7 @@
 /** Metadata files: YAML as the field's Python readers understand it (YAML 1.1), or JSON; with the lines of their keys. */
-import {
-  constructFromEvents,
-  EVENT_ID,
-  getScalarValue,
-  parseEvents,
-  YAML11_SCHEMA,
-  YAMLException,
-  type Event,
-} from 'js-yaml'
+import { constructFromEvents, EVENT_ID, getScalarValue, parseEvents, YAMLException, type Event } from 'js-yaml'
 import { shown } from '../../errors.ts'
+import { pythonYamlSchema } from '../../yaml.ts'
 
 /** Aliases are loaded by reference, so few of them can stand for very many values. */
 const MAX_VALUES = 20_000
@@ -35,7 +28,7 @@ export function readYaml(text: string): MetadataDocument | { problem: MetadataPr
     const events = parseEvents(text, { maxDepth: MAX_DEPTH })
     const documents = constructFromEvents(events, {
       source: text,
-      schema: YAML11_SCHEMA,
+      schema: pythonYamlSchema,
       maxAliases: MAX_ALIASES,
       maxTotalMergeKeys: MAX_MERGE_KEYS,
     })

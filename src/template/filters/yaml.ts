@@ -1,5 +1,4 @@
 import {
-  boolYaml11Tag,
   defineScalarTag,
   DUMP_SCHEMA,
   dump,
@@ -8,9 +7,9 @@ import {
   NOT_RESOLVED,
   realMapTag,
   Schema,
-  YAML11_SCHEMA,
   YAMLException,
 } from 'js-yaml'
+import { pythonYamlSchema } from '../../yaml.ts'
 import { filterError, limitError, typeError } from '../error.ts'
 import { iterate } from '../iteration.ts'
 import type { Budget } from '../limits.ts'
@@ -46,18 +45,9 @@ const floatTag = defineScalarTag<unknown>('tag:yaml.org,2002:float', {
   represent: (data) => yamlFloat(data instanceof Float ? data.value : Number(data)),
 })
 
-// Python's reader takes the single letters y and n for text.
-const boolTag = defineScalarTag('tag:yaml.org,2002:bool', {
-  implicit: true,
-  implicitFirstChars: boolYaml11Tag.implicitFirstChars,
-  resolve: (source, isExplicit, tagName) =>
-    source.length === 1 ? NOT_RESOLVED : boolYaml11Tag.resolve(source, isExplicit, tagName),
-  identify: (data) => typeof data === 'boolean',
-})
-
 // Times stay text: templates have no date type.
-const readTags = YAML11_SCHEMA.tags.filter((tag) => tag.tagName !== 'tag:yaml.org,2002:timestamp')
-const readSchema = new Schema(readTags).withTags(realMapTag, floatTag, boolTag)
+const readTags = pythonYamlSchema.tags.filter((tag) => tag.tagName !== 'tag:yaml.org,2002:timestamp')
+const readSchema = new Schema(readTags).withTags(realMapTag, floatTag)
 const writeSchema = DUMP_SCHEMA.withTags(floatTag)
 
 function yamlFloat(value: number): string {
