@@ -22,8 +22,8 @@ describe('toYaml', () => {
     for (const text of texts) {
       for (const value of [text, [text], { [text]: text }, { a: { b: [text, [text], { c: text }] } }]) {
         const yaml = toYaml(value)
-        expect(load(yaml, { schema: JSON_SCHEMA }), yaml).toEqual(value)
-        expect(load(yaml, { schema: YAML11_SCHEMA }), yaml).toEqual(value)
+        expect({ yaml, value: load(yaml, { schema: JSON_SCHEMA }) }).toEqual({ yaml, value })
+        expect({ yaml, value: load(yaml, { schema: YAML11_SCHEMA }) }).toEqual({ yaml, value })
       }
     }
   })
@@ -52,8 +52,8 @@ describe('toYaml', () => {
     for (let round = 0; round < 1000; round += 1) {
       const value = make(0)
       const yaml = toYaml(value, { sortKeys: round % 2 === 0 })
-      expect(load(yaml, { schema: YAML11_SCHEMA }), yaml).toEqual(value)
-      expect(load(yaml, { schema: JSON_SCHEMA }), yaml).toEqual(value)
+      expect({ yaml, value: load(yaml, { schema: YAML11_SCHEMA }) }).toEqual({ yaml, value })
+      expect({ yaml, value: load(yaml, { schema: JSON_SCHEMA }) }).toEqual({ yaml, value })
     }
   })
 
