@@ -43,6 +43,7 @@ export type ThreadReport =
       stdin: number
     }
   | { kind: 'failed'; id: number; errno: string }
+  | { kind: 'adopted'; id: number; pidfd: number }
   /** Pairs of id and wait status as `waitpid` gives it; status -1 when the end could not be learnt. */
   | { kind: 'exited'; exits: number[] }
 
@@ -69,6 +70,7 @@ const port = parentPort
 
 type Int = number
 interface LibC {
+  open: (path: string, flags: Int) => Int
   pipe2: (fds: Int32Array, flags: Int) => Int
   close: (fd: Int) => Int
   write: (fd: Int, bytes: Uint8Array, length: Int) => Int
@@ -98,6 +100,7 @@ function loadLibC(): { libc: LibC; attributes: Uint8Array } {
   // The program itself: its C library is found whatever that is called (glibc, musl).
   const program = koffi.load(null)
   const libc: LibC = {
+    open: program.func('int open(const char *path, int flags)'),
     pipe2: program.func('int pipe2(void *fds, int flags)'),
     close: program.func('int close(int fd)'),
     write: program.func('long write(int fd, void *bytes, size_t length)'),
@@ -167,11 +170,14 @@ class SpawnThread {
     const loaded = loadLibC()
     this.#libc = loaded.libc
     this.#attributes = loaded.attributes
-    this.#nullFd = openSync('/dev/null', O_CLOEXEC)
-    ;[this.#wakeReadFd, this.#wakeWriteFd] = this.#pipe()
-    for (const fd of [this.#wakeReadFd, this.#wakeWriteFd]) this.#setNonBlocking(fd)
+    // First, so that a kernel without it leaves nothing open.
     const probe = this.#openPidfd(process.pid)
     this.#libc.close(probe)
+    // Not by `openSync`: what that opens Node closes at the end of a thread, at a time of its own choosing.
+    this.#nullFd = this.#libc.open('/dev/null', O_CLOEXEC)
+    if (this.#nullFd < 0) throw lastError()
+    ;[this.#wakeReadFd, this.#wakeWriteFd] = this.#pipe()
+    for (const fd of [this.#wakeReadFd, this.#wakeWriteFd]) this.#setNonBlocking(fd)
     this.#setPollEntry(0, this.#wakeReadFd)
   }
 
@@ -183,7 +189,7 @@ class SpawnThread {
       this.#poll(this.#waiting.length > 0 ? 0 : LONGEST_POLL_MS)
     }
     for (let index = 0; index < this.#ids.length; index++) this.#libc.close(this.#pidfdOf(index))
-    closeSync(this.#nullFd)
+    this.#libc.close(this.#nullFd)
     this.#libc.close(this.#wakeReadFd)
     this.#libc.close(this.#wakeWriteFd)
   }
@@ -241,7 +247,9 @@ class SpawnThread {
 
   #adopt(id: number, pid: number): void {
     try {
-      this.#watch(id, pid, this.#openPidfd(pid))
+      const pidfd = this.#openPidfd(pid)
+      this.#watch(id, pid, pidfd)
+      report({ kind: 'adopted', id, pidfd })
     } catch {
       report({ kind: 'exited', exits: [id, -1] })
     }

@@ -56,6 +56,11 @@ describe('a thread that dies', () => {
     expect(await Promise.all(running.map((one) => one.exited))).toEqual(
       [7, 8, 9].map((code) => ({ code, signal: null })),
     )
+    // The children of the thread before last are not forgotten either.
+    await expect(dying.spawn(shell('die-now'))).rejects.toMatchObject({ errno: 'ECANCELED' })
+    await (
+      await dying.spawn(shell(':'))
+    ).exited
     process.kill(waiting.identity.pid, 'SIGTERM')
     expect(await waiting.exited).toEqual({ code: null, signal: 'SIGTERM' })
     for (const one of [...running, waiting, child]) {
@@ -126,8 +131,8 @@ describe('a process that never stops its launcher', () => {
 
   it('does not end before its child', async () => {
     const script =
-      'const c = await launcher.spawn({ file: "/bin/cat", args: ["/proc/self/stat"], env: {} }); c.stdout.destroy(); c.stderr.destroy(); void c.exited.then((e) => console.log(JSON.stringify(e)))'
-    expect(JSON.parse((await node(script)).stdout)).toMatchObject({ signal: null })
+      'const c = await launcher.spawn({ file: "/bin/sleep", args: ["0.1"], env: {} }); c.stdout.destroy(); c.stderr.destroy(); void c.exited.then((e) => console.log(JSON.stringify(e)))'
+    expect(JSON.parse((await node(script)).stdout)).toEqual({ code: 0, signal: null })
   })
 })
 

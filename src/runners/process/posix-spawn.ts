@@ -27,7 +27,8 @@ interface PendingSpawn {
 
 interface RunningChild {
   pid: number
-  pidfd: number
+  /** The thread's; undefined between two threads. */
+  pidfd: number | undefined
   stdin: Socket | undefined
   ended(exit: Exit): void
 }
@@ -102,6 +103,8 @@ class PosixSpawnLauncher implements Launcher {
   /** A thread that sits in `poll` would keep a process that exits without `stop`. */
   readonly #release = (): void => {
     this.#send({ kind: 'stop' })
+    // The thread closes it, and its number may be another file's at the next write.
+    this.#wakeFd = -1
   }
 
   readonly #flush = (): void => {
@@ -129,8 +132,6 @@ class PosixSpawnLauncher implements Launcher {
         name: 'posix-spawn',
         env: {},
         execArgv: [],
-        // Else Node closes some of the thread's files at its end, and which ones are left to close is unknown.
-        trackUnmanagedFds: false,
       })
       let failure = 'the thread ended'
       this.#worker = worker
@@ -170,7 +171,10 @@ class PosixSpawnLauncher implements Launcher {
     // The thread had no chance to close these; the next one will.
     if (wasReady) {
       this.#orphanedFds.push(...this.#ownFds)
-      for (const child of this.#running.values()) this.#orphanedFds.push(child.pidfd)
+      for (const child of this.#running.values()) {
+        if (child.pidfd !== undefined) this.#orphanedFds.push(child.pidfd)
+        child.pidfd = undefined
+      }
     } else this.#failedStarts += 1
     // A first start that fails is reported by `createPosixSpawnLauncher`, and nobody holds this launcher.
     if (!this.#everReady) return
@@ -183,6 +187,9 @@ class PosixSpawnLauncher implements Launcher {
       for (let index = 0; index < report.exits.length; index += 2) {
         this.#exited(report.exits[index] ?? -1, report.exits[index + 1] ?? -1)
       }
+    } else if (report.kind === 'adopted') {
+      const child = this.#running.get(report.id)
+      if (child !== undefined) child.pidfd = report.pidfd
     } else {
       const pending = this.#pending.get(report.id)
       if (pending === undefined) return
