@@ -9,7 +9,7 @@ import {
   type SchemaProblem,
 } from '../../schema.ts'
 import { overridableAttributes, type Parameters } from './parameters.ts'
-import type { ActionDefinition } from './types.ts'
+import type { ActionDefinition, ActionRecord } from './types.ts'
 
 /** One reason why a definition is refused; `path` leads through the definition: `['parameters', 'cmd']`. */
 export type DefinitionProblem = SchemaProblem
@@ -80,7 +80,7 @@ export type CheckedDefinition = { definition: ActionDefinition } | { problems: D
 export function checkDefinition(given: unknown, runnerOf: (name: string) => Parameters | undefined): CheckedDefinition {
   const problem = compileSchema(definitionSchema).find(given)
   if (problem !== undefined) return { problems: [problem] }
-  const definition = filled(given as Partial<ActionDefinition>) // has passed its schema
+  const definition = fillDefinition(given as Partial<ActionDefinition>) // has passed its schema
 
   const problems: DefinitionProblem[] = []
   const entryPointProblem = checkEntryPoint(definition.entry_point)
@@ -97,7 +97,20 @@ export function checkDefinition(given: unknown, runnerOf: (name: string) => Para
   return problems.length === 0 ? { definition } : { problems }
 }
 
-function filled(given: Partial<ActionDefinition>): ActionDefinition {
+/**
+ * Whether a definition says what a record says, which was checked when it was stored: compiling the checks anew at every
+ * start would take longer than everything else.
+ */
+export function isStored(given: unknown, record: ActionRecord): boolean {
+  if (!isObject(given)) return false
+  const definition: Record<string, unknown> = { ...fillDefinition(given) }
+  if (Object.keys(given).some((name) => !Object.hasOwn(definition, name))) return false
+  const stored: Record<string, unknown> = { ...record }
+  return Object.entries(definition).every(([name, value]) => JSON.stringify(stored[name]) === JSON.stringify(value))
+}
+
+/** What was left out, filled in. @param given has passed `checkDefinition`, now or before */
+export function fillDefinition(given: Partial<ActionDefinition>): ActionDefinition {
   const runner = given.runner_type ?? ''
   return {
     name: given.name ?? '',

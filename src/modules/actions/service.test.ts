@@ -57,6 +57,38 @@ async function register(files: Record<string, unknown>, others: string[] = [], p
 const one = { name: 'one', runner_type: 'local-shell-cmd', parameters: { cmd: { required: true } } }
 const two = { name: 'two', runner_type: 'noop', tags: [{ name: 'team', value: 'x' }] }
 
+describe('registering the same again after a restart', () => {
+  beforeEach(async () => {
+    await register({ 'actions/one.yaml': one })
+    await reopen()
+  })
+
+  test('keeps the record as it is', async () => {
+    const before = actions.find('mine.one')
+    await actions.registerRunnerTypes([shell, noop])
+    expect(await register({ 'actions/one.yaml': one })).toEqual({ registered: 1, removed: 0, problems: [] })
+    expect(actions.find('mine.one')).toEqual(before)
+  })
+
+  test('checks a definition that has something more', async () => {
+    await actions.registerRunnerTypes([shell, noop])
+    const { problems } = await register({ 'actions/one.yaml': { ...one, colour: 'red' } })
+    expect(problems.map(({ message }) => message).join()).toContain('colour')
+  })
+
+  test('checks it when its runner has changed', async () => {
+    const changed = {
+      cmd: { type: 'string' as const },
+      sudo: { type: 'boolean' as const, immutable: true, default: false },
+    }
+    await register({ 'actions/one.yaml': { ...one, parameters: { sudo: { immutable: true } } } })
+    await reopen()
+    await actions.registerRunnerTypes([{ ...shell, runner_parameters: changed }, noop])
+    const { problems } = await register({ 'actions/one.yaml': { ...one, parameters: { sudo: { immutable: true } } } })
+    expect(problems.map(({ message }) => message).join()).toContain('sudo')
+  })
+})
+
 describe('registering actions', () => {
   test('makes records that are found by ref and by id', async () => {
     expect(await register({ 'actions/one.yaml': one })).toEqual({ registered: 1, removed: 0, problems: [] })

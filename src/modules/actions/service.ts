@@ -6,7 +6,7 @@ import { isId, newId } from '../../ids.ts'
 import { Lru } from '../../lru.ts'
 import type { RunnerTypeDefinition } from '../../runners/runner.ts'
 import { isObject } from '../../schema.ts'
-import { assertRunnerType, checkDefinition, type DefinitionProblem } from './definition.ts'
+import { assertRunnerType, checkDefinition, fillDefinition, isStored, type DefinitionProblem } from './definition.ts'
 import { createParameterSet, mergeParameters, type Parameters, type ParameterSet } from './parameters.ts'
 import {
   checkParameters,
@@ -95,6 +95,8 @@ export function createActionService(deps: { database: Database; store: ActionSto
   const actionsByRef = new Lru<string, ActionRecord>(MAX_CACHED)
   const runnerTypesByName = new Lru<string, RunnerTypeRecord>(MAX_CACHED)
   const packFolders = new Map<string, string>()
+  /** Runner types that were the same when the program ended: what was checked against them still holds. */
+  const unchangedRunners = new Set<string>()
   // Keyed by the records themselves: an execution keeps the records it was made with.
   const parameterSets = new WeakMap<ActionRecord, WeakMap<RunnerTypeRecord, ParameterSet>>()
 
@@ -152,7 +154,6 @@ export function createActionService(deps: { database: Database; store: ActionSto
 
     async registerRunnerTypes(definitions) {
       const steps = definitions.map((definition) => {
-        assertRunnerType(definition)
         const existing = store.findRunnerTypeByName(definition.name)
         const record: RunnerTypeRecord = {
           id: existing?.id ?? newId(),
@@ -160,16 +161,27 @@ export function createActionService(deps: { database: Database; store: ActionSto
           ...definition,
           enabled: existing?.enabled ?? definition.enabled,
         }
-        if (existing === undefined) return store.insertRunnerType(record)
-        return isEqual(existing, record) ? undefined : store.updateRunnerType(record)
+        if (existing !== undefined && isEqual(existing, record)) {
+          unchangedRunners.add(definition.name)
+          return undefined
+        }
+        assertRunnerType(definition)
+        return existing === undefined ? store.insertRunnerType(record) : store.updateRunnerType(record)
       })
       await apply({ steps: present(steps), facts: [] })
     },
 
     async registerActions(content) {
       const runnerOf = (name: string): Parameters | undefined => findRunnerType(name)?.runner_parameters
-      const checked = checkPackActions(content, runnerOf)
-      const existing = new Map((await store.ofPack(content.pack)).map((action) => [action.ref, action]))
+      const existing = new Map(store.ofPack(content.pack).map((action) => [action.ref, action]))
+      const isKnown = (metadataFile: string, definition: unknown): boolean =>
+        [...existing.values()].some(
+          (action) =>
+            action.metadata_file === metadataFile &&
+            unchangedRunners.has(action.runner_type) &&
+            isStored(definition, action),
+        )
+      const checked = checkPackActions(content, runnerOf, isKnown)
 
       const steps: (Step | undefined)[] = []
       for (const definition of checked.definitions) {
@@ -207,12 +219,15 @@ function remembered<R>(cache: Lru<string, R>, key: string, find: (key: string) =
 function checkPackActions(
   { pack, definitions }: PackActions,
   runnerOf: (name: string) => Parameters | undefined,
+  isKnown: (metadataFile: string, definition: unknown) => boolean,
 ): { definitions: ActionDefinition[]; problems: RegistrationProblem[] } {
   const good = new Map<string, ActionDefinition>()
   const problems: RegistrationProblem[] = []
   for (const { metadataFile, definition: given } of definitions) {
     const named = isObject(given) ? { ...given, pack: given['pack'] ?? pack } : given
-    const checked = checkDefinition(named, runnerOf)
+    const checked = isKnown(metadataFile, named)
+      ? { definition: fillDefinition(named as Partial<ActionDefinition>) } // equal to a record that was checked
+      : checkDefinition(named, runnerOf)
     if ('problems' in checked) {
       problems.push(...checked.problems.map((problem) => ({ ...problem, metadataFile })))
       continue

@@ -15,7 +15,7 @@ export interface ActionStore {
   /** In the order of pack and name. */
   list(filter: ActionFilter, page: Page): Promise<ActionRecord[]>
   count(filter: ActionFilter): number
-  ofPack(pack: string): Promise<ActionRecord[]>
+  ofPack(pack: string): ActionRecord[]
   insert(action: ActionRecord): Step
   update(action: ActionRecord): Step
   delete(id: string): Step
@@ -60,10 +60,10 @@ export function createActionStore(database: Database): ActionStore {
     },
     count: (filter) =>
       database.first(matching(filter).select((eb) => eb.fn.countAll<number>().as('total')))?.total ?? 0,
-    async ofPack(pack) {
-      const rows = await database.scan(build.selectFrom('actions').select('record').where('pack', '=', pack))
-      return rows.map((row) => parsed<ActionRecord>(row))
-    },
+    ofPack: (pack) =>
+      database
+        .all(build.selectFrom('actions').select('record').where('pack', '=', pack))
+        .map((row) => parsed<ActionRecord>(row)),
     insert: (action) => ({ query: build.insertInto('actions').values(actionRow(action)) }),
     update: (action) => ({
       query: build.updateTable('actions').set(actionRow(action)).where('id', '=', action.id),
