@@ -1,4 +1,5 @@
 /** Why a command of the client ends early. Each is printed in words, never as a stack (contract 09, 9.1). */
+import { escapeUnprintable } from '../redact.ts'
 import { exitCodes } from './exit-codes.ts'
 
 /** `message` is printed after `ERROR: `. */
@@ -14,7 +15,7 @@ export class CliFailure extends Error {
 /** Something named on the command line does not exist; `kind` is its display name, such as `Action Execution`. */
 export class NotFound extends CliFailure {
   constructor(kind: string, id: string) {
-    super(`${kind} "${id}" is not found.`, exitCodes.usage)
+    super(`${kind} "${escapeUnprintable(id)}" is not found.`, exitCodes.usage)
   }
 }
 

@@ -52,8 +52,16 @@ describe('tables', () => {
   test('a table fits into the terminal by narrowing its widest columns', () => {
     const table = renderTable(['id', 'text'], [['1', 'word '.repeat(50)]], { terminalWidth: 40 })
     for (const line of table.trimEnd().split('\n')) expect(displayWidth(line)).toBe(40)
-    const narrow = renderTable(['a', 'b'], [['x'.repeat(100), 'y'.repeat(90)]], { terminalWidth: 5 })
-    expect(narrow.split('\n')[0]).toBe(`+${'-'.repeat(12)}+${'-'.repeat(12)}+`)
+    const id = '6b01aef89ced91c48c2e9dbe'
+    const narrow = renderTable(['id', 'b'], [[id, 'one two '.repeat(9)]], { terminalWidth: 5 })
+    expect(narrow).toContain(`| ${id} | one |\n`)
+    const endless = renderTable(['a'], [['x'.repeat(100)]], { terminalWidth: 5 })
+    expect(endless.split('\n')[0]).toBe(`+${'-'.repeat(42)}+`)
+  })
+
+  test('one endless cell does not widen every line without a bound', () => {
+    const table = renderTable(['a'], [['x'.repeat(5000)], ['y']])
+    expect(table.split('\n').map(displayWidth)).toEqual([...Array.from({ length: 15 }, () => 504), 0])
   })
 
   test('paint colours what is inside, after the width is known', () => {
@@ -110,6 +118,7 @@ describe('values', () => {
   test('statuses are green, red or yellow', () => {
     expect(colorStatus('succeeded (1s elapsed)')).toBe('\u001b[32msucceeded (1s elapsed)\u001b[39m')
     expect(colorStatus('timeout')).toBe('\u001b[31mtimeout\u001b[39m')
+    expect(colorStatus('elapsed)')).toBe('elapsed)')
     expect(colorStatus('running')).toBe('\u001b[33mrunning\u001b[39m')
   })
 

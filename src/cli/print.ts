@@ -1,5 +1,5 @@
 /** How records, lists and times look (contract 09, 9.2). Nothing printed here can carry a terminal's control characters. */
-import { stripVTControlCharacters, styleText } from 'node:util'
+import { styleText } from 'node:util'
 import { escapeUnprintable } from '../redact.ts'
 
 export type Json = Record<string, unknown>
@@ -143,24 +143,30 @@ function wrapLine(line: string, width: number): string[] {
 export interface TableOptions {
   /** Content width of the columns; one number counts for all. */
   widths?: readonly number[] | undefined
-  /** Columns of the terminal; cells are wrapped until the table fits. */
+  /** Columns of the terminal; cells are wrapped between words until the table fits, if it can. */
   terminalWidth?: number | undefined
   /** Colours the lines of a cell after they got their width. */
   paint?: ((column: number, row: number, text: string) => string) | undefined
 }
 
-const MINIMUM_WIDTH = 10
-
 /** A boxed table, left aligned. Cells may have several lines. Ends with a newline. */
 export function renderTable(header: readonly string[], rows: readonly string[][], options: TableOptions = {}): string {
   const all = [[...header], ...rows]
-  const widths = fitWidths(
-    header.map((_, column) => {
-      const given = options.widths?.length === 1 ? options.widths[0] : options.widths?.[column]
-      return given ?? all.reduce((most, row) => Math.max(most, widestLine(row[column] ?? '')), 1)
-    }),
-    options,
-  )
+  const measure = (column: number, of: (text: string) => number): number =>
+    all.reduce((most, row) => Math.max(most, of(row[column] ?? '')), 1)
+  const natural = header.map((_, column) => {
+    const given = options.widths?.length === 1 ? options.widths[0] : options.widths?.[column]
+    return given ?? Math.min(MAX_WIDTH, measure(column, widestLine))
+  })
+  const { terminalWidth } = options
+  const widths =
+    terminalWidth === undefined || options.widths !== undefined
+      ? natural
+      : fitWidths(
+          natural,
+          header.map((_, column) => measure(column, longestWord)),
+          terminalWidth,
+        )
   const rule = `+${widths.map((width) => '-'.repeat(width + 2)).join('+')}+`
   const lines = [rule]
   for (const [index, row] of all.entries()) {
@@ -185,19 +191,27 @@ function widestLine(text: string): number {
   return text.split('\n').reduce((most, line) => Math.max(most, displayWidth(line)), 0)
 }
 
-/** Takes from the widest column until the table fits into the terminal. */
-function fitWidths(widths: number[], { widths: given, terminalWidth }: TableOptions): number[] {
-  if (given !== undefined || terminalWidth === undefined) return widths
+/** Takes from the widest columns until the table fits into the terminal, but breaks no word that could be an id. */
+function fitWidths(widths: number[], minimums: readonly number[], terminalWidth: number): number[] {
   const fitted = [...widths]
-  const frame = 3 * widths.length + 1
-  for (;;) {
-    const excess = fitted.reduce((sum, width) => sum + width, frame) - terminalWidth
-    const widest = Math.max(...fitted)
-    if (excess <= 0 || widest <= MINIMUM_WIDTH) return fitted
-    const next = Math.max(MINIMUM_WIDTH, ...fitted.filter((width) => width < widest))
-    const column = fitted.indexOf(widest)
-    fitted[column] = Math.max(next < widest ? next : MINIMUM_WIDTH, widest - excess, MINIMUM_WIDTH)
+  let excess = fitted.reduce((sum, width) => sum + width, 3 * widths.length + 1) - terminalWidth
+  while (excess > 0) {
+    const shrinkable = fitted.map((width, column) => (width > (minimums[column] ?? 0) ? width : 0))
+    const column = shrinkable.indexOf(Math.max(...shrinkable))
+    const width = shrinkable[column] ?? 0
+    if (width === 0) break
+    fitted[column] = width - 1
+    excess -= 1
   }
+  return fitted
+}
+
+const LONGEST_WHOLE_WORD = 40
+/** One endless line would pad every other one. */
+const MAX_WIDTH = 500
+
+function longestWord(text: string): number {
+  return text.split(/[ \n]/).reduce((most, word) => Math.max(most, Math.min(displayWidth(word), LONGEST_WHOLE_WORD)), 1)
 }
 
 /** A box around one line, for notes. */
@@ -217,18 +231,26 @@ export function isColored(stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv): b
   return stream.isTTY && (env['NO_COLOR'] ?? '') === ''
 }
 
-/** Green when it went well, red when it did not, yellow while that is open. */
+/** Green when it went well, red when it did not, yellow while that is open; what is no status stays as it is. */
 export function colorStatus(text: string): string {
-  const status = /^[a-z]+/.exec(stripVTControlCharacters(text))?.[0] ?? ''
-  if (status === '') return text
-  const color = statusColors[status] ?? 'yellow'
-  return styleText(color, text, { validateStream: false })
+  const status = /^[a-z]+/.exec(text)?.[0] ?? ''
+  const color = Object.hasOwn(statusColors, status) ? statusColors[status] : undefined
+  return color === undefined ? text : styleText(color, text, { validateStream: false })
 }
 
-const statusColors: Readonly<Record<string, 'green' | 'red'>> = {
+const statusColors: Readonly<Record<string, 'green' | 'red' | 'yellow'>> = {
   succeeded: 'green',
   failed: 'red',
   timeout: 'red',
   abandoned: 'red',
   canceled: 'red',
+  requested: 'yellow',
+  delayed: 'yellow',
+  scheduled: 'yellow',
+  running: 'yellow',
+  pending: 'yellow',
+  pausing: 'yellow',
+  paused: 'yellow',
+  resuming: 'yellow',
+  canceling: 'yellow',
 }
