@@ -88,7 +88,7 @@ function identify(options: HttpAppOptions): RequestHandler {
       response.setHeader(name, value)
     }
     response.setHeader('X-Request-ID', requestId)
-    if (hasBody(request)) response.once('finish', () => dropRest(request))
+    if (hasBody(request)) readToTheEnd(request, response)
 
     if (request.method === 'OPTIONS') {
       response.writeHead(200, { 'Content-Length': '0' }).end()
@@ -114,12 +114,26 @@ const DROP_REST_MS = 5000
  * Reads on after an answer that did not need the whole body: a connection closed at once would take the answer with it,
  * and one left unread could not be used again.
  */
-function dropRest(request: Request): void {
-  if (request.complete) return
-  request.resume()
-  const cut = setTimeout(() => request.socket.destroy(), DROP_REST_MS)
-  cut.unref()
-  request.once('close', () => clearTimeout(cut))
+function readToTheEnd(request: Request, response: Response): void {
+  // For a client that asked to close the connection, Node would do so at once, rest or not.
+  const isLast = !response.shouldKeepAlive
+  response.shouldKeepAlive = true
+  const done = (): void => {
+    if (isLast) request.socket.end()
+  }
+  response.once('finish', () => {
+    if (request.complete) {
+      done()
+      return
+    }
+    request.resume()
+    const cut = setTimeout(() => request.socket.destroy(), DROP_REST_MS)
+    cut.unref()
+    request.once('close', () => {
+      clearTimeout(cut)
+      done()
+    })
+  })
 }
 
 function acceptableRequestId(header: string | string[] | undefined): string | undefined {

@@ -63,13 +63,19 @@ export function documentPath(route: Pick<Route, 'surface' | 'path'>): string {
   return `${prefixes[route.surface]}${path}`
 }
 
+/** Such as `getStreamExecutionsIdOutput`; the same path on another listener is another operation. */
+function operationId({ method, surface, path }: Route): string {
+  const words = `${surface === 'api' ? '' : surface}${path === '/' ? '/index' : path}`.split(/[^A-Za-z0-9]+/)
+  return `${method}${words.map((word) => `${word.charAt(0).toUpperCase()}${word.slice(1)}`).join('')}`
+}
+
 function operationOf(route: Route, components: Map<string, unknown>): Record<string, unknown> {
   const failures = new Set(route.failures ?? [])
   if (route.permission !== 'public') failures.add(401)
   if (route.body !== undefined) for (const status of [400, 413]) failures.add(status)
   if (route.query !== undefined) failures.add(400)
   return {
-    operationId: `${route.method}${route.path.replace(/[^A-Za-z0-9]+(.)?/g, (_, c: string | undefined) => (c ?? '').toUpperCase())}`,
+    operationId: operationId(route),
     summary: route.summary,
     tags: [route.path.split('/')[1] || 'about'],
     ...(route.permission === 'public' ? { security: [] } : {}),

@@ -1,0 +1,446 @@
+/** The OpenAPI document: lists exactly the routes there are, is valid, and tells the truth about answers. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Ajv2020 } from 'ajv/dist/2020.js'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { projectRoot, startServer, waitForStatus, type TestServer } from '../helpers/server.ts'
+import { send, unknownId, type ErrorAnswer, type RawAnswer } from './support.ts'
+
+interface Parameter {
+  name: string
+  in: 'path' | 'query'
+  required?: boolean
+  schema: { type: string }
+}
+
+interface Operation {
+  operationId: string
+  security?: Record<string, string[]>[]
+  parameters: Parameter[]
+  requestBody?: { content: Record<string, { schema: object }> }
+  responses: Record<string, { content?: Record<string, { schema: object }> }>
+}
+
+interface Document {
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: Record<string, object>; securitySchemes: Record<string, object> }
+}
+
+let server: TestServer
+let document: Document
+let token: string
+let execution: string
+/** Checks values against schemas of the document. */
+const ajv = new Ajv2020({ strict: false, formats: { 'date-time': true, uri: true } })
+
+beforeAll(async () => {
+  server = await startServer({ settings: { 'auth.enable': 'True', 'api.max_body_bytes': '20000' } })
+  document = JSON.parse((await send(server.urls.api, { path: '/v1/openapi.json' })).text) as Document
+  ajv.addSchema({ $id: 'https://svc.example/openapi', components: document.components })
+  token = JSON.parse((await login()).text)['token'] as string
+  execution = await finishedExecution()
+})
+afterAll(async () => {
+  await server.stop()
+})
+
+const basic = (): string => {
+  const password = readFileSync(join(server.basePath, 'initial-admin-password'), 'utf8').trim()
+  return `Basic ${Buffer.from(`admin:${password}`).toString('base64')}`
+}
+const login = (): Promise<RawAnswer> =>
+  send(server.urls.api, { method: 'POST', path: '/auth/v1/tokens', headers: { Authorization: basic() }, body: '{}' })
+
+async function finishedExecution(): Promise<string> {
+  const answer = await send(server.urls.api, {
+    method: 'POST',
+    path: '/v1/executions',
+    headers: { 'X-Auth-Token': token },
+    body: JSON.stringify({ action: 'core.local', parameters: { cmd: 'echo out; echo err >&2' } }),
+  })
+  const { id } = JSON.parse(answer.text) as { id: string }
+  const signedIn: TestServer = {
+    ...server,
+    call: (method, path, body) => server.call(method, path, body, { 'X-Auth-Token': token }),
+  }
+  await waitForStatus(signedIn, id)
+  return id
+}
+
+const operations = (): [string, string, Operation][] =>
+  Object.entries(document.paths).flatMap(([path, item]) =>
+    Object.entries(item).map(([method, operation]): [string, string, Operation] => [method, path, operation]),
+  )
+const isPublic = ({ security }: Operation): boolean => security?.length === 0
+const filled = (path: string): string =>
+  path.replace(/\{(\w+)\}/g, (_, name: string) => ({ id: execution, file: 'start.js' })[name] ?? 'core.local')
+
+/** Fails unless the document says that this operation can answer this. */
+function holdToDocument(operation: Operation, answer: RawAnswer): void {
+  const declared = operation.responses[String(answer.status)]
+  expect([Object.keys(operation.responses), answer.text.slice(0, 300)]).toEqual([
+    expect.arrayContaining([String(answer.status)]),
+    expect.any(String),
+  ])
+  const type = String(answer.headers['content-type'] ?? '').split(';', 1)[0] ?? ''
+  if (declared?.content === undefined) {
+    expect(answer.text).toBe('')
+    return
+  }
+  expect(Object.keys(declared.content)).toContain(type)
+  const schema = declared.content[type]?.schema
+  const value: unknown = type.includes('json') ? JSON.parse(answer.text) : answer.text
+  const absolute = JSON.stringify(schema).replaceAll('"#/', '"https://svc.example/openapi#/')
+  const validate = ajv.compile(JSON.parse(absolute) as object)
+  expect([validate(value), ajv.errorsText(validate.errors)]).toEqual([true, 'No errors'])
+}
+
+const request = (
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+): Promise<RawAnswer> =>
+  send(server.urls.api, {
+    method: method.toUpperCase(),
+    path,
+    headers: { 'X-Auth-Token': token, ...headers },
+    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+  })
+
+describe('the document is an OpenAPI 3.1 document', () => {
+  const text = { type: 'string', minLength: 1 }
+  const closed = (required: string[], properties: Record<string, unknown>) => ({
+    type: 'object',
+    required,
+    properties,
+    additionalProperties: false,
+    patternProperties: { '^x-': {} },
+  })
+  const content = {
+    type: 'object',
+    minProperties: 1,
+    propertyNames: { pattern: '^[a-z]+/[a-z0-9.+-]+$' },
+    additionalProperties: closed(['schema'], { schema: { type: 'object' } }),
+  }
+  const requirement = {
+    type: 'array',
+    items: { type: 'object', additionalProperties: { type: 'array', items: text }, minProperties: 1, maxProperties: 1 },
+  }
+  /** What OpenAPI 3.1.0 asks of the parts that this document uses; parts it does not use are not allowed. */
+  const metaSchema = closed(['openapi', 'info', 'paths', 'components', 'servers', 'security'], {
+    openapi: { const: '3.1.0' },
+    info: closed(['title', 'version'], {
+      title: text,
+      version: text,
+      description: text,
+      license: closed(['name'], { name: text, identifier: text }),
+    }),
+    servers: { type: 'array', minItems: 1, items: closed(['url'], { url: text, description: text }) },
+    security: requirement,
+    paths: {
+      type: 'object',
+      propertyNames: { pattern: '^/' },
+      additionalProperties: {
+        type: 'object',
+        propertyNames: { enum: ['get', 'post', 'put', 'delete'] },
+        additionalProperties: closed(['operationId', 'summary', 'responses'], {
+          operationId: { type: 'string', pattern: '^[a-z][A-Za-z0-9]*$' },
+          summary: { type: 'string', pattern: '^[A-Z].*\\.$' },
+          tags: { type: 'array', items: text },
+          security: requirement,
+          parameters: {
+            type: 'array',
+            items: closed(['name', 'in', 'schema'], {
+              name: text,
+              in: { enum: ['path', 'query'] },
+              required: { const: true },
+              description: text,
+              schema: { type: 'object', required: ['type'] },
+              style: { const: 'form' },
+              explode: { const: false },
+            }),
+          },
+          requestBody: closed(['content'], { required: { type: 'boolean' }, content }),
+          responses: {
+            type: 'object',
+            minProperties: 1,
+            propertyNames: { pattern: '^[1-5]\\d\\d$' },
+            additionalProperties: closed(['description'], { description: text, content }),
+          },
+        }),
+      },
+    },
+    components: closed(['schemas', 'securitySchemes'], {
+      schemas: { type: 'object', propertyNames: { pattern: '^[A-Za-z0-9._-]+$' } },
+      securitySchemes: {
+        type: 'object',
+        additionalProperties: {
+          oneOf: [
+            closed(['type', 'in', 'name'], {
+              type: { const: 'apiKey' },
+              in: { enum: ['header', 'query', 'cookie'] },
+              name: text,
+            }),
+            closed(['type', 'scheme'], { type: { const: 'http' }, scheme: text }),
+          ],
+        },
+      },
+    }),
+  })
+
+  it('openapi: its structure', () => {
+    const validate = new Ajv2020({ strict: false }).compile(metaSchema)
+    expect([validate(document), JSON.stringify(validate.errors)]).toEqual([true, 'null'])
+  })
+
+  it('openapi: every schema in it is one of JSON schema 2020-12, every reference leads somewhere', () => {
+    const check = new Ajv2020({ strict: false })
+    const schemas = [
+      ...Object.values(document.components.schemas),
+      ...operations().flatMap(([, , { parameters, requestBody, responses }]) => [
+        ...parameters.map(({ schema }) => schema),
+        ...[requestBody, ...Object.values(responses)].flatMap((part) =>
+          Object.values(part?.content ?? {}).map(({ schema }) => schema),
+        ),
+      ]),
+    ]
+    expect(schemas.length).toBeGreaterThan(50)
+    for (const schema of schemas)
+      expect([check.validateSchema(schema), check.errorsText()]).toEqual([true, 'No errors'])
+    const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)]
+    expect(references.length).toBeGreaterThan(10)
+    for (const [, name = ''] of references) expect(Object.keys(document.components.schemas)).toContain(name)
+  })
+
+  it('openapi: operation ids are unique; path parameters are those of the path; security schemes exist', () => {
+    const ids = operations().map(([, , { operationId }]) => operationId)
+    expect(ids).toEqual([...new Set(ids)])
+    for (const [, path, { parameters, security = [] }] of operations()) {
+      const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
+      expect([path, parameters.filter((p) => p.in === 'path').map(({ name }) => name)]).toEqual([path, inPath])
+      for (const p of parameters) if (p.in === 'path') expect(p.required).toBe(true)
+      const names = parameters.map((p) => `${p.in} ${p.name}`)
+      expect(names).toEqual([...new Set(names)])
+      for (const scheme of security.flatMap((requirement) => Object.keys(requirement))) {
+        expect(Object.keys(document.components.securitySchemes)).toContain(scheme)
+      }
+    }
+  })
+})
+
+describe('the document lists exactly the routes', () => {
+  it('openapi: what the sources declare is what it lists', () => {
+    const prefixes = { api: '/v1', auth: '/auth/v1', stream: '/stream/v1' }
+    const source = join(projectRoot, 'src')
+    const declared = readdirSync(source, { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
+      .flatMap((name) => [
+        ...readFileSync(join(source, name), 'utf8').matchAll(
+          /surface: '(auth|api|stream)',\s+method: '(get|post|put|delete)',\s+path: '([^']+)'/g,
+        ),
+      ])
+      // The expression gives every group.
+      .map(
+        ([, surface, method, path]) =>
+          `${method} ${prefixes[surface as 'api']}${String(path).replace(/[:*](\w+)/g, '{$1}')}`,
+      )
+    expect(declared.length).toBeGreaterThan(20)
+    expect(
+      operations()
+        .map(([method, path]) => `${method} ${path}`)
+        .toSorted(),
+    ).toEqual(declared.toSorted())
+  })
+
+  it('openapi: a listed method is answered by its route, any other on the same path with 405', async () => {
+    for (const [path, item] of Object.entries(document.paths)) {
+      for (const method of ['get', 'post', 'put', 'delete']) {
+        const isListed = method in item
+        // A stream that is refused for its Last-Event-ID has been reached too, and does not stay open.
+        const answer = await send(server.urls.api, { method: method.toUpperCase(), path: filled(path) })
+        const code =
+          answer.headers['content-type']?.includes('json') === true && (JSON.parse(answer.text) as ErrorAnswer).code
+        expect([method, path, answer.status === 405, code === 'ROUTE_UNKNOWN']).toEqual([
+          method,
+          path,
+          !isListed,
+          false,
+        ])
+      }
+    }
+  })
+})
+
+/** A request for each operation, with what it is answered: method, path of the document, the rest. */
+const samples: [
+  string,
+  string,
+  { path?: () => string; body?: unknown; status?: number; headers?: () => Record<string, string> },
+][] = [
+  ['post', '/auth/v1/tokens', { body: { ttl: 60 }, status: 201, headers: () => ({ Authorization: basic() }) }],
+  ['post', '/auth/v1/tokens', { body: { ttl: 'x' }, status: 400, headers: () => ({ Authorization: basic() }) }],
+  ['post', '/auth/v1/tokens/validate', { body: {}, status: 400 }],
+  ['post', '/auth/v1/tokens/validate', { body: { token: 'x' } }],
+  ['delete', '/auth/v1/tokens/{token}', { path: () => `/auth/v1/tokens/${unknownId}`, status: 404 }],
+  ['get', '/v1/user', {}],
+  ['get', '/v1/actions', {}],
+  ['get', '/v1/actions', { path: () => '/v1/actions?include_attributes=name&limit=1' }],
+  ['get', '/v1/actions/{ref_or_id}', {}],
+  ['get', '/v1/actions/views/parameters/{id}', { path: () => '/v1/actions/views/parameters/core.local' }],
+  ['get', '/v1/actions/views/overview', {}],
+  ['get', '/v1/actions/views/overview/{ref_or_id}', {}],
+  // No action of this release has an entry point.
+  ['get', '/v1/actions/views/entry_point/{ref_or_id}', { status: 404 }],
+  ['get', '/v1/runnertypes', {}],
+  ['get', '/v1/runnertypes/{name_or_id}', { path: () => '/v1/runnertypes/noop' }],
+  ['put', '/v1/runnertypes/{name_or_id}', { path: () => '/v1/runnertypes/noop', body: { enabled: true } }],
+  ['put', '/v1/runnertypes/{name_or_id}', { path: () => '/v1/runnertypes/noop', body: { enabled: 1 }, status: 400 }],
+  ['post', '/v1/executions', { body: { action: 'core.noop' }, status: 201 }],
+  ['post', '/v1/executions', { body: { action: 'core.unheard_of' }, status: 400 }],
+  ['get', '/v1/executions', {}],
+  ['get', '/v1/executions', { path: () => '/v1/executions?include_attributes=id,action.ref,result' }],
+  ['get', '/v1/executions', { path: () => '/v1/executions?exclude_attributes=status,result' }],
+  ['get', '/v1/executions/views/filters', {}],
+  ['get', '/v1/executions/{id}', {}],
+  ['get', '/v1/executions/{id}', { path: () => '/v1/executions/last?include_attributes=log' }],
+  ['delete', '/v1/executions/{id}', {}],
+  ['put', '/v1/executions/{id}', { body: { status: 'failed' }, status: 400 }],
+  ['get', '/v1/executions/{id}/output', {}],
+  ['get', '/v1/executions/{id}/result', {}],
+  ['get', '/v1/executions/{id}/attribute/{name}', { path: () => `/v1/executions/${execution}/attribute/result` }],
+  ['get', '/v1/executions/{id}/attribute/{name}', { path: () => `/v1/executions/${execution}/attribute/status` }],
+  [
+    'get',
+    '/v1/executions/{id}/attribute/{name}',
+    { path: () => `/v1/executions/${execution}/attribute/x`, status: 400 },
+  ],
+  ['get', '/v1/executions/{id}/children', {}],
+  ['post', '/v1/executions/{id}/re_run', { body: {}, status: 201 }],
+  ['get', '/stream/v1/executions/{id}/output', {}],
+  ['get', '/v1/', {}],
+  ['get', '/v1/openapi.json', {}],
+  ['get', '/v1/docs', {}],
+]
+
+describe('recorded answers fit the document', () => {
+  const seen = new Set<string>()
+
+  it.each(samples)('openapi: %s %s %j', async (method, path, sample) => {
+    const operation = document.paths[path]?.[method]
+    expect(operation).toBeDefined()
+    if (operation === undefined) return
+    const answer = await request(method, sample.path?.() ?? filled(path), sample.body, sample.headers?.())
+    expect([answer.text.slice(0, 300), answer.status]).toEqual([expect.any(String), sample.status ?? 200])
+    holdToDocument(operation, answer)
+    seen.add(`${method} ${path}`)
+  })
+
+  it('openapi: answers that change something fit too', async () => {
+    const waiting = await request('post', '/v1/executions', { action: 'core.noop', delay: 60_000 })
+    const { id } = JSON.parse(waiting.text) as { id: string }
+    const put = document.paths['/v1/executions/{id}']?.['put']
+    const remove = document.paths['/v1/executions/{id}']?.['delete']
+    if (put === undefined || remove === undefined) throw new Error('not listed')
+    holdToDocument(put, await request('put', `/v1/executions/${id}`, { status: 'canceled' }))
+    holdToDocument(remove, await request('delete', `/v1/executions/${id}`))
+
+    const revoke = document.paths['/auth/v1/tokens/{token}']?.['delete']
+    if (revoke === undefined) throw new Error('not listed')
+    const spare = JSON.parse((await login()).text) as { id: string }
+    const answer = await request('delete', `/auth/v1/tokens/${spare.id}`)
+    expect(answer.status).toBe(204)
+    holdToDocument(revoke, answer)
+  })
+
+  it('openapi: both event streams', async () => {
+    const ended = await request('get', `/stream/v1/executions/${execution}/output`)
+    expect(ended.text).toContain('EOF')
+    const controller = new AbortController()
+    const response = await fetch(`${server.urls.api}/stream/v1/stream`, {
+      headers: { 'X-Auth-Token': token },
+      signal: controller.signal,
+    })
+    expect([response.status, response.headers.get('content-type')]).toEqual([200, 'text/event-stream; charset=UTF-8'])
+    controller.abort()
+    seen.add('get /stream/v1/stream')
+  })
+
+  it('openapi: the documentation page, its content security policy and its files', async () => {
+    const operation = document.paths['/v1/docs/{file}']?.['get']
+    if (operation === undefined) throw new Error('not listed')
+    // No credential: a browser has none here.
+    const page = await send(server.urls.api, { path: '/v1/docs' })
+    expect([page.status, page.headers['content-type']]).toEqual([200, 'text/html; charset=UTF-8'])
+    const policy = String(page.headers['content-security-policy'])
+    expect(policy).toMatch(/default-src 'none'.*script-src 'self'/)
+    expect(policy).not.toMatch(/script-src[^;]*unsafe/)
+    const files = [...page.text.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, path = '']) => path)
+    expect(files.length).toBeGreaterThan(1)
+    for (const path of files) {
+      const file = await send(server.urls.api, { path })
+      expect([path, file.status]).toEqual([path, 200])
+      expect(file.headers['content-type']).toMatch(path.endsWith('.css') ? /^text\/css/ : /^text\/javascript/)
+      expect(file.bytes.length).toBeGreaterThan(50)
+    }
+    expect(page.text).not.toMatch(/<script>|https?:\/\//)
+    for (const name of ['nothing.js', '..%2fcli.js', '__proto__', 'LICENSE']) {
+      const answer = await send(server.urls.api, { path: `/v1/docs/${name}` })
+      expect([name, answer.status]).toEqual([name, 404])
+      holdToDocument(operation, answer)
+    }
+    seen.add('get /v1/docs/{file}')
+  })
+
+  it('openapi: without a credential every route that is not public answers 401 as declared', async () => {
+    for (const [method, path, operation] of operations()) {
+      if (isPublic(operation)) continue
+      const answer = await send(server.urls.api, { method: method.toUpperCase(), path: filled(path) })
+      expect([method, path, answer.status]).toEqual([method, path, 401])
+      holdToDocument(operation, answer)
+    }
+  })
+
+  it('openapi: numbers and booleans of the query are checked as declared', async () => {
+    let checked = 0
+    for (const [method, path, operation] of operations()) {
+      for (const { name, in: place, schema } of operation.parameters) {
+        if (place !== 'query' || !['integer', 'number', 'boolean'].includes(schema.type)) continue
+        const answer = await request(
+          method,
+          `${filled(path)}?${name}=wrong`,
+          operation.requestBody && { action: 'x', status: 'failed' },
+        )
+        expect([method, path, name, answer.status]).toEqual([method, path, name, 400])
+        expect((JSON.parse(answer.text) as ErrorAnswer).faultstring).toContain(`"${name}"`)
+        holdToDocument(operation, answer)
+        checked += 1
+      }
+    }
+    expect(checked).toBeGreaterThan(10)
+  })
+
+  it('openapi: bodies that are too large or no JSON are refused as declared', async () => {
+    for (const [method, path, operation] of operations()) {
+      if (operation.requestBody === undefined) continue
+      const credential =
+        operation.security?.some((requirement) => 'basic' in requirement) === true ? { Authorization: basic() } : {}
+      for (const [body, status] of [
+        [' '.repeat(20_001), 413],
+        ['{', 400],
+      ] as const) {
+        const answer = await request(method, filled(path), body, credential)
+        expect([method, path, answer.status]).toEqual([method, path, status])
+        holdToDocument(operation, answer)
+      }
+    }
+  })
+
+  it('openapi: no operation was left out', () => {
+    expect(
+      operations()
+        .map(([method, path]) => `${method} ${path}`)
+        .filter((name) => !seen.has(name)),
+    ).toEqual([])
+  })
+})
