@@ -1,0 +1,129 @@
+/**
+ * Threads that answer one question after another, for work that would hold up the event loop. A thread is started for the
+ * first question and ended when nobody asked for half a minute, because it costs about 10 MB.
+ */
+import { parentPort, Worker } from 'node:worker_threads'
+import { shuttingDown } from './errors.ts'
+
+const IDLE_MS = 30_000
+
+export interface Thread<Question, Answer> {
+  /** Rejects with what the thread threw, as a plain `Error`. Whoever calls bounds how many wait. */
+  ask(question: Question): Promise<Answer>
+  readonly waitingCount: number
+  /** Rejects whoever waits; idempotent. */
+  stop(): Promise<void>
+}
+
+interface Asked<Question> {
+  n: number
+  question: Question
+}
+
+type Answered<Answer> = { n: number; answer: Answer } | { n: number; error: string }
+
+interface Waiting<Answer> {
+  resolve(answer: Answer): void
+  reject(error: unknown): void
+}
+
+export interface ThreadOptions {
+  /** For messages: `the thread for password checks`. */
+  name: string
+  /** From `threadFile`; the file calls `answerQuestions`. */
+  file: URL
+  /** What the file finds as `workerData`. */
+  data?: unknown
+}
+
+/**
+ * Where a thread's file is: beside its starter in the source tree, and in the bundle, where each has an entry of its own.
+ *
+ * @param name without an ending: `./crypt-thread`
+ */
+export function threadFile(name: string, startedFrom: string): URL {
+  return new URL(startedFrom.endsWith('.ts') ? `${name}.ts` : `${name}.js`, startedFrom)
+}
+
+export function createThread<Question, Answer>(options: ThreadOptions): Thread<Question, Answer> {
+  const waiting = new Map<number, Waiting<Answer>>()
+  let worker: Worker | undefined
+  let idle: NodeJS.Timeout | undefined
+  let n = 0
+  let isStopped = false
+
+  function start(): Worker {
+    const started = new Worker(options.file, { workerData: options.data })
+    started.on('message', (answered: Answered<Answer>) => {
+      const asked = waiting.get(answered.n)
+      waiting.delete(answered.n)
+      if ('error' in answered) asked?.reject(new Error(answered.error))
+      else asked?.resolve(answered.answer)
+      if (waiting.size === 0) rest()
+    })
+    const fail = (error: Error): void => {
+      // One that was resting has nobody waiting; those who wait now asked its successor.
+      if (worker !== started) return
+      worker = undefined
+      rejectAll(error)
+    }
+    started.on('error', fail)
+    started.on('exit', () => fail(new Error(`${options.name} ended`)))
+    return started
+  }
+
+  function rest(): void {
+    worker?.unref()
+    clearTimeout(idle)
+    idle = setTimeout(() => {
+      const resting = worker
+      worker = undefined
+      void resting?.terminate()
+    }, IDLE_MS)
+    idle.unref()
+  }
+
+  function rejectAll(error: unknown): void {
+    for (const asked of waiting.values()) asked.reject(error)
+    waiting.clear()
+  }
+
+  return {
+    get waitingCount() {
+      return waiting.size
+    },
+    ask(question) {
+      if (isStopped) return Promise.reject(shuttingDown())
+      clearTimeout(idle)
+      const current = (worker ??= start())
+      n += 1
+      const asked: Asked<Question> = { n, question }
+      return new Promise((resolve, reject) => {
+        current.postMessage(asked)
+        current.ref()
+        waiting.set(asked.n, { resolve, reject })
+      })
+    },
+    async stop() {
+      isStopped = true
+      clearTimeout(idle)
+      const ending = worker
+      worker = undefined
+      rejectAll(shuttingDown())
+      await ending?.terminate()
+    },
+  }
+}
+
+/** The other side: what a thread's file calls. */
+export function answerQuestions<Question, Answer>(answer: (question: Question) => Answer): void {
+  parentPort?.on('message', ({ n, question }: Asked<Question>) => {
+    let answered: Answered<Answer>
+    try {
+      answered = { n, answer: answer(question) }
+    } catch (error) {
+      answered = { n, error: error instanceof Error ? error.message : String(error) }
+    }
+    parentPort?.postMessage(answered)
+  })
+}
