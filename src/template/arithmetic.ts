@@ -100,7 +100,7 @@ function operateFloat(operator: BinaryOperator, a: number, b: number): Value {
       if (b === 0) throw zeroDivision()
       const rest = floorRest(a, b)
       const quotient = Math.round((a - rest) / b)
-      return float(quotient === 0 ? Math.sign(a / b) * 0 : quotient)
+      return float(quotient === 0 && (a / b < 0 || Object.is(a / b, -0)) ? -0 : quotient)
     }
     case '%':
       if (b === 0) throw zeroDivision()
