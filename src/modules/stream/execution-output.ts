@@ -9,7 +9,7 @@ import type { EventSink } from '../../http/route.ts'
 import type { OutputType } from '../../runners/runner.ts'
 import type { Executions } from '../executions/index.ts'
 import type { Execution, ExecutionStatus } from '../executions/types.ts'
-import { endFrame, resumableOutputFrame } from './frames.ts'
+import { endFrame, resumableOutputFrame, share } from './frames.ts'
 
 const endsWhen: ReadonlySet<ExecutionStatus> = new Set<ExecutionStatus>([
   'succeeded',
@@ -20,6 +20,9 @@ const endsWhen: ReadonlySet<ExecutionStatus> = new Set<ExecutionStatus>([
   'pausing',
   'resuming',
 ])
+
+/** What a client that stops reading has waiting for it, in UTF-16 units, besides the largest frame. */
+const MAX_WRITE_LENGTH = 32_768
 
 export interface FollowOptions {
   execution: Execution
@@ -41,7 +44,11 @@ export function createWakeups(bus: Bus): Wakeups {
   const wakeAll = (executionId: string): void => {
     for (const wake of followers.get(executionId) ?? []) wake()
   }
-  bus.subscribe('execution.output', ({ execution_id }) => wakeAll(execution_id))
+  bus.subscribe('execution.output', ({ execution_id, records }) => {
+    if (!followers.has(execution_id)) return
+    for (const record of records) share(record)
+    wakeAll(execution_id)
+  })
   bus.subscribe('execution.updated', ({ execution }) => {
     if (endsWhen.has(execution.status)) wakeAll(execution.id)
   })
@@ -88,9 +95,14 @@ export async function followOutput(
         const last = records.at(-1)
         if (last === undefined) break
         seq = last.seq
-        const frames = records.map((record) => resumableOutputFrame(record, action_ref, runner.name)).join('')
-        if (!sink.write(frames)) await sink.drained()
-        if (isOver()) return
+        let frames = ''
+        for (const record of records) {
+          frames += resumableOutputFrame(record, action_ref, runner.name)
+          if (frames.length < MAX_WRITE_LENGTH && record !== last) continue
+          if (!sink.write(frames)) await sink.drained()
+          if (isOver()) return
+          frames = ''
+        }
       }
       if (status === undefined || endsWhen.has(status)) {
         sink.write(endFrame)

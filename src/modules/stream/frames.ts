@@ -2,24 +2,36 @@
 import { frame } from '../../http/sse.ts'
 import type { OutputRecord } from '../executions/types.ts'
 
-const outputData = new WeakMap<OutputRecord, string>()
-const outputFrames = new WeakMap<OutputRecord, string>()
+/** What several clients are sent of a record that they all read; made when the first of them needs it. */
+interface Shared {
+  data?: string
+  resumable?: string
+}
+
+const shared = new WeakMap<OutputRecord, Shared>()
+
+/**
+ * Tells that this very record goes to many: from now on it is encoded once. Records that a client reads from the rows
+ * are its own, and remembering their encoding would only keep garbage alive.
+ */
+export function share(record: OutputRecord): void {
+  if (!shared.has(record)) shared.set(record, {})
+}
 
 /** The public form of an output record: one line of compact JSON. */
 function dataOf(record: OutputRecord, actionRef: string, runnerRef: string): string {
-  let data = outputData.get(record)
-  if (data === undefined) {
-    data = JSON.stringify({
-      id: record.id,
-      execution_id: record.execution_id,
-      action_ref: actionRef,
-      runner_ref: runnerRef,
-      output_type: record.output_type,
-      data: record.data,
-      timestamp: record.timestamp,
-    })
-    outputData.set(record, data)
-  }
+  const known = shared.get(record)
+  if (known?.data !== undefined) return known.data
+  const data = JSON.stringify({
+    id: record.id,
+    execution_id: record.execution_id,
+    action_ref: actionRef,
+    runner_ref: runnerRef,
+    output_type: record.output_type,
+    data: record.data,
+    timestamp: record.timestamp,
+  })
+  if (known !== undefined) known.data = data
   return data
 }
 
@@ -32,11 +44,10 @@ export function outputFrame(record: OutputRecord, actionRef: string, runnerRef: 
 
 /** On the stream of one execution: with the id that `Last-Event-ID` resumes after. */
 export function resumableOutputFrame(record: OutputRecord, actionRef: string, runnerRef: string): string {
-  let text = outputFrames.get(record)
-  if (text === undefined) {
-    text = frame(outputEvent, dataOf(record, actionRef, runnerRef), positionOf(record))
-    outputFrames.set(record, text)
-  }
+  const known = shared.get(record)
+  if (known?.resumable !== undefined) return known.resumable
+  const text = frame(outputEvent, dataOf(record, actionRef, runnerRef), positionOf(record))
+  if (known !== undefined) known.resumable = text
   return text
 }
 
