@@ -100,7 +100,8 @@ function operateFloat(operator: BinaryOperator, a: number, b: number): Value {
       if (b === 0) throw zeroDivision()
       const rest = floorRest(a, b)
       const quotient = Math.round((a - rest) / b)
-      return float(quotient === 0 && (a / b < 0 || Object.is(a / b, -0)) ? -0 : quotient)
+      if (quotient !== 0) return float(quotient)
+      return float(a / b < 0 || Object.is(a / b, -0) ? -0 : 0)
     }
     case '%':
       if (b === 0) throw zeroDivision()
