@@ -6,6 +6,7 @@
  */
 import type { Bus } from '../../bus/bus.ts'
 import type { Database, Unit } from '../../db/database.ts'
+import { isAppError } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import type { Log } from '../../log.ts'
 import type { OutputType } from '../../runners/runner.ts'
@@ -20,7 +21,11 @@ const MAX_CHUNK_LENGTH = 16_384
 const MAX_WAITING_LENGTH = 262_144
 /** Recent output kept per running execution, for readers that are up to date. */
 const MAX_RING_LENGTH = 262_144
+/** What a record costs besides its text, so that a million tiny ones are no way around the bounds. */
+const RECORD_COST = 256
 const RETRY_AFTER_MS = 1000
+/** 256 KiB at most. */
+const MAX_RECORDS_READ = 16
 
 /** Where one run's output goes in. */
 export interface OutputIntake {
@@ -59,6 +64,14 @@ interface Intake {
   resumed: Promise<void> | undefined
 }
 
+/** What waited for an execution, as records. */
+interface Owed {
+  id: string
+  unit: Unit
+  /** Lets the source go on that was held back for these. */
+  resume: () => void
+}
+
 export function createOutput(deps: { store: ExecutionStore; database: Database; bus: Bus; log: Log }): Output {
   const { store, database } = deps
   const rings = new Map<string, Ring>()
@@ -84,37 +97,55 @@ export function createOutput(deps: { store: ExecutionStore; database: Database; 
     flushing ??= writeWaiting().finally(() => {
       flushing = undefined
       lastFlushAt = performance.now()
-      if (dirty.size > 0) schedule()
+      if ([...dirty].some((intake) => intake.resumed !== undefined)) void flush()
+      else if (dirty.size > 0) schedule()
     })
     return flushing
   }
 
   async function writeWaiting(): Promise<void> {
-    const intakes = [...dirty]
+    const taken = [...dirty].map(take)
     dirty.clear()
-    const unit: Unit = { steps: [], facts: [] }
-    for (const intake of intakes) take(intake, unit)
-    if (unit.steps.length === 0) return
-    for (;;) {
-      try {
-        await database.write(unit)
-        break
-      } catch (error) {
-        // The children are paused meanwhile: their output waits in their pipes instead of being lost.
-        deps.log.error('output.not_stored', 'Output cannot be stored; trying again', { error })
-        await new Promise((resolve) => setTimeout(resolve, RETRY_AFTER_MS))
-      }
+    let owed = await writeAll(taken)
+    while (owed.length > 0) {
+      // The children are paused meanwhile: their output waits in their pipes instead of being lost.
+      await new Promise((resolve) => setTimeout(resolve, RETRY_AFTER_MS))
+      owed = await writeAll(owed)
     }
-    for (const intake of intakes) {
-      intake.resume?.()
-      intake.resume = undefined
-      intake.resumed = undefined
-    }
+    for (const { resume } of taken) resume()
   }
 
-  /** Turns what waits into numbered records and appends them to the unit. */
-  function take(intake: Intake, unit: Unit): void {
-    const { execution } = intake
+  /** @returns what the storage had no room for */
+  async function writeAll(owed: Owed[]): Promise<Owed[]> {
+    const outcomes = await Promise.allSettled(owed.map(({ unit }) => database.write(unit)))
+    const again: Owed[] = []
+    let failure: unknown
+    for (const [i, outcome] of outcomes.entries()) {
+      const one = owed[i]
+      if (one === undefined || outcome.status === 'fulfilled') continue
+      const error: unknown = outcome.reason
+      if (isAppError(error) && error.code === 'STORAGE_FAILED') {
+        again.push(one)
+        failure = error
+      } else {
+        deps.log.error('output.lost', 'Output could not be stored', { execution_id: one.id, error })
+        // Its records no longer follow one another.
+        rings.delete(one.id)
+      }
+    }
+    if (again.length > 0) {
+      deps.log.error('output.not_stored', 'Output cannot be stored; trying again', {
+        executions: again.length,
+        error: failure,
+      })
+    }
+    return again
+  }
+
+  /** Turns what waits into numbered records. */
+  function take(intake: Intake): Owed {
+    const { execution, resume = () => undefined } = intake
+    const unit: Unit = { steps: [], facts: [] }
     const records: OutputRecord[] = []
     for (const { type, parts, timestamp } of intake.waiting) {
       for (const data of pieces(parts.length === 1 ? (parts[0] ?? '') : parts.join(''))) {
@@ -131,7 +162,10 @@ export function createOutput(deps: { store: ExecutionStore; database: Database; 
     }
     intake.waiting = []
     intake.waitingLength = 0
-    if (records.length === 0) return
+    intake.resume = undefined
+    intake.resumed = undefined
+    const owed: Owed = { id: execution.id, unit, resume }
+    if (records.length === 0) return owed
     for (const record of records) unit.steps.push(store.insertOutput(record))
     unit.facts.push({
       name: 'execution.output',
@@ -143,6 +177,7 @@ export function createOutput(deps: { store: ExecutionStore; database: Database; 
         records,
       },
     })
+    return owed
   }
 
   return {
@@ -165,6 +200,7 @@ export function createOutput(deps: { store: ExecutionStore; database: Database; 
             last.length += text.length
           } else {
             intake.waiting.push({ type, parts: [text], length: text.length, timestamp: now() })
+            intake.waitingLength += RECORD_COST
           }
           intake.waitingLength += text.length
           dirty.add(intake)
@@ -172,17 +208,18 @@ export function createOutput(deps: { store: ExecutionStore; database: Database; 
             schedule()
             return undefined
           }
-          intake.resumed ??= new Promise((resolve) => {
+          const resumed = (intake.resumed ??= new Promise((resolve) => {
             intake.resume = resolve
-          })
+          }))
           void flush()
-          return intake.resumed
+          return resumed
         },
         async finish() {
-          while (flushing !== undefined) await flushing
-          const unit: Unit = { steps: [], facts: [] }
           dirty.delete(intake)
-          take(intake, unit)
+          // What is under way may hold earlier records of this run.
+          await flushing
+          const { unit, resume } = take(intake)
+          resume()
           return unit
         },
         close() {
@@ -190,17 +227,33 @@ export function createOutput(deps: { store: ExecutionStore; database: Database; 
         },
       }
     },
-    cursor: (executionId) => ({
-      after(seq, type) {
+    cursor(executionId) {
+      // Nothing of this type is stored between the two: a reader of one type would otherwise pass all that others wrote
+      // again and again.
+      let known: { type: OutputType; from: number; to: number } | undefined
+
+      function recent(seq: number): OutputRecord[] | undefined {
         const ring = rings.get(executionId)
         const first = ring?.records[0]
-        if (ring !== undefined && first !== undefined && first.seq <= seq + 1) {
-          const from = ring.records.slice(seq + 1 - first.seq)
-          return type === undefined ? from : from.filter((record) => record.output_type === type)
-        }
-        return store.outputAfter(executionId, seq, 16, type)
-      },
-    }),
+        return ring !== undefined && first !== undefined && first.seq <= seq + 1
+          ? ring.records.slice(seq + 1 - first.seq)
+          : undefined
+      }
+
+      return {
+        after(seq, type) {
+          if (type === undefined) return recent(seq) ?? store.outputAfter(executionId, seq, MAX_RECORDS_READ)
+          const start = known?.type === type && known.from <= seq && seq < known.to ? known.to : seq
+          const from = recent(start)
+          const to = from === undefined ? store.lastSeq(executionId) : (from.at(-1)?.seq ?? start)
+          const records =
+            from?.filter((record) => record.output_type === type) ??
+            store.outputAfter(executionId, start, MAX_RECORDS_READ, type)
+          if (records.length === 0) known = { type, from: seq, to }
+          return records
+        },
+      }
+    },
     async flush() {
       while (dirty.size > 0 || flushing !== undefined) await flush()
     },
@@ -210,11 +263,11 @@ export function createOutput(deps: { store: ExecutionStore; database: Database; 
 function remember(ring: Ring, records: readonly OutputRecord[]): void {
   for (const record of records) {
     ring.records.push(record)
-    ring.length += record.data.length
+    ring.length += record.data.length + RECORD_COST
   }
   let dropped = 0
   while (ring.length > MAX_RING_LENGTH && dropped < ring.records.length - 1) {
-    ring.length -= ring.records[dropped]?.data.length ?? 0
+    ring.length -= (ring.records[dropped]?.data.length ?? 0) + RECORD_COST
     dropped += 1
   }
   if (dropped > 0) ring.records = ring.records.slice(dropped)
