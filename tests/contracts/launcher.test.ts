@@ -7,7 +7,7 @@ import { createLauncher, type LauncherKind } from '../../src/runners/process/cre
 import type { Child, Exit, Launcher, SpawnRequest } from '../../src/runners/process/launcher.ts'
 import { MAX_STDIN_BYTES, SpawnError } from '../../src/runners/process/launcher.ts'
 import { isRunning } from '../helpers/marked-processes.ts'
-import { waitFor } from '../helpers/wait-for.ts'
+import { waitFor } from '../helpers/wait.ts'
 
 const PATH = process.env['PATH'] ?? '/usr/bin:/bin'
 const kinds: LauncherKind[] = ['posix-spawn-thread', 'child-process']

@@ -9,7 +9,7 @@ import type { Launcher } from '../../src/runners/process/launcher.ts'
 import type { RunContext, Runner, RunResult } from '../../src/runners/runner.ts'
 import { isRunning, markedProcesses } from '../helpers/marked-processes.ts'
 import { recordRun } from '../helpers/run-context.ts'
-import { waitFor } from '../helpers/wait-for.ts'
+import { waitFor } from '../helpers/wait.ts'
 
 const kinds: LauncherKind[] = ['posix-spawn-thread', 'child-process']
 const fixture = (name: string): string => fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url))

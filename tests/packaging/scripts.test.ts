@@ -94,7 +94,9 @@ describe('building', () => {
   const entries = () => readdirSync(dist).filter((name) => name.endsWith('.js'))
 
   test('dist/ has the entry points, an executable among them', () => {
-    expect(entries()).toEqual(expect.arrayContaining(['cli.js', 'main.js', 'background-thread.js', 'posix-spawn-thread.js']))
+    expect(entries()).toEqual(
+      expect.arrayContaining(['cli.js', 'main.js', 'background-thread.js', 'posix-spawn-thread.js']),
+    )
     expect(statSync(join(dist, 'cli.js')).mode & 0o111).toBe(0o111)
     expect(readFileSync(join(dist, 'cli.js'), 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/)
     expect(existsSync(join(folder, '.build'))).toBe(false)

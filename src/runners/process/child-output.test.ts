@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream'
 import { setImmediate } from 'node:timers/promises'
 import { describe, expect, it } from 'vitest'
-import { waitFor } from '../../../tests/helpers/wait-for.ts'
+import { waitFor } from '../../../tests/helpers/wait.ts'
 import { ChildOutput } from './child-output.ts'
 
 const collect = (maxBytes = 1000) => {

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { afterEach, describe, expect, it } from 'vitest'
 import { isRunning } from '../../../tests/helpers/marked-processes.ts'
-import { waitFor } from '../../../tests/helpers/wait-for.ts'
+import { waitFor } from '../../../tests/helpers/wait.ts'
 import type { Launcher, SpawnRequest } from './launcher.ts'
 import { createPosixSpawnLauncher } from './posix-spawn.ts'
 
