@@ -3,7 +3,7 @@ import type { Bus } from '../../bus/bus.ts'
 import { frame } from '../../http/sse.ts'
 import type { EventSink } from '../../http/route.ts'
 import { isFinal, type Executions } from '../executions/index.ts'
-import type { Execution } from '../executions/types.ts'
+import type { Execution, ExecutionStatus } from '../executions/types.ts'
 import { outputEvent, outputFrame } from './frames.ts'
 
 export const defaultEvents = [
@@ -21,7 +21,7 @@ export interface StreamFilter {
   events: string[]
   actionRefs: ReadonlySet<string> | undefined
   executionIds: ReadonlySet<string> | undefined
-  /** Event name and execution id whose arrival with a final status ends the stream. */
+  /** Event name and payload id whose arrival with a final status ends the stream. */
   end: { event: string; executionId: string } | undefined
 }
 
@@ -31,8 +31,8 @@ interface StreamEvent {
   actionRef: string
   /** Live-action events carry none. */
   executionId: string | undefined
-  /** Set on execution events. */
-  execution: Execution | undefined
+  /** The payload's own id and status; output has no status. */
+  subject: { id: string; status: ExecutionStatus } | undefined
   frame(): string
 }
 
@@ -52,6 +52,7 @@ interface Client {
 
 export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record' | 'liveactionRecord'>): GeneralStream {
   const clients = new Set<Client>()
+  let isStopped = false
 
   bus.subscribe('execution.created', ({ execution }) => announceExecution('create', execution))
   bus.subscribe('execution.updated', ({ execution }) => announceExecution('update', execution))
@@ -62,7 +63,7 @@ export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record'
         name: outputEvent,
         actionRef: action_ref,
         executionId: execution_id,
-        execution: undefined,
+        subject: undefined,
         frame: once(() => outputFrame(record, action_ref, runner_ref)),
       })
     }
@@ -76,14 +77,14 @@ export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record'
       name: liveName,
       actionRef: execution.action_ref,
       executionId: undefined,
-      execution: undefined,
+      subject: { id: execution.liveaction_id, status: execution.status },
       frame: once(() => frame(liveName, JSON.stringify(records.liveactionRecord(execution)))),
     })
     deliver({
       name,
       actionRef: execution.action_ref,
       executionId: execution.id,
-      execution,
+      subject: execution,
       frame: once(() => frame(name, JSON.stringify(records.record(execution)))),
     })
   }
@@ -95,8 +96,8 @@ export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record'
       if (
         end !== undefined &&
         end.event === event.name &&
-        event.execution?.id === end.executionId &&
-        isFinal(event.execution.status)
+        event.subject?.id === end.executionId &&
+        isFinal(event.subject.status)
       ) {
         client.end()
       }
@@ -125,12 +126,13 @@ export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record'
         }
         clients.add(client)
         sink.closed.addEventListener('abort', end)
-        if (sink.closed.aborted) end()
+        if (sink.closed.aborted || isStopped) end()
         // Shows clients that the stream is open, before anything happens.
         sink.write('\n')
       })
     },
     stop() {
+      isStopped = true
       for (const client of clients) client.end()
     },
   }
@@ -157,7 +159,7 @@ export function compileNames(patterns: readonly string[]): (name: string) => boo
   }
 }
 
-/** Linear in time: only the last `*` is ever returned to. */
+/** At most pattern times text: only the last `*` is ever returned to. */
 function globMatches(pattern: string, text: string): boolean {
   let p = 0
   let t = 0
@@ -188,11 +190,13 @@ function globMatches(pattern: string, text: string): boolean {
 function matchOne(pattern: string, p: number, character: string): number {
   const element = pattern.charAt(p)
   if (element === '?') return 1
-  const close = element === '[' ? pattern.indexOf(']', p + 2) : -1
+  if (element !== '[') return element === character ? 1 : 0
+  const negated = pattern[p + 1] === '!' || pattern[p + 1] === '^'
+  const start = negated ? p + 2 : p + 1
+  // A `]` that comes first is one of the set.
+  const close = pattern.indexOf(']', start + 1)
   if (close === -1) return element === character ? 1 : 0
-  let set = pattern.slice(p + 1, close)
-  const negated = set.startsWith('!') || set.startsWith('^')
-  if (negated) set = set.slice(1)
+  const set = pattern.slice(start, close)
   let found = false
   for (let i = 0; i < set.length; i++) {
     if (set.charAt(i + 1) === '-' && i + 2 < set.length) {
