@@ -389,7 +389,7 @@ describe('random hostile requests', () => {
       return `${name}=${maybe(0.5) ? encodeURIComponent(pick(texts).toWellFormed()) : pick(texts)}`
     }).join('&')
     // Blanks and line ends would only make another request of it.
-    const target = `${path}${query === '' ? '' : `?${query}`}`.replace(/[\s\u0000]/g, '+') || '/'
+    const target = `${path}${query === '' ? '' : `?${query}`}`.replace(/\s/g, '+').replaceAll('\0', '+') || '/'
     const method = isCreate
       ? 'POST'
       : maybe(0.75)

@@ -1,7 +1,7 @@
 /** Contract 03, 3.1 and 3.2: creating executions, and what their record holds. */
 import { hostname } from 'node:os'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { waitForStatus, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
+import { startServer, waitForStatus, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
 import {
   countExecutions,
   create,
@@ -220,6 +220,19 @@ describe('03.1 trace context', () => {
     expect(first.context['trace_context']).toEqual({ trace_tag: 'order 17' })
     expect(traceOf(first.id)).toEqual({ id: expect.stringMatching(idPattern), tag: 'order 17' })
     expect(traceOf(second.id)).toEqual(traceOf(first.id))
+  })
+
+  it('03.1 trace: requests at the same moment with the same new tag share one trace', async () => {
+    const context = { trace_context: { trace_tag: 'at once' } }
+    const created = await Promise.all(Array.from({ length: 30 }, () => accepted({ ...noop, context })))
+    expect(new Set(created.map(({ id }) => traceOf(id).id)).size).toBe(1)
+    expect(rowsOf(server, `select id from traces where trace_tag = 'at once'`)).toHaveLength(1)
+    const members = rowsOf<{ object_id: string }>(
+      server,
+      `select object_id from trace_components where trace_id = ? order by object_id`,
+      traceOf(created[0]?.id ?? '').id,
+    )
+    expect(members.map((row) => row.object_id)).toEqual(created.map(({ id }) => id).toSorted())
   })
 
   it('03.1 trace: an id joins; with both given the id decides', async () => {
@@ -537,5 +550,17 @@ describe('00.15 secret masking', () => {
       'err-secret',
     )
     expect(server.log()).not.toMatch(/-secret/)
+  })
+
+  it.each(['api.mask_secrets', 'log.mask_secrets'])('00.15 switched off with %s', async (option) => {
+    const open = await startServer({ settings: { [option]: 'False' } })
+    try {
+      const parameters = { cmd: 'true', sudo_password: 'shown' }
+      const { body } = await create(open, { action: 'core.local', parameters, delay: 60_000 })
+      expect(body.parameters).toEqual(parameters)
+      expect((await open.call('GET', `/v1/executions/${body.id}`)).body).toMatchObject({ parameters })
+    } finally {
+      await open.stop()
+    }
   })
 })

@@ -77,22 +77,22 @@ const filled = (path: string): string =>
 
 /** Fails unless the document says that this operation can answer this. */
 function holdToDocument(operation: Operation, answer: RawAnswer): void {
+  expect(`${answer.status} ${contradiction(operation, answer)}\n${answer.text.slice(0, 300)}`).toBe(
+    `${answer.status} fits\n${answer.text.slice(0, 300)}`,
+  )
+}
+
+function contradiction(operation: Operation, answer: RawAnswer): string {
   const declared = operation.responses[String(answer.status)]
-  expect([Object.keys(operation.responses), answer.text.slice(0, 300)]).toEqual([
-    expect.arrayContaining([String(answer.status)]),
-    expect.any(String),
-  ])
+  if (declared === undefined) return `is not among ${Object.keys(operation.responses).join(', ')}`
+  if (declared.content === undefined) return answer.text === '' ? 'fits' : 'has a body'
   const type = String(answer.headers['content-type'] ?? '').split(';', 1)[0] ?? ''
-  if (declared?.content === undefined) {
-    expect(answer.text).toBe('')
-    return
-  }
-  expect(Object.keys(declared.content)).toContain(type)
-  const schema = declared.content[type]?.schema
+  const media = declared.content[type]
+  if (media === undefined) return `has type "${type}", not ${Object.keys(declared.content).join(', ')}`
   const value: unknown = type.includes('json') ? JSON.parse(answer.text) : answer.text
-  const absolute = JSON.stringify(schema).replaceAll('"#/', '"https://svc.example/openapi#/')
+  const absolute = JSON.stringify(media.schema).replaceAll('"#/', '"https://svc.example/openapi#/')
   const validate = ajv.compile(JSON.parse(absolute) as object)
-  expect([validate(value), ajv.errorsText(validate.errors)]).toEqual([true, 'No errors'])
+  return validate(value) ? 'fits' : ajv.errorsText(validate.errors)
 }
 
 const request = (
@@ -219,7 +219,7 @@ describe('the document is an OpenAPI 3.1 document', () => {
     for (const [, path, { parameters, security = [] }] of operations()) {
       const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name)
       expect([path, parameters.filter((p) => p.in === 'path').map(({ name }) => name)]).toEqual([path, inPath])
-      for (const p of parameters) if (p.in === 'path') expect(p.required).toBe(true)
+      expect(parameters.filter((p) => p.in === 'path' && p.required !== true)).toEqual([])
       const names = parameters.map((p) => `${p.in} ${p.name}`)
       expect(names).toEqual([...new Set(names)])
       for (const scheme of security.flatMap((requirement) => Object.keys(requirement))) {

@@ -1,5 +1,5 @@
 /** What can be done with executions: request, read, cancel, settle, run again. */
-import { merge, type Database, type Unit } from '../../db/database.ts'
+import { Conflict, merge, type Database, type Unit } from '../../db/database.ts'
 import { executionUpdateRefused, noExecutions, queueFull, resourceNotFound, transitionRefused } from '../../errors.ts'
 import type { Principal } from '../../http/route.ts'
 import { isId } from '../../ids.ts'
@@ -49,17 +49,24 @@ export function createExecutionService(deps: {
   }
 
   async function create({ execution, cause, failure }: Draft, principal: Principal): Promise<Execution> {
-    const member = { kind: 'execution', object_id: execution.id, ref: execution.action_ref } as const
-    const trace = traces.plan(cause, member, execution.start_timestamp)
-    execution.trace_id = trace.trace_id
-    const unit: Unit = merge(trace.unit, {
-      steps: store.insert(execution),
-      facts: [{ name: 'execution.created', payload: { execution } }],
-    })
-    if (failure === undefined) {
-      await database.write(unit)
-    } else {
-      await database.write(merge(unit, change.plan(execution, { kind: 'reject', result: startFailure(failure) })?.unit))
+    const plan = (): Unit => {
+      const member = { kind: 'execution', object_id: execution.id, ref: execution.action_ref } as const
+      const trace = traces.plan(cause, member, execution.start_timestamp)
+      execution.trace_id = trace.trace_id
+      return merge(
+        trace.unit,
+        { steps: store.insert(execution), facts: [{ name: 'execution.created', payload: { execution } }] },
+        failure === undefined
+          ? undefined
+          : change.plan(execution, { kind: 'reject', result: startFailure(failure) })?.unit,
+      )
+    }
+    try {
+      await database.write(plan())
+    } catch (error) {
+      if (!(error instanceof Conflict)) throw error
+      // Another request has started a trace with the same tag; this one joins it.
+      await database.write(plan())
     }
     log.audit('execution.requested', {
       execution_id: execution.id,

@@ -7,7 +7,8 @@ import type { Cause, TraceMember } from './types.ts'
 
 export interface Traces extends Module {
   /**
-   * The trace of a new member and the steps that add it.
+   * The trace of a new member and the steps that add it. Plan again when they fail with `Conflict`: another request has
+   * started a trace with the same tag.
    *
    * @param at the member's creation time
    * @throws TRACE_UNKNOWN

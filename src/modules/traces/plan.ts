@@ -11,7 +11,11 @@ export interface TracePlan {
   unit: Unit
 }
 
-/** @throws TRACE_UNKNOWN when a request names a trace that does not exist */
+/**
+ * A unit that starts a trace for a given tag fails with `Conflict` when another one did so first; planned again, it joins.
+ *
+ * @throws TRACE_UNKNOWN when a request names a trace that does not exist
+ */
 export function planTrace(store: TraceStore, cause: Cause, member: TraceMember, at: string): TracePlan {
   if (cause.kind === 'inherited') {
     return joined(store, cause.trace_id, member, cause.caused_by, at)
@@ -27,7 +31,8 @@ export function planTrace(store: TraceStore, cause: Cause, member: TraceMember, 
   const tag = cause.trace_tag ?? cause.default_tag
   const uid = `trace:${createHash('md5').update(`${tag}:${id}:${at}`).digest('hex')}`
   const plan = joined(store, id, member, undefined, at)
-  plan.unit.steps.unshift(store.insert({ id, uid, trace_tag: tag, start_timestamp: at }))
+  const trace = { id, uid, trace_tag: tag, start_timestamp: at }
+  plan.unit.steps.unshift(cause.trace_tag === undefined ? store.insert(trace) : store.insertFirst(trace))
   return plan
 }
 

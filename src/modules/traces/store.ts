@@ -9,6 +9,8 @@ export interface TraceStore {
   /** The newest trace with this tag. */
   findByTag(tag: string): TraceTable | undefined
   insert(trace: TraceTable): Step
+  /** Fails with `Conflict` when a trace with this tag has been made meanwhile. */
+  insertFirst(trace: TraceTable): Step
   addMember(traceId: string, member: TraceMember, causedBy: CausedBy | undefined, at: string): Step
 }
 
@@ -25,6 +27,17 @@ export function createTraceStore(database: Database): TraceStore {
     caused_by_id: '',
   }
   const insertTrace = prepared(build.insertInto('traces').values(trace), columnsOf(trace))
+  const insertFirstTrace = prepared(
+    build
+      .insertInto('traces')
+      .columns(['id', 'uid', 'trace_tag', 'start_timestamp'])
+      .expression(
+        build
+          .selectNoFrom((on) => [on.val('').as('id'), on.val('').as('uid'), on.val('').as('tag'), on.val('').as('at')])
+          .where((on) => on.not(on.exists(build.selectFrom('traces').select('id').where('trace_tag', '=', '')))),
+      ),
+    (row: TraceTable) => [row.id, row.uid, row.trace_tag, row.start_timestamp, row.trace_tag],
+  )
   const insertComponent = prepared(build.insertInto('trace_components').values(component), columnsOf(component))
   return {
     find: (id) => database.first(build.selectFrom('traces').selectAll().where('id', '=', id)),
@@ -33,6 +46,7 @@ export function createTraceStore(database: Database): TraceStore {
         build.selectFrom('traces').selectAll().where('trace_tag', '=', tag).orderBy('id', 'desc').limit(1),
       ),
     insert: (row) => ({ query: insertTrace(row) }),
+    insertFirst: (row) => ({ query: insertFirstTrace(row), expect: 1 }),
     addMember: (traceId, member, causedBy, at) => ({
       query: insertComponent({
         trace_id: traceId,
