@@ -8,7 +8,7 @@ import type { Bus } from '../../bus/bus.ts'
 import type { EventSink } from '../../http/route.ts'
 import type { OutputType } from '../../runners/runner.ts'
 import type { Executions } from '../executions/index.ts'
-import type { Execution, ExecutionStatus } from '../executions/types.ts'
+import type { Execution, ExecutionStatus, OutputRecord } from '../executions/types.ts'
 import { endFrame, resumableOutputFrame, share } from './frames.ts'
 
 const endsWhen: ReadonlySet<ExecutionStatus> = new Set<ExecutionStatus>([
@@ -21,8 +21,8 @@ const endsWhen: ReadonlySet<ExecutionStatus> = new Set<ExecutionStatus>([
   'resuming',
 ])
 
-/** What a client that stops reading has waiting for it, in UTF-16 units, besides the largest frame. */
-const MAX_WRITE_LENGTH = 32_768
+/** Frames are joined up to about this many UTF-16 units; that much waits for a client that stops reading, or a frame. */
+const LARGE_FRAME_LENGTH = 8192
 
 export interface FollowOptions {
   execution: Execution
@@ -83,6 +83,28 @@ export async function followOutput(
   const unfollow = wakeups.follow(id, onWake)
   sink.closed.addEventListener('abort', onWake)
   options.stopping.addEventListener('abort', onWake)
+  /** Writes as much as the client takes at once. Answers the place of the last record written. */
+  function writeRecords(records: readonly OutputRecord[], from: number): number {
+    const last = records.at(-1)
+    let written = from
+    let small = ''
+    for (const record of records) {
+      const frame = resumableOutputFrame(record, action_ref, runner.name)
+      // Joining copies: a large frame goes out as the one text that all clients share.
+      const isLarge = frame.length >= LARGE_FRAME_LENGTH
+      if (!isLarge) {
+        small += frame
+        if (small.length < LARGE_FRAME_LENGTH && record !== last) continue
+      }
+      let isAccepted = small === '' || sink.write(small)
+      small = ''
+      if (isLarge) isAccepted = sink.write(frame) && isAccepted
+      written = record.seq
+      if (!isAccepted) break
+    }
+    return written
+  }
+
   const isOver = (): boolean => sink.closed.aborted || options.stopping.aborted
 
   try {
@@ -92,17 +114,11 @@ export async function followOutput(
       const status = executions.statusOf(id)
       for (;;) {
         const records = type === 'none' ? [] : cursor.after(seq, type)
-        const last = records.at(-1)
-        if (last === undefined) break
-        seq = last.seq
-        let frames = ''
-        for (const record of records) {
-          frames += resumableOutputFrame(record, action_ref, runner.name)
-          if (frames.length < MAX_WRITE_LENGTH && record !== last) continue
-          if (!sink.write(frames)) await sink.drained()
-          if (isOver()) return
-          frames = ''
-        }
+        if (records.length === 0) break
+        seq = writeRecords(records, seq)
+        // What was not written is read again: a client that never comes back must not keep it in memory.
+        await sink.drained()
+        if (isOver()) return
       }
       if (status === undefined || endsWhen.has(status)) {
         sink.write(endFrame)
