@@ -1,7 +1,17 @@
 /** Contract 04: the general event stream and the output stream of one execution. */
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { run, runToEnd, startServer, waitForStatus, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
+import {
+  call,
+  run,
+  runToEnd,
+  startServer,
+  waitForStatus,
+  type ExecutionAnswer,
+  type TestServer,
+} from '../helpers/server.ts'
 import { openEvents, outputOf, type EventClient, type EventFrame } from '../helpers/sse.ts'
 import { waitFor } from '../helpers/wait.ts'
 import {
@@ -139,6 +149,42 @@ describe('04.1 common wire rules', () => {
     for (const path of ['/v1/stream', '/v1/executions/last/output']) {
       const answer = await send(server.urls.stream, { method: 'POST', path })
       expect([answer.status, answer.headers['content-type']]).toEqual([405, 'application/json; charset=UTF-8'])
+    }
+  })
+})
+
+describe('04.1 authentication', () => {
+  it('04.1 authentication: by header or query, at connect only; an expired token does not close a stream', async () => {
+    const own = await startServer({ settings: { 'auth.enable': 'True' } })
+    try {
+      const password = readFileSync(join(own.basePath, 'initial-admin-password'), 'utf8').trim()
+      const Authorization = `Basic ${Buffer.from(`admin:${password}`).toString('base64')}`
+      const tokenFor = async (ttl: number): Promise<string> =>
+        (await call<{ token: string }>(`${own.urls.auth}/tokens`, 'POST', { ttl }, { Authorization })).body.token
+      const lasting = { 'X-Auth-Token': await tokenFor(600) }
+      const parameters = { cmd: 'echo early; while [ ! -e go ]; do sleep 0.02; done; echo late', cwd: own.basePath }
+      const created = await create(own, { action: 'core.local', parameters }, lasting)
+      const path = `/v1/executions/${created.body.id}/output`
+      for (const refused of ['/v1/stream', path]) {
+        const answer = await send(own.urls.stream, { path: refused })
+        expect([answer.status, answer.headers['content-type']]).toEqual([401, 'application/json; charset=UTF-8'])
+      }
+
+      const short = await tokenFor(1)
+      const byQuery = await open(`${path}?x-auth-token=${short}`, {}, own)
+      const byHeader = await open('/v1/stream', { 'X-Auth-Token': short }, own)
+      expect([byQuery.status, byHeader.status]).toEqual([200, 200])
+      await waitFor('the token to expire', async () => {
+        const { status } = await own.call('GET', '/v1/user', undefined, { 'X-Auth-Token': short })
+        return status === 401
+      })
+      writeFileSync(join(own.basePath, 'go'), '')
+      expect(await byQuery.ended).toBe('end')
+      expect(outputOf(byQuery.frames)).toBe('early\nlate\n')
+      await byHeader.frame(isFinalOf(created.body.id))
+      byHeader.close()
+    } finally {
+      await own.stop()
     }
   })
 })
