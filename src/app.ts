@@ -125,11 +125,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
   const stream = createStream({ bus, executions })
 
   const modules: Module[] = [auth, traces, actions, packs, executions, stream]
-  for (const module of modules) {
-    undo.push(async () => module.stop?.())
-    await module.start?.()
-  }
-
+  let isStarting = true
   let isStopping = false
   const routes = modules.flatMap((module) => module.routes ?? [])
   const app = createHttpApp({
@@ -143,9 +139,12 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
       maxQueuedBytes: config.stream.client_buffer_bytes,
     },
     log,
+    isStarting: () => isStarting,
     isStopping: () => isStopping,
   })
 
+  // Before anything runs: an action is told the address of the API, and a server that is refused its ports must not
+  // have touched the work that waits.
   const listeners: Listener[] = []
   for (const surface of ['auth', 'api', 'stream'] as const) {
     const listener = await listen(app, { surface, host: config[surface].host, port: config[surface].port })
@@ -153,6 +152,11 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     listeners.push(listener)
     urls[surface] = listener.url
   }
+  for (const module of modules) {
+    undo.push(async () => module.stop?.())
+    await module.start?.()
+  }
+  isStarting = false
 
   let stopped: Promise<void> | undefined
   return {

@@ -127,6 +127,9 @@ export const contentNotFound = (refOrId: string): AppError =>
 export const namedNotFound = (nameOrId: string): AppError =>
   new AppError('not_found', 'NAMED_NOT_FOUND', `Resource with a name or id "${shown(nameOrId)}" not found`)
 
+export const starting = (): AppError =>
+  new AppError('unavailable', 'STARTING', 'The server is starting; try again in a moment.')
+
 export const shuttingDown = (): AppError =>
   new AppError('unavailable', 'SHUTTING_DOWN', 'The server is shutting down; try again in a moment.')
 

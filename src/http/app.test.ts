@@ -100,11 +100,17 @@ const access: AccessControl = {
 }
 
 let http: TestHttp
+let isStarting = false
 let isStopping = false
 const agent = new Agent({ keepAlive: true, maxSockets: 1 })
 
 beforeAll(async () => {
-  http = await startHttp(routes, { access, maxBodyBytes: 50_000, isStopping: () => isStopping })
+  http = await startHttp(routes, {
+    access,
+    maxBodyBytes: 50_000,
+    isStarting: () => isStarting,
+    isStopping: () => isStopping,
+  })
 })
 
 afterAll(async () => {
@@ -431,6 +437,17 @@ describe('origins', () => {
       'http://allowed.example',
     )
   })
+})
+
+test('while the server starts, requests are refused', async () => {
+  isStarting = true
+  try {
+    const refused = await call('GET', '/v1/things')
+    expect(refused.status).toBe(503)
+    expect(refused.body['code']).toBe('STARTING')
+  } finally {
+    isStarting = false
+  }
 })
 
 test('while the server stops, requests are refused and connections end', async () => {

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
-import { bodyInvalid, methodNotAllowed, routeUnknown, shuttingDown } from '../errors.ts'
+import { bodyInvalid, methodNotAllowed, routeUnknown, shuttingDown, starting } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { compileSchema, type Check } from '../schema.ts'
 import type { AccessControl } from './authenticate.ts'
@@ -38,6 +38,8 @@ export interface HttpAppOptions {
   maxBodyBytes: number
   events: SinkOptions
   log: Log
+  /** True until the server can answer; default never. */
+  isStarting?(): boolean
   /** True once the server began to stop. */
   isStopping(): boolean
 }
@@ -94,6 +96,7 @@ function identify(options: HttpAppOptions): RequestHandler {
       response.writeHead(200, { 'Content-Length': '0' }).end()
       return
     }
+    if (options.isStarting?.() === true) throw starting()
     if (options.isStopping()) throw shuttingDown()
     options.origins.check(request.method, request.headers.origin, request.headers.host)
     const { surface } = request as Request & SurfaceTag // the listener set it
