@@ -164,12 +164,17 @@ export function createDispatcher(deps: {
     const rest = await intake.finish()
     const stopped: unknown = signal.reason
     const status = signal.aborted && stopped === ('shutdown' satisfies StopReason) ? 'abandoned' : outcome.status
+    const ended = merge(rest, { steps: [store.deleteProcess(execution.id)], facts: [] })
     try {
-      await change.settle(
-        execution,
-        { kind: 'exit', status, result: outcome.result },
-        merge(rest, { steps: [store.deleteProcess(execution.id)], facts: [] }),
-      )
+      await change.settle(execution, { kind: 'exit', status, result: outcome.result }, ended)
+    } catch (error) {
+      // A result that cannot be stored must not leave the execution running for ever.
+      log.error('execution.result_lost', 'The result of an execution cannot be stored', {
+        execution_id: execution.id,
+        error,
+      })
+      const result = startFailure(new Error('The result cannot be stored; the output is complete.'))
+      await change.settle(execution, { kind: 'exit', status: 'failed', result }, ended)
     } finally {
       intake.close()
     }
