@@ -24,8 +24,9 @@ const MAX_RING_LENGTH = 262_144
 /** What a record costs besides its text, so that a million tiny ones are no way around the bounds. */
 const RECORD_COST = 256
 const RETRY_AFTER_MS = 1000
-/** 256 KiB at most. */
-const MAX_RECORDS_READ = 16
+/** About as much is read from the rows at a time, as far as the records before tell how long the next ones are. */
+const READ_LENGTH = 65_536
+const MAX_RECORDS_READ = 64
 
 /** Where one run's output goes in. */
 export interface OutputIntake {
@@ -38,7 +39,7 @@ export interface OutputIntake {
 }
 
 export interface OutputCursor {
-  /** Records after `seq`, oldest first, at most about 256 KiB of them; empty when there are none yet. */
+  /** Records after `seq`, oldest first, at most a few hundred KiB of them; empty when there are none yet. */
   after(seq: number, type: OutputType | undefined): OutputRecord[]
 }
 
@@ -232,6 +233,17 @@ export function createOutput(deps: { store: ExecutionStore; database: Database; 
       // again and again.
       let known: { type: OutputType; from: number; to: number } | undefined
 
+      let recordsPerRead = READ_LENGTH / MAX_CHUNK_LENGTH
+
+      function stored(seq: number, type: OutputType | undefined): OutputRecord[] {
+        const records = store.outputAfter(executionId, seq, recordsPerRead, type)
+        if (records.length === 0) return records
+        const length = records.reduce((sum, { data }) => sum + data.length, 1)
+        const fitting = Math.floor((READ_LENGTH * records.length) / length)
+        recordsPerRead = Math.min(Math.max(fitting, 1), MAX_RECORDS_READ)
+        return records
+      }
+
       function recent(seq: number): OutputRecord[] | undefined {
         const ring = rings.get(executionId)
         const first = ring?.records[0]
@@ -242,13 +254,11 @@ export function createOutput(deps: { store: ExecutionStore; database: Database; 
 
       return {
         after(seq, type) {
-          if (type === undefined) return recent(seq) ?? store.outputAfter(executionId, seq, MAX_RECORDS_READ)
+          if (type === undefined) return recent(seq) ?? stored(seq, type)
           const start = known?.type === type && known.from <= seq && seq < known.to ? known.to : seq
           const from = recent(start)
           const to = from === undefined ? store.lastSeq(executionId) : (from.at(-1)?.seq ?? start)
-          const records =
-            from?.filter((record) => record.output_type === type) ??
-            store.outputAfter(executionId, start, MAX_RECORDS_READ, type)
+          const records = from?.filter((record) => record.output_type === type) ?? stored(start, type)
           if (records.length === 0) known = { type, from: seq, to }
           return records
         },
