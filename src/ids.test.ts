@@ -27,6 +27,13 @@ test('ids made one after the other ascend', () => {
   expect(ids.filter((id, i) => i > 0 && id <= (ids[i - 1] ?? ''))).toEqual([])
 })
 
+test('an id for a time to come changes nothing for those of now', () => {
+  newId(nowMicros() + 3_600_000_000)
+  const ids = Array.from({ length: 1000 }, () => newId())
+  expect(ids).toEqual(ids.toSorted())
+  expect(Math.abs(seconds(newId()) - Date.now() / 1000)).toBeLessThan(2)
+})
+
 test('16 ids of one microsecond ascend, and any number of them is unique and stays within it', () => {
   const micros = nowMicros()
   const ids = Array.from({ length: 1000 }, () => newId(micros))

@@ -9,12 +9,12 @@ import { nowMicros } from './time.ts'
 
 const pool = Buffer.alloc(5 * 512)
 let used = pool.length
-/** Prefix of the newest id made, as seconds and fraction. */
-let lastSeconds = 0
+/** Time and fraction of the newest id. */
+let lastMicros = -1
 let lastFraction = 0
 
 /**
- * A new id. Ids made for ascending times ascend, those for one and the same time too (the first 16 of them).
+ * A new id. Ids made for ascending times ascend, those made in a row for one time too (the first 16 of them).
  *
  * @param micros the record's own creation time; the id is then within `idBound(micros)` and `idBound(micros + 1)`
  */
@@ -28,19 +28,9 @@ export function newId(micros: number = nowMicros()): string {
 
   const seconds = Math.floor(micros / 1_000_000)
   const micro = micros - seconds * 1_000_000
-  const fraction = fractionOf(micro)
-  if (seconds > lastSeconds || (seconds === lastSeconds && fraction > lastFraction)) {
-    lastSeconds = seconds
-    lastFraction = fraction
-    return prefix(seconds, fraction) + random
-  }
-  const end = fractionOf(micro + 1)
-  if (seconds === lastSeconds && lastFraction + 1 < end) {
-    lastFraction += 1
-    return prefix(seconds, lastFraction) + random
-  }
-  // A time that others have overtaken: its own place matters more than the order of making.
-  return prefix(seconds, end - 1) + random
+  lastFraction = micros === lastMicros ? Math.min(lastFraction + 1, fractionOf(micro + 1) - 1) : fractionOf(micro)
+  lastMicros = micros
+  return prefix(seconds, lastFraction) + random
 }
 
 /** A microsecond within its second as 24 bits; neighbouring microseconds are 16 or 17 apart. */
