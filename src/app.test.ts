@@ -91,3 +91,28 @@ it('tells actions that waited for its start the address of its API', async () =>
   await waitFor('it to run', () => statusOf(id) === 'succeeded')
   expect(await (await fetch(`${urls.api}/v1/executions/${id}/output`)).text()).toBe(`${urls.api}/v1\n`)
 })
+
+it('answers lists of everything, however much that is', async () => {
+  const server = await start()
+  const parent = await post('true')
+  await waitFor('it to end', () => statusOf(parent) === 'succeeded')
+  const count = 33_000
+  inDatabase((database) => {
+    const row = database.prepare('select * from executions').get() as Record<string, unknown> // the one there is
+    const columns = Object.keys(row)
+    const insert = database.prepare(
+      `insert into executions (${columns.join()}) values (${columns.map((name) => `@${name}`).join()})`,
+    )
+    database.transaction(() => {
+      for (let n = 1; n <= count; n++) {
+        const id = n.toString(16).padStart(24, '0')
+        insert.run({ ...row, id, liveaction_id: `${n}`, parent })
+      }
+    })()
+  })
+  const get = async (path: string): Promise<unknown> => (await fetch(`${server.urls.api}/v1/executions${path}`)).json()
+  expect(await get('?limit=-1&include_attributes=id')).toHaveLength(count + 1)
+  // Descendants are bounded.
+  expect(await get(`/${parent}/children?include_attributes=id`)).toHaveLength(10_000)
+  expect(await get(`/${parent}`)).toMatchObject({ children: { length: count } })
+})

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import {
   isNullFilter,
+  listReply,
   pageHeaders,
   parseAttributes,
   parseItems,
@@ -131,5 +132,45 @@ describe('attributes', () => {
     )
     expect(parseAttributes({ exclude_attributes: ['parameters'] }, known).needed).not.toContain('parameters')
     expect(parseAttributes({}, known).needed).toBeUndefined()
+  })
+})
+
+describe('answers', () => {
+  /** The pieces of the body, and how many records had been made when each came. */
+  async function read(records: unknown[]): Promise<{ text: string; madeBefore: number[] }> {
+    let made = 0
+    function* make(): Generator<unknown> {
+      for (const record of records) {
+        made += 1
+        yield record
+      }
+    }
+    const { body, headers } = listReply(make(), { 'X-Total-Count': '1' })
+    expect(headers).toEqual({ 'Content-Type': 'application/json; charset=UTF-8', 'X-Total-Count': '1' })
+    if (Buffer.isBuffer(body)) return { text: body.toString(), madeBefore: [] }
+    let text = ''
+    const madeBefore: number[] = []
+    for await (const piece of body as AsyncIterable<string>) {
+      text += piece
+      madeBefore.push(made)
+    }
+    return { text, madeBefore }
+  }
+
+  test.each([[[]], [[{ a: 1 }]], [[1, 'zwei', null]]])('%j is one piece', async (records) => {
+    expect(await read(records)).toEqual({ text: JSON.stringify(records), madeBefore: [] })
+  })
+
+  test('a long one comes in pieces, and its records are made on the way', async () => {
+    const records = Array.from({ length: 1000 }, (_, n) => ({ n, text: 'ä'.repeat(1000) }))
+    const { text, madeBefore } = await read(records)
+    expect(JSON.parse(text)).toEqual(records)
+    expect(madeBefore[0]).toBeLessThan(150)
+    expect(madeBefore.length).toBeGreaterThan(10)
+  })
+
+  test('one that ends with a full piece ends well', async () => {
+    const records = Array.from({ length: 5 }, () => 'x'.repeat(70_000))
+    expect(JSON.parse((await read(records)).text)).toEqual(records)
   })
 })

@@ -1,7 +1,8 @@
 /** What every list endpoint shares: paging, sorting, filters, and which attributes to return (contract 00, 0.8–0.11). */
+import { setImmediate } from 'node:timers/promises'
 import { limitAboveMaximum, limitNeedsAdmin, queryInvalid, shown } from '../errors.ts'
 import { parseTimestamp } from '../time.ts'
-import type { Principal, QueryParameter, QueryValue } from './route.ts'
+import { Reply, type Principal, type QueryParameter, type QueryValue } from './route.ts'
 
 type Query = Readonly<Record<string, QueryValue>>
 
@@ -76,6 +77,44 @@ export function pageHeaders(page: Page, total: number): Record<string, string> {
 /** The part of a list that a page shows. */
 export function slicePage<T>(items: readonly T[], { limit, offset }: Page): T[] {
   return items.slice(offset, limit === undefined ? undefined : offset + limit)
+}
+
+const PIECE_LENGTH = 65_536
+
+/**
+ * The answer of a list: whole when it is short, else piece by piece as fast as the client takes it, so that a list of
+ * everything neither stops the event loop nor fills the memory.
+ *
+ * @param records made when they are asked for
+ */
+export function listReply(records: Iterable<unknown>, headers: Record<string, string> = {}): Reply {
+  const pieces = jsonPieces(records)
+  const first = pieces.next()
+  const second = pieces.next()
+  const start = first.value ?? ''
+  const body = second.done === true ? Buffer.from(start) : inTurns(start + second.value, pieces)
+  return new Reply(body, { headers: { 'Content-Type': 'application/json; charset=UTF-8', ...headers } })
+}
+
+function* jsonPieces(records: Iterable<unknown>): Generator<string, undefined> {
+  let text = ''
+  let separator = '['
+  for (const record of records) {
+    text += separator + JSON.stringify(record)
+    separator = ','
+    if (text.length < PIECE_LENGTH) continue
+    yield text
+    text = ''
+  }
+  yield `${text}${separator === '[' ? '[' : ''}]`
+}
+
+async function* inTurns(start: string, rest: Iterable<string>): AsyncGenerator<string> {
+  yield start
+  for (const piece of rest) {
+    await setImmediate()
+    yield piece
+  }
 }
 
 /** Items of a comma-list filter such as `id`; undefined when it was not given. @throws QUERY_INVALID beyond 100 items */

@@ -1,7 +1,15 @@
 import { gzip } from 'node:zlib'
 import { promisify } from 'node:util'
 import { isAppError, queryInvalid, resourceNotFound, shown } from '../../errors.ts'
-import { attributeQuery, pageHeaders, pageQuery, parseAttributes, parsePage, type Projection } from '../../http/list.ts'
+import {
+  attributeQuery,
+  listReply,
+  pageHeaders,
+  pageQuery,
+  parseAttributes,
+  parsePage,
+  type Projection,
+} from '../../http/list.ts'
 import { Reply, type ApiRequest, type QueryParameter, type Route } from '../../http/route.ts'
 import { isId } from '../../ids.ts'
 import type { OutputType } from '../../runners/runner.ts'
@@ -52,6 +60,10 @@ const attributes = [
 const excludable = ['result', 'trigger_instance', 'status']
 const bareAttributes = ['result', 'trigger_instance', 'status'] as const
 const MAX_RESULT_SIZE_BYTES = 14 * 1024 * 1024
+/** Executions of a list that are read at once. */
+const RECORDS_TOGETHER = 25
+/** Their results are, up to this size; beyond it one after the other, because each may be 20 MB. */
+const MAX_RESULT_BYTES_TOGETHER = 1024 * 1024
 
 const showSecrets: Record<string, QueryParameter> = {
   show_secrets: { type: 'boolean', description: 'Unmasked secrets, for administrators.' },
@@ -68,24 +80,35 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
   const { service, store } = options
 
   /** Records of executions in the given order, each with its result (unless left out) and its children. */
-  function toRecords(executions: Execution[], request: ApiRequest, wanted: Projection) {
+  function* makeRecords(executions: Execution[], request: ApiRequest, wanted: Projection): Generator<ExecutionRecord> {
     const ids = executions.map(({ id }) => id)
-    const results = needs(wanted, 'result') ? store.results(ids) : new Map<string, unknown>()
-    const children = new Map<string, string[]>()
-    if (needs(wanted, 'children')) {
-      for (const { id, parent } of store.childrenOf(ids)) children.set(parent, [...(children.get(parent) ?? []), id])
-    }
-    return executions.map((execution) => {
-      const result = execution.result ?? results.get(execution.id)
+    const children = needs(wanted, 'children') ? groupByParent(store.childrenOf(ids)) : noChildren
+    const wantsResults = needs(wanted, 'result')
+    const resultBytes = executions.reduce((sum, { result_size: bytes }) => sum + (bytes ?? 0), 0)
+    const isTogether = wantsResults && resultBytes <= MAX_RESULT_BYTES_TOGETHER
+    const together = isTogether ? store.results(ids) : undefined
+    for (const execution of executions) {
+      const { id } = execution
+      const stored = together ?? (wantsResults ? store.results([id]) : undefined)
       const record = options.record(
-        { ...execution, result },
-        {
-          children: children.get(execution.id) ?? [],
-          unmasked: seesSecrets(request),
-        },
+        { ...execution, result: execution.result ?? stored?.get(id) },
+        { children: children.get(id) ?? [], unmasked: seesSecrets(request) },
       )
-      return wanted.apply(record)
-    })
+      yield wanted.apply(record)
+    }
+  }
+
+  /** Few at a time: a list may be of everything there is. */
+  function* findRecords(ids: string[], request: ApiRequest, wanted: Projection): Generator<ExecutionRecord> {
+    for (let start = 0; start < ids.length; start += RECORDS_TOGETHER) {
+      const some = ids.slice(start, start + RECORDS_TOGETHER)
+      const found = new Map(store.findByIds(some).map((execution) => [execution.id, execution]))
+      yield* makeRecords(
+        some.flatMap((id) => found.get(id) ?? []),
+        request,
+        wanted,
+      )
+    }
   }
 
   /** An execution that was made just now has neither a result nor children to look for. */
@@ -94,7 +117,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
   }
 
   function toRecord(execution: Execution, request: ApiRequest): ExecutionRecord {
-    const [record] = toRecords([execution], request, everything)
+    const [record] = makeRecords([execution], request, everything)
     return record ?? {}
   }
 
@@ -137,9 +160,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
         const wanted = wantedAttributes(request)
         const { filter, sort } = parseListQuery(request.query)
         const [ids, total] = await Promise.all([store.page({ filter, sort, ...page }), store.total(filter)])
-        const found = new Map(store.findByIds(ids).map((execution) => [execution.id, execution]))
-        const executions = ids.flatMap((id) => found.get(id) ?? [])
-        return new Reply(toRecords(executions, request, wanted), { headers: pageHeaders(page, total) })
+        return listReply(findRecords(ids, request, wanted), pageHeaders(page, total))
       },
     },
     {
@@ -170,7 +191,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
         const wanted = wantedAttributes(request)
         const execution = service.getOrLast(idOf(request))
         const tooLarge = maxResultSize > 0 && (execution.result_size ?? 0) > maxResultSize
-        const [record] = toRecords([execution], request, tooLarge ? withoutResult(wanted) : wanted)
+        const [record] = makeRecords([execution], request, tooLarge ? withoutResult(wanted) : wanted)
         return record
       },
     },
@@ -264,12 +285,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
         const { depth = -1, result_fmt: format } = request.query
         const ids = descendants(store, id, typeof depth === 'number' && depth >= 0 ? depth : MAX_LEVELS)
         if (format === 'sorted') ids.sort()
-        const found = new Map(store.findByIds(ids).map((execution) => [execution.id, execution]))
-        return toRecords(
-          ids.flatMap((child) => found.get(child) ?? []),
-          request,
-          wantedAttributes(request),
-        )
+        return listReply(findRecords(ids, request, wantedAttributes(request)))
       },
     },
     {
@@ -384,23 +400,33 @@ const MAX_DESCENDANTS = 10_000
 function descendants(store: ExecutionStore, root: string, depth: number): string[] {
   const childrenOf = new Map<string, string[]>()
   let level = [root]
-  let count = 0
-  for (let n = 0; n < depth && level.length > 0 && count < MAX_DESCENDANTS; n++) {
-    const next: string[] = []
-    for (const { id, parent } of store.childrenOf(level)) {
-      childrenOf.set(parent, [...(childrenOf.get(parent) ?? []), id])
-      next.push(id)
-    }
-    count += next.length
-    level = next
+  let left = MAX_DESCENDANTS
+  for (let n = 0; n < depth && level.length > 0 && left > 0; n++) {
+    const children = store.childrenOf(level, left)
+    for (const [parent, ids] of groupByParent(children)) childrenOf.set(parent, ids)
+    left -= children.length
+    level = children.map(({ id }) => id)
   }
   const ordered: string[] = []
-  const pending = [...(childrenOf.get(root) ?? [])].reverse()
+  const pending = [root]
   for (let id = pending.pop(); id !== undefined; id = pending.pop()) {
-    ordered.push(id)
-    pending.push(...[...(childrenOf.get(id) ?? [])].reverse())
+    if (id !== root) ordered.push(id)
+    for (const child of (childrenOf.get(id) ?? []).toReversed()) pending.push(child)
   }
   return ordered
+}
+
+const noChildren: ReadonlyMap<string, string[]> = new Map()
+
+/** Ids by parent, in the given order. */
+function groupByParent(children: readonly { id: string; parent: string }[]): Map<string, string[]> {
+  const groups = new Map<string, string[]>()
+  for (const { id, parent } of children) {
+    const siblings = groups.get(parent)
+    if (siblings === undefined) groups.set(parent, [id])
+    else siblings.push(id)
+  }
+  return groups
 }
 
 const dimensions: Record<string, CountDimension> = {

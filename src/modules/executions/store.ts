@@ -80,7 +80,8 @@ export interface ExecutionStore {
   total(filter: ExecutionFilter): Promise<number>
   /** Distinct values that executions have, `''` for none. */
   distinct(dimension: CountDimension): string[]
-  childrenOf(parents: readonly string[]): { id: string; parent: string }[]
+  /** Oldest first. */
+  childrenOf(parents: readonly string[], limit?: number): { id: string; parent: string }[]
   results(ids: readonly string[]): Map<string, unknown>
   resultText(id: string): string | undefined
 
@@ -177,7 +178,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
     findByIds: (ids) =>
       ids.length === 0
         ? []
-        : database.all(build.selectFrom('executions').selectAll().where('id', 'in', ids)).map(toExecution),
+        : database.all(build.selectFrom('executions').selectAll().where(isAmong('id', ids))).map(toExecution),
     lastId: () => database.first(build.selectFrom('executions').select('id').orderBy('id', 'desc').limit(1))?.id,
     withStatus: (status, afterId, limit) =>
       database
@@ -238,17 +239,18 @@ export function createExecutionStore(database: Database): ExecutionStore {
       database
         .all(build.selectFrom('execution_counts').select(dimension).distinct().orderBy(dimension))
         .map((row) => String(row[dimension])),
-    childrenOf: (parents) =>
-      parents.length === 0
-        ? []
-        : database
-            .all(build.selectFrom('executions').select(['id', 'parent']).where('parent', 'in', parents).orderBy('id'))
-            .flatMap(({ id, parent }) => (parent === null ? [] : [{ id, parent }])),
+    childrenOf(parents, limit) {
+      if (parents.length === 0) return []
+      const query = build.selectFrom('executions').select(['id', 'parent']).where(isAmong('parent', parents))
+      return database
+        .all(query.orderBy('id').limit(limit ?? -1))
+        .flatMap(({ id, parent }) => (parent === null ? [] : [{ id, parent }]))
+    },
     results(ids) {
       const found = new Map<string, unknown>()
       if (ids.length === 0) return found
       for (const row of database.all(
-        build.selectFrom('execution_results').selectAll().where('execution_id', 'in', ids),
+        build.selectFrom('execution_results').selectAll().where(isAmong('execution_id', ids)),
       )) {
         found.set(row.execution_id, JSON.parse(row.result))
       }
@@ -500,6 +502,11 @@ function isQuick(filter: ExecutionFilter, sort: readonly Sort[], offset: number,
   const given = Object.values(equalities).filter((value) => value !== undefined)
   const inOrder = sort.length === 0 || (sort.length === 1 && sort[0]?.column === 'id')
   return given.length <= 1 && filter.paths === undefined && inOrder
+}
+
+/** One parameter and one text however many they are: statements take 32,766 parameters, and each number of them is a text. */
+function isAmong(column: string, values: readonly string[]): Expression<SqlBool> {
+  return sql<SqlBool>`${sql.ref(column)} in (select value from json_each(${JSON.stringify(values)}))`
 }
 
 type On = ExpressionBuilder<Tables, 'executions'>
