@@ -1,4 +1,5 @@
 /** Applying events to executions: the one place where a status change is committed. */
+import { setTimeout as delay } from 'node:timers/promises'
 import { Conflict, merge, type Database, type Step, type Unit } from '../../db/database.ts'
 import type { Fact } from '../../bus/facts.ts'
 import { isAppError } from '../../errors.ts'
@@ -24,12 +25,19 @@ export interface Change {
    * written is tried again until it can, because a finished run that is not recorded would look as if it ran for ever.
    *
    * @param also committed in the same unit; its facts come before the change's own
+   * @throws STORAGE_FAILED once nobody wants to wait any more
    * @returns undefined when the event does not fit any more; `also` is then committed alone
    */
   settle(execution: Execution, event: ExecutionEvent, also?: Unit): Promise<Execution | undefined>
 }
 
-export function createChange(deps: { store: ExecutionStore; database: Database; log: Log }): Change {
+export function createChange(deps: {
+  store: ExecutionStore
+  database: Database
+  log: Log
+  /** Aborted when a server that stops is not to wait for its storage. */
+  givingUp: AbortSignal
+}): Change {
   const { store, database } = deps
 
   function plan(execution: Execution, event: ExecutionEvent): { execution: Execution; unit: Unit } | undefined {
@@ -65,12 +73,13 @@ export function createChange(deps: { store: ExecutionStore; database: Database; 
         } catch (error) {
           if (error instanceof Conflict) {
             seen = store.find(execution.id)
-          } else if (isAppError(error) && error.code === 'STORAGE_FAILED') {
-            deps.log.error('execution.not_stored', 'The end of an execution cannot be stored; trying again', {
+          } else if (isAppError(error) && error.code === 'STORAGE_FAILED' && !deps.givingUp.aborted) {
+            deps.log.error('execution.not_stored', 'A change of an execution cannot be stored; trying again', {
               execution_id: execution.id,
+              event: event.kind,
               error,
             })
-            await new Promise((resolve) => setTimeout(resolve, RETRY_AFTER_MS))
+            await delay(RETRY_AFTER_MS, undefined, { signal: deps.givingUp }).catch(() => undefined)
           } else {
             throw error
           }

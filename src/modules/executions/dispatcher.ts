@@ -87,7 +87,7 @@ export function createDispatcher(deps: {
 
   function pump(): void {
     if (!active) return
-    for (const execution of workQueue.take(deps.slots.size)) {
+    for (const execution of take(workQueue)) {
       slots.take(execution.id)
       void begin(execution).catch((error: unknown) => {
         slots.release(execution.id)
@@ -99,8 +99,18 @@ export function createDispatcher(deps: {
     }
   }
 
+  /** What cannot be read now is there when the queue is polled. */
+  function take(queue: RowQueue<Execution>): Execution[] {
+    try {
+      return queue.take(slots.size)
+    } catch (error) {
+      log.error('dispatcher.failed', 'The waiting executions cannot be read; they will be tried again', { error })
+      return []
+    }
+  }
+
   function cancelPump(): void {
-    for (const execution of cancelQueue.take(deps.slots.size)) {
+    for (const execution of take(cancelQueue)) {
       const run = runs.get(execution.id)
       if (run !== undefined) {
         run.controller.abort('cancel' satisfies StopReason)
@@ -131,7 +141,8 @@ export function createDispatcher(deps: {
         await change.settle(scheduled, { kind: 'reject', result: startFailure(ready.error) })
         return
       }
-      execution = await change.try(scheduled, { kind: 'start', runner_info: runnerInfo })
+      // It keeps its slot while the storage cannot be written: later ones must not take its place.
+      execution = await change.settle(scheduled, { kind: 'start', runner_info: runnerInfo })
       if (execution !== undefined) await run(execution, ready, controller.signal)
     } finally {
       workQueue.done(scheduled)

@@ -31,7 +31,7 @@ export interface Executions extends Module {
   liveactionRecord(execution: Execution): Record<string, unknown>
   /** Lengths of the queues `request`, `work` and `cancel`. */
   queueDepths(): { request: number; work: number; cancel: number }
-  /** While stopping: ends what runs without further grace. */
+  /** While stopping: ends what runs without further grace, and waits no longer for a storage that cannot be written. */
   hurry(): void
 }
 
@@ -65,8 +65,9 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
   const { database, bus, log, actions, settings } = deps
   const store = createExecutionStore(database)
   const live = createLive(bus, () => store.countWithStatus('requested', 'delayed', 'scheduled'), settings.queueLimit)
-  const output = createOutput({ store, database, bus, log })
-  const change = createChange({ store, database, log })
+  const hurried = new AbortController()
+  const output = createOutput({ store, database, bus, log, givingUp: hurried.signal })
+  const change = createChange({ store, database, log, givingUp: hurried.signal })
   const slots = createSlots(settings.actionsPoolSize)
   const scheduler = createScheduler({ store, change, slots, bus, log, pollSeconds: settings.pollSeconds })
   const dispatcher = createDispatcher({
@@ -142,7 +143,10 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       work: dispatcher.workQueue.depth(),
       cancel: dispatcher.cancelQueue.depth(),
     }),
-    hurry: () => dispatcher.hurry(),
+    hurry() {
+      hurried.abort()
+      dispatcher.hurry()
+    },
     async start() {
       await recover({ store, change, database, sweep: deps.sweep, log })
       dispatcher.start()

@@ -30,6 +30,7 @@ let logged: string
 let units: Unit[]
 /** What the database says to a unit instead of storing it. */
 let failure: Error | undefined
+let givingUp: AbortController
 /** Holds units back until it resolves. */
 let gate: Promise<void> | undefined
 let facts: { id: string; seqs: number[]; lastSeq: number }[]
@@ -47,6 +48,7 @@ beforeEach(async () => {
   units = []
   failure = undefined
   gate = undefined
+  givingUp = new AbortController()
   database = {
     ...real,
     async write(unit) {
@@ -64,7 +66,13 @@ beforeEach(async () => {
     },
   })
   store = createExecutionStore(database)
-  output = createOutput({ store, database, bus, log: createLog({ level: 'DEBUG', format: 'text', stream }) })
+  output = createOutput({
+    store,
+    database,
+    bus,
+    log: createLog({ level: 'DEBUG', format: 'text', stream }),
+    givingUp: givingUp.signal,
+  })
   facts = []
   bus.subscribe('execution.output', ({ execution_id, records, last_seq }) => {
     facts.push({ id: execution_id, seqs: records.map(({ seq }) => seq), lastSeq: last_seq })
@@ -332,6 +340,19 @@ describe('a storage that fails', () => {
     await database.write(await finished)
     expect(textOf(rowsOf(id))).toBe('first last')
     expect(facts.map(({ lastSeq }) => lastSeq)).toEqual([1, 2])
+  })
+
+  test('is not waited for by a server that stops and was told to hurry', async () => {
+    const { intake } = open()
+    failure = storageFailed(new Error('disk full'))
+    void intake.emit('stdout', 'lost')
+    await waitFor('the first attempt', () => units.length === 1)
+    const finished = intake.finish()
+    givingUp.abort()
+    await finished
+    await output.flush()
+    expect(units.length).toBeLessThanOrEqual(2)
+    expect(logged).toContain('output.not_stored')
   })
 
   test('another failure costs the output of its own execution only', async () => {

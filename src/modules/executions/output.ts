@@ -4,6 +4,7 @@
  * Chunks of all running executions wait together and become rows in one unit, at once after a silence and every
  * 10 ms under load. A reader is a cursor over `seq`: it reads from the ring of recent records or from the rows.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Bus } from '../../bus/bus.ts'
 import type { Database, Unit } from '../../db/database.ts'
 import { isAppError } from '../../errors.ts'
@@ -73,8 +74,15 @@ interface Owed {
   resume: () => void
 }
 
-export function createOutput(deps: { store: ExecutionStore; database: Database; bus: Bus; log: Log }): Output {
-  const { store, database } = deps
+export function createOutput(deps: {
+  store: ExecutionStore
+  database: Database
+  bus: Bus
+  log: Log
+  /** Aborted when a server that stops is not to wait for its storage. */
+  givingUp: AbortSignal
+}): Output {
+  const { store, database, givingUp } = deps
   const rings = new Map<string, Ring>()
   const dirty = new Set<Intake>()
   let flushing: Promise<void> | undefined
@@ -108,9 +116,9 @@ export function createOutput(deps: { store: ExecutionStore; database: Database; 
     const taken = [...dirty].map(take)
     dirty.clear()
     let owed = await writeAll(taken)
-    while (owed.length > 0) {
+    while (owed.length > 0 && !givingUp.aborted) {
       // The children are paused meanwhile: their output waits in their pipes instead of being lost.
-      await new Promise((resolve) => setTimeout(resolve, RETRY_AFTER_MS))
+      await delay(RETRY_AFTER_MS, undefined, { signal: givingUp }).catch(() => undefined)
       owed = await writeAll(owed)
     }
     for (const { resume } of taken) resume()

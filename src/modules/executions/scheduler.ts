@@ -8,8 +8,10 @@ import type { Slots } from './slots.ts'
 import type { ExecutionStore } from './store.ts'
 import type { Execution } from './types.ts'
 
-/** Longest single timeout; beyond 2^31 ms Node would fire at once. */
-const MAX_TIMEOUT_MS = 3_600_000
+/** Longest single timeout: the clock may be set, and stands still for timers while the machine sleeps. */
+const MAX_TIMEOUT_MS = 60_000
+/** Pause after a failure: a storage that is full would be asked without end. */
+const RETRY_AFTER_MS = 1000
 
 export interface Scheduler {
   /** The `request` queue. */
@@ -35,6 +37,7 @@ export function createScheduler(deps: {
   })
   let active = false
   let dueTimer: NodeJS.Timeout | undefined
+  let pause: NodeJS.Timeout | undefined
 
   bus.subscribe('execution.created', ({ execution }) => {
     if (active && execution.status === 'requested') queue.offer(execution)
@@ -48,9 +51,10 @@ export function createScheduler(deps: {
   slots.onRelease(pump)
 
   function pump(): void {
-    if (!active) return
-    for (const execution of queue.take(slots.free)) {
+    if (!active || pause !== undefined) return
+    for (const execution of take()) {
       void schedule(execution).catch((error: unknown) => {
+        rest()
         slots.release(execution.id)
         log.error('scheduler.failed', 'An execution could not be scheduled; it will be tried again', {
           execution_id: execution.id,
@@ -58,6 +62,24 @@ export function createScheduler(deps: {
         })
       })
     }
+  }
+
+  function take(): Execution[] {
+    try {
+      return queue.take(slots.free)
+    } catch (error) {
+      log.error('scheduler.failed', 'The waiting executions cannot be read; they will be tried again', { error })
+      rest()
+      return []
+    }
+  }
+
+  function rest(): void {
+    if (!active) return
+    pause ??= setTimeout(() => {
+      pause = undefined
+      queue.wake()
+    }, RETRY_AFTER_MS)
   }
 
   async function schedule(execution: Execution): Promise<void> {
@@ -86,10 +108,11 @@ export function createScheduler(deps: {
   async function wakeDue(): Promise<void> {
     try {
       for (const execution of store.due(now(), 100)) await change.try(execution, { kind: 'due' })
+      if (active) planDue()
     } catch (error) {
       log.error('scheduler.failed', 'Delayed executions could not be woken; they will be tried again', { error })
+      if (active) dueTimer = setTimeout(() => void wakeDue(), RETRY_AFTER_MS)
     }
-    if (active) planDue()
   }
 
   return {
@@ -103,6 +126,8 @@ export function createScheduler(deps: {
     stop() {
       active = false
       clearTimeout(dueTimer)
+      clearTimeout(pause)
+      pause = undefined
       queue.stop()
     },
   }

@@ -1,0 +1,142 @@
+import { join } from 'node:path'
+import { Writable } from 'node:stream'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
+import { waitFor } from '../../../tests/helpers/wait.ts'
+import { createMemoryBus } from '../../bus/memory.ts'
+import type { Database } from '../../db/database.ts'
+import { openSqlite } from '../../db/sqlite/open.ts'
+import { storageFailed } from '../../errors.ts'
+import { newId } from '../../ids.ts'
+import { createLog, type Log } from '../../log.ts'
+import { now } from '../../time.ts'
+import { createChange } from './change.ts'
+import { createScheduler, type Scheduler } from './scheduler.ts'
+import { createSlots } from './slots.ts'
+import { createExecutionStore, type ExecutionStore } from './store.ts'
+import type { Execution, ExecutionStatus } from './types.ts'
+
+let folder: TemporaryFolder
+let database: Database
+let store: ExecutionStore
+let scheduler: Scheduler
+let log: Log
+let logged: string
+/** While it is full, nothing can be written. */
+let isFull: boolean
+let writeCount: number
+const slots = { size: 4 }
+
+beforeEach(async () => {
+  folder = makeFolder()
+  const bus = createMemoryBus((error) => {
+    throw error
+  })
+  const real = await openSqlite({
+    path: join(folder.path, 'svc.db'),
+    synchronous: 'normal',
+    announce: (facts) => facts.forEach((fact) => bus.publish(fact)),
+  })
+  isFull = false
+  writeCount = 0
+  database = {
+    ...real,
+    async write(unit) {
+      writeCount += 1
+      // A refusal takes as long as an answer.
+      await new Promise((resolve) => setImmediate(resolve))
+      if (isFull) throw storageFailed(new Error('disk full'))
+      return real.write(unit)
+    },
+  }
+  logged = ''
+  const stream = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      logged += chunk.toString()
+      done()
+    },
+  })
+  log = createLog({ level: 'ERROR', format: 'text', stream })
+  store = createExecutionStore(database)
+  scheduler = createScheduler({
+    store,
+    change: createChange({ store, database, log, givingUp: new AbortController().signal }),
+    slots: createSlots(slots.size),
+    bus,
+    log,
+    // Polling would hide what this file is about.
+    pollSeconds: 3600,
+  })
+})
+
+afterEach(async () => {
+  scheduler.stop()
+  await database.close()
+  folder.remove()
+})
+
+async function add(status: 'requested' | 'delayed', count: number): Promise<void> {
+  const empty = {} as Execution['action'] & Execution['runner'] // nobody looks into them here
+  const steps = Array.from({ length: count }, () =>
+    store.insert({
+      id: newId(),
+      revision: 1,
+      status,
+      liveaction_id: newId(),
+      action_ref: 'core.noop',
+      user: 'tester',
+      action: empty,
+      runner: { ...empty, name: 'noop' },
+      trace_id: '',
+      parent: null,
+      rule: null,
+      trigger: null,
+      trigger_type: null,
+      trigger_instance: null,
+      start_timestamp: now(),
+      end_timestamp: null,
+      elapsed_seconds: null,
+      delay: null,
+      due_timestamp: status === 'delayed' ? now() : null,
+      result_size: null,
+      parameters: {},
+      context: {},
+      log: [],
+      liveaction: { callback: {}, runner_info: {} },
+    }),
+  )
+  await database.write({ steps: steps.flat(), facts: [] })
+  writeCount = 0
+}
+
+const count = (status: ExecutionStatus): number => store.countWithStatus(status)
+
+/** Lets the scheduler run for as many turns of the event loop as a hot loop would need to betray itself. */
+async function manyTurns(): Promise<void> {
+  for (let n = 0; n < 2000; n++) await new Promise((resolve) => setImmediate(resolve))
+}
+
+test('a full storage is asked once a second, not without end, and what waits runs afterwards', async () => {
+  await add('requested', 500)
+  isFull = true
+  scheduler.start()
+  await waitFor('the first attempts', () => writeCount === slots.size)
+  await manyTurns()
+  // In the meantime the second attempts may have come, not more.
+  expect(writeCount).toBeLessThanOrEqual(2 * slots.size)
+  expect(logged.split('\n').length).toBeLessThanOrEqual(2 * slots.size + 1)
+  expect(count('requested')).toBe(500)
+  isFull = false
+  await waitFor('as many as there are slots', () => count('scheduled') === slots.size)
+})
+
+test('a delayed execution that is due is not tried without end either', async () => {
+  await add('delayed', 1)
+  isFull = true
+  scheduler.start()
+  await waitFor('the first attempt', () => writeCount === 1)
+  await manyTurns()
+  expect(writeCount).toBeLessThanOrEqual(2)
+  isFull = false
+  await waitFor('it to have a slot', () => count('scheduled') === 1)
+})
