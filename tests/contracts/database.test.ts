@@ -28,7 +28,17 @@ beforeEach(() => {
   path = join(folder.path, 'svc.db')
 })
 
+/** Killed at the end of their test, however that ended. */
+const children: ChildProcess[] = []
+
+function startChild(task: string, file: string): ChildProcess {
+  const child = fork(childFile, [task, file])
+  children.push(child)
+  return child
+}
+
 afterEach(() => {
+  for (const child of children.splice(0)) child.kill('SIGKILL')
   folder.remove()
 })
 
@@ -340,7 +350,7 @@ describe.each([{ name: 'SQLite', open: openedSqlite }])('database on $name', ({ 
 
 describe('SQLite: an unclean end', () => {
   test('keeps everything that was promised', async () => {
-    const child = fork(childFile, ['write-and-die', path])
+    const child = startChild('write-and-die', path)
     expect(await once(child, 'exit')).toEqual([null, 'SIGKILL'])
     const database = await openedSqlite()
     expect(usersOf(database)).toHaveLength(300)
@@ -437,7 +447,7 @@ describe('SQLite: a full disk', () => {
     Array.from({ length: 100 }, (_, i) => prefix + i + 'x'.repeat(10_000))
 
   test('refuses the unit, keeps nothing of it, and goes on when there is room', async () => {
-    child = fork(childFile, ['obey', join(mount, 'svc.db')])
+    child = startChild('obey', join(mount, 'svc.db'))
     const exited = once(child, 'exit')
     expect(await write(['first'])).toEqual({ outcome: 'stored', count: 1 })
     fill()
