@@ -157,4 +157,34 @@ describe('a server that is told to stop', () => {
     expect(await ended(server)).toBe(0)
     expect(await Promise.all(streams.map((stream) => stream.ended))).toEqual(['end', 'end', 'end'])
   })
+
+  it('stops in order when its terminal is closed', async () => {
+    const server = await start({ 'actionrunner.shutdown_grace_seconds': '0' })
+    const id = await runUntilUp(server, 'echo up; sleep 1000')
+    process.kill(server.pid, 'SIGHUP')
+    expect(await ended(server)).toBe(0)
+    expect(historyOf(id)).toBe('requested scheduled running abandoned')
+    expect(findProcesses(folder.path)).toEqual([])
+  })
+})
+
+describe('an error that nobody caught', () => {
+  it.each([
+    ['thrown', `throw new Error('a bug in disguise')`],
+    ['rejected', `void Promise.reject(new Error('a bug in disguise'))`],
+  ])('%s: is logged, ends the server at once, and the next one goes on', async (_how, fault) => {
+    const code = `process.on('SIGUSR2', () => { ${fault} })`
+    const server = await startServer({
+      basePath: folder.path,
+      env: { NODE_OPTIONS: `--import=data:text/javascript,${encodeURIComponent(code)}` },
+    })
+    servers.push(server)
+    const id = await runUntilUp(server, 'echo up; sleep 1000')
+    process.kill(server.pid, 'SIGUSR2')
+    expect(await ended(server)).toBe(1)
+    expect(server.log()).toMatch(/CRITICAL .*event=server\.fault.*a bug in disguise/)
+    await start()
+    expect(historyOf(id)).toBe('requested scheduled running abandoned')
+    expect(findProcesses(id)).toEqual([])
+  })
 })

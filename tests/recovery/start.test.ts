@@ -228,3 +228,41 @@ describe('a recorded process', () => {
     expect(readStartTime(stranger.pid)).toBeUndefined()
   })
 })
+
+describe('a server that cannot finish its start', () => {
+  it('ends when it is told to, although it waits for room on the disk', async () => {
+    const server = await start()
+    const { id } = await runToEnd(server, command('true'))
+    await kill(server)
+    const database = new Sqlite(join(folder.path, 'svc.db'))
+    const row = database.prepare('select * from executions where id = ?').get(id) as Record<string, unknown> // as ran
+    const columns = Object.keys(row)
+    const insert = database.prepare(
+      `insert into executions (${columns.join()}) values (${columns.map((name) => `@${name}`).join()})`,
+    )
+    for (let n = 1; n <= 60; n++) {
+      insert.run({ ...row, id: n.toString(16).padStart(24, '0'), liveaction_id: `${n}`, status: 'running' })
+    }
+    database.pragma('wal_checkpoint(truncate)')
+    database.close()
+
+    // No file may grow beyond 40 KB: the write-ahead log is full after the first few of them.
+    const limited = ['-c', 'ulimit -f "$0" && exec "$@"', '40', process.execPath, executable, 'serve']
+    const child = spawn('/bin/bash', [...limited, '--config-file', server.configFile], {
+      cwd: folder.path,
+      env: { PATH: process.env['PATH'] ?? '' },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    children.push(child)
+    let log = ''
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (log += text))
+    await waitFor('the disk to be full', () => log.includes('event=execution.not_stored'))
+    child.kill('SIGTERM')
+    await waitFor('its end', () => child.exitCode !== null)
+    expect(child.exitCode).toBe(0)
+    expect(log).toContain('event=server.stopped_early')
+
+    await start()
+    expect([...readRows(folder.path).values()].filter(({ status }) => status === 'running')).toEqual([])
+  })
+})

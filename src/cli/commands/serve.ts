@@ -40,18 +40,41 @@ async function serve(files: string[], flags: Record<string, string>): Promise<nu
   for (const warning of loaded.warnings) log.warning('config.warning', warning)
   for (const note of loaded.notes) log.info('config.note', note)
 
+  endOnFault(log)
   const signals = waitForSignals()
-  let app: App
+  let app: App | NodeJS.Signals
   try {
-    app = await startApp(config, log)
+    app = await Promise.race([startApp(config, log), signals.first])
   } catch (error) {
     process.stderr.write(`svc: the server cannot start: ${error instanceof Error ? error.message : String(error)}\n`)
     log.debug('server.not_started', 'The server cannot start', { error })
     await log.close()
     return exitCodes.failed
   }
+  if (typeof app === 'string') {
+    log.info('server.stopped_early', 'The server was told to stop before it was ready', { signal: app })
+    await log.close()
+    // The start may wait for something that never comes, such as room on a full disk. As after a crash, the next start
+    // finds in the rows what this one leaves.
+    process.exit(exitCodes.ok)
+  }
   process.stdout.write(greeting(app, config.auth.enable))
   return stopOnSignal(app, signals, log)
+}
+
+/**
+ * After an error that nobody caught nothing in memory can be relied on. The rows can, so the next start ends the processes
+ * that are left and goes on with what waits.
+ */
+function endOnFault(log: RootLog): void {
+  let hasEnded = false
+  // Hears rejections that nobody handles, too.
+  process.on('uncaughtException', (error) => {
+    if (hasEnded) process.exit(exitCodes.failed)
+    hasEnded = true
+    log.critical('server.fault', 'The server ends because of an error that nobody caught', { error })
+    void log.close().finally(() => process.exit(exitCodes.failed))
+  })
 }
 
 function greeting({ urls }: App, needsToken: boolean): string {
@@ -89,8 +112,8 @@ function waitForSignals(): Signals {
     lastAt = at
     waiting.shift()?.(signal)
   }
-  process.on('SIGTERM', onSignal)
-  process.on('SIGINT', onSignal)
+  // SIGHUP: the terminal is gone, and with it whoever could stop the server.
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, onSignal)
   return signals
 }
 
