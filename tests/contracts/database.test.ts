@@ -388,7 +388,7 @@ describe('SQLite: one server per file', () => {
   test('nobody else on the machine can read it', async () => {
     const database = await openedSqlite()
     await database.write(unit([addUser(database, 'a')]))
-    for (const suffix of ['', '-wal', '-shm']) expect(statSync(path + suffix).mode & 0o077).toBe(0)
+    for (const suffix of ['', '-wal', '-shm', '-lock']) expect(statSync(path + suffix).mode & 0o077).toBe(0)
     await database.close()
   })
 })
@@ -490,6 +490,15 @@ describe('SQLite: migrations', () => {
     again.close()
     await (await openedSqlite()).close()
   })
+
+  test.each(['/proc/none', '/proc/none/deeper', '/dev/null/none'])(
+    'say where they cannot be made: %s',
+    async (place) => {
+      const unusable = openSqlite({ path: join(place, 'svc.db'), synchronous: 'normal', announce: () => undefined })
+      await expect(unusable).rejects.toThrow(`${place}/svc.db cannot be used: E`)
+      await expect(unusable).rejects.toThrow(/^database\.path .*system\.base_path/)
+    },
+  )
 
   test('do not touch what is no database', async () => {
     const text = 'this is somebody’s letter, not a database '.repeat(100)

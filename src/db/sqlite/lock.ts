@@ -1,4 +1,5 @@
 /** One server per database: two would run the same executions twice. */
+import { closeSync, existsSync, openSync } from 'node:fs'
 import Sqlite from 'better-sqlite3'
 
 /** Another server has the database open. */
@@ -16,7 +17,10 @@ export class DatabaseInUse extends Error {
  * @throws DatabaseInUse
  */
 export function lockDatabase(path: string): { release(): void } {
-  const lock = new Sqlite(`${path}-lock`, { timeout: 0 })
+  const file = `${path}-lock`
+  // Whoever could read it could lock it, and keep the server from starting.
+  if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600))
+  const lock = new Sqlite(file, { timeout: 0 })
   try {
     lock.pragma('locking_mode = exclusive')
     lock.exec('begin exclusive')

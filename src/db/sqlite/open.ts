@@ -1,15 +1,15 @@
 /** The database port on one SQLite file. */
-import { closeSync, existsSync, mkdirSync, openSync, realpathSync } from 'node:fs'
+import { closeSync, existsSync, mkdirSync, openSync, realpathSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type Sqlite from 'better-sqlite3'
 import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, type CompiledQuery } from 'kysely'
 import type { Fact } from '../../bus/facts.ts'
 import { shuttingDown } from '../../errors.ts'
 import type { Database } from '../database.ts'
-import { migrate } from '../migrate.ts'
+import { migrate, SchemaTooNew } from '../migrate.ts'
 import type { Tables } from '../tables.ts'
 import { openConnection } from './connection.ts'
-import { lockDatabase } from './lock.ts'
+import { DatabaseInUse, lockDatabase } from './lock.ts'
 import { createBackground } from './background.ts'
 import { createStatementCache } from './statements.ts'
 import { watchWriteAheadLog } from './write-ahead-log.ts'
@@ -22,9 +22,31 @@ export interface SqliteOptions {
   announce: (facts: Fact[]) => void
 }
 
-/** Opens (and creates) the file, for this process alone, and migrates it. @throws DatabaseInUse, SchemaTooNew */
+/** The file cannot be opened or created, or is no database of ours. */
+export class DatabaseUnusable extends Error {
+  constructor(path: string, cause: unknown) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    super(`database.path (svc.db in system.base_path unless given): ${path} cannot be used: ${reason}`, { cause })
+    this.name = 'DatabaseUnusable'
+  }
+}
+
+/**
+ * Opens (and creates) the file, for this process alone, and migrates it.
+ *
+ * @throws DatabaseInUse, SchemaTooNew, DatabaseUnusable
+ */
 export async function openSqlite(options: SqliteOptions): Promise<Database> {
-  mkdirSync(dirname(options.path), { recursive: true, mode: 0o700 })
+  try {
+    return await open(options)
+  } catch (error) {
+    if (error instanceof DatabaseInUse || error instanceof SchemaTooNew) throw error
+    throw new DatabaseUnusable(options.path, error)
+  }
+}
+
+async function open(options: SqliteOptions): Promise<Database> {
+  makeFolder(dirname(options.path))
   // Parameters and output may hold secrets; SQLite gives the files beside it the same mode. An existing file is not
   // touched: closing it here would take away the locks of a connection that this process has already.
   if (!existsSync(options.path)) closeSync(openSync(options.path, 'a', 0o600))
@@ -44,6 +66,23 @@ export async function openSqlite(options: SqliteOptions): Promise<Database> {
     for (const step of undo.toReversed()) step()
     throw error
   }
+}
+
+/** With its parents. Node's own way of doing so never ends where a folder refuses new ones with ENOENT, as `/proc` does. */
+function makeFolder(path: string): void {
+  if (isFolder(path)) return
+  const parent = dirname(path)
+  if (parent !== path) makeFolder(parent)
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    // Another server that starts at the same time may have been faster.
+    if (!isFolder(path)) throw error
+  }
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 }
 
 /** Every step, whatever the others did. @throws the first error */
