@@ -7,7 +7,7 @@
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import type { ProcessIdentity } from '../runner.ts'
 import type { Launcher } from './launcher.ts'
-import { listPids, type ProcessRow, readMarker, readProcess } from './process-table.ts'
+import { countChildren, listPids, type ProcessRow, readMarker, readProcess } from './process-table.ts'
 import { killThroughSudo, markersThroughSudo, type SudoAccess } from './sudo-kill.ts'
 
 /** Every process of an execution inherits this variable; its value is the execution's id. */
@@ -62,6 +62,9 @@ const LONGEST_WAIT_MS = 20
 const FIRST_LOOK_MS = 50
 /** A tree that answers TERM with so many new processes is not cleaning up; it gets KILL before it fills the machine. */
 const MAX_NEWCOMERS = 64
+/** Shortest time between two looks for storms, and the least multiple of what the last one took. */
+const STORM_LOOK_MS = 5
+const STORM_LOOK_COSTS = 10
 /** While several trees end, the ready ones wait this long for the others to share a pass. */
 const PASS_EVERY_MS = 25
 
@@ -71,6 +74,8 @@ interface Member {
   sent: 'SIGTERM' | 'SIGKILL' | undefined
   /** When KILL was first tried. */
   killedAt: number | undefined
+  /** Children it had when it got TERM. */
+  childCount: number
 }
 
 interface Active {
@@ -87,7 +92,7 @@ interface Active {
   nextLook: number
   nextLookMs: number
   newcomers: number
-  wasPassed: boolean
+  passes: number
   liveInPass: number
   resolve(report: KillReport): void
   reject(error: unknown): void
@@ -104,6 +109,7 @@ class SharedKiller implements ProcessTrees {
   /** What unrelated processes carry; only as long as the loop runs. */
   readonly #markers = new Map<number, { startTime: number; marker: string | undefined }>()
   #isRunning = false
+  #nextStormLook = 0
   #wake: AbortController = new AbortController()
 
   constructor(launcher: Launcher) {
@@ -141,7 +147,7 @@ class SharedKiller implements ProcessTrees {
         nextLook: 0,
         nextLookMs: FIRST_LOOK_MS,
         newcomers: 0,
-        wasPassed: false,
+        passes: 0,
         liveInPass: 0,
         resolve,
         reject,
@@ -185,8 +191,9 @@ class SharedKiller implements ProcessTrees {
     const passedAt = performance.now()
     for (let waitMs = SHORTEST_WAIT_MS; this.#actives.size > 0; waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS)) {
       let ready = 0
+      this.#endStorms()
       for (const active of this.#actives) {
-        if (!active.wasPassed) return
+        if (active.passes === 0) return
         const now = performance.now()
         if (now >= active.nextLook || (!active.isKilling && now >= active.graceEnd)) return
         if (![...active.members.values()].some(isAlive)) ready += 1
@@ -212,6 +219,8 @@ class SharedKiller implements ProcessTrees {
     const unreadable: number[] = []
 
     for (let round = 0; round < MAX_ROUNDS; round++) {
+      // TERM need not reach everybody: a later look finds who was born meanwhile, without waiting for its exec to end.
+      if (round > 0 && !actives.some(({ isKilling }) => isKilling)) break
       const fresh = (await listPids()).filter((pid) => !seen.has(pid))
       if (round > 0 && fresh.length === 0) break
       for (const pid of fresh) {
@@ -221,9 +230,20 @@ class SharedKiller implements ProcessTrees {
           sliceStart = performance.now()
         }
         const row = readProcess(pid)
-        if (row === undefined) continue
-        rows.set(pid, row)
-        if (!row.alive || row.startTime < minStartTime || isOutOfBounds(pid)) continue
+        if (row !== undefined) rows.set(pid, row)
+        this.#endStorms()
+      }
+      // Before the environments are read, which may take long too.
+      await this.#match(actives, rows, carriers, round)
+      sliceStart = performance.now()
+      for (const pid of fresh) {
+        const row = rows.get(pid)
+        if (row === undefined || !row.alive || row.startTime < minStartTime || isOutOfBounds(pid)) continue
+        if (actives.some(({ members }) => members.get(pid)?.row.startTime === row.startTime)) continue
+        if (performance.now() - sliceStart > SLICE_MS) {
+          await setImmediate()
+          sliceStart = performance.now()
+        }
         const marker = this.#markerOf(row)
         if (marker === null) unreadable.push(pid)
         else if (marker !== undefined && byMarker.has(marker)) collect(carriers, marker, pid)
@@ -234,9 +254,37 @@ class SharedKiller implements ProcessTrees {
         ])
         for (const [pid, marker] of found) collect(carriers, marker, pid)
       }
-      await this.#match(actives, rows, carriers)
+      if (carriers.size > 0) await this.#match(actives, rows, carriers, round)
       sliceStart = performance.now()
     }
+  }
+
+  /**
+   * Kills at once whoever answers TERM with ever more children.
+   *
+   * The kernel lets nobody read `stat` or `environ` of a process in the middle of exec, and in a storm of processes that
+   * one waits long for its turn: a pass over all processes then takes 18 s (measured), while the storm grows.
+   */
+  #endStorms(): void {
+    const from = performance.now()
+    if (from < this.#nextStormLook) return
+    for (const active of this.#actives) {
+      if (active.isKilling) continue
+      for (const member of active.members.values()) {
+        const isStorm = member.sent !== undefined && countChildren(member.row.pid) > member.childCount + MAX_NEWCOMERS
+        if (!isStorm || !isAlive(member)) continue
+        startKilling(active)
+        member.killedAt = from
+        try {
+          process.kill(member.row.pid, 'SIGKILL')
+          member.sent = 'SIGKILL'
+        } catch {
+          // Of another user; the pass has the means.
+        }
+      }
+    }
+    const to = performance.now()
+    this.#nextStormLook = to + Math.max(STORM_LOOK_MS, STORM_LOOK_COSTS * (to - from))
   }
 
   #markerOf(row: ProcessRow): string | undefined | null {
@@ -254,6 +302,7 @@ class SharedKiller implements ProcessTrees {
     actives: Active[],
     rows: ReadonlyMap<number, ProcessRow>,
     carriers: ReadonlyMap<string, number[]>,
+    round: number,
   ): Promise<void> {
     const children = new Map<number, ProcessRow[]>()
     const sessions = new Map<number, ProcessRow[]>()
@@ -262,7 +311,9 @@ class SharedKiller implements ProcessTrees {
       collect(sessions, row.sid, row)
     }
     for (const active of actives) {
+      const before = active.passes === 1 && round === 0 ? undefined : active.members.size
       findMembers(active, rows, children, sessions, carriers.get(active.target.marker) ?? [])
+      if (before !== undefined) active.newcomers += active.members.size - before
       escalate(active)
       await this.#signal(active)
     }
@@ -279,6 +330,7 @@ class SharedKiller implements ProcessTrees {
       // Looked at again just before: a pid may be somebody else's by now.
       if (!isAlive(member)) continue
       if (active.isKilling) member.killedAt ??= performance.now()
+      else member.childCount = countChildren(member.row.pid)
       active.signalled.add(`${member.row.pid}:${member.row.startTime}`)
       try {
         process.kill(member.row.pid, signal)
@@ -306,15 +358,18 @@ function beginPass(active: Active): void {
   const now = performance.now()
   active.liveInPass = 0
   active.nextLook = now + (active.isKilling ? PASS_EVERY_MS : active.nextLookMs)
-  if (active.wasPassed) active.nextLookMs *= 2
-  active.wasPassed = true
+  if (active.passes > 0) active.nextLookMs *= 2
+  active.passes += 1
 }
 
 function escalate(active: Active): void {
-  const now = performance.now()
-  if (active.isKilling || (now < active.graceEnd && active.newcomers <= MAX_NEWCOMERS)) return
+  if (active.isKilling) return
+  if (performance.now() >= active.graceEnd || active.newcomers > MAX_NEWCOMERS) startKilling(active)
+}
+
+function startKilling(active: Active): void {
   active.isKilling = true
-  active.nextLook = now + PASS_EVERY_MS
+  active.nextLook = performance.now() + PASS_EVERY_MS
 }
 
 /**
@@ -369,17 +424,12 @@ function findMembers(
   }
 
   active.liveInPass = 0
-  const isFirst = active.members.size === 0
   for (const row of found.values()) {
     if (!row.alive) continue
     active.liveInPass += 1
     const known = active.members.get(row.pid)
     if (known?.row.startTime === row.startTime) known.row = row
-    else {
-      active.members.set(row.pid, { row, sent: undefined, killedAt: undefined })
-      if (isFirst) continue
-      active.newcomers += 1
-    }
+    else active.members.set(row.pid, { row, sent: undefined, killedAt: undefined, childCount: 0 })
   }
 }
 

@@ -60,6 +60,18 @@ export function readProcess(pid: number): ProcessRow | undefined {
   }
 }
 
+/**
+ * How many children the first thread of a process has, up to some hundreds. Unlike the other files of `/proc` this one can
+ * be read at any time; kernels built without it tell of none.
+ */
+export function countChildren(pid: number): number {
+  const length = readInto(`/proc/${pid}/task/${pid}/children`, 4096)
+  if (typeof length !== 'number') return 0
+  let count = 0
+  for (let at = buffer.indexOf(0x20); at !== -1 && at < length; at = buffer.indexOf(0x20, at + 1)) count += 1
+  return count
+}
+
 /** The value of a variable in the environment a process was started with; null when it may not be read. */
 export function readMarker(pid: number, name: string): string | undefined | null {
   const length = readInto(`/proc/${pid}/environ`, MAX_ENVIRONMENT_BYTES)
