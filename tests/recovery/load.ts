@@ -95,7 +95,9 @@ export function createLoad(random: Random, folder: string): Load {
         }
       case 'bare':
         job.stdout = 'up\n'
-        return { cmd: `${begun} exec env -i /bin/sh -c 'echo up; ${sleep('1.')} & ${sleep('1.')} & wait'` }
+        return {
+          cmd: `${begun} until [ -e ${goFile(job)} ]; do ${sleep('0.05')}; done; exec env -i /bin/sh -c 'echo up; ${sleep('1.')} & ${sleep('1.')} & wait'`,
+        }
       case 'late':
         return { cmd: `${begun} ${sleep('60.')}`, timeout: 1 }
       case 'stubborn':
