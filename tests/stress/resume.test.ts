@@ -86,15 +86,16 @@ describe('the output stream of an execution', () => {
       let seen = 0
       await waitFor('frames', () => {
         for (const frame of client.frames.slice(seen)) {
-          // What comes after the cut, be it the end, this reader has not seen.
+          // What came after these is thrown away with the connection.
           if (wanted === 0) break
-          if (frame.event === 'EOF') hasEnded = true
-          else {
-            frames.push(frame)
-            lastId = frame.id
-            wanted -= 1
-          }
           seen += 1
+          if (frame.event === 'EOF') {
+            hasEnded = true
+            break
+          }
+          frames.push(frame)
+          lastId = frame.id
+          wanted -= 1
         }
         return wanted === 0 || hasEnded
       })
