@@ -2,6 +2,7 @@
  * The built server with what a benchmark needs around it: live data to carry (`BENCH_BALLAST_MB`), and a gauge of the event
  * loop that is printed and reset on SIGUSR2.
  */
+import { enableCompileCache } from 'node:module'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { join } from 'node:path'
 
@@ -27,4 +28,6 @@ process.argv = [
   'serve',
   ...process.argv.slice(2),
 ]
+// As `cli.ts` does.
+enableCompileCache(join(import.meta.dirname, '..', '..', 'dist', '.compile-cache'))
 await import(join(import.meta.dirname, '..', '..', 'dist', 'main.js'))
