@@ -157,6 +157,7 @@ export async function largeOutput(): Promise<Row[]> {
         reference: `idle ${mb(before)}`,
         budget: '≤ 3000 ms, ≤ 30 MB',
         isMet: total <= 3000 && growth <= 30e6 && received === 100_000_000,
+        reason: 'The 10 MB kept for the result exist as pieces, as text and as JSON until the next full collection.',
         ...(received === 100_000_000 ? {} : { note: `received ${received} bytes` }),
       },
     ]

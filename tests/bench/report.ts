@@ -7,8 +7,10 @@ export interface Row {
   reference: string
   budget: string
   isMet: boolean
-  /** Why, when it is not met or not what it seems. */
+  /** What has to be known to read the figure. */
   note?: string
+  /** Why the budget is missed, where that is known; printed only then. */
+  reason?: string
 }
 
 export function printRows(rows: readonly Row[]): void {
@@ -23,8 +25,9 @@ export function printRows(rows: readonly Row[]): void {
   process.stdout.write(`${format(headings)}\n${format(widths.map((width) => '-'.repeat(width)))}\n`)
   for (const [i, line] of cells.entries()) {
     process.stdout.write(`${format(line)}\n`)
-    const note = rows[i]?.note
-    if (note !== undefined) process.stdout.write(`    ${note}\n`)
+    const row = rows[i]
+    if (row?.note !== undefined) process.stdout.write(`    ${row.note}\n`)
+    if (row?.reason !== undefined && !row.isMet) process.stdout.write(`    ${row.reason}\n`)
   }
 }
 

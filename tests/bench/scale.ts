@@ -129,6 +129,7 @@ export async function scale(): Promise<Row[]> {
       reference: `idle ${mb(idle)}`,
       budget: '≤ 170 MB',
       isMet: busy <= 170e6,
+      reason: 'Lists of a hundred full records and the thread for searches leave garbage that is collected late.',
       note: 'The million executions were written into the store, not run one by one.',
     })
     await Promise.all([few.stop(), many.stop()])
@@ -159,6 +160,12 @@ async function comparePages(fewPort: number, manyPort: number): Promise<Row[]> {
         reference: `1,000 executions ${ms(reference)}`,
         budget: `≤ 1.5 × (is ${times(p95 / reference)}), ≤ 50 ms`,
         isMet: p95 <= 1.5 * reference && p95 <= 50,
+        ...(name === 'filter by status and user'
+          ? {
+              reason:
+                'No index serves two filters at once: the search runs on its own thread and passes over other rows.',
+            }
+          : {}),
       })
     }
     return rows
