@@ -45,7 +45,7 @@ const shownNames: Readonly<Record<string, string>> = {
 
 const workflowRunners: ReadonlySet<string> = new Set(['action-chain', 'orquesta'])
 
-export function isWorkflow(record: Json): boolean {
+function isWorkflow(record: Json): boolean {
   return (
     attributeOf(record, 'liveaction.action_is_workflow') === true ||
     workflowRunners.has(textOf(attributeOf(record, 'action.runner_type')))
@@ -53,7 +53,7 @@ export function isWorkflow(record: Json): boolean {
 }
 
 /** `running (3s elapsed)`; a status that has not begun to count stays bare. */
-export function statusText(record: Json, nowMs: number): string {
+function statusText(record: Json, nowMs: number): string {
   const status = statusOf(record)
   const start = Date.parse(textOf(record['start_timestamp']))
   const end = Date.parse(textOf(record['end_timestamp']))

@@ -68,7 +68,7 @@ const yes = new Set(['true', '1', 'yes', 'on'])
 const no = new Set(['false', '0', 'no', 'off'])
 
 /** Booleans as ConfigParser reads them, or undefined. */
-export function readBoolean(text: string): boolean | undefined {
+function readBoolean(text: string): boolean | undefined {
   const word = text.toLowerCase()
   return yes.has(word) ? true : no.has(word) ? false : undefined
 }

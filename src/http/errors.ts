@@ -12,7 +12,7 @@ export interface ErrorBody {
 }
 
 /** The body of an error answer; clients look for `conflict-id` beside the message. */
-export function errorBody(error: AppError): ErrorBody {
+function errorBody(error: AppError): ErrorBody {
   const { 'conflict-id': conflictId, ...details } = error.details ?? {}
   return {
     faultstring: error.message,

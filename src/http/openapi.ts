@@ -58,7 +58,7 @@ export function openApiDocument(routes: readonly Route[]): JsonSchema {
 }
 
 /** The path under which the document lists a route: `/v1/executions/{id}`. */
-export function documentPath(route: Pick<Route, 'surface' | 'path'>): string {
+function documentPath(route: Pick<Route, 'surface' | 'path'>): string {
   const path = route.path === '/' ? '/' : route.path.replace(/[:*]([A-Za-z_]\w*)/g, '{$1}')
   return `${prefixes[route.surface]}${path}`
 }

@@ -3,7 +3,7 @@
 const buffer = new DataView(new ArrayBuffer(8))
 
 /** `|value| × 10^places`, rounded to a whole number. `value` is finite; `places` may be negative. */
-export function scaled(value: number, places: number): bigint {
+function scaled(value: number, places: number): bigint {
   buffer.setFloat64(0, Math.abs(value))
   const bits = buffer.getBigUint64(0)
   const biased = Number(bits >> 52n)

@@ -3,7 +3,7 @@ import { limitError, quoted, syntaxError } from './error.ts'
 import type { Token, TokenType } from './lexer.ts'
 import { MAX_NESTING, MAX_TREE_HEIGHT } from './limits.ts'
 
-export const noArguments: Arguments = { positional: [], named: [], spread: undefined, spreadNamed: undefined }
+const noArguments: Arguments = { positional: [], named: [], spread: undefined, spreadNamed: undefined }
 
 /** Binding strength of the left-associative arithmetic operators; `~` sits between 1 and 3 and joins many parts. */
 const strengths: Readonly<Record<string, number>> = { '+': 1, '-': 1, '~': 2, '*': 3, '/': 3, '//': 3, '%': 3, '**': 4 }

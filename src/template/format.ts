@@ -323,7 +323,7 @@ function closingBrace(pattern: string, open: number): number {
 const specPattern = /^(?:([\s\S])?([<>=^]))?([-+ ])?(#)?(0)?(\d+)?([,_])?(?:\.(\d+))?([a-zA-Z%])?$/u
 
 /** `format(value, spec)` of Python. */
-export function formatValue(value: Value, spec: string, budget: Budget): string {
+function formatValue(value: Value, spec: string, budget: Budget): string {
   if (spec === '') return textOf(value, budget)
   const match = specPattern.exec(spec)
   if (match === null) throw typeError(`Invalid format specifier ${quoted(spec)}`)

@@ -145,7 +145,7 @@ function jsonFloat(value: number): string {
 }
 
 /** A dictionary key as JSON text writes it. */
-export function keyText(key: Value): string {
+function keyText(key: Value): string {
   if (typeof key === 'string') return key
   if (key === null) return 'null'
   if (typeof key === 'boolean') return String(key)

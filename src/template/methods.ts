@@ -127,7 +127,7 @@ function isTailSpace(text: string, end: number): boolean {
 }
 
 /** `split` and `rsplit` of Python. */
-export function splitText(text: string, separator: string | undefined, limit: number, fromRight: boolean): string[] {
+function splitText(text: string, separator: string | undefined, limit: number, fromRight: boolean): string[] {
   if (separator === undefined) return fromRight && limit >= 0 ? splitSpaceRight(text, limit) : splitSpace(text, limit)
   if (separator === '') throw typeError('empty separator')
   const parts = text.split(separator)

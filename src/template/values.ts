@@ -270,7 +270,7 @@ export function isList(value: unknown): value is List {
   return Array.isArray(value)
 }
 
-export function isPlainObject(value: unknown): value is PlainObject {
+function isPlainObject(value: unknown): value is PlainObject {
   if (typeof value !== 'object' || value === null) return false
   const prototype: unknown = Object.getPrototypeOf(value)
   return prototype === Object.prototype || prototype === null

@@ -105,7 +105,7 @@ export function addDisplayOptions(command: Command): Command {
     .option('--depth <levels>', 'how many levels of child executions', parseCount)
 }
 
-export function parseCount(text: string): number {
+function parseCount(text: string): number {
   if (!/^\d{1,10}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 0 on.')
   return Number(text)
 }

@@ -2,7 +2,7 @@
 import type Sqlite from 'better-sqlite3'
 import { Lru } from '../../lru.ts'
 
-export const MAX_STATEMENTS = 500
+const MAX_STATEMENTS = 500
 
 export type Statement = Sqlite.Statement<unknown[], Record<string, unknown>>
 

@@ -136,7 +136,7 @@ function checkEntryPoint(path: string): string | undefined {
 }
 
 /** Names and schemas of a set of parameters, the runner's or the action's. */
-export function checkParameterSchemas(parameters: Readonly<Record<string, unknown>>): DefinitionProblem[] {
+function checkParameterSchemas(parameters: Readonly<Record<string, unknown>>): DefinitionProblem[] {
   const problems: DefinitionProblem[] = []
   for (const [name, schema] of Object.entries(parameters)) {
     const path = ['parameters', name]

@@ -13,7 +13,7 @@ const MAX_DIGITS = 2000
 const radixPrefixes: Readonly<Record<number, string>> = { 2: '0b', 8: '0o', 16: '0x' }
 
 /** `int(text, base)` of Python, undefined where it refuses. */
-export function parseWhole(text: string, base: number, budget: Budget): Value | undefined {
+function parseWhole(text: string, base: number, budget: Budget): Value | undefined {
   const trimmed = strip(text, undefined).toLowerCase()
   if (trimmed.length > MAX_DIGITS) return undefined
   const match = /^([-+]?)(0[box])?((?:_?[0-9a-z])+)$/.exec(trimmed)
@@ -40,7 +40,7 @@ export function parseWhole(text: string, base: number, budget: Budget): Value | 
 }
 
 /** `float(text)` of Python, undefined where it refuses. */
-export function parseFloatText(text: string): number | undefined {
+function parseFloatText(text: string): number | undefined {
   const trimmed = strip(text, undefined)
   if (trimmed.length > MAX_DIGITS) return undefined
   const special = /^([-+]?)(?:(inf|infinity)|(nan))$/i.exec(trimmed)
