@@ -15,7 +15,7 @@ export class SchemaTooNew extends Error {
   }
 }
 
-/** Runs the migrations that the file has not seen, in one transaction. The connection stays open. */
+/** Runs the migrations that the file has not seen: all of them, or on any failure none. The connection stays open. */
 export async function migrate(connection: Sqlite.Database): Promise<void> {
   const known = new Set(Object.keys(migrations))
   const applied = appliedMigrations(connection)
@@ -27,9 +27,18 @@ export async function migrate(connection: Sqlite.Database): Promise<void> {
   const borrowed = { prepare: connection.prepare.bind(connection), close: () => undefined }
   const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database: borrowed }) })
   const migrator = new Migrator({ db, provider: { getMigrations: () => Promise.resolve(migrations) } })
-  const { error } = await migrator.migrateToLatest()
-  await db.destroy()
-  if (error !== undefined) throw error
+  // The migrator uses no transaction on SQLite: a server killed on the way would leave half a schema.
+  connection.exec('begin immediate')
+  try {
+    const { error } = await migrator.migrateToLatest()
+    if (error !== undefined) throw error
+    connection.exec('commit')
+  } catch (error) {
+    if (connection.inTransaction) connection.exec('rollback')
+    throw error
+  } finally {
+    await db.destroy()
+  }
 }
 
 function appliedMigrations(connection: Sqlite.Database): string[] {

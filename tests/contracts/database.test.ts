@@ -8,7 +8,7 @@ import { sql } from 'kysely'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Fact } from '../../src/bus/facts.ts'
 import { Conflict, merge, type Compilable, type Database, type Step, type Unit } from '../../src/db/database.ts'
-import { SchemaTooNew } from '../../src/db/migrate.ts'
+import { migrate, SchemaTooNew } from '../../src/db/migrate.ts'
 import { DatabaseInUse } from '../../src/db/sqlite/lock.ts'
 import { openSqlite } from '../../src/db/sqlite/open.ts'
 import { createStatementCache } from '../../src/db/sqlite/statements.ts'
@@ -476,6 +476,40 @@ describe('SQLite: migrations', () => {
     expect(names[0]).toBe('0001-core')
     await (await openedSqlite()).close()
     expect(applied()).toEqual(names)
+  })
+
+  test('apply all or nothing, wherever they end', async () => {
+    const ended = new Error('ended here')
+    /** Migrates the file through a connection that runs so many statements and then no other. */
+    const migrateUntil = async (statements: number): Promise<unknown> => {
+      const connection = new Sqlite(path)
+      let left = statements
+      const breaking = {
+        get inTransaction() {
+          return connection.inTransaction
+        },
+        exec: connection.exec.bind(connection),
+        prepare(text: string) {
+          if (left-- === 0) throw ended
+          return connection.prepare(text)
+        },
+      }
+      // As much of a connection as a migration uses.
+      const outcome = await migrate(breaking as unknown as Sqlite.Database).catch((error: unknown) => error)
+      connection.close()
+      return outcome
+    }
+    const tables = (): unknown[] => {
+      const connection = new Sqlite(path)
+      const names = connection.prepare('select name from sqlite_master').pluck().all()
+      connection.close()
+      return names
+    }
+    let statements = 0
+    for (; (await migrateUntil(statements)) !== undefined; statements++) expect(tables()).toEqual([])
+    expect(statements).toBeGreaterThan(20)
+    expect(tables()).toContain('executions')
+    expect(applied()[0]).toBe('0001-core')
   })
 
   test('unknown here refuse the file, which stays as it is and unlocked', async () => {
