@@ -414,7 +414,13 @@ describe('errors', () => {
     const got = await call('GET', '/v1/full')
     expect(got.status).toBe(503)
     expect(got.text).not.toContain('SQLITE_FULL')
+    expect(Number(got.headers['retry-after'])).toBeGreaterThan(0)
     expect(http.logged()).toContain('SQLITE_FULL')
+  })
+
+  test('only what waiting helps against asks to wait', async () => {
+    expect((await call('GET', '/v1/bug')).headers).not.toHaveProperty('retry-after')
+    expect((await call('GET', '/v1/taken')).headers).not.toHaveProperty('retry-after')
   })
 
   test('a client’s own mistake is not logged', async () => {
@@ -445,6 +451,7 @@ test('while the server starts, requests are refused', async () => {
     const refused = await call('GET', '/v1/things')
     expect(refused.status).toBe(503)
     expect(refused.body['code']).toBe('STARTING')
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
   } finally {
     isStarting = false
   }
@@ -456,6 +463,7 @@ test('while the server stops, requests are refused and connections end', async (
     const refused = await call('GET', '/v1/things')
     expect(refused.status).toBe(503)
     expect(refused.body['code']).toBe('SHUTTING_DOWN')
+    expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
   } finally {
     isStopping = false
   }

@@ -22,6 +22,9 @@ function errorBody(error: AppError): ErrorBody {
   }
 }
 
+/** Whatever is unavailable is starting, restarting or busy. */
+const RETRY_AFTER_SECONDS = 5
+
 export function createErrorResponder(log: Log, requestIdOf: (request: Request) => string): ErrorRequestHandler {
   // Express tells error handlers from others by their four parameters.
   return (thrown: unknown, request, response, next) => {
@@ -48,6 +51,7 @@ export function createErrorResponder(log: Log, requestIdOf: (request: Request) =
     response.writeHead(httpStatusOf[error.kind], {
       'Content-Type': 'application/json; charset=UTF-8',
       'Content-Length': String(body.length),
+      ...(error.kind === 'unavailable' ? { 'Retry-After': String(RETRY_AFTER_SECONDS) } : {}),
     })
     response.end(body)
     void next

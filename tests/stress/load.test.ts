@@ -62,6 +62,7 @@ describe('a full queue', () => {
     ] as const) {
       const refused = await server.call('POST', path, body)
       expect(refused.status).toBe(503)
+      expect(refused.headers.get('retry-after')).toMatch(/^[1-9]\d*$/)
       expect(refused.body).toEqual({
         code: 'QUEUE_FULL',
         faultstring: `Too many executions are waiting (limit ${limit}); try again later.`,
