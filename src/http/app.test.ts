@@ -164,6 +164,8 @@ describe('routing', () => {
     ['/v1/files/a/b/c.txt', { name: 'file', params: { path: 'a/b/c.txt' } }],
     ['/v1/files/a%2Fb/c', { name: 'file', params: { path: 'a/b/c' } }],
     ['/auth/v1/things', { name: 'auth things', params: {} }],
+    ['http://127.0.0.1:9101/v1/things?limit=1', { name: 'list', params: {} }],
+    ['HTTPS://LOCALHOST/v1/things/a%2Fb', { name: 'one', params: { id: 'a/b' } }],
   ])('GET %s', async (path, body) => {
     expect(await call('GET', path)).toMatchObject({ status: 200, body })
   })
@@ -185,7 +187,9 @@ describe('routing', () => {
     '/v1/tokens',
     '/auth/v1/whoami',
     '/stream/v1/things',
-    'http://127.0.0.1/v1/things',
+    'http://127.0.0.1/v2/things',
+    'http://user@127.0.0.1/v1/things',
+    'ftp://127.0.0.1/v1/things',
   ])('GET %s is unknown', async (path) => {
     const unknown = await call('GET', path)
     expect(unknown.status).toBe(404)
@@ -442,6 +446,25 @@ describe('origins', () => {
     expect((await call('GET', '/v1/things', evil)).headers['access-control-allow-origin']).toBe(
       'http://allowed.example',
     )
+  })
+})
+
+describe('the host', () => {
+  test('of an absolute address counts instead of the header', async () => {
+    const rebound = await call('GET', 'http://evil.example/v1/things', { Host: '127.0.0.1' })
+    expect(rebound).toMatchObject({ status: 403, body: { code: 'ORIGIN_REFUSED' } })
+    expect((await call('GET', 'http://127.0.0.1/v1/things', { Host: 'evil.example' })).status).toBe(200)
+    expect((await call('GET', 'http://127.0.0.1?x=/v1/things')).status).toBe(404)
+    const query = await call('GET', 'http://127.0.0.1/v1/typed?limit=7')
+    expect(query.body).toEqual({ limit: 7 })
+  })
+
+  test('is given once', async () => {
+    const answered = await http.raw(
+      'GET /v1/things HTTP/1.1\r\nHost: 127.0.0.1\r\nhost: evil.example\r\nConnection: close\r\n\r\n',
+    )
+    expect(answered).toMatch(/^HTTP\/1\.1 400 /)
+    expect(answered).toContain('"code":"HEADER_INVALID"')
   })
 })
 

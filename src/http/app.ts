@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
-import { bodyInvalid, methodNotAllowed, routeUnknown, shuttingDown, starting } from '../errors.ts'
+import { bodyInvalid, headerInvalid, methodNotAllowed, routeUnknown, shuttingDown, starting } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { compileSchema, type Check } from '../schema.ts'
 import type { AccessControl } from './authenticate.ts'
@@ -98,12 +98,22 @@ function identify(options: HttpAppOptions): RequestHandler {
     }
     if (options.isStarting?.() === true) throw starting()
     if (options.isStopping()) throw shuttingDown()
+    if (hasSeveralHosts(request)) throw headerInvalid('Host is given more than once.')
     options.origins.check(request.method, request.headers.origin, request.headers.host)
     const { surface } = request as Request & SurfaceTag // the listener set it
     const location = locate(surface, rawPath)
     request.url = `/${location.surface}${location.path}`
     next()
   }
+}
+
+/** Who is asked for, and whether that may be, would be for each reader to guess (RFC 9112, 3.2). */
+function hasSeveralHosts({ rawHeaders }: Request): boolean {
+  let count = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    if (rawHeaders[i]?.length === 4 && rawHeaders[i]?.toLowerCase() === 'host') count += 1
+  }
+  return count > 1
 }
 
 function hasBody({ headers }: Request): boolean {

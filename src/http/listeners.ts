@@ -36,6 +36,8 @@ export async function listen(app: Express, options: ListenerOptions): Promise<Li
   const server = createServer({ keepAliveTimeout: 65_000 }, (request, response) => {
     const tagged: IncomingMessage & Partial<SurfaceTag> = request
     tagged.surface = options.surface
+    // Before Express sees it, whose routing goes by what the address was in the beginning.
+    readAbsoluteTarget(request)
     handler(request, response)
   })
   await new Promise<void>((resolve, reject) => {
@@ -59,6 +61,16 @@ export async function listen(app: Express, options: ListenerOptions): Promise<Li
     },
     close: (graceMs) => closeServer(server, graceMs),
   }
+}
+
+/** `GET http://host/path`, as to a proxy: that host is the one that is meant (RFC 9112, 3.2.2). */
+function readAbsoluteTarget(request: IncomingMessage): void {
+  const { url = '' } = request
+  if (url.startsWith('/')) return
+  const [, host, path] = /^https?:\/\/([^/?#@]+)((?:[/?#].*)?)$/is.exec(url) ?? []
+  if (host === undefined || path === undefined) return
+  request.headers.host = host
+  request.url = path.startsWith('/') ? path : `/${path}`
 }
 
 function urlOf(host: string, port: number): string {
