@@ -12,8 +12,10 @@ export type ErrorKind =
   | 'forbidden'
   | 'not_found'
   | 'method_not_allowed'
+  | 'timed_out'
   | 'conflict'
   | 'too_large'
+  | 'headers_too_large'
   | 'unsupported'
   | 'unavailable'
   | 'internal'
@@ -24,8 +26,10 @@ export const httpStatusOf = {
   forbidden: 403,
   not_found: 404,
   method_not_allowed: 405,
+  timed_out: 408,
   conflict: 409,
   too_large: 413,
+  headers_too_large: 431,
   unsupported: 400,
   unavailable: 503,
   internal: 500,
@@ -78,6 +82,20 @@ export const methodNotAllowed = (method: string, allowed: readonly string[]): Ap
     `Method ${shown(method)} is not available here; use ${allowed.join(', ')}.`,
     { details: { allowed } },
   )
+
+export const requestMalformed = (why: string): AppError =>
+  new AppError('invalid', 'REQUEST_MALFORMED', `The request is not valid HTTP: ${shown(why)}`)
+
+export const headersTooLarge = (maxBytes: number): AppError =>
+  new AppError(
+    'headers_too_large',
+    'HEADERS_TOO_LARGE',
+    `The address and the headers of a request may together have ${maxBytes} bytes; shorten the query or the headers.`,
+    { details: { max_bytes: maxBytes } },
+  )
+
+export const requestTimedOut = (): AppError =>
+  new AppError('timed_out', 'REQUEST_TIMED_OUT', 'The request took too long to arrive; send it again.')
 
 export const pathUndecodable = (path: string): AppError =>
   new AppError(

@@ -1,6 +1,6 @@
 import { once } from 'node:events'
 import { Agent, get, request as httpRequest, type IncomingMessage, type OutgoingHttpHeaders } from 'node:http'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startHttp, type TestHttp } from '../../tests/helpers/http.ts'
@@ -432,6 +432,43 @@ describe('errors', () => {
     await call('GET', '/v1/nothing-here')
     await call('POST', '/v1/things', {}, '{')
     expect(http.logged()).toBe(before)
+  })
+})
+
+describe('what cannot be read as a request', () => {
+  const post = 'POST /v1/things HTTP/1.1\r\nHost: localhost\r\n'
+
+  test.each([
+    ['no HTTP', 'hello\r\n\r\n', 400, 'REQUEST_MALFORMED'],
+    ['two lengths', `${post}Content-Length: 2\r\nContent-Length: 3\r\n\r\n{}`, 400, 'REQUEST_MALFORMED'],
+    ['a length and chunks', `${post}Content-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n`, 400, 'REQUEST_MALFORMED'],
+    ['a folded header', `${post}X-A: b\r\n c\r\n\r\n`, 400, 'REQUEST_MALFORMED'],
+    ['a chunk that is none', `${post}Transfer-Encoding: chunked\r\n\r\nzz\r\n`, 400, 'REQUEST_MALFORMED'],
+    ['a long address', `GET /v1/things?id=${'a'.repeat(20_000)} HTTP/1.1\r\n`, 431, 'HEADERS_TOO_LARGE'],
+  ])('%s is answered with a reason, and the end', async (_what, sent, status, code) => {
+    const answered = await http.raw(sent)
+    const [head = '', body = ''] = answered.split('\r\n\r\n')
+    expect(head).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `))
+    expect(head).toMatch(/^X-Request-ID: [0-9a-f-]{36}$/m)
+    expect(head).toContain(`Content-Length: ${body.length}`)
+    expect(head).toContain('Connection: close')
+    expect(JSON.parse(body)).toMatchObject({ code, faultstring: expect.stringMatching(/^The .{20}/) as unknown })
+  })
+
+  test('does not mix with an answer that has begun', async () => {
+    let isSent = false
+    const socket = connect(Number(new URL(http.urls.api).port), '127.0.0.1')
+    let received = ''
+    socket.on('data', (part: Buffer) => {
+      received += part.toString('latin1')
+      if (isSent) return
+      isSent = true
+      socket.write('hello\r\n\r\n')
+    })
+    socket.write('GET /v1/endless HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await once(socket, 'close')
+    expect(received).toContain('200 OK')
+    expect(received).not.toContain('REQUEST_MALFORMED')
   })
 })
 

@@ -1,7 +1,20 @@
 /** The one place that answers errors. */
+import { randomUUID } from 'node:crypto'
 import type { ErrorRequestHandler, Request } from 'express'
-import { httpStatusOf, internal, isAppError, pathUndecodable, type AppError } from '../errors.ts'
+import {
+  headersTooLarge,
+  httpStatusOf,
+  internal,
+  isAppError,
+  pathUndecodable,
+  requestMalformed,
+  requestTimedOut,
+  type AppError,
+} from '../errors.ts'
 import type { Log } from '../log.ts'
+
+// An import of this module reads all its exports, one of which loads an HTTP client of 7 MB that nobody uses here.
+const { STATUS_CODES, maxHeaderSize } = process.getBuiltinModule('node:http')
 
 export interface ErrorBody {
   faultstring: string
@@ -55,6 +68,34 @@ export function createErrorResponder(log: Log, requestIdOf: (request: Request) =
     })
     response.end(body)
     void next
+  }
+}
+
+/** The answer to what cannot be read as a request, as bytes; the connection cannot be used after it. */
+export function answerToUnreadable(failure: Error & { code?: string }): string {
+  const error = unreadable(failure)
+  const body = JSON.stringify(errorBody(error))
+  const status = httpStatusOf[error.kind]
+  return [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
+    'Content-Type: application/json; charset=UTF-8',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'X-Content-Type-Options: nosniff',
+    `X-Request-ID: ${randomUUID()}`,
+    'Connection: close',
+    '',
+    body,
+  ].join('\r\n')
+}
+
+function unreadable({ code, message }: Error & { code?: string }): AppError {
+  switch (code) {
+    case 'HPE_HEADER_OVERFLOW':
+      return headersTooLarge(maxHeaderSize)
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return requestTimedOut()
+    default:
+      return requestMalformed(message.replace(/^Parse Error: /, ''))
   }
 }
 

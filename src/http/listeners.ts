@@ -1,8 +1,10 @@
 /** The three sockets. Each tags its requests with its surface; behind them is one app. */
-import type { IncomingMessage, Server } from 'node:http'
+import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import type { Duplex } from 'node:stream'
 import type { Express } from 'express'
 import type { SurfaceTag } from './app.ts'
+import { answerToUnreadable } from './errors.ts'
 import type { Surface } from './route.ts'
 
 // An import of this module reads all its exports, one of which loads an HTTP client of 7 MB that nobody uses here.
@@ -33,12 +35,22 @@ const STALLED_MS = 7_200_000
 
 export async function listen(app: Express, options: ListenerOptions): Promise<Listener> {
   const handler = app as unknown as (request: IncomingMessage, response: unknown) => void // an Express app is one
+  const underWay = new WeakMap<Duplex, Set<ServerResponse>>()
   const server = createServer({ keepAliveTimeout: 65_000 }, (request, response) => {
+    const responses = underWay.get(request.socket) ?? new Set()
+    underWay.set(request.socket, responses.add(response))
+    response.once('close', () => responses.delete(response))
     const tagged: IncomingMessage & Partial<SurfaceTag> = request
     tagged.surface = options.surface
     // Before Express sees it, whose routing goes by what the address was in the beginning.
     readAbsoluteTarget(request)
     handler(request, response)
+  })
+  server.on('clientError', (error, socket) => {
+    // Bytes in the middle of an answer would look like a part of it.
+    const isAnswering = [...(underWay.get(socket) ?? [])].some((response) => response.headersSent)
+    if (socket.writable && !isAnswering) socket.write(answerToUnreadable(error))
+    socket.destroy()
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
