@@ -352,6 +352,17 @@ describe('requests', () => {
     expect(refused.body['faultstring']).toContain(message)
   })
 
+  test.each([
+    ['a value', JSON.stringify({ name: 'a', ['x'.repeat(198) + '😀😀']: 1 })],
+    ['the text', '😀'],
+  ])('a message that repeats %s is never cut inside a character', async (_what, body) => {
+    const refused = await call('POST', '/v1/things', {}, body)
+    expect(refused.status).toBe(400)
+    const message = String(refused.body['faultstring'])
+    expect(message).toContain('\ufffd')
+    expect(message.isWellFormed()).toBe(true)
+  })
+
   test('permission is looked at before the body is', async () => {
     const refused = await call('POST', '/v1/admin', {}, '{malformed')
     expect(refused).toMatchObject({ status: 403, body: { code: 'PERMISSION_DENIED' } })

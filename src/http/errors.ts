@@ -28,7 +28,8 @@ export interface ErrorBody {
 function errorBody(error: AppError): ErrorBody {
   const { 'conflict-id': conflictId, ...details } = error.details ?? {}
   return {
-    faultstring: error.message,
+    // A client's value cut inside a character would be an escape that strict readers of JSON refuse.
+    faultstring: error.message.toWellFormed(),
     code: error.code,
     ...(conflictId === undefined ? {} : { 'conflict-id': conflictId }),
     ...(Object.keys(details).length === 0 ? {} : { details }),
