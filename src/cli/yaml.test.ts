@@ -57,6 +57,13 @@ describe('toYaml', () => {
     }
   })
 
+  test('long texts are written whole, in time that grows with their length', () => {
+    const lines = 'line\n'.repeat(300_000)
+    for (const text of [lines, `${'1'.repeat(300_000)}x`, `a${'\n'.repeat(300_000)}x`]) {
+      for (const value of [{ text }, [{ text }]]) expect(load(toYaml(value), { schema: JSON_SCHEMA })).toEqual(value)
+    }
+  })
+
   test('reads well: plain words, lines as lines', () => {
     expect(toYaml({ b: 'Tue Jan 1', a: { cmd: 'echo a\necho b', empty: '', list: [1, { x: 'y' }] } })).toBe(
       "b: Tue Jan 1\na:\n  cmd: |-\n    echo a\n    echo b\n  empty: ''\n  list:\n  - 1\n  - x: 'y'\n",

@@ -35,7 +35,9 @@ function writeNode(lines: string[], indent: string, prefix: string, value: unkno
     }
   } else if (typeof value === 'string' && isBlock(value)) {
     const { header, body } = block(value, prefix === '' ? indent : `${indent}  `)
-    lines.push(join(head, header), ...body)
+    lines.push(join(head, header))
+    // One by one: as arguments of a single call, a hundred thousand lines would not fit on the stack.
+    for (const line of body) lines.push(line)
   } else {
     lines.push(join(head, scalar(value)))
   }
@@ -50,8 +52,9 @@ function writeItem(lines: string[], indent: string, item: unknown, options: Yaml
   }
   const inner: string[] = []
   writeNode(inner, `${indent}  `, '', item, options)
-  const [first = '', ...rest] = inner
-  lines.push(`${indent}- ${first.slice(indent.length + 2)}`, ...rest)
+  for (const [index, line] of inner.entries()) {
+    lines.push(index === 0 ? `${indent}- ${line.slice(indent.length + 2)}` : line)
+  }
 }
 
 function join(head: string, text: string): string {
@@ -73,9 +76,9 @@ function isBlock(text: string): boolean {
 }
 
 function block(text: string, indent: string): { header: string; body: string[] } {
-  const end = /\n*$/.exec(text)?.[0].length ?? 0
-  const header = end === 0 ? '|-' : end === 1 ? '|' : '|+'
-  const lines = (end === 0 ? text : text.slice(0, -1)).split('\n')
+  const endsLine = text.endsWith('\n')
+  const header = !endsLine ? '|-' : text.endsWith('\n\n') ? '|+' : '|'
+  const lines = (endsLine ? text.slice(0, -1) : text).split('\n')
   return { header, body: lines.map((line) => (line === '' ? '' : `${indent === '' ? '  ' : indent}${line}`)) }
 }
 
@@ -90,7 +93,7 @@ const special = new RegExp(
     '[-+]?\\.(?:inf|nan)',
     '[-+]?0(?:x[0-9a-f_]+|o?[0-7_]+|b[01_]+)',
     // Decimal, with a fraction and exponent or without.
-    '[-+]?(?:[0-9][0-9_]*\\.?[0-9_]*|\\.[0-9_]+)(?:e[-+]?[0-9]+)?',
+    '[-+]?(?:[0-9][0-9_]*(?:\\.[0-9_]*)?|\\.[0-9_]+)(?:e[-+]?[0-9]+)?',
     // Minutes and seconds, which YAML 1.1 adds up.
     '[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\\.[0-9_]*)?',
     '[0-9]{4}-[0-9]{1,2}-[0-9]{1,2}(?:[Tt ].*)?',
