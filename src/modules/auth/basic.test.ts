@@ -26,7 +26,7 @@ test.for([
   ['Basic ', /Invalid authorization header/],
   [`XBasic ${encode('alice:secret')}`, /Unsupported authorization type: XBasic/],
   [`Bearer ${encode('alice:secret')}`, /Unsupported authorization type: Bearer/],
-  [encode('alice:secret'), /Unsupported authorization type/],
+  [encode('alice:secret'), /Invalid authorization header/],
   [`Basic ${encode('alice:secret')} more`, /Invalid authorization header/],
   [`Basic ${encode('alice secret')}`, /Invalid authorization header/],
   ['Basic alice:secret', /Invalid authorization header/],
@@ -46,7 +46,7 @@ test.for([
 })
 
 test('no reason repeats what may be a password', () => {
-  for (const header of ['Basic hunter2 hunter2', 'Basic hunter2', `Basic ${encode('hunter2')}`]) {
+  for (const header of ['hunter2', 'Basic hunter2 hunter2', 'Basic hunter2', `Basic ${encode('hunter2')}`]) {
     expect(readBasic(header)).not.toMatch(/hunter2/)
   }
 })

@@ -15,8 +15,10 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 export function readBasic(header: string | undefined): UserPassword | string {
   if (header === undefined || header.trim() === '') return 'Authorization header not provided'
   const [scheme = '', encoded, ...more] = header.trim().split(/ +/)
+  // A single word is more likely a credential without its scheme than a scheme, and must not be logged.
+  if (encoded === undefined) return 'Invalid authorization header'
   if (scheme.toLowerCase() !== 'basic') return `Unsupported authorization type: ${scheme.slice(0, 40)}`
-  if (encoded === undefined || more.length > 0) return 'Invalid authorization header'
+  if (more.length > 0) return 'Invalid authorization header'
   const decoded = decode(encoded)
   const colon = decoded?.indexOf(':') ?? -1
   if (decoded === undefined || colon === -1) return 'Invalid authorization header'
