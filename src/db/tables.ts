@@ -60,7 +60,7 @@ export interface ExecutionTable {
   parameters: string
   context: string
   log: string
-  /** `{callback, runner_info, notify?}` */
+  /** `{callback, runner_info, notify?, unrendered?}` */
   liveaction: string
 }
 

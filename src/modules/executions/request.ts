@@ -127,7 +127,7 @@ interface DraftOptions {
   extraContext?: Record<string, unknown>
   /** Given for re-runs: the trace of the original. */
   traceId?: string
-  /** Given for re-runs: parameters that were rendered when the original was requested, and are data since. */
+  /** Given for re-runs: parameters that were rendered when an earlier execution was requested, and are data since. */
   literals?: ReadonlySet<string>
   findExecution: (id: string) => Execution | undefined
 }
@@ -202,6 +202,7 @@ export function draftExecution(options: DraftOptions): Draft {
   } catch (error) {
     if (!isAppError(error) || error.code !== 'TEMPLATE_FAILED') throw error
     failure = error
+    execution.liveaction.unrendered = Object.keys(execution.parameters).filter((name) => !options.literals?.has(name))
   }
   if (!action.enabled) throw actionDisabled(action.ref)
   if (failure === undefined) actions.check(action, runner, execution.parameters, request.parameters ?? {})

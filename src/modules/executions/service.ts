@@ -142,10 +142,11 @@ export function createExecutionService(deps: {
       admit()
       const inherited = merges ? original.parameters : {}
       const overrides = request.parameters ?? {}
+      const templates = new Set([...Object.keys(overrides), ...(original.liveaction.unrendered ?? [])])
       const draft = draftExecution({
         actions,
         principal,
-        literals: new Set(Object.keys(inherited).filter((name) => !Object.hasOwn(overrides, name))),
+        literals: new Set(Object.keys(inherited).filter((name) => !templates.has(name))),
         request: {
           action: original.action_ref,
           parameters: { ...inherited, ...overrides },

@@ -36,6 +36,8 @@ export interface Liveaction {
   callback: Record<string, unknown>
   runner_info: Partial<RunnerInfo>
   notify?: Record<string, unknown>
+  /** Names of parameters whose templates could not be rendered, so they are kept as the caller wrote them. */
+  unrendered?: string[]
 }
 
 /** An execution inside the server: its row with JSON parsed, unmasked. `record.ts` makes the wire record of it. */
