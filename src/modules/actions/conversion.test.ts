@@ -47,6 +47,12 @@ describe('conversion to the declared type', () => {
     ['integer', [], 'p: invalid literal for int() with base 10: []'],
     ['integer', true, 'p: invalid literal for int() with base 10: True'],
     ['integer', '99999999999999999999', 'p: the integer 99999999999999999999 is too large'],
+    // What a JSON reader makes of 1234567890123456789 and 1e999: another number, and one that JSON cannot say.
+    ['integer', JSON.parse('1234567890123456789'), 'is too large to be kept exactly'],
+    ['integer', JSON.parse('-1e999'), 'is too large to be kept exactly'],
+    ['number', JSON.parse('1e999'), 'is too large'],
+    ['array', '[1, [1e999]]', 'p: the text holds a number that is too large'],
+    ['object', "{'a': -1e999,}", 'p: the text holds a number that is too large'],
     ['number', 'abc', `p: could not convert string to float: 'abc'`],
     ['number', '1e999', 'p: the number 1e999 is too large'],
     ['number', {}, 'p: could not convert string to float: {}'],

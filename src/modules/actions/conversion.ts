@@ -37,8 +37,8 @@ export function convertParameter(name: string, value: unknown, schema: Parameter
 }
 
 function toInteger(name: string, value: unknown, schema: ParameterSchema): unknown {
-  if (typeof value === 'number') return Math.trunc(value)
-  const number = typeof value === 'string' && /^\s*[+-]?\d+\s*$/.test(value) ? Number(value) : Number.NaN
+  const isNumeric = typeof value === 'string' && /^\s*[+-]?\d+\s*$/.test(value)
+  const number = typeof value === 'number' ? Math.trunc(value) : isNumeric ? Number(value) : Number.NaN
   if (Number.isSafeInteger(number)) return number
   throw refuse(name, schema, value, (text, quoted) =>
     Number.isNaN(number)
@@ -48,8 +48,9 @@ function toInteger(name: string, value: unknown, schema: ParameterSchema): unkno
 }
 
 function toNumber(name: string, value: unknown, schema: ParameterSchema): unknown {
-  if (typeof value === 'number') return value
-  const isNumeric = typeof value === 'string' && /^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$/.test(value)
+  const isNumeric =
+    typeof value === 'number' ||
+    (typeof value === 'string' && /^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$/.test(value))
   const number = isNumeric ? Number(value) : Number.NaN
   if (Number.isFinite(number)) return number
   throw refuse(name, schema, value, (text, quoted) =>
@@ -86,6 +87,8 @@ function parseJson(text: string): { value: unknown } | undefined {
 
 /** The reader of request bodies has refused the same things, but could not look into a text. */
 function problemOf(value: unknown, depth: number): string | undefined {
+  // JSON has no word for it: it would be kept as null.
+  if (typeof value === 'number' && !Number.isFinite(value)) return 'a number that is too large'
   if (typeof value !== 'object' || value === null) return undefined
   if (depth === MAX_DEPTH) return `values nested more than ${MAX_DEPTH} deep`
   if (Object.hasOwn(value, '__proto__')) return 'the key "__proto__", which is not allowed'
