@@ -95,10 +95,11 @@ export function createThread<Question, Answer>(options: ThreadOptions): Thread<Q
     ask(question) {
       if (isStopped) return Promise.reject(shuttingDown())
       clearTimeout(idle)
-      const current = (worker ??= start())
       n += 1
       const asked: Asked<Question> = { n, question }
+      // In here, so that a thread that cannot be started or a question that cannot be sent rejects, as other failures do.
       return new Promise((resolve, reject) => {
+        const current = (worker ??= start())
         current.postMessage(asked)
         current.ref()
         waiting.set(asked.n, { resolve, reject })
