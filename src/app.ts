@@ -71,6 +71,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     systemUser: config.system_user.user,
     warn: (message, fields) => log.warning('process.survived', message, fields),
   })
+  undo.push(() => runners.stop())
   if (runners.systemUser.reason !== undefined) {
     log.warning('system_user.unavailable', `${runners.systemUser.reason}; commands run as the server's own account.`)
   }
@@ -168,6 +169,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
         () => stream.endAll(),
         ...modules.toReversed().map((module) => () => module.stop?.()),
         () => Promise.all(listeners.map((listener) => listener.close(LAST_ANSWERS_MS))),
+        () => runners.stop(),
         () => launcher.stop(),
         () => database.close(),
       ])

@@ -30,6 +30,8 @@ export interface Runners {
   bootId: string
   /** Ends what a server that died has left behind. Answers how many processes it killed. */
   sweep(leftovers: { executionId: string; process: RecordedProcess | undefined }[]): Promise<number>
+  /** After the last run has ended; idempotent. */
+  stop(): Promise<void>
 }
 
 export async function createRunners(settings: RunnerSettings): Promise<Runners> {
@@ -59,5 +61,6 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
       if (survivors.length > 0) warn('Processes of an earlier run could not be ended.', { pids: survivors })
       return killed
     },
+    stop: () => trees.stop(),
   }
 }

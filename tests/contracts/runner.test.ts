@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { createRunners } from '../../src/runners/index.ts'
+import { createRunners, type Runners } from '../../src/runners/index.ts'
 import { createLauncher, type LauncherKind } from '../../src/runners/process/create-launcher.ts'
 import type { Launcher } from '../../src/runners/process/launcher.ts'
 import type { RunContext, Runner, RunResult } from '../../src/runners/runner.ts'
@@ -26,6 +26,7 @@ const ended = (returnCode: number, stdout = '', stderr = '') => ({
 
 describe.each(kinds)('runners on launcher %s', (kind) => {
   let launcher: Launcher
+  let runners: Runners
   let local: Runner
   let noop: Runner
   let folder: string
@@ -38,7 +39,7 @@ describe.each(kinds)('runners on launcher %s', (kind) => {
     const chosen = await createLauncher(kind)
     launcher = chosen.launcher
     folder = realpathSync(mkdtempSync(join(tmpdir(), 'svc-runner-')))
-    const runners = await createRunners({
+    runners = await createRunners({
       launcher,
       maxResultBytes: MAX_RESULT_BYTES,
       systemUser: 'svc-no-such-account',
@@ -51,6 +52,7 @@ describe.each(kinds)('runners on launcher %s', (kind) => {
     ;[local, noop] = [found[0], found[1]]
   })
   afterAll(async () => {
+    await runners.stop()
     await launcher.stop()
     rmSync(folder, { recursive: true })
   })

@@ -7,7 +7,9 @@
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import type { ProcessIdentity } from '../runner.ts'
 import type { Launcher } from './launcher.ts'
-import { countChildren, listPids, type ProcessRow, readMarker, readProcess } from './process-table.ts'
+import type { ProcessKeys } from './process-questions.ts'
+import { createProcessReader } from './process-reader.ts'
+import { listPids, type ProcessRow } from './process-table.ts'
 import { killThroughSudo, markersThroughSudo, type SudoAccess } from './sudo-kill.ts'
 
 /** Every process of an execution inherits this variable; its value is the execution's id. */
@@ -46,14 +48,14 @@ export interface ProcessTrees {
    * is the recorded one too, their sessions and their descendants. A pid alone proves nothing after a restart.
    */
   sweep(leftovers: Leftover[], options?: { graceMs?: number; sudo?: SudoAccess }): Promise<KillReport>
+  /** Ends the thread that looks at processes; idempotent. What is under way goes on without it. */
+  stop(): Promise<void>
 }
 
 /** Contract 03, 3.8. */
 export const DEFAULT_GRACE_MS = 2000
 /** After KILL only the kernel can hold a process back; nobody waits for it longer than this. */
 const UNKILLABLE_AFTER_MS = 5000
-/** Longest stretch of synchronous reads of `/proc` before others get their turn. */
-const SLICE_MS = 3
 /** Listings per pass: on a machine that starts processes all the time there is always a new one. */
 const MAX_ROUNDS = 8
 const SHORTEST_WAIT_MS = 1
@@ -62,9 +64,9 @@ const LONGEST_WAIT_MS = 20
 const FIRST_LOOK_MS = 50
 /** A tree that answers TERM with so many new processes is not cleaning up; it gets KILL before it fills the machine. */
 const MAX_NEWCOMERS = 64
-/** Shortest time between two looks for storms, and the least multiple of what the last one took. */
+/** Time between two looks for storms, with so much more for each process looked at that looking stays cheap. */
 const STORM_LOOK_MS = 5
-const STORM_LOOK_COSTS = 10
+const STORM_LOOK_MS_EACH = 0.1
 /** While several trees end, the ready ones wait this long for the others to share a pass. */
 const PASS_EVERY_MS = 25
 
@@ -105,11 +107,11 @@ export function createProcessTrees(deps: { launcher: Launcher }): ProcessTrees {
 
 class SharedKiller implements ProcessTrees {
   readonly #launcher: Launcher
+  readonly #reader = createProcessReader()
   readonly #actives = new Set<Active>()
   /** What unrelated processes carry; only as long as the loop runs. */
   readonly #markers = new Map<number, { startTime: number; marker: string | undefined }>()
   #isRunning = false
-  #nextStormLook = 0
   #wake: AbortController = new AbortController()
 
   constructor(launcher: Launcher) {
@@ -131,6 +133,10 @@ class SharedKiller implements ProcessTrees {
       killed: reports.reduce((sum, { killed }) => sum + killed, 0),
       survivors: reports.flatMap(({ survivors }) => survivors),
     }
+  }
+
+  stop(): Promise<void> {
+    return this.#reader.stop()
   }
 
   #add(target: Active['target'], isOwnChild: boolean): Promise<KillReport> {
@@ -159,6 +165,8 @@ class SharedKiller implements ProcessTrees {
 
   async #run(): Promise<void> {
     this.#isRunning = true
+    const ended = new AbortController()
+    void this.#watchStorms(ended.signal)
     try {
       // Let the calls of one turn share the first pass.
       await setImmediate()
@@ -167,7 +175,7 @@ class SharedKiller implements ProcessTrees {
         for (const active of passed) beginPass(active)
         await this.#pass(passed)
         for (const active of passed) {
-          const survivors = active.liveInPass === 0 ? [] : survivorsOf(active)
+          const survivors = active.liveInPass === 0 ? [] : await this.#survivorsOf(active)
           if (survivors !== undefined) this.#finish(active, survivors)
         }
         await this.#waitForChange()
@@ -176,6 +184,7 @@ class SharedKiller implements ProcessTrees {
       for (const active of this.#actives) active.reject(error)
       this.#actives.clear()
     } finally {
+      ended.abort()
       this.#isRunning = false
       this.#markers.clear()
     }
@@ -190,16 +199,12 @@ class SharedKiller implements ProcessTrees {
   async #waitForChange(): Promise<void> {
     const passedAt = performance.now()
     for (let waitMs = SHORTEST_WAIT_MS; this.#actives.size > 0; waitMs = Math.min(waitMs * 2, LONGEST_WAIT_MS)) {
-      let ready = 0
-      this.#endStorms()
-      for (const active of this.#actives) {
-        if (active.passes === 0) return
-        const now = performance.now()
-        if (now >= active.nextLook || (!active.isKilling && now >= active.graceEnd)) return
-        if (![...active.members.values()].some(isAlive)) ready += 1
-      }
-      if (ready === this.#actives.size || (ready > 0 && performance.now() - passedAt >= PASS_EVERY_MS)) return
       this.#wake = new AbortController()
+      const waited = [...this.#actives]
+      if (waited.some(isDue)) return
+      const running = await this.#reader.areRunning(waited.map(keysOf))
+      const ready = running.filter((isRunning) => !isRunning).length
+      if (ready === waited.length || (ready > 0 && performance.now() - passedAt >= PASS_EVERY_MS)) return
       await setTimeout(waitMs, undefined, { signal: this.#wake.signal }).catch(() => undefined)
     }
   }
@@ -215,7 +220,6 @@ class SharedKiller implements ProcessTrees {
     const byMarker = new Map(actives.map((active) => [active.target.marker, active]))
     const minStartTime = Math.min(...actives.map((active) => active.minStartTime))
     const sudo = actives.find((active) => active.target.sudo !== undefined)?.target.sudo
-    let sliceStart = performance.now()
     const unreadable: number[] = []
 
     for (let round = 0; round < MAX_ROUNDS; round++) {
@@ -223,28 +227,17 @@ class SharedKiller implements ProcessTrees {
       if (round > 0 && !actives.some(({ isKilling }) => isKilling)) break
       const fresh = (await listPids()).filter((pid) => !seen.has(pid))
       if (round > 0 && fresh.length === 0) break
-      for (const pid of fresh) {
-        seen.add(pid)
-        if (performance.now() - sliceStart > SLICE_MS) {
-          await setImmediate()
-          sliceStart = performance.now()
-        }
-        const row = readProcess(pid)
-        if (row !== undefined) rows.set(pid, row)
-        this.#endStorms()
-      }
+      for (const pid of fresh) seen.add(pid)
+      for (const row of await this.#reader.rows(fresh)) if (row !== undefined) rows.set(row.pid, row)
       // Before the environments are read, which may take long too.
       await this.#match(actives, rows, carriers, round)
-      sliceStart = performance.now()
-      for (const pid of fresh) {
+      const members = new Set(actives.flatMap((active) => [...active.members.values()].map(({ row }) => nameOf(row))))
+      const strangers = fresh.flatMap((pid) => {
         const row = rows.get(pid)
-        if (row === undefined || !row.alive || row.startTime < minStartTime || isOutOfBounds(pid)) continue
-        if (actives.some(({ members }) => members.get(pid)?.row.startTime === row.startTime)) continue
-        if (performance.now() - sliceStart > SLICE_MS) {
-          await setImmediate()
-          sliceStart = performance.now()
-        }
-        const marker = this.#markerOf(row)
+        if (row === undefined || !row.alive || row.startTime < minStartTime || isOutOfBounds(pid)) return []
+        return members.has(nameOf(row)) ? [] : [row]
+      })
+      for (const [pid, marker] of await this.#markersOf(strangers)) {
         if (marker === null) unreadable.push(pid)
         else if (marker !== undefined && byMarker.has(marker)) collect(carriers, marker, pid)
       }
@@ -255,7 +248,6 @@ class SharedKiller implements ProcessTrees {
         for (const [pid, marker] of found) collect(carriers, marker, pid)
       }
       if (carriers.size > 0) await this.#match(actives, rows, carriers, round)
-      sliceStart = performance.now()
     }
   }
 
@@ -265,37 +257,52 @@ class SharedKiller implements ProcessTrees {
    * The kernel lets nobody read `stat` or `environ` of a process in the middle of exec, and in a storm of processes that
    * one waits long for its turn: a pass over all processes then takes 18 s (measured), while the storm grows.
    */
-  #endStorms(): void {
-    const from = performance.now()
-    if (from < this.#nextStormLook) return
-    for (const active of this.#actives) {
-      if (active.isKilling) continue
-      for (const member of active.members.values()) {
-        const isStorm = member.sent !== undefined && countChildren(member.row.pid) > member.childCount + MAX_NEWCOMERS
-        if (!isStorm || !isAlive(member)) continue
+  async #watchStorms(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      const watched = [...this.#actives].flatMap((active) =>
+        active.isKilling
+          ? []
+          : [...active.members.values()].flatMap((member) => (member.sent === undefined ? [] : [{ active, member }])),
+      )
+      const counts = await this.#reader.childCounts(watched.map(({ member }) => member.row.pid))
+      const storms = watched.filter(({ member }, i) => (counts[i] ?? 0) > member.childCount + MAX_NEWCOMERS)
+      const answers = await this.#reader.signal(
+        storms.map(({ member }) => member.row),
+        'SIGKILL',
+      )
+      for (const [i, { active, member }] of storms.entries()) {
+        const answer = answers[i]
+        if (answer === undefined) continue
         startKilling(active)
-        member.killedAt = from
-        try {
-          process.kill(member.row.pid, 'SIGKILL')
-          member.sent = 'SIGKILL'
-        } catch {
-          // Of another user; the pass has the means.
-        }
+        member.killedAt ??= performance.now()
+        // One of another user is left to the pass, which has the means.
+        if (answer.outcome === 'sent') member.sent = 'SIGKILL'
       }
+      const waitMs = STORM_LOOK_MS + STORM_LOOK_MS_EACH * watched.length
+      await setTimeout(waitMs, undefined, { signal }).catch(() => undefined)
     }
-    const to = performance.now()
-    this.#nextStormLook = to + Math.max(STORM_LOOK_MS, STORM_LOOK_COSTS * (to - from))
   }
 
-  #markerOf(row: ProcessRow): string | undefined | null {
-    const known = this.#markers.get(row.pid)
-    if (known?.startTime === row.startTime) return known.marker
-    const marker = readMarker(row.pid, MARKER_NAME)
-    // A child of ours shows our environment until it has called exec.
-    if (marker !== null && row.ppid !== process.pid) {
-      this.#markers.set(row.pid, { startTime: row.startTime, marker })
+  /** Marker by pid; null when it may not be read. */
+  async #markersOf(rows: ProcessRow[]): Promise<Map<number, string | undefined | null>> {
+    const found = new Map<number, string | undefined | null>()
+    const unknown: ProcessRow[] = []
+    for (const row of rows) {
+      const known = this.#markers.get(row.pid)
+      if (known?.startTime === row.startTime) found.set(row.pid, known.marker)
+      else unknown.push(row)
     }
-    return marker
+    const markers = await this.#reader.markers(
+      unknown.map(({ pid }) => pid),
+      MARKER_NAME,
+    )
+    for (const [i, { pid, ppid, startTime }] of unknown.entries()) {
+      const marker = markers[i]
+      found.set(pid, marker)
+      // A child of ours shows our environment until it has called exec.
+      if (marker !== null && ppid !== process.pid) this.#markers.set(pid, { startTime, marker })
+    }
+    return found
   }
 
   async #match(
@@ -321,36 +328,48 @@ class SharedKiller implements ProcessTrees {
 
   async #signal(active: Active): Promise<void> {
     const signal = active.isKilling ? 'SIGKILL' : 'SIGTERM'
+    // Parents first, lest a shell remarks on the death of its child before its own.
+    const members = [...active.members.values()]
+      .filter(({ sent }) => sent !== signal)
+      .sort((a, b) => a.row.pid - b.row.pid)
     const denied: ProcessRow[] = []
     const groups = new Set<number>()
-    // Parents first, lest a shell remarks on the death of its child before its own.
-    const members = [...active.members.values()].sort((a, b) => a.row.pid - b.row.pid)
-    for (const member of members) {
-      if (member.sent === signal) continue
-      // Looked at again just before: a pid may be somebody else's by now.
-      if (!isAlive(member)) continue
-      if (active.isKilling) member.killedAt ??= performance.now()
-      else member.childCount = countChildren(member.row.pid)
-      active.signalled.add(`${member.row.pid}:${member.row.startTime}`)
-      try {
-        process.kill(member.row.pid, signal)
-        member.sent = signal
-        // A signal to a group cannot be outrun by a fork, signals to its members can.
-        if (active.isKilling && active.sessions.has(member.row.sid)) groups.add(member.row.pgid)
-      } catch (error) {
-        if (codeOf(error) === 'EPERM') denied.push(member.row)
-      }
+    const answers = await this.#reader.signal(
+      members.map(({ row }) => row),
+      signal,
+    )
+    for (const [i, member] of members.entries()) {
+      const answer = answers[i]
+      if (answer === undefined) continue
+      if (signal === 'SIGKILL') member.killedAt ??= performance.now()
+      else member.childCount = answer.childCount
+      active.signalled.add(nameOf(member.row))
+      if (answer.outcome === 'denied') denied.push(member.row)
+      if (answer.outcome !== 'sent') continue
+      if (member.sent !== 'SIGKILL') member.sent = signal
+      // A signal to a group cannot be outrun by a fork, signals to its members can.
+      if (signal === 'SIGKILL' && active.sessions.has(member.row.sid)) groups.add(member.row.pgid)
     }
-    for (const group of groups) {
-      try {
-        process.kill(-group, signal)
-      } catch {
-        // Nobody is left in it, or nobody we may signal; the next look tells which.
-      }
-    }
+    await this.#reader.signalGroups([...groups], signal)
     if (denied.length > 0 && active.target.sudo !== undefined) {
       await killThroughSudo(this.#launcher, active.target.sudo, signal, denied)
     }
+  }
+
+  /**
+   * The pids that resist KILL, when nothing else is left; undefined while there is still something to do. A process found
+   * late is given its time too, so a tree is never let go with members that were not even tried.
+   */
+  async #survivorsOf({ isKilling, members }: Active): Promise<number[] | undefined> {
+    if (!isKilling) return undefined
+    const triedBefore = performance.now() - UNKILLABLE_AFTER_MS
+    const isTried = ({ killedAt }: Member): boolean => killedAt !== undefined && killedAt < triedBefore
+    if (![...members.values()].some(isTried)) return undefined
+    const rows = await this.#reader.rows([...members.keys()])
+    const alive = [...members.values()].filter(
+      ({ row }, i) => rows[i]?.alive === true && rows[i].startTime === row.startTime,
+    )
+    return alive.length > 0 && alive.every(isTried) ? alive.map(({ row }) => row.pid) : undefined
   }
 }
 
@@ -372,17 +391,10 @@ function startKilling(active: Active): void {
   active.nextLook = performance.now() + PASS_EVERY_MS
 }
 
-/**
- * The pids that resist KILL, when nothing else is left; undefined while there is still something to do. A process found
- * late is given its time too, so a tree is never let go with members that were not even tried.
- */
-function survivorsOf(active: Active): number[] | undefined {
-  if (!active.isKilling) return undefined
-  const triedBefore = performance.now() - UNKILLABLE_AFTER_MS
-  const alive = [...active.members.values()].filter(isAlive)
-  if (alive.length === 0) return undefined
-  const isEveryOneTried = alive.every(({ killedAt }) => killedAt !== undefined && killedAt < triedBefore)
-  return isEveryOneTried ? alive.map(({ row }) => row.pid) : undefined
+/** Whether there is something to do for it, or something to learn, whoever is still alive. */
+function isDue({ passes, nextLook, isKilling, graceEnd }: Active): boolean {
+  const now = performance.now()
+  return passes === 0 || now >= nextLook || (!isKilling && now >= graceEnd)
 }
 
 /** Adds to the members whatever the rows show to belong to them, and counts those alive. */
@@ -438,17 +450,16 @@ function isOutOfBounds(pid: number): boolean {
   return pid <= 1 || pid === process.pid
 }
 
-function isAlive({ row }: Member): boolean {
-  const current = readProcess(row.pid)
-  return current !== undefined && current.alive && current.startTime === row.startTime
+function nameOf({ pid, startTime }: ProcessRow): string {
+  return `${pid}:${startTime}`
+}
+
+function keysOf({ members }: Active): ProcessKeys {
+  return [...members.values()].flatMap(({ row }) => [row.pid, row.startTime])
 }
 
 function collect<K, V>(map: Map<K, V[]>, key: K, value: V): void {
   const list = map.get(key)
   if (list === undefined) map.set(key, [value])
   else list.push(value)
-}
-
-function codeOf(error: unknown): string | undefined {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
 }

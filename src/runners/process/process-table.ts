@@ -1,4 +1,7 @@
-/** Reads `/proc`: who runs, whose child and session it is, and which marker its environment carries. */
+/**
+ * Reads `/proc`: who runs, whose child and session it is, and which marker its environment carries. The kernel can delay
+ * each of these reads, so that only the thread behind `process-reader.ts` calls them while processes are ended.
+ */
 import { randomUUID } from 'node:crypto'
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
@@ -70,6 +73,12 @@ export function countChildren(pid: number): number {
   let count = 0
   for (let at = buffer.indexOf(0x20); at !== -1 && at < length; at = buffer.indexOf(0x20, at + 1)) count += 1
   return count
+}
+
+/** Whether the process with this pid is still the one that was started then. */
+export function isRunning(pid: number, startTime: number): boolean {
+  const row = readProcess(pid)
+  return row !== undefined && row.alive && row.startTime === startTime
 }
 
 /** The value of a variable in the environment a process was started with; null when it may not be read. */

@@ -1,0 +1,74 @@
+/**
+ * Reads and signals many processes on a thread. Of a storm of processes each takes the kernel up to some 100 ms to read,
+ * and thousands of them take long in any case: both stopped the event loop (measured: 0.7 s with five storms).
+ */
+import { setImmediate } from 'node:timers/promises'
+import { createThread, threadFile } from '../../thread.ts'
+import {
+  answerAbout,
+  type KillSignal,
+  type ProcessAnswer,
+  type ProcessKeys,
+  type ProcessQuestion,
+  type Signalled,
+} from './process-questions.ts'
+import type { ProcessRow } from './process-table.ts'
+
+/** Every list of answers is as long as, and in the order of, the list that was asked about. */
+export interface ProcessReader {
+  rows(pids: number[]): Promise<(ProcessRow | undefined)[]>
+  /** See `readMarker`. */
+  markers(pids: number[], name: string): Promise<(string | undefined | null)[]>
+  /** See `countChildren`. */
+  childCounts(pids: number[]): Promise<number[]>
+  /** For each list whether one of its processes runs. */
+  areRunning(lists: ProcessKeys[]): Promise<boolean[]>
+  /** Signals each that still is the one meant; undefined for those that are gone. */
+  signal(processes: ProcessRow[], signal: KillSignal): Promise<(Signalled | undefined)[]>
+  /** A group that is gone or out of reach is passed over. */
+  signalGroups(groups: number[], signal: KillSignal): Promise<void>
+  /** Ends the thread; idempotent. What is asked later is answered all the same. */
+  stop(): Promise<void>
+}
+
+/** Bounds what is sent at a time. */
+const MAX_ITEMS = 256
+
+export function createProcessReader(): ProcessReader {
+  const thread = createThread<ProcessQuestion, ProcessAnswer[]>({
+    name: 'the thread that reads about processes',
+    file: threadFile('./process-reader-thread', import.meta.url),
+  })
+
+  /** A machine that can start no more threads is one on which processes have to be ended, even if the loop waits. */
+  async function answerHere(question: ProcessQuestion): Promise<ProcessAnswer[]> {
+    await setImmediate()
+    return answerAbout(question)
+  }
+
+  async function ask<Answer extends ProcessAnswer>(question: ProcessQuestion): Promise<Answer[]> {
+    const answers: ProcessAnswer[] = []
+    while (answers.length < question.items.length) {
+      // Items are of the kind they were.
+      const part = {
+        ...question,
+        items: question.items.slice(answers.length, answers.length + MAX_ITEMS),
+      } as ProcessQuestion
+      answers.push(...(await thread.ask(part).catch(() => answerHere(part))))
+    }
+    // Each kind of question has its kind of answer, which the callers below name.
+    return answers as Answer[]
+  }
+
+  return {
+    rows: (items) => ask({ kind: 'rows', items }),
+    markers: (items, name) => ask({ kind: 'markers', items, name }),
+    childCounts: (items) => ask({ kind: 'children', items }),
+    areRunning: (items) => ask({ kind: 'running', items }),
+    signal: (rows, signal) => ask({ kind: 'signals', items: rows.map((row) => [row.pid, row.startTime]), signal }),
+    async signalGroups(items, signal) {
+      await ask({ kind: 'groups', items, signal })
+    },
+    stop: () => thread.stop(),
+  }
+}
