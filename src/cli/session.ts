@@ -1,6 +1,7 @@
 /** What one command of the client works with: settings, connection, output; and how it ends. */
 import { once } from 'node:events'
 import { createClient, type Client } from './client.ts'
+import { exitCodes } from './exit-codes.ts'
 import type { CommonFlags } from './options.ts'
 import { isColored, toJson } from './print.ts'
 import { loadSettings, type Settings } from './settings.ts'
@@ -32,6 +33,9 @@ export interface CommandContext {
   readonly setExitCode: (code: number) => void
 }
 
+/** One key press reaches the client from the terminal, and once more from the older Node that started it. */
+const SAME_SIGNAL_MS = 500
+
 /** Runs the action of a command. @param work resolves with the exit code */
 export async function withSession(
   context: CommandContext,
@@ -45,9 +49,15 @@ export async function withSession(
   for (const warning of warnings) note(`WARNING: ${warning}\n`)
 
   const interruption = new AbortController()
-  // A second Ctrl-C finds no listener any more and ends the process at once.
-  const interrupt = (): void => interruption.abort()
-  process.once('SIGINT', interrupt)
+  let interruptedAt: number | undefined
+  const interrupt = (): void => {
+    const at = performance.now()
+    // A second Ctrl-C ends the process at once.
+    if (interruptedAt !== undefined && at - interruptedAt > SAME_SIGNAL_MS) process.exit(exitCodes.interrupted)
+    interruptedAt ??= at
+    interruption.abort()
+  }
+  process.on('SIGINT', interrupt)
 
   const client = createClient({
     settings,
@@ -75,7 +85,8 @@ export async function withSession(
   try {
     context.setExitCode(await work(session))
   } finally {
-    process.off('SIGINT', interrupt)
+    // What is left to print must outlive the repetition of a signal, too.
+    if (interruptedAt === undefined) process.off('SIGINT', interrupt)
     client.close()
   }
 }

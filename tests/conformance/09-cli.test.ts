@@ -150,6 +150,21 @@ describe('09.1 invocation and exit codes', () => {
     await svc('execution', 'cancel', id)
   })
 
+  it('09.1 one Ctrl-C that arrives several times ends no command before it has said where its execution is', async () => {
+    const cli = startCli(['run', '--tail', 'core.local', 'sleep 60'], env())
+    await waitFor('the start', () => cli.stdout().includes('has started'))
+    await waitFor('what it says, or its end', () => {
+      const isOver = cli.stderr() !== '' || cli.process.exitCode !== null || cli.process.signalCode !== null
+      if (!isOver) cli.process.kill('SIGINT')
+      return isOver
+    })
+    const { code, stderr } = await cli.exit
+    expect(code).toBe(130)
+    const id = await lastId()
+    expect(stderr).toContain(`\n svc execution cancel ${id}\n`)
+    await svc('execution', 'cancel', id)
+  })
+
   it('09.1 Ctrl-C while tailing: 130', async () => {
     const { body } = await server.call<{ id: string }>('POST', '/v1/executions', {
       action: 'core.local',
