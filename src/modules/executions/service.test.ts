@@ -143,3 +143,20 @@ test('what was rendered once stays data, also over a run in between whose templa
   await ended(mended)
   expect(given.pop()).toEqual({ text: '{{ more }}', more: 1 })
 })
+
+test('a cancel by PUT that comes second is answered as if it had come later', async () => {
+  const { id: settled } = await request({ text: 'wait' })
+  await reached(settled, (status) => status === 'running')
+  expect(await Promise.all([codeOf(put(settled, 'succeeded')), codeOf(put(settled, 'canceled'))])).toEqual([
+    'none',
+    'EXECUTION_UPDATE_REFUSED',
+  ])
+
+  const { id: canceled } = await request({ text: 'wait' })
+  await reached(canceled, (status) => status === 'running')
+  expect(await Promise.all([codeOf(put(canceled, 'canceling')), codeOf(put(canceled, 'canceled'))])).toEqual([
+    'none',
+    'none',
+  ])
+  expect(await ended(canceled)).toBe('canceled')
+})

@@ -91,14 +91,19 @@ export function createExecutionService(deps: {
     return id
   }
 
-  /** Reads and changes again as long as others change it in between. */
-  async function cancelSeen(execution: Execution, principal: Principal): Promise<Execution> {
+  /**
+   * Reads and changes again as long as others change it in between.
+   *
+   * @param stays whether it is answered as it is; throws when it cannot be cancelled
+   */
+  async function cancelSeen(
+    execution: Execution,
+    principal: Principal,
+    stays: (seen: Execution) => boolean,
+  ): Promise<Execution> {
     let seen = execution
     for (;;) {
-      if (seen.status === 'canceled') return seen
-      if (!isCancelable(seen.status)) {
-        throw transitionRefused(`Action cannot be canceled. State = ${seen.status}.`)
-      }
+      if (stays(seen)) return seen
       const changed = await change.try(seen, { kind: 'cancel', user: principal.user })
       if (changed !== undefined) {
         log.audit('execution.canceled', { execution_id: changed.id, status: changed.status, user: principal.user })
@@ -111,7 +116,7 @@ export function createExecutionService(deps: {
   async function settleSeen(execution: Execution, status: FinalStatus, result: unknown): Promise<Execution> {
     let seen = execution
     for (;;) {
-      if (isFinal(seen.status)) throw executionUpdateRefused('Execution is already in completed state.')
+      refuseFinal(seen)
       const changed = await change.try(seen, { kind: 'settle', status, result })
       if (changed !== undefined) return changed
       seen = get(execution.id)
@@ -161,12 +166,16 @@ export function createExecutionService(deps: {
     },
 
     async cancel(principal, id) {
-      return cancelSeen(get(id), principal)
+      return cancelSeen(get(id), principal, ({ status }) => {
+        if (status === 'canceled') return true
+        if (isCancelable(status)) return false
+        throw transitionRefused(`Action cannot be canceled. State = ${status}.`)
+      })
     },
 
     async update(principal, id, status, result) {
       const execution = get(id)
-      if (isFinal(execution.status)) throw executionUpdateRefused('Execution is already in completed state.')
+      refuseFinal(execution)
       switch (status) {
         case 'pausing':
         case 'paused':
@@ -175,9 +184,10 @@ export function createExecutionService(deps: {
           throw executionUpdateRefused(pauseRefusal(execution, 'resume'))
         case 'canceling':
         case 'canceled':
-          return execution.status === 'canceling' || execution.status === 'pending'
-            ? execution
-            : cancelSeen(execution, principal)
+          return cancelSeen(execution, principal, (seen) => {
+            refuseFinal(seen)
+            return !isCancelable(seen.status)
+          })
         case 'succeeded':
         case 'failed':
         case 'timeout':
@@ -194,6 +204,11 @@ export function createExecutionService(deps: {
 
 function findById(store: ExecutionStore): (id: string) => Execution | undefined {
   return (id) => (isId(id) ? store.find(id) : undefined)
+}
+
+/** @throws EXECUTION_UPDATE_REFUSED */
+function refuseFinal({ status }: Execution): void {
+  if (isFinal(status)) throw executionUpdateRefused('Execution is already in completed state.')
 }
 
 function pauseRefusal(execution: Execution, verb: 'pause' | 'resume'): string {
