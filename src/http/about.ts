@@ -41,7 +41,10 @@ export function createAboutRoutes(options: AboutOptions): Route[] {
     summary: 'The documentation of the API, as a page.',
     response: { type: 'string' },
     mediaType: 'text/html; charset=UTF-8',
-    handler: () => new Reply(pageHtml, { headers: { 'Content-Security-Policy': contentSecurityPolicy } }),
+    handler: () =>
+      new Reply(pageHtml(publicPath(options.apiUrl())), {
+        headers: { 'Content-Security-Policy': contentSecurityPolicy },
+      }),
   }
   const file: JsonRoute = {
     surface: 'api',
@@ -51,7 +54,7 @@ export function createAboutRoutes(options: AboutOptions): Route[] {
     summary: 'A file of the documentation page.',
     response: { type: 'string' },
     failures: [404],
-    handler: ({ params }) => pageFile(params['file'] ?? ''),
+    handler: ({ params }) => pageFile(params['file'] ?? '', publicPath(options.apiUrl())),
   }
   const document: JsonRoute = {
     surface: 'api',
@@ -60,33 +63,40 @@ export function createAboutRoutes(options: AboutOptions): Route[] {
     permission: 'public',
     summary: 'The OpenAPI document of this API.',
     response: { type: 'object' },
-    handler: () => text,
+    // The listeners must have their ports before the address of the API is known.
+    handler: () => (text ??= openApiDocument([...options.routes, ...routes], publicPath(options.apiUrl()))),
   }
   const routes: Route[] = [index, document, page, file]
-  const text = openApiDocument([...options.routes, ...routes])
+  let text: JsonSchema | undefined
   return routes
+}
+
+/** `/api` of `https://svc.example.com/api`: what a proxy in front takes away from every path. */
+function publicPath(apiUrl: string): string {
+  return new URL(apiUrl).pathname.replace(/\/+$/, '')
 }
 
 const contentSecurityPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; connect-src 'self'"
 
-const pageHtml = `<!doctype html>
+const pageHtml = (base: string): string => `<!doctype html>
 <html lang="en">
   <head>
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <title>svc API</title>
-    <link rel="stylesheet" href="/v1/docs/swagger-ui.css">
+    <link rel="stylesheet" href="${base}/v1/docs/swagger-ui.css">
   </head>
   <body>
     <div id="api"></div>
-    <script src="/v1/docs/swagger-ui-bundle.js"></script>
-    <script src="/v1/docs/start.js"></script>
+    <script src="${base}/v1/docs/swagger-ui-bundle.js"></script>
+    <script src="${base}/v1/docs/start.js"></script>
   </body>
 </html>
 `
 
-const startScript = `SwaggerUIBundle({ url: '/v1/openapi.json', dom_id: '#api', deepLinking: true })\n`
+const startScript = (base: string): string =>
+  `SwaggerUIBundle({ url: ${JSON.stringify(`${base}/v1/openapi.json`)}, dom_id: '#api', deepLinking: true })\n`
 
 const libraryFiles: Record<string, string> = {
   'swagger-ui.css': 'text/css; charset=UTF-8',
@@ -94,10 +104,10 @@ const libraryFiles: Record<string, string> = {
 }
 
 /** @throws ROUTE_UNKNOWN for any other name */
-async function pageFile(name: string): Promise<Reply> {
+async function pageFile(name: string, base: string): Promise<Reply> {
   const headers = { 'Cache-Control': 'max-age=3600' }
   if (name === 'start.js') {
-    return new Reply(Buffer.from(startScript), {
+    return new Reply(Buffer.from(startScript(base)), {
       headers: { ...headers, 'Content-Type': 'text/javascript; charset=UTF-8' },
     })
   }

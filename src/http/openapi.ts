@@ -26,8 +26,11 @@ const errorSchema: JsonSchema = {
   },
 }
 
-/** @returns an OpenAPI 3.1 document as plain data */
-export function openApiDocument(routes: readonly Route[]): JsonSchema {
+/**
+ * @param publicPath of the API listener, in front of every path: `/api` behind a proxy, else empty
+ * @returns an OpenAPI 3.1 document as plain data
+ */
+export function openApiDocument(routes: readonly Route[], publicPath: string): JsonSchema {
   const components = new Map<string, unknown>([['Error', errorSchema]])
   const paths: Record<string, Record<string, unknown>> = {}
   for (const route of routes) {
@@ -43,7 +46,7 @@ export function openApiDocument(routes: readonly Route[]): JsonSchema {
       description: 'Event-driven automation: run actions, watch their output, react to events.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    servers: [{ url: '/', description: 'The API listener; it answers for the other two as well.' }],
+    servers: [{ url: publicPath || '/', description: 'The API listener; it answers for the other two as well.' }],
     security: [{ token: [] }, { apiKey: [] }],
     paths,
     components: {
