@@ -145,6 +145,15 @@ describe('a transition', () => {
     })
   })
 
+  it('is not earlier than the one before it, whatever the clock says', () => {
+    const after = transition(execution('running'), events.lost, '2029-12-31T23:00:00.000000Z')
+    expect(after).toMatchObject({
+      end_timestamp: '2030-01-01T00:00:00.000001Z',
+      elapsed_seconds: 0,
+      log: [{}, { status: 'abandoned', timestamp: '2030-01-01T00:00:00.000001Z' }],
+    })
+  })
+
   it('says who cancelled, in the context at once and in the result at the end', () => {
     const canceling = transition(execution('running'), events.cancel, at)
     expect(canceling?.context).toEqual({ user: 'alice', cancelled_by: 'bob' })

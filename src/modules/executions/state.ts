@@ -70,12 +70,15 @@ export function targetOf(execution: Execution, event: ExecutionEvent): Execution
 /**
  * The execution after an event, one revision later.
  *
- * @param at wire timestamp of the change
+ * @param now wire timestamp; a change is never recorded as earlier than the one before it
  * @returns undefined when the event does not fit the status; the caller decides what that means
  */
-export function transition(execution: Execution, event: ExecutionEvent, at: string): Execution | undefined {
+export function transition(execution: Execution, event: ExecutionEvent, now: string): Execution | undefined {
   const status = targetOf(execution, event)
   if (status === undefined) return undefined
+  // The clock may have been set back while no server ran.
+  const before = execution.log.at(-1)?.timestamp ?? now
+  const at = now > before ? now : before
   const next: Execution = {
     ...execution,
     revision: execution.revision + 1,
