@@ -1,6 +1,6 @@
 /** Executions as the client reads them, and waiting for them. */
 import { setTimeout as delay } from 'node:timers/promises'
-import { segment, type Query } from './client.ts'
+import { segment, type Answer, type Query } from './client.ts'
 import { readEvents } from './events.ts'
 import { exitCodes } from './exit-codes.ts'
 import { CliFailure, ConnectionFailure, HttpFailure, Interrupted, NotFound } from './failures.ts'
@@ -46,6 +46,22 @@ export function toList(value: unknown): Json[] {
   return Array.isArray(value) ? value.map(toObject) : []
 }
 
+/** The record that the server answered with. @throws CliFailure when it is none of ours */
+export function recordIn({ body }: Answer): Json {
+  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return { ...body }
+  throw foreignAnswer('record')
+}
+
+/** The list that the server answered with. @throws CliFailure when it is none of ours */
+export function listIn({ body }: Answer): Json[] {
+  if (Array.isArray(body)) return body.map(toObject)
+  throw foreignAnswer('list')
+}
+
+function foreignAnswer(kind: string): CliFailure {
+  return new CliFailure(`The server answered with no ${kind}; is --api-url the API of an svc server?`)
+}
+
 export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
@@ -54,7 +70,7 @@ export function textOf(value: unknown): string {
 export async function getExecution({ client }: Session, id: string, query: Query = {}): Promise<Json> {
   if (id === '') throw new NotFound(executionName, id)
   try {
-    return toObject((await client.call('GET', `/executions/${segment(id)}`, { query })).body)
+    return recordIn(await client.call('GET', `/executions/${segment(id)}`, { query }))
   } catch (error) {
     if (isMissing(error)) throw new NotFound(executionName, id)
     throw error

@@ -1,5 +1,5 @@
 /** How executions look: their details, and lists of them (contract 09, 9.4 and 9.5). */
-import { isFinal, statusOf, textOf, toList, toObject } from './execution-calls.ts'
+import { isFinal, listIn, statusOf, textOf, toObject } from './execution-calls.ts'
 import {
   attributeOf,
   cellText,
@@ -131,8 +131,7 @@ const childColumns = ['id', 'status', 'task', 'action', 'start_timestamp']
 
 async function renderChildren(session: Session, record: Json, depth: number | undefined): Promise<string> {
   const path = `/executions/${textOf(record['id'])}/children`
-  const { body } = await session.client.call('GET', path, { query: { depth: depth ?? -1 } })
-  const children = toList(body)
+  const children = listIn(await session.client.call('GET', path, { query: { depth: depth ?? -1 } }))
   if (children.length === 0) return ''
   const depths = new Map<unknown, number>([[record['id'], -1]])
   const rows = children.map((child) => {

@@ -1,6 +1,6 @@
 /** Reading and printing records of any kind: lists page by page, one record as a table (contract 09, 9.2). */
 import { segment, type Query } from './client.ts'
-import { textOf, toList, toObject } from './execution-calls.ts'
+import { listIn, recordIn, textOf } from './execution-calls.ts'
 import { exitCodes } from './exit-codes.ts'
 import { HttpFailure, NotFound } from './failures.ts'
 import {
@@ -30,7 +30,7 @@ export async function listRecords(session: Session, path: string, query: Query, 
   for (let offset = 0; ;) {
     const wanted = count === -1 ? PAGE_SIZE : Math.min(PAGE_SIZE, count - records.size)
     const answer = await session.client.call('GET', path, { query: { ...query, limit: wanted, offset } })
-    const page = toList(answer.body)
+    const page = listIn(answer)
     const total = Number(answer.headers['x-total-count'] ?? offset + page.length)
     // What is created meanwhile pushes others onto the next page; they are no news there.
     for (const [index, record] of page.entries()) records.set(textOf(record['id']) || String(offset + index), record)
@@ -118,7 +118,7 @@ export async function printRecord(
 export async function getRecord(session: Session, kind: string, path: string, id: string): Promise<Json> {
   if (id === '') throw new NotFound(kind, id)
   try {
-    return toObject((await session.client.call('GET', `${path}/${segment(id)}`)).body)
+    return recordIn(await session.client.call('GET', `${path}/${segment(id)}`))
   } catch (error) {
     if (error instanceof HttpFailure && error.status === 404) throw new NotFound(kind, id)
     throw error

@@ -672,6 +672,7 @@ describe('09.7 configuration, and servers that misbehave', () => {
       { status: 502, text: '<h1>Bad\u001b[2J gateway</h1>' },
       /^ERROR: 502 Server Error: Bad Gateway\nMESSAGE: <h1>Bad\\u001b\[2J gateway<\/h1> for url/,
     ],
+    ['JSON of something else', { text: '[]' }, /answered with no record; is --api-url the API of an svc server\?/],
     ['a page', { text: '<html>' }, /is not JSON; is this the API of an svc server\?/],
     [
       'a redirect',
@@ -686,6 +687,15 @@ describe('09.7 configuration, and servers that misbehave', () => {
     expect([code, stderr]).toEqual([1, ''])
     expect(stdout).toMatch(/^ERROR: /)
     expect(stdout).toMatch(message)
+  })
+
+  it('09.1 a list that is none is not taken for an empty one', async () => {
+    fake = await startFake(() => ({ body: { message: 'hello' } }))
+    const { code, stdout } = await ask(fake.url, ['execution', 'list'])
+    expect([code, stdout]).toEqual([
+      1,
+      expect.stringMatching(/^ERROR: The server answered with no list; is --api-url /),
+    ])
   })
 
   it('09.1 something that is not HTTP is told in words', async () => {

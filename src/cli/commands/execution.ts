@@ -1,7 +1,7 @@
 /** `svc execution`: what ran, what runs, and what came of it (contract 09, 9.5). */
 import { Command, Option } from 'commander'
 import { segment } from '../client.ts'
-import { executionName, getExecution, isMissing, tailExecution, textOf, toObject } from '../execution-calls.ts'
+import { executionName, getExecution, isMissing, recordIn, tailExecution, textOf } from '../execution-calls.ts'
 import { markWorkflows, printExecution, withStatusText } from '../execution-print.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, NotFound } from '../failures.ts'
@@ -165,7 +165,7 @@ async function cancelExecution(session: Session, id: string): Promise<number> {
   if (id === '') throw new NotFound(executionName, id)
   let answer: Json
   try {
-    answer = toObject((await session.client.call('DELETE', `/executions/${segment(id)}`)).body)
+    answer = recordIn(await session.client.call('DELETE', `/executions/${segment(id)}`))
   } catch (error) {
     if (isMissing(error)) throw new NotFound(executionName, id)
     throw error

@@ -1,7 +1,16 @@
 /** `svc run`: runs an action; also what `action execute` and `execution re-run` share with it (contract 09, 9.4). */
 import { Command, InvalidArgumentError, Option } from 'commander'
 import { segment } from '../client.ts'
-import { exitCodeOf, getExecution, statusOf, tailExecution, textOf, toObject, waitForEnd } from '../execution-calls.ts'
+import {
+  exitCodeOf,
+  getExecution,
+  recordIn,
+  statusOf,
+  tailExecution,
+  textOf,
+  toObject,
+  waitForEnd,
+} from '../execution-calls.ts'
 import { printExecution } from '../execution-print.ts'
 import { CliFailure, HttpFailure, Interrupted, NotFound } from '../failures.ts'
 import { addCommonOptions, createCommand, optionLength, splitAttributes, type CommonFlags } from '../options.ts'
@@ -138,7 +147,7 @@ async function run(session: Session, ref: string, words: string[], flags: RunFla
 /** Asks for an execution. @returns its record */
 export async function create(session: Session, path: string, body: Json): Promise<Json> {
   try {
-    return toObject((await session.client.call('POST', path, { body })).body)
+    return recordIn(await session.client.call('POST', path, { body }))
   } catch (error) {
     if (error instanceof Interrupted) {
       session.note('\nThe execution may have been created all the same; see: svc execution list\n')
@@ -170,7 +179,7 @@ export async function readParameters(
 async function viewOf(session: Session, view: 'parameters' | 'overview', ref: string): Promise<Json> {
   if (ref === '') throw new NotFound(actionName, ref)
   try {
-    return toObject((await session.client.call('GET', `/actions/views/${view}/${segment(ref)}`)).body)
+    return recordIn(await session.client.call('GET', `/actions/views/${view}/${segment(ref)}`))
   } catch (error) {
     if (error instanceof HttpFailure && error.status === 404) throw new NotFound(actionName, ref)
     throw error
