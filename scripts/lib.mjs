@@ -48,10 +48,22 @@ export async function main(body) {
   try {
     process.exitCode = (await body()) ?? 0
   } catch (error) {
-    if (!(error instanceof ScriptError)) throw error
-    process.stderr.write(`${error.message}\n`)
-    process.exitCode = error.exitCode
+    const message = error instanceof ScriptError ? error.message : describeDiskError(error)
+    if (message === undefined) throw error
+    process.stderr.write(`${message}\n`)
+    process.exitCode = error.exitCode ?? 1
   }
+}
+
+function describeDiskError(error) {
+  const mend = {
+    EACCES: 'Give this account the right to write there, or run the command as the account that has it.',
+    EPERM: 'Give this account the right to write there, or run the command as the account that has it.',
+    EROFS: 'That file system can only be read; use a copy of the project on another one.',
+    ENOSPC: 'Make room on that disk and run the same command again.',
+    EDQUOT: 'Make room on that disk and run the same command again.',
+  }
+  return Object.hasOwn(mend, error?.code ?? '') ? `${error.message}\n${mend[error.code]}` : undefined
 }
 
 function reachesFloor(version) {
@@ -137,6 +149,8 @@ function isStale(lockPath) {
     const age = Date.now() - statSync(lockPath).mtimeMs
     // Between being created and being filled in, the file is empty for a moment.
     if (pid === 0) return age > 5000
+    // Where process ids begin anew with every start, as in a container, the one before may have had ours.
+    if (pid === process.pid) return true
     return !isRunning(pid) || age > LOCK_STALE_MILLISECONDS
   } catch (error) {
     if (error.code === 'ENOENT') return false

@@ -1,5 +1,5 @@
 /** The README's two commands and the build, on copies of the project. Nothing here reaches for the network. */
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { copyProject, ROOT, runToEnd, type Ended } from './copy.ts'
@@ -69,6 +69,20 @@ describe('installing', () => {
     const { code, stderr } = await runScript(folder, 'start.mjs', [], unreachable(folder))
     expect(code).toBe(1)
     expect(stderr).toMatch(/^Installing dependencies \(package-lock\.json has changed\)…\n/)
+  })
+
+  test('a folder that cannot be written is named, with what to do', async () => {
+    const folder = makeCopy({ installed: false })
+    chmodSync(folder, 0o555)
+    const preload = join(ROOT, 'tests/packaging/ordinary-account.cjs')
+    const { code, stderr } = await runToEnd(
+      process.execPath,
+      ['--require', preload, join(folder, 'scripts/start.mjs')],
+      { cwd: folder },
+    )
+    chmodSync(folder, 0o755)
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^EACCES: [^\n]*\.install\.lock'\nGive this account the right to write there[^\n]*\n$/)
   })
 
   test('an npm that is not there is named', async () => {
@@ -181,6 +195,12 @@ describe('building', () => {
     const gone = await runToEnd(process.execPath, ['-e', 'console.log(process.pid)'])
     writeFileSync(join(folder, '.build.lock'), gone.stdout.trim())
     expect(await runScript(folder, 'build.mjs', ['--force'])).toMatchObject({ code: 0 })
+    expect(existsSync(join(folder, '.build.lock'))).toBe(false)
+  })
+
+  test('nor does one with the process id that the next happens to get', async () => {
+    const command = `echo $$ > .build.lock && exec "$0" scripts/build.mjs --force`
+    expect(await runToEnd('/bin/sh', ['-c', command, process.execPath], { cwd: folder })).toMatchObject({ code: 0 })
     expect(existsSync(join(folder, '.build.lock'))).toBe(false)
   })
 })
