@@ -89,6 +89,8 @@ class CommandRun {
       if (signal.aborted) this.#onAbort()
       const exit = await this.#exited()
       clearDeadline?.()
+      // It may well run on when the launcher lost sight of it.
+      if (exit.code === null && exit.signal === null) void this.#kill(0)
       // Until the tree is dead its other members may still write.
       await this.#killing
       await Promise.all([this.#stdout.drain(), this.#stderr.drain()])
