@@ -4,6 +4,7 @@
  * A cursor over the rows; the bus only wakes it. So there is no seam between replay and live, and a client that stops
  * reading costs nothing but its place.
  */
+import { setImmediate } from 'node:timers/promises'
 import type { Bus } from '../../bus/bus.ts'
 import type { EventSink } from '../../http/route.ts'
 import type { OutputType } from '../../runners/runner.ts'
@@ -118,6 +119,8 @@ export async function followOutput(
         seq = writeRecords(records, seq)
         // What was not written is read again: a client that never comes back must not keep it in memory.
         await sink.drained()
+        // A fast client takes all at once, and promises alone let nobody else have a turn before the last record.
+        await setImmediate()
         if (isOver()) return
       }
       if (status === undefined || endsWhen.has(status)) {
