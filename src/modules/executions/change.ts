@@ -23,9 +23,11 @@ export interface Change {
   /**
    * Commits the event on whatever the execution has become meanwhile, as often as it takes. A storage that cannot be
    * written is tried again until it can, because a finished run that is not recorded would look as if it ran for ever.
+   * For the same reason a database of which a part is damaged gets less: the change without its result, then without
+   * `also`.
    *
    * @param also committed in the same unit; its facts come before the change's own
-   * @throws STORAGE_FAILED once nobody wants to wait any more
+   * @throws STORAGE_FAILED once nobody wants to wait any more; what the database says when it takes not even the change
    * @returns undefined when the event does not fit any more; `also` is then committed alone
    */
   settle(execution: Execution, event: ExecutionEvent, also?: Unit): Promise<Execution | undefined>
@@ -40,9 +42,17 @@ export function createChange(deps: {
 }): Change {
   const { store, database } = deps
 
-  function plan(execution: Execution, event: ExecutionEvent): { execution: Execution; unit: Unit } | undefined {
+  function plan(
+    execution: Execution,
+    event: ExecutionEvent,
+    withResult = true,
+  ): { execution: Execution; unit: Unit } | undefined {
     const changed = transition(execution, event, now())
     if (changed === undefined) return undefined
+    if (!withResult) {
+      changed.result = undefined
+      changed.result_size = null
+    }
     const steps: Step[] = store.update(changed)
     const facts: Fact[] = [{ name: 'execution.updated', payload: { execution: changed, from: execution.status } }]
     return { execution: changed, unit: { steps, facts } }
@@ -61,14 +71,15 @@ export function createChange(deps: {
   }
 
   return {
-    plan,
+    plan: (execution, event) => plan(execution, event),
     try: attempt,
     async settle(execution, event, also) {
       let seen: Execution | undefined = execution
+      let refusals = 0
       for (;;) {
-        const planned = seen === undefined ? undefined : plan(seen, event)
+        const planned = seen === undefined ? undefined : plan(seen, event, refusals === 0)
         try {
-          await database.write(merge(also, planned?.unit))
+          await database.write(merge(refusals < 2 ? also : undefined, planned?.unit))
           return planned?.execution
         } catch (error) {
           if (error instanceof Conflict) {
@@ -80,6 +91,13 @@ export function createChange(deps: {
               error,
             })
             await delay(RETRY_AFTER_MS, undefined, { signal: deps.givingUp }).catch(() => undefined)
+          } else if (!isAppError(error) && refusals < 2) {
+            refusals += 1
+            deps.log.error('execution.partly_stored', 'A change of an execution cannot be stored whole; storing less', {
+              execution_id: execution.id,
+              event: event.kind,
+              error,
+            })
           } else {
             throw error
           }

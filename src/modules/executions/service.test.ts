@@ -29,14 +29,18 @@ const runner: Runner = {
     runner_module: 'patient',
     runner_parameters: {},
   },
-  async run({ actionParameters, signal }: RunContext) {
+  async run(context: RunContext) {
+    const { actionParameters, signal } = context
     given.push(actionParameters)
     if (actionParameters['text'] === 'wait' && !signal.aborted) {
       await new Promise((resolve) => signal.addEventListener('abort', resolve))
+      void context.emit('stdout', 'stopped')
     }
     return { status: 'succeeded', result: {} }
   },
 }
+
+let createServer: () => Executions
 
 beforeEach(async () => {
   folder = makeFolder()
@@ -57,27 +61,29 @@ beforeEach(async () => {
     metadataFiles: new Set(['actions/do.yaml']),
   })
   actions.usePackFolder('test', folder.path)
-  executions = createExecutions({
-    database,
-    bus,
-    log,
-    actions,
-    traces: createTraces({ database }),
-    runners: [runner],
-    sweep: () => Promise.resolve(0),
-    bootId: 'boot',
-    settings: {
-      streamOutput: true,
-      actionsPoolSize: 2,
-      shutdownGraceSeconds: 0,
-      queueLimit: 10,
-      pollSeconds: 60,
-      maxPageSize: 100,
-      maskSecrets: true,
-      webUrl: () => 'http://127.0.0.1',
-      apiUrl: () => 'http://127.0.0.1/v1',
-    },
-  })
+  createServer = () =>
+    createExecutions({
+      database,
+      bus,
+      log,
+      actions,
+      traces: createTraces({ database }),
+      runners: [runner],
+      sweep: () => Promise.resolve(0),
+      bootId: 'boot',
+      settings: {
+        streamOutput: true,
+        actionsPoolSize: 2,
+        shutdownGraceSeconds: 0,
+        queueLimit: 10,
+        pollSeconds: 60,
+        maxPageSize: 100,
+        maskSecrets: true,
+        webUrl: () => 'http://127.0.0.1',
+        apiUrl: () => 'http://127.0.0.1/v1',
+      },
+    })
+  executions = createServer()
   await executions.start?.()
 })
 
@@ -159,4 +165,27 @@ test('a cancel by PUT that comes second is answered as if it had come later', as
     'none',
   ])
   expect(await ended(canceled)).toBe('canceled')
+})
+
+/** The cheapest damage there is: statements on the table fail as on one whose pages are damaged. */
+const damage = (table: 'execution_results' | 'output_records') =>
+  database.write({ steps: [{ query: database.build.schema.dropTable(table) }], facts: [] })
+
+test.each(['execution_results', 'output_records'] as const)('a run ends also when %s is damaged', async (table) => {
+  const { id } = await request({ text: 'wait' })
+  await reached(id, (status) => status === 'running')
+  await damage(table)
+  // The answer to it may need what is damaged.
+  await codeOf(put(id, 'canceling'))
+  expect(await ended(id)).toBe('canceled')
+})
+
+test('a server starts also when the results of what ran before cannot be stored', async () => {
+  const { id } = await request({ text: 'wait' })
+  await reached(id, (status) => status === 'running')
+  await damage('execution_results')
+  const after = createServer()
+  await after.start?.()
+  expect(after.find(id)?.status).toBe('abandoned')
+  await after.stop?.()
 })
