@@ -151,6 +151,9 @@ describe('values', () => {
     const [secret] = problemsOf(() => loadText('[auth]\nbackend_kwargs = {"bind_password": hunter2}'))
     expect(secret).toMatch(/^auth\.backend_kwargs: must be a JSON object/)
     expect(secret).not.toContain('hunter2')
+    const [url] = problemsOf(() => loadText('[auth]\napi_url = https://admin:hunter2@svc.example.com/api'))
+    expect(url).toContain('not "https://********@svc.example.com/api"')
+    expect(url).not.toContain('hunter2')
   })
 
   it.each([

@@ -8,6 +8,7 @@ import { BlockList, SocketAddress, isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { shown } from '../errors.ts'
 import { parseIniBytes } from '../ini.ts'
+import { secretMask } from '../redact.ts'
 import { nearest } from './nearest.ts'
 import {
   describeValues,
@@ -135,11 +136,16 @@ function readOption(
       value = reading.value
       sources[key] = source
     } else {
-      const instead = option.secret ? '' : text === '' ? ', not empty' : `, not "${shown(text)}"`
+      const instead = option.secret ? '' : text === '' ? ', not empty' : `, not "${shown(withoutPasswords(text))}"`
       report(`${key}: ${reading.problem}${instead}${hint(text)} (${source})`)
     }
   }
   return value
+}
+
+/** Of URLs: `https://user:password@host`. */
+function withoutPasswords(text: string): string {
+  return text.replace(/\/\/[^/\s]*@/g, `//${secretMask}@`)
 }
 
 function hint(text: string): string {
