@@ -462,6 +462,42 @@ describe('SQLite: a full disk', () => {
   })
 })
 
+describe('SQLite: a damaged file', () => {
+  test('refuses the units that touch the damage, and only those', async () => {
+    let database = await openedSqlite()
+    await database.write(unit([addToken(database, 't1')]))
+    await database.close()
+    const connection = new Sqlite(path)
+    const page = Number(connection.prepare(`select rootpage from sqlite_master where name = 'tokens'`).pluck().get())
+    const pageSize = Number(connection.pragma('page_size', { simple: true }))
+    connection.close()
+    const bytes = readFileSync(path)
+    writeFileSync(path, bytes.fill(0xab, (page - 1) * pageSize, page * pageSize))
+
+    const announced: (number | undefined)[] = []
+    database = await openedSqlite((facts) => announced.push(...facts.map(numberOf)))
+    const outcomes = await Promise.all(
+      [
+        unit([addUser(database, 'a')], [fact(1)]),
+        unit([addUser(database, 'b'), addToken(database, 't2')], [fact(2)]),
+        unit([addToken(database, 't3')], [fact(3)]),
+        unit([addUser(database, 'a')], [fact(4)]),
+        unit([addUser(database, 'c')], [fact(5)]),
+      ].map((one) => outcomeOf(database.write(one))),
+    )
+    expect(outcomes).toEqual([
+      'resolved',
+      expect.objectContaining({ code: 'SQLITE_CORRUPT' }),
+      expect.objectContaining({ code: 'SQLITE_CORRUPT' }),
+      expect.any(Conflict),
+      'resolved',
+    ])
+    expect(announced).toEqual([1, 5])
+    expect(usersOf(database)).toEqual(['a', 'c'])
+    await database.close()
+  })
+})
+
 describe('SQLite: migrations', () => {
   const applied = (): unknown[] => {
     const connection = new Sqlite(path)

@@ -47,6 +47,8 @@ export function createWriter(connection: Sqlite.Database, { announce, committed 
   const undo = connection.prepare('rollback to unit')
 
   let queue: Waiting[] = []
+  /** So many of the next units get a commit each. */
+  let alone = 0
   let flushing: NodeJS.Immediate | undefined
   let idle: NodeJS.Timeout | undefined
 
@@ -93,9 +95,11 @@ export function createWriter(connection: Sqlite.Database, { announce, committed 
   function flush(): void {
     clearImmediate(flushing)
     flushing = undefined
-    const batch = queue.length <= MAX_UNITS_PER_COMMIT ? queue : queue.slice(0, MAX_UNITS_PER_COMMIT)
+    const maxUnits = alone > 0 ? 1 : MAX_UNITS_PER_COMMIT
+    const batch = queue.length <= maxUnits ? queue : queue.slice(0, maxUnits)
     queue = queue.slice(batch.length)
     if (batch.length === 0) return
+    alone = Math.max(0, alone - 1)
 
     const outcomes: Outcome[] = []
     try {
@@ -119,7 +123,13 @@ export function createWriter(connection: Sqlite.Database, { announce, committed 
       } catch {
         // The next flush begins with it.
       }
-      for (const waiting of batch) waiting.reject(failure)
+      if (batch.length > 1 && failure instanceof Sqlite.SqliteError) {
+        // Whoever touches a damaged part of the file takes the whole commit with it: find out who that was.
+        alone = batch.length
+        queue = batch.concat(queue)
+      } else {
+        for (const waiting of batch) waiting.reject(failure)
+      }
       schedule()
       return
     }
