@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
@@ -150,6 +150,19 @@ describe('registering a folder', () => {
     expect(await packs.register(join(folder, 'mine'))).toMatchObject({ actions: 0, actionsRemoved: 1 })
     expect(actions.find('mine.other')).toBeUndefined()
     expect(actions.find('mine.good')).toBeDefined()
+  })
+
+  test('a folder that cannot be read takes no record away', async () => {
+    await packs.register(join(folder, 'mine'))
+    const before = actions.find('mine.good')
+    rmSync(join(folder, 'mine/actions'), { recursive: true })
+    symlinkSync('actions', join(folder, 'mine/actions'))
+    expect(await packs.register(join(folder, 'mine'))).toMatchObject({
+      actionsRemoved: 0,
+      problems: [{ file: 'actions', message: 'the folder cannot be read' }],
+    })
+    expect(before).toBeDefined()
+    expect(actions.find('mine.good')).toEqual(before)
   })
 
   test('without a manifest nothing is registered', async () => {

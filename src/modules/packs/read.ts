@@ -69,14 +69,15 @@ const manifestSchema: JsonSchema = {
 }
 
 /**
- * Reads a pack. A broken file costs only what it defines; without a usable manifest there is no pack, and only problems
- * come back.
+ * Reads a pack. A broken file costs only what it defines; without a usable manifest, or with a folder that cannot be
+ * read, there is no pack, and only problems come back.
  */
 export async function readPack(folder: string): Promise<PackContent | { problems: PackProblem[] }> {
   const problems: PackProblem[] = []
   const manifest = await readManifest(folder, problems)
   if (manifest === undefined) return { problems }
   const actions = await readMetadataFolder(folder, 'actions', problems)
+  if (actions === undefined) return { problems }
   return {
     folder,
     ref: manifest.ref,
@@ -114,13 +115,18 @@ async function readManifest(
   return { ref: manifest.ref ?? directory, manifest }
 }
 
-/** All metadata files directly in a folder of the pack, in the order of their names. A missing folder is an empty one. */
+/**
+ * All metadata files directly in a folder of the pack, in the order of their names. A missing folder is an empty one;
+ * undefined when nobody can say what is in it.
+ */
 async function readMetadataFolder(
   folder: string,
   name: string,
   problems: PackProblem[],
-): Promise<{ files: MetadataFile[]; paths: Set<string> }> {
-  const names = (await listNames(folder, name, problems)).filter(isMetadataName).sort()
+): Promise<{ files: MetadataFile[]; paths: Set<string> } | undefined> {
+  const listed = await listNames(folder, name, problems)
+  if (listed === undefined) return undefined
+  const names = listed.filter(isMetadataName).sort()
   if (names.length > MAX_FILES) {
     problems.push({ file: name, message: `the folder has more than ${MAX_FILES} metadata files; the rest is left out` })
   }
@@ -136,15 +142,14 @@ function isMetadataName(name: string): boolean {
   return !name.startsWith('.') && /\.(yaml|json)$/.test(name)
 }
 
-async function listNames(folder: string, name: string, problems: PackProblem[]): Promise<string[]> {
+async function listNames(folder: string, name: string, problems: PackProblem[]): Promise<string[] | undefined> {
   try {
     const entries = await readdir(resolve(folder, name), { withFileTypes: true })
     return entries.filter((entry) => !entry.isDirectory()).map((entry) => entry.name)
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && error.code === 'ENOENT')) {
-      problems.push({ file: name, message: 'the folder cannot be read' })
-    }
-    return []
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
+    problems.push({ file: name, message: 'the folder cannot be read' })
+    return undefined
   }
 }
 

@@ -3,7 +3,7 @@ import type { Actions } from '../actions/index.ts'
 import { problemAt, readPack, type PackProblem } from './read.ts'
 
 export interface PackRegistration {
-  /** Undefined when the manifest cannot be used. */
+  /** Undefined when the manifest cannot be used, or a folder of the pack cannot be read. */
   ref: string | undefined
   actions: number
   /** Actions that lost their record, because their metadata file is gone. */
