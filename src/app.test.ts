@@ -59,25 +59,24 @@ function statusOf(id: string): unknown {
   return inDatabase((database) => database.prepare('select status from executions where id = ?').pluck().get(id))
 }
 
-/** What a server leaves that was killed between giving an execution its slot and starting it. */
-async function leaveScheduled(cmd: string): Promise<string> {
+/** What a server leaves that was stopped while an execution waited for a slot. */
+async function leaveRequested(cmd: string): Promise<string> {
   const server = await start({ 'actionrunner.actions_pool_size': '1' })
   const blocking = await post('exec sleep 1000')
   const id = await post(cmd)
   await waitFor('the first to run', () => statusOf(blocking) === 'running')
   await server.stop()
-  inDatabase((database) => database.prepare(`update executions set status = 'scheduled' where id = ?`).run(id))
   return id
 }
 
 it('runs nothing when one of its ports is taken', async () => {
-  const id = await leaveScheduled('true')
+  const id = await leaveRequested('true')
   const other = createServer()
   await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve))
   const { port } = other.address() as AddressInfo // a TCP server has one
   try {
     await expect(start({ 'stream.port': String(port) })).rejects.toThrow(/stream\.port: .*the port is in use/)
-    expect(statusOf(id)).toBe('scheduled')
+    expect(statusOf(id)).toBe('requested')
   } finally {
     await new Promise((resolve) => other.close(resolve))
   }
@@ -86,7 +85,7 @@ it('runs nothing when one of its ports is taken', async () => {
 })
 
 it('tells actions that waited for its start the address of its API', async () => {
-  const id = await leaveScheduled('echo "$SVC_ACTION_API_URL"')
+  const id = await leaveRequested('echo "$SVC_ACTION_API_URL"')
   const { urls } = await start()
   await waitFor('it to run', () => statusOf(id) === 'succeeded')
   expect(await (await fetch(`${urls.api}/v1/executions/${id}/output`)).text()).toBe(`${urls.api}/v1\n`)

@@ -23,7 +23,7 @@ test('a full storage is waited for until nobody wants to wait any more', async (
   })
   const execution = { id: '0'.repeat(24), status: 'requested', log: [] } as Partial<Execution> as Execution
   let isSettled = false
-  const settled = change.settle(execution, { kind: 'schedule' }).finally(() => {
+  const settled = change.settle(execution, [{ kind: 'schedule' }]).finally(() => {
     isSettled = true
   })
   await waitFor('a second attempt', () => attempts === 2)

@@ -1,6 +1,6 @@
 /** Applying events to executions: the one place where a status change is committed. */
 import { setTimeout as delay } from 'node:timers/promises'
-import { Conflict, merge, type Database, type Step, type Unit } from '../../db/database.ts'
+import { Conflict, merge, type Database, type Unit } from '../../db/database.ts'
 import type { Fact } from '../../bus/facts.ts'
 import { isAppError } from '../../errors.ts'
 import type { Log } from '../../log.ts'
@@ -21,16 +21,16 @@ export interface Change {
    */
   try(execution: Execution, event: ExecutionEvent): Promise<Execution | undefined>
   /**
-   * Commits the event on whatever the execution has become meanwhile, as often as it takes. A storage that cannot be
+   * Commits the events on whatever the execution has become meanwhile, as often as it takes. A storage that cannot be
    * written is tried again until it can, because a finished run that is not recorded would look as if it ran for ever.
    * For the same reason a database of which a part is damaged gets less: the change without its result, then without
    * `also`.
    *
    * @param also committed in the same unit; its facts come before the change's own
    * @throws STORAGE_FAILED once nobody wants to wait any more; what the database says when it takes not even the change
-   * @returns undefined when the event does not fit any more; `also` is then committed alone
+   * @returns undefined when they do not fit any more; `also` is then committed alone
    */
-  settle(execution: Execution, event: ExecutionEvent, also?: Unit): Promise<Execution | undefined>
+  settle(execution: Execution, events: readonly ExecutionEvent[], also?: Unit): Promise<Execution | undefined>
 }
 
 export function createChange(deps: {
@@ -44,22 +44,26 @@ export function createChange(deps: {
 
   function plan(
     execution: Execution,
-    event: ExecutionEvent,
+    events: readonly ExecutionEvent[],
     withResult = true,
   ): { execution: Execution; unit: Unit } | undefined {
-    const changed = transition(execution, event, now())
-    if (changed === undefined) return undefined
-    if (!withResult) {
-      changed.result = undefined
-      changed.result_size = null
+    const facts: Fact[] = []
+    let changed = execution
+    for (const event of events) {
+      const next = transition(changed, event, now())
+      if (next === undefined) return undefined
+      if (!withResult) {
+        next.result = undefined
+        next.result_size = null
+      }
+      facts.push({ name: 'execution.updated', payload: { execution: next, from: changed.status } })
+      changed = next
     }
-    const steps: Step[] = store.update(changed)
-    const facts: Fact[] = [{ name: 'execution.updated', payload: { execution: changed, from: execution.status } }]
-    return { execution: changed, unit: { steps, facts } }
+    return { execution: changed, unit: { steps: store.update(changed, execution.revision), facts } }
   }
 
   async function attempt(execution: Execution, event: ExecutionEvent): Promise<Execution | undefined> {
-    const planned = plan(execution, event)
+    const planned = plan(execution, [event])
     if (planned === undefined) return undefined
     try {
       await database.write(planned.unit)
@@ -71,13 +75,13 @@ export function createChange(deps: {
   }
 
   return {
-    plan: (execution, event) => plan(execution, event),
+    plan: (execution, event) => plan(execution, [event]),
     try: attempt,
-    async settle(execution, event, also) {
+    async settle(execution, events, also) {
       let seen: Execution | undefined = execution
       let refusals = 0
       for (;;) {
-        const planned = seen === undefined ? undefined : plan(seen, event, refusals === 0)
+        const planned = seen === undefined ? undefined : plan(seen, events, refusals === 0)
         try {
           await database.write(merge(refusals < 2 ? also : undefined, planned?.unit))
           return planned?.execution
@@ -87,7 +91,7 @@ export function createChange(deps: {
           } else if (isAppError(error) && error.code === 'STORAGE_FAILED' && !deps.givingUp.aborted) {
             deps.log.error('execution.not_stored', 'A change of an execution cannot be stored; trying again', {
               execution_id: execution.id,
-              event: event.kind,
+              events: events.map(({ kind }) => kind).join(' '),
               error,
             })
             await delay(RETRY_AFTER_MS, undefined, { signal: deps.givingUp }).catch(() => undefined)
@@ -95,7 +99,7 @@ export function createChange(deps: {
             refusals += 1
             deps.log.error('execution.partly_stored', 'A change of an execution cannot be stored whole; storing less', {
               execution_id: execution.id,
-              event: event.kind,
+              events: events.map(({ kind }) => kind).join(' '),
               error,
             })
           } else {

@@ -1,4 +1,4 @@
-/** Hands scheduled executions to their runners and records how they end. */
+/** Starts executions, at most so many at once, and records how they end. */
 import { hostname } from 'node:os'
 import type { Bus } from '../../bus/bus.ts'
 import { merge, type Unit } from '../../db/database.ts'
@@ -8,7 +8,6 @@ import { createRowQueue, type RowQueue } from '../../queue/row-queue.ts'
 import type { RunContext, Runner, RunResult, StopReason } from '../../runners/runner.ts'
 import type { Change } from './change.ts'
 import type { Output, OutputIntake } from './output.ts'
-import type { Slots } from './slots.ts'
 import { isFinal } from './state.ts'
 import type { ExecutionStore } from './store.ts'
 import type { Execution } from './types.ts'
@@ -19,13 +18,16 @@ export type Prepared = Pick<RunContext, 'runnerParameters' | 'actionParameters' 
 export type Prepare = (execution: Execution) => Prepared
 
 export interface Dispatcher {
-  /** The `work` queue: scheduled executions. */
-  readonly workQueue: RowQueue<Execution>
   /** The `cancel` queue: executions whose processes are to be ended. */
   readonly cancelQueue: RowQueue<Execution>
-  readonly runningCount: number
+  /** How many more may be started now. */
+  readonly freeSlots: number
+  /** Gives a requested execution a slot, and starts it. Resolves when nothing is left to do for it; never rejects. */
+  run(requested: Execution): Promise<void>
+  /** Calls `fn` whenever a slot has become free. */
+  onFreeSlot(fn: () => void): void
   start(): void
-  /** Starts nothing any more; lets runs finish for `graceSeconds`, then ends them. Resolves when nothing runs. */
+  /** Lets runs finish for `graceSeconds`, then ends them. Resolves when nothing runs. */
   stop(graceSeconds: number): Promise<void>
   /** Cuts the grace of a `stop` under way. */
   hurry(): void
@@ -44,28 +46,25 @@ interface Run {
 export function createDispatcher(deps: {
   store: ExecutionStore
   change: Change
-  slots: Slots
   output: Output
   runners: ReadonlyMap<string, Runner>
   prepare: Prepare
   bus: Bus
   log: Log
   write(unit: Unit): Promise<unknown>
+  /** `actionrunner.actions_pool_size` */
+  slots: number
   streamOutput: boolean
   pollSeconds: number
   bootId: string
 }): Dispatcher {
-  const { store, change, slots, bus, log } = deps
+  const { store, change, bus, log } = deps
+  /** Each holds a slot. */
   const runs = new Map<string, Run>()
+  const freeSlotListeners: (() => void)[] = []
   const runnerInfo = { hostname: hostname(), pid: process.pid }
-  let active = false
   const grace = new AbortController()
 
-  const workQueue = createRowQueue<Execution>({
-    idOf: (execution) => execution.id,
-    load: (afterId, limit) => store.withStatus('scheduled', afterId, limit),
-    depth: () => store.countWithStatus('scheduled'),
-  })
   const cancelQueue = createRowQueue<Execution>({
     idOf: (execution) => execution.id,
     load: (afterId, limit) => store.withStatus('canceling', afterId, limit),
@@ -73,44 +72,24 @@ export function createDispatcher(deps: {
   })
 
   bus.subscribe('execution.updated', ({ execution }) => {
-    if (execution.status === 'scheduled') workQueue.offer(execution)
-    else if (execution.status === 'canceling') cancelQueue.offer(execution)
-    else if (isFinal(execution.status)) {
-      const run = runs.get(execution.id)
-      // Settled from outside while its process runs: the process has no purpose any more.
-      if (run === undefined) slots.release(execution.id)
-      else run.controller.abort('cancel' satisfies StopReason)
-    }
+    if (execution.status === 'canceling') cancelQueue.offer(execution)
+    // Settled from outside while its process runs: the process has no purpose any more.
+    else if (isFinal(execution.status)) runs.get(execution.id)?.controller.abort('cancel' satisfies StopReason)
   })
-  workQueue.onWake(pump)
   cancelQueue.onWake(cancelPump)
 
-  function pump(): void {
-    if (!active) return
-    for (const execution of take(workQueue)) {
-      slots.take(execution.id)
-      void begin(execution).catch((error: unknown) => {
-        slots.release(execution.id)
-        log.error('dispatcher.failed', 'An execution could not be started; it will be tried again', {
-          execution_id: execution.id,
-          error,
-        })
-      })
-    }
-  }
-
   /** What cannot be read now is there when the queue is polled. */
-  function take(queue: RowQueue<Execution>): Execution[] {
+  function takeCanceling(): Execution[] {
     try {
-      return queue.take(slots.size)
+      return cancelQueue.take(deps.slots)
     } catch (error) {
-      log.error('dispatcher.failed', 'The waiting executions cannot be read; they will be tried again', { error })
+      log.error('dispatcher.failed', 'The cancelled executions cannot be read; they will be tried again', { error })
       return []
     }
   }
 
   function cancelPump(): void {
-    for (const execution of take(cancelQueue)) {
+    for (const execution of takeCanceling()) {
       const run = runs.get(execution.id)
       if (run !== undefined) {
         run.controller.abort('cancel' satisfies StopReason)
@@ -118,7 +97,7 @@ export function createDispatcher(deps: {
         continue
       }
       void change
-        .settle(execution, { kind: 'exit', status: 'failed', result: {} })
+        .settle(execution, [{ kind: 'exit', status: 'failed', result: {} }])
         .catch((error: unknown) =>
           log.error('dispatcher.failed', 'A cancelled execution could not be ended', { error }),
         )
@@ -126,29 +105,36 @@ export function createDispatcher(deps: {
     }
   }
 
-  async function begin(scheduled: Execution): Promise<void> {
-    let execution: Execution | undefined
+  async function run(requested: Execution): Promise<void> {
     const controller = new AbortController()
+    let isCanceled = false
     let resolveEnded: () => void = () => undefined
     const ended = new Promise<void>((resolve) => {
       resolveEnded = resolve
     })
     // Before the commit, so that a cancel that follows it at once finds the run.
-    runs.set(scheduled.id, { controller, ended })
+    runs.set(requested.id, { controller, ended })
     try {
-      const ready = prepare(scheduled)
+      const ready = prepare(requested)
       if ('error' in ready) {
-        await change.settle(scheduled, { kind: 'reject', result: startFailure(ready.error) })
+        await change.settle(requested, [{ kind: 'schedule' }, { kind: 'reject', result: startFailure(ready.error) }])
         return
       }
       // It keeps its slot while the storage cannot be written: later ones must not take its place.
-      execution = await change.settle(scheduled, { kind: 'start', runner_info: runnerInfo })
-      if (execution !== undefined) await run(execution, ready, controller.signal)
+      const started = await change.settle(requested, [{ kind: 'schedule' }, { kind: 'start', runner_info: runnerInfo }])
+      if (started !== undefined) await carryOut(started, ready, controller.signal)
+      isCanceled = started === undefined
+    } catch (error) {
+      log.error('dispatcher.failed', 'The start or the end of an execution could not be recorded', {
+        execution_id: requested.id,
+        error,
+      })
     } finally {
-      workQueue.done(scheduled)
-      runs.delete(scheduled.id)
+      runs.delete(requested.id)
       resolveEnded()
-      slots.release(scheduled.id)
+      // Its cancellation was left to this run, which did not begin.
+      if (isCanceled) cancelQueue.wake()
+      for (const listener of freeSlotListeners) listener()
     }
   }
 
@@ -162,10 +148,10 @@ export function createDispatcher(deps: {
     }
   }
 
-  async function run(execution: Execution, ready: Ready, signal: AbortSignal): Promise<void> {
+  async function carryOut(execution: Execution, ready: Ready, signal: AbortSignal): Promise<void> {
     const intake = deps.output.open(execution, deps.streamOutput)
     let processKnown = Promise.resolve()
-    const outcome = await carryOut(execution, ready, intake, signal, (unit) => {
+    const outcome = await resultOf(execution, ready, intake, signal, (unit) => {
       processKnown = deps.write(unit).then(
         () => undefined,
         (error: unknown) => log.error('process.not_stored', 'A process could not be recorded', { error }),
@@ -177,7 +163,7 @@ export function createDispatcher(deps: {
     const status = signal.aborted && stopped === ('shutdown' satisfies StopReason) ? 'abandoned' : outcome.status
     const ended = merge(rest, { steps: [store.deleteProcess(execution.id)], facts: [] })
     try {
-      await change.settle(execution, { kind: 'exit', status, result: outcome.result }, ended)
+      await change.settle(execution, [{ kind: 'exit', status, result: outcome.result }], ended)
     } catch (error) {
       // A result that cannot be stored must not leave the execution running for ever.
       log.error('execution.result_lost', 'The result of an execution cannot be stored', {
@@ -185,14 +171,14 @@ export function createDispatcher(deps: {
         error,
       })
       const result = startFailure(new Error('The result cannot be stored; the output is complete.'))
-      await change.settle(execution, { kind: 'exit', status: 'failed', result }, ended)
+      await change.settle(execution, [{ kind: 'exit', status: 'failed', result }], ended)
     } finally {
       intake.close()
     }
   }
 
   /** Never rejects: whatever goes wrong with a run is its result. */
-  async function carryOut(
+  async function resultOf(
     execution: Execution,
     { runner, prepared }: Ready,
     intake: OutputIntake,
@@ -219,21 +205,19 @@ export function createDispatcher(deps: {
   }
 
   return {
-    workQueue,
     cancelQueue,
-    get runningCount() {
-      return runs.size
+    get freeSlots() {
+      return Math.max(0, deps.slots - runs.size)
+    },
+    run,
+    onFreeSlot(fn) {
+      freeSlotListeners.push(fn)
     },
     start() {
-      active = true
-      workQueue.startPolling(deps.pollSeconds)
       cancelQueue.startPolling(deps.pollSeconds)
       cancelPump()
-      pump()
     },
     async stop(graceSeconds) {
-      active = false
-      workQueue.stop()
       const all = (): Promise<unknown> => Promise.all([...runs.values()].map((run) => run.ended))
       if (runs.size > 0 && graceSeconds > 0) {
         void all().then(() => grace.abort())

@@ -15,7 +15,6 @@ import { recover, type SweepLeftovers } from './recovery.ts'
 import { createRoutes } from './routes.ts'
 import { createScheduler } from './scheduler.ts'
 import { createExecutionService } from './service.ts'
-import { createSlots } from './slots.ts'
 import { createExecutionStore, type ExecutionStore } from './store.ts'
 import type { Execution, ExecutionStatus } from './types.ts'
 
@@ -29,8 +28,8 @@ export interface Executions extends Module {
   /** The masked wire record, as streams deliver it. */
   record(execution: Execution): ExecutionRecord
   liveactionRecord(execution: Execution): Record<string, unknown>
-  /** Lengths of the queues `request`, `work` and `cancel`. */
-  queueDepths(): { request: number; work: number; cancel: number }
+  /** Lengths of the queues `request` and `cancel`. */
+  queueDepths(): { request: number; cancel: number }
   /** While stopping: ends what runs without further grace, and waits no longer for a storage that cannot be written. */
   hurry(): void
 }
@@ -64,26 +63,25 @@ export interface ExecutionsDeps {
 export function createExecutions(deps: ExecutionsDeps): Executions {
   const { database, bus, log, actions, settings } = deps
   const store = createExecutionStore(database)
-  const live = createLive(bus, () => store.countWithStatus('requested', 'delayed', 'scheduled'), settings.queueLimit)
+  const live = createLive(bus, () => store.countWithStatus('requested', 'delayed'), settings.queueLimit)
   const hurried = new AbortController()
   const output = createOutput({ store, database, bus, log, givingUp: hurried.signal })
   const change = createChange({ store, database, log, givingUp: hurried.signal })
-  const slots = createSlots(settings.actionsPoolSize)
-  const scheduler = createScheduler({ store, change, slots, bus, log, pollSeconds: settings.pollSeconds })
   const dispatcher = createDispatcher({
     store,
     change,
-    slots,
     output,
     runners: new Map(deps.runners.map((runner) => [runner.definition.name, runner])),
     prepare,
     bus,
     log,
     write: (unit) => database.write(unit),
+    slots: settings.actionsPoolSize,
     streamOutput: settings.streamOutput,
     pollSeconds: settings.pollSeconds,
     bootId: deps.bootId,
   })
+  const scheduler = createScheduler({ store, change, dispatcher, bus, log, pollSeconds: settings.pollSeconds })
   const service = createExecutionService({
     store,
     database,
@@ -140,7 +138,6 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     liveactionRecord: (execution) => liveactionRecord(execution, recordOptions(false)),
     queueDepths: () => ({
       request: scheduler.queue.depth(),
-      work: dispatcher.workQueue.depth(),
       cancel: dispatcher.cancelQueue.depth(),
     }),
     hurry() {

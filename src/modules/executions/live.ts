@@ -10,7 +10,7 @@ export interface Live {
   readonly waitingCount: number
 }
 
-const waits: ReadonlySet<ExecutionStatus> = new Set<ExecutionStatus>(['requested', 'delayed', 'scheduled'])
+const waits: ReadonlySet<ExecutionStatus> = new Set<ExecutionStatus>(['requested', 'delayed'])
 
 /**
  * @param waitingAtStart executions that wait already

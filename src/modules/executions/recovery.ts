@@ -38,7 +38,7 @@ export async function recover(deps: {
       const killed = await deps.sweep(leftovers)
       for (const execution of page) {
         processes.delete(execution.id)
-        await change.settle(execution, { kind: 'lost' }, { steps: [store.deleteProcess(execution.id)], facts: [] })
+        await change.settle(execution, [{ kind: 'lost' }], { steps: [store.deleteProcess(execution.id)], facts: [] })
       }
       log.warning('executions.recovered', 'Executions were running when the server ended', {
         count: page.length,

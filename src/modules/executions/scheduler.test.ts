@@ -11,8 +11,9 @@ import { newId } from '../../ids.ts'
 import { createLog, type Log } from '../../log.ts'
 import { now } from '../../time.ts'
 import { createChange } from './change.ts'
+import { createDispatcher } from './dispatcher.ts'
+import { createOutput } from './output.ts'
 import { createScheduler, type Scheduler } from './scheduler.ts'
-import { createSlots } from './slots.ts'
 import { createExecutionStore, type ExecutionStore } from './store.ts'
 import type { Execution, ExecutionStatus } from './types.ts'
 
@@ -25,7 +26,7 @@ let logged: string
 /** While it is full, nothing can be written. */
 let isFull: boolean
 let writeCount: number
-const slots = { size: 4 }
+const SLOTS = 4
 
 beforeEach(async () => {
   folder = makeFolder()
@@ -58,15 +59,26 @@ beforeEach(async () => {
   })
   log = createLog({ level: 'ERROR', format: 'text', stream })
   store = createExecutionStore(database)
-  scheduler = createScheduler({
+  const givingUp = new AbortController().signal
+  const change = createChange({ store, database, log, givingUp })
+  // Polling would hide what this file is about.
+  const pollSeconds = 3600
+  const dispatcher = createDispatcher({
     store,
-    change: createChange({ store, database, log, givingUp: new AbortController().signal }),
-    slots: createSlots(slots.size),
+    change,
+    output: createOutput({ store, database, bus, log, givingUp }),
+    // None, so that whatever is started fails at once.
+    runners: new Map(),
+    prepare: () => ({ runnerParameters: {}, actionParameters: {}, entryPoint: '', env: {} }),
     bus,
     log,
-    // Polling would hide what this file is about.
-    pollSeconds: 3600,
+    write: (unit) => database.write(unit),
+    slots: SLOTS,
+    streamOutput: true,
+    pollSeconds,
+    bootId: 'boot',
   })
+  scheduler = createScheduler({ store, change, dispatcher, bus, log, pollSeconds })
 })
 
 afterEach(async () => {
@@ -120,14 +132,14 @@ test('a full storage is asked once a second, not without end, and what waits run
   await add('requested', 500)
   isFull = true
   scheduler.start()
-  await waitFor('the first attempts', () => writeCount === slots.size)
+  await waitFor('the first attempts', () => writeCount === SLOTS)
   await manyTurns()
   // In the meantime the second attempts may have come, not more.
-  expect(writeCount).toBeLessThanOrEqual(2 * slots.size)
-  expect(logged.split('\n').length).toBeLessThanOrEqual(2 * slots.size + 1)
+  expect(writeCount).toBeLessThanOrEqual(2 * SLOTS)
+  expect(logged.split('\n').length).toBeLessThanOrEqual(2 * SLOTS + 1)
   expect(count('requested')).toBe(500)
   isFull = false
-  await waitFor('as many as there are slots', () => count('scheduled') === slots.size)
+  await waitFor('all of them to be tried', () => count('failed') === 500)
 })
 
 test('a delayed execution that is due is not tried without end either', async () => {
@@ -138,5 +150,5 @@ test('a delayed execution that is due is not tried without end either', async ()
   await manyTurns()
   expect(writeCount).toBeLessThanOrEqual(2)
   isFull = false
-  await waitFor('it to have a slot', () => count('scheduled') === 1)
+  await waitFor('it to be tried', () => count('failed') === 1)
 })

@@ -1,10 +1,10 @@
-/** Gives requested executions a slot, oldest first, and wakes delayed ones when they are due. */
+/** Has requested executions started, oldest first, while there are free slots; wakes delayed ones when they are due. */
 import type { Bus } from '../../bus/bus.ts'
 import type { Log } from '../../log.ts'
 import { createRowQueue, type RowQueue } from '../../queue/row-queue.ts'
 import { microsOf, now, nowMicros } from '../../time.ts'
 import type { Change } from './change.ts'
-import type { Slots } from './slots.ts'
+import type { Dispatcher } from './dispatcher.ts'
 import type { ExecutionStore } from './store.ts'
 import type { Execution } from './types.ts'
 
@@ -24,12 +24,12 @@ export interface Scheduler {
 export function createScheduler(deps: {
   store: ExecutionStore
   change: Change
-  slots: Slots
+  dispatcher: Pick<Dispatcher, 'freeSlots' | 'run' | 'onFreeSlot'>
   bus: Bus
   log: Log
   pollSeconds: number
 }): Scheduler {
-  const { store, change, slots, bus, log } = deps
+  const { store, change, dispatcher, bus, log } = deps
   const queue = createRowQueue<Execution>({
     idOf: (execution) => execution.id,
     load: (afterId, limit) => store.withStatus('requested', afterId, limit),
@@ -48,15 +48,14 @@ export function createScheduler(deps: {
     if (execution.status === 'delayed') planDue()
   })
   queue.onWake(pump)
-  slots.onRelease(pump)
+  dispatcher.onFreeSlot(pump)
 
   function pump(): void {
     if (!active || pause !== undefined) return
     for (const execution of take()) {
       void schedule(execution).catch((error: unknown) => {
         rest()
-        slots.release(execution.id)
-        log.error('scheduler.failed', 'An execution could not be scheduled; it will be tried again', {
+        log.error('scheduler.failed', 'An execution could not be delayed; it will be tried again', {
           execution_id: execution.id,
           error,
         })
@@ -66,7 +65,7 @@ export function createScheduler(deps: {
 
   function take(): Execution[] {
     try {
-      return queue.take(slots.free)
+      return queue.take(dispatcher.freeSlots)
     } catch (error) {
       log.error('scheduler.failed', 'The waiting executions cannot be read; they will be tried again', { error })
       rest()
@@ -90,8 +89,7 @@ export function createScheduler(deps: {
         setImmediate(pump)
         return
       }
-      slots.take(execution.id)
-      if ((await change.try(execution, { kind: 'schedule' })) === undefined) slots.release(execution.id)
+      await dispatcher.run(execution)
     } finally {
       queue.done(execution)
     }

@@ -86,8 +86,8 @@ export interface ExecutionStore {
   resultText(id: string): string | undefined
 
   insert(execution: Execution): Step[]
-  /** Fails with `Conflict` unless the row is one revision behind. */
-  update(execution: Execution): Step[]
+  /** Fails with `Conflict` unless the row is at the revision that was seen. */
+  update(execution: Execution, seenRevision: number): Step[]
 
   insertOutput(record: OutputRecord): Step
   outputAfter(executionId: string, seq: number, limit: number, type?: OutputType): OutputRecord[]
@@ -288,12 +288,12 @@ export function createExecutionStore(database: Database): ExecutionStore {
         ...resultSteps(execution),
       ]
     },
-    update: (execution) => [
+    update: (execution, seenRevision) => [
       {
         query: statements.updateExecution({
           changing: changing(execution),
           id: execution.id,
-          seen: execution.revision - 1,
+          seen: seenRevision,
         }),
         expect: 1,
       },
