@@ -37,7 +37,9 @@ export async function startBenchServer(options: BenchServerOptions = {}): Promis
   const child = spawn(
     process.execPath,
     [
+      // As `cli.ts` gives them.
       '--max-semi-space-size=8',
+      '--heap-growing-percent=30',
       join(import.meta.dirname, 'instrumented-server.ts'),
       '--system-base-path',
       basePath,
