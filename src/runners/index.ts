@@ -2,6 +2,7 @@
 import { inheritedEnvironment } from './environment.ts'
 import { createLocalShellCmd } from './local-shell-cmd.ts'
 import { createNoop } from './noop.ts'
+import { createDirectoryCheck } from './process/directory-check.ts'
 import { createProcessTrees } from './process/kill-tree.ts'
 import type { Launcher } from './process/launcher.ts'
 import { decideSystemUser, type SystemUserDecision } from './process/system-user.ts'
@@ -40,7 +41,8 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
   const trees = createProcessTrees({ launcher })
   const systemUser = await decideSystemUser(launcher, settings.systemUser, inheritedEnv, settings.processUser)
   const bootId = readBootId()
-  const deps = { launcher, trees, maxResultBytes, systemUser, inheritedEnv, warn }
+  const directoryCheck = createDirectoryCheck()
+  const deps = { launcher, trees, directoryCheck, maxResultBytes, systemUser, inheritedEnv, warn }
 
   return {
     list: [createLocalShellCmd(deps), createNoop()] satisfies Runner[],

@@ -2,6 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
 import { childEnvironment } from './environment.ts'
+import type { DirectoryCheck } from './process/directory-check.ts'
 import type { ProcessTrees } from './process/kill-tree.ts'
 import type { Launcher } from './process/launcher.ts'
 import { type Command, runCommand, startFailure } from './process/run-command.ts'
@@ -12,6 +13,7 @@ import type { RunContext, Runner, RunResult } from './runner.ts'
 export interface LocalShellDeps {
   launcher: Launcher
   trees: ProcessTrees
+  directoryCheck: DirectoryCheck
   maxResultBytes: number
   systemUser: SystemUserDecision
   /** What every child inherits; see `inheritedEnvironment`. */

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from 'vitest'
 import { markedProcesses } from '../../../tests/helpers/marked-processes.ts'
 import { recordRun } from '../../../tests/helpers/run-context.ts'
 import { createLauncher } from './create-launcher.ts'
+import { createDirectoryCheck } from './directory-check.ts'
 import { createProcessTrees, MARKER_NAME, type ProcessTrees } from './kill-tree.ts'
 import type { Launcher } from './launcher.ts'
 import { runCommand } from './run-command.ts'
@@ -29,7 +30,7 @@ it('leaves nothing behind when its launcher cannot tell any more how it ends', a
   }
   const { context } = recordRun({})
   const result = await runCommand(
-    { launcher: forgetful, trees, maxResultBytes: 1000, warn: () => undefined },
+    { launcher: forgetful, trees, directoryCheck: createDirectoryCheck(), maxResultBytes: 1000, warn: () => undefined },
     context,
     {
       spawn: {

@@ -2,6 +2,7 @@
 import { constants } from 'node:os'
 import type { RunContext, RunResult, RunStatus, StopReason } from '../runner.ts'
 import { ChildOutput } from './child-output.ts'
+import { DIRECTORY_LIMIT_MS, type DirectoryCheck } from './directory-check.ts'
 import { DEFAULT_GRACE_MS, type KillReport, type ProcessTrees } from './kill-tree.ts'
 import { type Child, type Exit, type Launcher, SpawnError, type SpawnRequest } from './launcher.ts'
 import { onDeadline } from './deadline.ts'
@@ -11,6 +12,7 @@ import type { SudoAccess } from './sudo-kill.ts'
 export interface CommandDeps {
   launcher: Launcher
   trees: ProcessTrees
+  directoryCheck: DirectoryCheck
   /** Bytes of each of stdout and stderr that the result holds (decision 6). */
   maxResultBytes: number
   /** Told about processes that could not be ended. */
@@ -32,6 +34,13 @@ const SHUTDOWN_GRACE_MS = 5000
 
 /** Resolves when the command has ended, or its whole process tree after a time-out or an abort. */
 export async function runCommand(deps: CommandDeps, context: RunContext, command: Command): Promise<RunResult> {
+  const { cwd } = command.spawn
+  if (cwd !== undefined && !(await deps.directoryCheck(cwd))) {
+    const seconds = DIRECTORY_LIMIT_MS / 1000
+    return startFailure(
+      `Cannot use the working directory "${cwd}": its file system did not answer in ${seconds} seconds.`,
+    )
+  }
   if (context.signal.aborted) return stoppedResult('', '')
   let child: Child
   try {
