@@ -158,6 +158,7 @@ describe('03.1 body', () => {
     ['parameters', 'x'],
     ['parameters', []],
     ['user', 5],
+    ['user', ''],
     ['user', {}],
     ['context', []],
     ['notify', 'x'],

@@ -35,7 +35,11 @@ const parameters: JsonSchema = {
   description: 'Values of the parameters of the action.',
   propertyNames: { pattern: '^\\w+$' },
 }
-const user: JsonSchema = { type: ['string', 'null'], description: 'Acting user; null or absent: the caller.' }
+const user: JsonSchema = {
+  type: ['string', 'null'],
+  minLength: 1,
+  description: 'Acting user; null or absent: the caller.',
+}
 const delay: JsonSchema = {
   type: ['integer', 'null'],
   minimum: 0,
