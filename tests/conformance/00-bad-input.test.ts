@@ -136,7 +136,7 @@ describe('bad paths and queries', () => {
     [`/v1/executions/${'x/'.repeat(2000)}`, 404],
     ['/v1/actions/core.local%0d%0aX-Evil:%201', 404],
     ['/v1/runnertypes/%F0%9F%98%80', 404],
-    ['http://evil.example/v1/executions', 404],
+    ['http://evil.example/v1/executions', 403],
   ])('%s → %i', async (path, status) => {
     const answer = await send(server.urls.api, { path })
     expect([answer.text.slice(0, 200), answer.status]).toEqual([expect.any(String), status])
