@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { makeExecution } from '../../../tests/helpers/execution.ts'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
 import { waitFor } from '../../../tests/helpers/wait.ts'
 import type { Bus } from '../../bus/bus.ts'
@@ -12,10 +13,9 @@ import { storageFailed } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import { createLog } from '../../log.ts'
 import type { OutputType } from '../../runners/runner.ts'
-import { now } from '../../time.ts'
 import { createOutput, type Output, type OutputIntake } from './output.ts'
 import { createExecutionStore, type ExecutionStore } from './store.ts'
-import type { Execution, OutputRecord } from './types.ts'
+import type { OutputRecord } from './types.ts'
 
 const MAX_CHUNK_LENGTH = 16_384
 const types: OutputType[] = ['stdout', 'stderr', 'other']
@@ -87,37 +87,7 @@ afterEach(async () => {
   folder.remove()
 })
 
-function makeExecution(): Execution {
-  return {
-    id: newId(),
-    revision: 1,
-    status: 'running',
-    liveaction_id: newId(),
-    action_ref: 'core.local',
-    user: 'tester',
-    // Only its name is looked at here.
-    runner: { name: 'local-shell-cmd' } as Execution['runner'],
-    action: {} as Execution['action'],
-    trace_id: '',
-    parent: null,
-    rule: null,
-    trigger: null,
-    trigger_type: null,
-    trigger_instance: null,
-    start_timestamp: now(),
-    end_timestamp: null,
-    elapsed_seconds: null,
-    delay: null,
-    due_timestamp: null,
-    result_size: null,
-    parameters: {},
-    context: {},
-    log: [],
-    liveaction: { callback: {}, runner_info: {} },
-  }
-}
-
-function open(execution = makeExecution()): { id: string; intake: OutputIntake } {
+function open(execution = makeExecution({ status: 'running' })): { id: string; intake: OutputIntake } {
   return { id: execution.id, intake: output.open(execution, true) }
 }
 
@@ -219,7 +189,7 @@ describe('records', () => {
   })
 
   test('are not made where output is not to be stored', async () => {
-    const execution = makeExecution()
+    const execution = makeExecution({ status: 'running' })
     const intake = output.open(execution, false)
     for (let i = 0; i < 100; i++) expect(intake.emit('stdout', 'x'.repeat(10_000))).toBeUndefined()
     await output.flush()

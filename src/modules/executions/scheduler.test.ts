@@ -1,13 +1,13 @@
 import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { makeExecution } from '../../../tests/helpers/execution.ts'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
 import { waitFor } from '../../../tests/helpers/wait.ts'
 import { createMemoryBus } from '../../bus/memory.ts'
 import type { Database } from '../../db/database.ts'
 import { openSqlite } from '../../db/sqlite/open.ts'
 import { storageFailed } from '../../errors.ts'
-import { newId } from '../../ids.ts'
 import { createLog, type Log } from '../../log.ts'
 import { now } from '../../time.ts'
 import { createChange } from './change.ts'
@@ -15,7 +15,7 @@ import { createDispatcher } from './dispatcher.ts'
 import { createOutput } from './output.ts'
 import { createScheduler, type Scheduler } from './scheduler.ts'
 import { createExecutionStore, type ExecutionStore } from './store.ts'
-import type { Execution, ExecutionStatus } from './types.ts'
+import type { ExecutionStatus } from './types.ts'
 
 let folder: TemporaryFolder
 let database: Database
@@ -88,35 +88,8 @@ afterEach(async () => {
 })
 
 async function add(status: 'requested' | 'delayed', count: number): Promise<void> {
-  const empty = {} as Execution['action'] & Execution['runner'] // nobody looks into them here
-  const steps = Array.from({ length: count }, () =>
-    store.insert({
-      id: newId(),
-      revision: 1,
-      status,
-      liveaction_id: newId(),
-      action_ref: 'core.noop',
-      user: 'tester',
-      action: empty,
-      runner: { ...empty, name: 'noop' },
-      trace_id: '',
-      parent: null,
-      rule: null,
-      trigger: null,
-      trigger_type: null,
-      trigger_instance: null,
-      start_timestamp: now(),
-      end_timestamp: null,
-      elapsed_seconds: null,
-      delay: null,
-      due_timestamp: status === 'delayed' ? now() : null,
-      result_size: null,
-      parameters: {},
-      context: {},
-      log: [],
-      liveaction: { callback: {}, runner_info: {} },
-    }),
-  )
+  const due_timestamp = status === 'delayed' ? now() : null
+  const steps = Array.from({ length: count }, () => store.insert(makeExecution({ status, due_timestamp })))
   await database.write({ steps: steps.flat(), facts: [] })
   writeCount = 0
 }

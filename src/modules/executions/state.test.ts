@@ -1,62 +1,21 @@
 import { describe, expect, it } from 'vitest'
+import { makeExecution } from '../../../tests/helpers/execution.ts'
 import { isCancelable, isFinal, targetOf, transition, type ExecutionEvent } from './state.ts'
 import { executionStatuses, type Execution, type ExecutionStatus } from './types.ts'
 
 const at = '2030-01-01T00:00:02.500000Z'
 
 function execution(status: ExecutionStatus, more: Partial<Execution> = {}): Execution {
-  const action = {
-    id: 'a',
-    uid: 'action:core:local',
-    ref: 'core.local',
-    name: 'local',
-    pack: 'core',
-    description: '',
-    enabled: true,
-    runner_type: 'local-shell-cmd',
-    entry_point: '',
-    parameters: {},
-    output_schema: {},
-    tags: [],
-    notify: {},
-  }
-  const runner = {
-    id: 'r',
-    uid: 'runner_type:local-shell-cmd',
-    name: 'local-shell-cmd',
-    description: '',
-    enabled: true,
-    runner_package: 'local_runner',
-    runner_module: 'local_shell_command_runner',
-    runner_parameters: {},
-  }
-  return {
-    id: '600000000000000000000002',
+  const timestamp = '2030-01-01T00:00:00.000001Z'
+  return makeExecution({
     revision: 4,
     status,
-    liveaction_id: '600000000000000000000001',
-    action_ref: 'core.local',
     user: 'alice',
-    action,
-    runner,
-    trace_id: '600000000000000000000003',
-    parent: null,
-    rule: null,
-    trigger: null,
-    trigger_type: null,
-    trigger_instance: null,
-    start_timestamp: '2030-01-01T00:00:00.000001Z',
-    end_timestamp: null,
-    elapsed_seconds: null,
-    delay: null,
-    due_timestamp: null,
-    result_size: null,
-    parameters: {},
+    start_timestamp: timestamp,
     context: { user: 'alice' },
-    log: [{ status, timestamp: '2030-01-01T00:00:00.000001Z' }],
-    liveaction: { callback: {}, runner_info: {} },
+    log: [{ status, timestamp }],
     ...more,
-  }
+  })
 }
 
 const events: Record<ExecutionEvent['kind'], ExecutionEvent> = {

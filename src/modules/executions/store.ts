@@ -160,6 +160,27 @@ export function createExecutionStore(database: Database): ExecutionStore {
     return row === undefined ? undefined : toExecution(row)
   }
 
+  /**
+   * The column whose index is to be walked, when there is a choice: the one that leads to the fewest executions. SQLite
+   * knows how many values an index has, not how many executions have this one, and would look for the three runs of a
+   * user among a million that succeeded.
+   */
+  function drivingColumn(filter: ExecutionFilter): keyof ExecutionTable | undefined {
+    if (filter.ids !== undefined) return 'id'
+    const few = (['liveaction', 'trigger_instance', 'parent'] as const).find((name) => isGiven(filter[name]))
+    if (few !== undefined) return columnOf[few]
+    const counted = countedFilters.filter((name) => isGiven(filter[name]))
+    if (counted.length === 1) return columnOf[counted[0] ?? 'status']
+    let driving: keyof ExecutionTable | undefined
+    let fewest = Infinity
+    for (const name of counted) {
+      const column = columnOf[name]
+      const count = countRows(database, (where) => where(column, '=', filter[name] ?? ''))
+      if (count < fewest) [driving, fewest] = [column, count]
+    }
+    return driving
+  }
+
   const resultText = (id: string): string | undefined =>
     database.first(build.selectFrom('execution_results').select('result').where('execution_id', '=', id))?.result
 
@@ -218,7 +239,10 @@ export function createExecutionStore(database: Database): ExecutionStore {
     countWithStatus: (...statuses) => countRows(database, (where) => where('status', 'in', statuses)),
 
     async page({ filter, sort, limit, offset }) {
-      let query = build.selectFrom('executions').select('id').where(conditions(filter))
+      let query = build
+        .selectFrom('executions')
+        .select('id')
+        .where(conditions(filter, drivingColumn(filter)))
       for (const { column, direction } of sort) query = query.orderBy(column, direction)
       if (sort.at(-1)?.column !== 'id') query = query.orderBy('id', 'desc')
       query = query.limit(limit ?? -1).offset(offset)
@@ -230,7 +254,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
       const query = build
         .selectFrom('executions')
         .select((on) => on.fn.countAll<number>().as('n'))
-        .where(conditions(filter))
+        .where(conditions(filter, drivingColumn(filter)))
       const [row] =
         filter.ids === undefined && filter.liveaction === undefined ? await database.scan(query) : database.all(query)
       return row?.n ?? 0
@@ -476,19 +500,9 @@ function createSnapshots(database: Database): Snapshots {
 }
 
 /** Filters that `execution_counts` can answer, whatever their combination. */
-function isCounted(filter: ExecutionFilter): boolean {
-  const {
-    action: _a,
-    status: _s,
-    user: _u,
-    runner: _r,
-    rule: _ru,
-    trigger: _t,
-    trigger_type: _tt,
-    parent,
-    ...others
-  } = filter
-  return (parent === undefined || parent === null) && Object.values(others).every((value) => value === undefined)
+function isCounted({ parent, ...filter }: ExecutionFilter): boolean {
+  const others = Object.entries(filter).filter(([name]) => !(countedFilters as readonly string[]).includes(name))
+  return !isGiven(parent) && others.every(([, value]) => value === undefined)
 }
 
 /**
@@ -511,24 +525,42 @@ function isAmong(column: string, values: readonly string[]): Expression<SqlBool>
 
 type On = ExpressionBuilder<Tables, 'executions'>
 
-function conditions(filter: ExecutionFilter): (on: On) => Expression<SqlBool> {
+/** Filters by an equal value, and where it stands. */
+const columnOf = {
+  action: 'action_ref',
+  status: 'status',
+  user: 'user',
+  runner: 'runner',
+  parent: 'parent',
+  liveaction: 'liveaction_id',
+  rule: 'rule',
+  trigger: 'trigger',
+  trigger_type: 'trigger_type',
+  trigger_instance: 'trigger_instance',
+} as const satisfies Partial<Record<keyof ExecutionFilter, keyof ExecutionTable>>
+
+/** Of how many executions these are true is in `execution_counts`. */
+const countedFilters = ['action', 'status', 'user', 'runner', 'rule', 'trigger', 'trigger_type'] as const
+
+function isGiven(value: string | null | undefined): value is string {
+  return value !== undefined && value !== null
+}
+
+/** @param driving the column whose index is to be walked; undefined: SQLite chooses */
+function conditions(
+  filter: ExecutionFilter,
+  driving: keyof ExecutionTable | undefined,
+): (on: On) => Expression<SqlBool> {
   return (on) => {
     const all: Expression<SqlBool>[] = []
-    const equal = (column: keyof ExecutionTable, value: string | null | undefined): void => {
-      if (value === null) all.push(on(column, 'is', null))
-      else if (value !== undefined) all.push(on(column, '=', value))
-    }
     if (filter.ids !== undefined) all.push(on('id', 'in', filter.ids))
-    equal('action_ref', filter.action)
-    equal('status', filter.status)
-    equal('user', filter.user)
-    equal('runner', filter.runner)
-    equal('parent', filter.parent)
-    equal('liveaction_id', filter.liveaction)
-    equal('rule', filter.rule)
-    equal('trigger', filter.trigger)
-    equal('trigger_type', filter.trigger_type)
-    equal('trigger_instance', filter.trigger_instance)
+    for (const [name, column] of Object.entries(columnOf)) {
+      const value = filter[name as keyof typeof columnOf] // its own keys
+      if (value === undefined) continue
+      // With a sign in front it is no column any more, and no index fits it.
+      const left = driving === undefined || driving === column ? sql.ref(column) : sql`+${sql.ref(column)}`
+      all.push(value === null ? sql<SqlBool>`${left} is null` : sql<SqlBool>`${left} = ${value}`)
+    }
     // Ids are made from the start time, so the primary key serves time ranges.
     if (filter.startedFrom !== undefined) all.push(on('id', '>=', idBound(microsOf(filter.startedFrom))))
     if (filter.startedAfter !== undefined) all.push(on('id', '>=', idBound(microsOf(filter.startedAfter) + 1)))
@@ -562,15 +594,9 @@ function countRows(database: Database, narrow: (where: CountWhere) => void): num
 }
 
 function countConditions(filter: ExecutionFilter, where: CountWhere): void {
-  const equal = (column: keyof ExecutionCountTable, value: string | null | undefined): void => {
-    if (value !== undefined) where(column, '=', value ?? '')
+  for (const name of countedFilters) {
+    const value = filter[name]
+    if (value !== undefined) where(columnOf[name], '=', value ?? '')
   }
-  equal('action_ref', filter.action)
-  equal('status', filter.status)
-  equal('user', filter.user)
-  equal('runner', filter.runner)
-  equal('rule', filter.rule)
-  equal('trigger', filter.trigger)
-  equal('trigger_type', filter.trigger_type)
   if (filter.parent === null) where('child', '=', 0)
 }

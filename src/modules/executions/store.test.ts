@@ -1,0 +1,74 @@
+import Sqlite from 'better-sqlite3'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { makeExecution } from '../../../tests/helpers/execution.ts'
+import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
+import type { Compilable, Database } from '../../db/database.ts'
+import { openSqlite } from '../../db/sqlite/open.ts'
+import { newId } from '../../ids.ts'
+import { createExecutionStore, type ExecutionFilter, type ExecutionStore } from './store.ts'
+import type { ExecutionStatus } from './types.ts'
+
+let folder: TemporaryFolder
+let database: Database
+let store: ExecutionStore
+/** The last search that was made. */
+let searched: Compilable | undefined
+
+beforeEach(async () => {
+  folder = makeFolder()
+  const path = `${folder.path}/svc.db`
+  const real = await openSqlite({ path, synchronous: 'normal', announce: () => undefined })
+  database = {
+    ...real,
+    scan: (query) => {
+      searched = query
+      return real.scan(query)
+    },
+  }
+  store = createExecutionStore(database)
+})
+
+afterEach(async () => {
+  await database.close()
+  folder.remove()
+})
+
+async function add(count: number, status: ExecutionStatus, user: string, parent: string | null = null): Promise<void> {
+  const steps = Array.from({ length: count }, () => store.insert(makeExecution({ status, user, parent })))
+  await database.write({ steps: steps.flat(), facts: [] })
+}
+
+/** How SQLite goes about the last search. */
+function planOfSearch(): string {
+  const { sql, parameters } = searched?.compile() ?? { sql: '', parameters: [] }
+  const connection = new Sqlite(`${folder.path}/svc.db`, { readonly: true })
+  try {
+    const rows = connection.prepare(`explain query plan ${sql}`).all(...parameters) as { detail: string }[] // SQLite's columns
+    return rows.map(({ detail }) => detail).join('; ')
+  } finally {
+    connection.close()
+  }
+}
+
+test('a search walks the index that leads to the fewest executions', async () => {
+  const parent = newId()
+  await add(300, 'succeeded', 'svc')
+  await add(3, 'succeeded', 'once')
+  await add(2, 'failed', 'svc', parent)
+  const search = async (filter: ExecutionFilter): Promise<string> => {
+    const page = { filter, sort: [], limit: 10, offset: 0 }
+    const ids = await store.page(page)
+    expect(ids).toHaveLength(Math.min(10, await store.total(filter)))
+    await store.page(page)
+    return planOfSearch()
+  }
+  expect(await search({ status: 'succeeded', user: 'once' })).toMatch(/executions_user \(user=\?\)$/)
+  expect(await search({ status: 'failed', user: 'svc' })).toMatch(/executions_status \(status=\?\)$/)
+  expect(await search({ status: 'failed', user: 'svc', action: 'core.local', parent: null })).toMatch(
+    /executions_status \(status=\?\)$/,
+  )
+  expect(await search({ status: 'failed', parent })).toMatch(/executions_parent \(parent=\?\)$/)
+  expect(await search({ status: 'succeeded', user: 'once', startedAfter: '2020-01-01T00:00:00.000000Z' })).toMatch(
+    /executions_user \(user=\? AND id>\?\)$/,
+  )
+})
