@@ -507,12 +507,14 @@ describe('the host', () => {
     expect(query.body).toEqual({ limit: 7 })
   })
 
-  test('is given once', async () => {
-    const answered = await http.raw(
-      'GET /v1/things HTTP/1.1\r\nHost: 127.0.0.1\r\nhost: evil.example\r\nConnection: close\r\n\r\n',
-    )
+  test.each(['', 'Host: 127.0.0.1\r\nhost: evil.example\r\n'])('is given once, not as %j', async (hosts) => {
+    const answered = await http.raw(`GET /v1/things HTTP/1.1\r\n${hosts}Connection: close\r\n\r\n`)
     expect(answered).toMatch(/^HTTP\/1\.1 400 /)
     expect(answered).toContain('"code":"HEADER_INVALID"')
+  })
+
+  test('need not be given in HTTP/1.0', async () => {
+    expect(await http.raw('GET /v1/things HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1\.1 200 /)
   })
 })
 

@@ -98,7 +98,7 @@ function identify(options: HttpAppOptions): RequestHandler {
     }
     if (options.isStarting?.() === true) throw starting()
     if (options.isStopping()) throw shuttingDown()
-    if (hasSeveralHosts(request)) throw headerInvalid('Host is given more than once.')
+    checkHost(request)
     options.origins.check(request.method, request.headers.origin, request.headers.host)
     const { surface } = request as Request & SurfaceTag // the listener set it
     const location = locate(surface, rawPath)
@@ -107,13 +107,18 @@ function identify(options: HttpAppOptions): RequestHandler {
   }
 }
 
-/** Who is asked for, and whether that may be, would be for each reader to guess (RFC 9112, 3.2). */
-function hasSeveralHosts({ rawHeaders }: Request): boolean {
+/**
+ * With several hosts it would be for each reader to guess who is asked (RFC 9112, 3.2).
+ *
+ * @throws HEADER_INVALID
+ */
+function checkHost({ rawHeaders, httpVersion }: Request): void {
   let count = 0
   for (let i = 0; i < rawHeaders.length; i += 2) {
     if (rawHeaders[i]?.length === 4 && rawHeaders[i]?.toLowerCase() === 'host') count += 1
   }
-  return count > 1
+  if (count > 1) throw headerInvalid('The header Host is given more than once.')
+  if (count === 0 && httpVersion === '1.1') throw headerInvalid('The header Host is missing; HTTP/1.1 requires it.')
 }
 
 function hasBody({ headers }: Request): boolean {

@@ -36,7 +36,8 @@ const STALLED_MS = 7_200_000
 export async function listen(app: Express, options: ListenerOptions): Promise<Listener> {
   const handler = app as unknown as (request: IncomingMessage, response: unknown) => void // an Express app is one
   const underWay = new WeakMap<Duplex, Set<ServerResponse>>()
-  const server = createServer({ keepAliveTimeout: 65_000 }, (request, response) => {
+  // The app checks Host itself, and says what is wrong with it.
+  const server = createServer({ keepAliveTimeout: 65_000, requireHostHeader: false }, (request, response) => {
     const responses = underWay.get(request.socket) ?? new Set()
     underWay.set(request.socket, responses.add(response))
     response.once('close', () => responses.delete(response))
