@@ -167,6 +167,12 @@ test('a cancel by PUT that comes second is answered as if it had come later', as
   expect(await ended(canceled)).toBe('canceled')
 })
 
+test('requests that come together do not get past the limit of the queue', async () => {
+  const codes = await Promise.all(Array.from({ length: 30 }, () => codeOf(request({ text: 'wait' }))))
+  expect(codes.filter((code) => code === 'none')).toHaveLength(10)
+  expect(codes.filter((code) => code === 'QUEUE_FULL')).toHaveLength(20)
+})
+
 /** The cheapest damage there is: statements on the table fail as on one whose pages are damaged. */
 const damage = (table: 'execution_results' | 'output_records') =>
   database.write({ steps: [{ query: database.build.schema.dropTable(table) }], facts: [] })

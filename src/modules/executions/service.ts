@@ -44,8 +44,11 @@ export function createExecutionService(deps: {
 }): ExecutionService {
   const { store, database, change, actions, traces, log } = deps
 
+  /** Admitted and not committed yet. */
+  let creating = 0
+
   function admit(): void {
-    if (deps.live.waitingCount >= deps.queueLimit) throw queueFull('executions', deps.queueLimit)
+    if (deps.live.waitingCount + creating >= deps.queueLimit) throw queueFull('executions', deps.queueLimit)
   }
 
   async function create({ execution, cause, failure }: Draft, principal: Principal): Promise<Execution> {
@@ -61,12 +64,15 @@ export function createExecutionService(deps: {
           : change.plan(execution, { kind: 'reject', result: startFailure(failure) })?.unit,
       )
     }
+    creating += 1
     try {
-      await database.write(plan())
-    } catch (error) {
-      if (!(error instanceof Conflict)) throw error
-      // Another request has started a trace with the same tag; this one joins it.
-      await database.write(plan())
+      await database.write(plan()).catch((error: unknown) => {
+        if (!(error instanceof Conflict)) throw error
+        // Another request has started a trace with the same tag; this one joins it.
+        return database.write(plan())
+      })
+    } finally {
+      creating -= 1
     }
     log.audit('execution.requested', {
       execution_id: execution.id,
