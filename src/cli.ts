@@ -3,7 +3,7 @@
  * Entry of the executable: makes sure that a Node which can load the native add-ons runs the program.
  *
  * Until that is known nothing but `node:` modules may be imported: on an older Node the add-ons do not fail with an error,
- * they crash the process (docs/dependencies.md, 1.2). Exit code 78 (EX_CONFIG) when no fitting Node can be started.
+ * they crash the process (docs/dependencies.md, section 1). Exit code 78 (EX_CONFIG) when no fitting Node can be started.
  */
 import { spawn } from 'node:child_process'
 import module from 'node:module'
@@ -48,8 +48,14 @@ function refuse(reason: string): never {
   process.exit(EXIT_CONFIG)
 }
 
+/** Only flags and their values can stand before the command. */
 function isServer(): boolean {
-  return process.argv.slice(2).find((word) => !word.startsWith('-')) === 'serve'
+  const words = process.argv.slice(2)
+  const leading = words.slice(0, words.indexOf('serve') + 1)
+  return (
+    leading.length > 0 &&
+    leading.slice(0, -1).every((word, index) => word.startsWith('-') || leading[index - 1]?.startsWith('-') === true)
+  )
 }
 
 /** Arguments of Node itself for this command. */

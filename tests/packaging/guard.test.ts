@@ -21,7 +21,7 @@ const OLD = '20.1.0'
 
 /** What the guard starts in these tests: tells who runs it, repeats signals, and ends as its first argument says. */
 const PROGRAM = `
-console.log(JSON.stringify({ node: process.execPath, args: process.argv.slice(2), pid: process.pid }))
+console.log(JSON.stringify({ node: process.execPath, flags: process.execArgv, args: process.argv.slice(2), pid: process.pid }))
 const [how, value] = process.argv.slice(2)
 if (how === 'exit') process.exitCode = Number(value)
 if (how === 'die') process.kill(process.pid, value)
@@ -34,6 +34,7 @@ if (how === 'signals') {
 
 interface Seen {
   node: string
+  flags: string[]
   args: string[]
   pid: number
 }
@@ -131,6 +132,22 @@ describe.each([FAKED, ...findOldNodes()])('on $name', (old) => {
     const { code, stdout, stderr } = await runOn(old, ['exit', '0', '--flag', 'a b', ''])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
     expect(readSeen(stdout)).toMatchObject({ node: pinnedNode(), args: ['exit', '0', '--flag', 'a b', ''] })
+  })
+
+  test('the server, and it alone, gets the flags that keep it small, wherever its configuration file is named', async () => {
+    for (const [args, isServer] of [
+      [['serve'], true],
+      [['--config-file', 'svc.conf', 'serve'], true],
+      [['--debug', 'serve', '--api-port', '0'], true],
+      [['run', 'core.local', 'serve'], false],
+      [['--help'], false],
+    ] as const) {
+      const { flags } = readSeen((await runOn(old, [...args])).stdout)
+      expect({ args, isServer: flags.some((flag) => flag.startsWith('--max-semi-space-size=')) }).toEqual({
+        args,
+        isServer,
+      })
+    }
   })
 
   test('the exit code is passed on', async () => {
