@@ -6,6 +6,8 @@ import { bodyMalformed, bodyTooLarge, contentTypeUnsupported, shown, type AppErr
 
 /** Deeper values overflow the stack of whoever walks or prints them. */
 const MAX_DEPTH = 100
+/** Each value costs far more memory and time than its bytes: 16 MiB of `{},` become half a gigabyte, and seconds. */
+const MAX_VALUES = 1_000_000
 /** Each field costs far more memory than its bytes. */
 const MAX_FORM_FIELDS = 10_000
 
@@ -91,7 +93,7 @@ function mediaType(header: string | undefined): string {
 /** @throws BODY_MALFORMED */
 export function parseJson(bytes: Buffer): unknown {
   const text = decodeUtf8(bytes)
-  checkDepth(text)
+  checkSize(text)
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -113,8 +115,9 @@ function decodeUtf8(bytes: Buffer): string {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-function checkDepth(text: string): void {
+function checkSize(text: string): void {
   let depth = 0
+  let values = 1
   let inString = false
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)
@@ -125,11 +128,15 @@ function checkDepth(text: string): void {
       inString = true
     } else if (code === 0x5b || code === 0x7b) {
       depth += 1
+      values += 1
       if (depth > MAX_DEPTH) throw bodyMalformed(`values are nested more than ${MAX_DEPTH} deep`)
+    } else if (code === 0x2c) {
+      values += 1
     } else if (code === 0x5d || code === 0x7d) {
       depth -= 1
     }
   }
+  if (values > MAX_VALUES) throw bodyMalformed(`it holds more than ${MAX_VALUES} items, properties, lists and objects`)
 }
 
 function refuseProtoKeys(value: unknown): void {
