@@ -106,6 +106,7 @@ describe('parseParameters', () => {
     expect(() => parse(`@cmd=${join(folder, 'folder')}`)).toThrow(/is a folder/)
     expect(() => parse(`@cmd=${join(folder, 'bytes')}`)).toThrow(/is not UTF-8 text/)
     expect(() => parse('@cmd=')).toThrow(/does not exist/)
+    expect(() => parse('@cmd=/dev/zero')).toThrow(/file of @cmd, "\/dev\/zero", is larger than 16 MiB/)
   })
 
   test('--auto-dict makes objects of items key:value', () => {

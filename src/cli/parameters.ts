@@ -1,5 +1,5 @@
 /** From words on the command line to the parameters of an action (contract 09, 9.4). */
-import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs'
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { CliFailure } from './failures.ts'
@@ -7,6 +7,7 @@ import { codeOf } from './settings.ts'
 
 /** More would not fit into a request either. */
 const MAX_FILE_BYTES = 16 * 1024 * 1024
+const READ_BYTES = 64 * 1024
 
 /** What the client reads of a parameter's schema; anything may be absent. */
 export interface ParameterSchema {
@@ -98,10 +99,9 @@ function readText(name: string, path: string): string {
   try {
     const handle = openSync(resolved, 'r')
     try {
-      const file = fstatSync(handle)
-      if (file.isDirectory()) throw refuse('is a folder')
-      if (file.size > MAX_FILE_BYTES) throw refuse('is larger than 16 MiB')
-      bytes = readFileSync(handle)
+      if (fstatSync(handle).isDirectory()) throw refuse('is a folder')
+      bytes = readAtMost(handle, MAX_FILE_BYTES + 1)
+      if (bytes.length > MAX_FILE_BYTES) throw refuse('is larger than 16 MiB')
     } finally {
       closeSync(handle)
     }
@@ -114,6 +114,20 @@ function readText(name: string, path: string): string {
   } catch {
     throw refuse('is not UTF-8 text')
   }
+}
+
+/** A pipe or a device does not say beforehand how much will come. */
+function readAtMost(handle: number, maxBytes: number): Uint8Array {
+  const chunks: Buffer[] = []
+  let total = 0
+  while (total < maxBytes) {
+    const chunk = Buffer.allocUnsafe(Math.min(READ_BYTES, maxBytes - total))
+    const count = readSync(handle, chunk)
+    if (count === 0) break
+    chunks.push(chunk.subarray(0, count))
+    total += count
+  }
+  return Buffer.concat(chunks)
 }
 
 /** A list given piece by piece grows, and so does an object; anything else can be given once only. */
