@@ -327,6 +327,22 @@ $`,
     expect(stdout).toMatch(/^ERROR: The result of execution \w+ has no "nope"; it has: .*stdout/)
   })
 
+  it('09.4 --key says when that part of the result was cut', async () => {
+    const whole = await svc('run', '-k', 'stdout', 'core.local', 'echo all')
+    expect(whole).toMatchObject({ code: 0, stdout: 'all\n', stderr: '' })
+    const { code, stdout, stderr } = await svc(
+      'run',
+      '-k',
+      'stdout',
+      'core.local',
+      'head -c 11000000 /dev/zero | tr "\\0" x',
+    )
+    expect([code, stdout.length]).toEqual([0, 10_485_760 + 1])
+    expect(stderr).toBe(
+      `WARNING: "stdout" is only the beginning of what was written. All of it: svc execution tail ${await lastId()}\n`,
+    )
+  })
+
   it('09.4 --attr, --detail, --json, --yaml', async () => {
     const attr = await svc('run', 'core.local', '--attr', 'status', 'result.stdout', '--', 'echo', 'x')
     expect(attr.stdout).toMatch(/^status: succeeded \(\ds elapsed\)\nresult\.stdout: x\n$/)

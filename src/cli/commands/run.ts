@@ -243,6 +243,11 @@ export async function printKey(session: Session, record: Json, key: string): Pro
   if (session.form !== 'human') await session.printMachine(value)
   else if (typeof value === 'string') await session.print(`${process.stdout.isTTY ? printable(value) : value}\n`)
   else await session.print(`${cellText(value ?? 'null')}\n`)
+  // What is cut must not pass for the whole in the file it is redirected to.
+  if (attributeOf(result, `${key}_truncated`) === true) {
+    const id = textOf(record['id'])
+    session.note(`WARNING: "${key}" is only the beginning of what was written. All of it: svc execution tail ${id}\n`)
+  }
 }
 
 async function printActionHelp(session: Session, ref: string): Promise<number> {
