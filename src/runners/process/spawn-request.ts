@@ -34,7 +34,7 @@ const reasons: Record<string, string> = {
   EACCES: 'permission denied',
   ENOTDIR: 'a part of its path is not a directory',
   ENOEXEC: 'it is not a program this machine can run',
-  E2BIG: 'arguments and environment together are too large',
+  E2BIG: 'its arguments and environment are together too large, or one of them is (the system takes 128 KiB each)',
   EMFILE: 'the server has too many open files',
   ENFILE: 'the machine has too many open files',
   EAGAIN: 'the limit of processes is reached',
