@@ -9,7 +9,7 @@ import { newId } from '../../ids.ts'
 import { createLauncher } from './create-launcher.ts'
 import { createProcessTrees, MARKER_NAME, type ProcessTrees } from './kill-tree.ts'
 import type { Child, Launcher } from './launcher.ts'
-import { readMarker, readProcess } from './process-table.ts'
+import { markOf, readMark, readMarker, readProcess } from './process-table.ts'
 
 const PATH = process.env['PATH'] ?? '/usr/bin:/bin'
 /** Told apart from the script that starts them by the NUL between arguments. */
@@ -27,11 +27,12 @@ afterAll(async () => {
 })
 
 /** Starts a script that says something once it is up. */
-async function start(script: string, marker = newId(), env: Record<string, string> = {}) {
+async function start(script: string, marker = newId(), env: Record<string, string> = {}, mark?: bigint) {
   const child = await launcher.spawn({
     file: '/bin/sh',
     args: ['-c', script],
     env: { PATH, [MARKER_NAME]: marker, ...env },
+    ...(mark === undefined ? {} : { mark }),
   })
   const output = await new Promise<string>((resolve) => {
     child.stdout.once('data', (chunk: Buffer) => resolve(chunk.toString()))
@@ -162,6 +163,19 @@ describe('sweep', () => {
     for (const { child } of [first, second, hidden, stranger]) letGo(child)
   })
 
+  it('ends what was not recorded and has cleared its environment', async () => {
+    const marker = newId()
+    const { child, identity } = await start('echo up; exec env -i sleep 1000', marker, {}, markOf(marker))
+    const stranger = await start('echo up; exec env -i sleep 1000', newId(), {}, markOf(newId()))
+    const pids = [identity.pid, stranger.identity.pid]
+    await waitFor('the markers to be gone', () => pids.every((pid) => readMarker(pid, MARKER_NAME) === undefined))
+    expect(await trees.sweep([{ marker }])).toEqual({ killed: 1, survivors: [] })
+    expect(await child.exited).toEqual({ code: null, signal: 'SIGTERM' })
+    expect(isRunning(stranger.identity.pid)).toBe(true)
+    await trees.kill({ ...stranger, graceMs: 0 })
+    for (const one of [child, stranger.child]) letGo(one)
+  })
+
   it('does nothing for nothing', async () => {
     expect(await trees.sweep([])).toEqual({ killed: 0, survivors: [] })
   })
@@ -207,6 +221,21 @@ describe('the process table', () => {
     expect(readProcess(identity.pid)).toBeUndefined()
     letGo(child)
     rmSync(folder, { recursive: true })
+  })
+
+  it('tells marks apart, and from limits that somebody has set', async () => {
+    const [marker, other] = [newId(), newId()]
+    expect(markOf(marker)).not.toBe(markOf(other))
+    expect(markOf('not an id')).toBeUndefined()
+    const marked = await start('echo up; exec sleep 1000', marker, {}, markOf(marker))
+    const limited = await start('echo up; exec sleep 1000', other, {}, 1_000_000n)
+    expect(readFileSync(`/proc/${limited.identity.pid}/limits`, 'utf8')).toMatch(/timeout +1000000 /)
+    expect(readMark(marked.identity.pid)).toBe(markOf(marker))
+    expect(readMark(limited.identity.pid)).toBeUndefined()
+    for (const { child, identity } of [marked, limited]) {
+      process.kill(identity.pid, 'SIGKILL')
+      letGo(child)
+    }
   })
 
   it('finds a marker behind a large environment', async () => {

@@ -2,14 +2,15 @@
  * Stop means stopped: ends everything an execution started, whatever it did to get away (contract 03, 3.8; decision 19).
  *
  * A process belongs to an execution when it is in the session its first process leads, descends from one that belongs,
- * or carries the execution's marker in its environment. So `setsid`, forking twice and ignoring TERM do not help it.
+ * or carries the execution's marker in its environment, or the mark made of it. So `setsid`, forking twice and ignoring
+ * TERM do not help it, nor does clearing the environment, unless it does all of that in its first millisecond.
  */
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import type { ProcessIdentity } from '../runner.ts'
 import type { Launcher } from './launcher.ts'
 import type { ProcessKeys } from './process-questions.ts'
 import { createProcessReader } from './process-reader.ts'
-import { listPids, type ProcessRow } from './process-table.ts'
+import { listPids, markOf, type ProcessRow } from './process-table.ts'
 import { killThroughSudo, markersThroughSudo, type SudoAccess } from './sudo-kill.ts'
 
 /** Every process of an execution inherits this variable; its value is the execution's id. */
@@ -80,6 +81,12 @@ interface Member {
   childCount: number
 }
 
+/** What a process carries from an execution; a marker is null when it may not be read. */
+interface Carried {
+  marker: string | undefined | null
+  mark: bigint | undefined
+}
+
 interface Active {
   target: Omit<KillTarget, 'identity'> & { identity: ProcessIdentity | undefined }
   /** Then nobody else can have its pid. False after a restart: a session whose leader is gone may be a stranger's. */
@@ -110,7 +117,7 @@ class SharedKiller implements ProcessTrees {
   readonly #reader = createProcessReader()
   readonly #actives = new Set<Active>()
   /** What unrelated processes carry; only as long as the loop runs. */
-  readonly #markers = new Map<number, { startTime: number; marker: string | undefined }>()
+  readonly #carried = new Map<number, Carried & { startTime: number }>()
   #isRunning = false
   #wake: AbortController = new AbortController()
 
@@ -186,7 +193,7 @@ class SharedKiller implements ProcessTrees {
     } finally {
       ended.abort()
       this.#isRunning = false
-      this.#markers.clear()
+      this.#carried.clear()
     }
   }
 
@@ -217,7 +224,8 @@ class SharedKiller implements ProcessTrees {
     const rows = new Map<number, ProcessRow>()
     const seen = new Set<number>()
     const carriers = new Map<string, number[]>()
-    const byMarker = new Map(actives.map((active) => [active.target.marker, active]))
+    const markers = new Set(actives.map(({ target }) => target.marker))
+    const byMark = new Map(actives.map(({ target }) => [markOf(target.marker), target.marker]))
     const minStartTime = Math.min(...actives.map((active) => active.minStartTime))
     const sudo = actives.find((active) => active.target.sudo !== undefined)?.target.sudo
     const unreadable: number[] = []
@@ -237,14 +245,14 @@ class SharedKiller implements ProcessTrees {
         if (row === undefined || !row.alive || row.startTime < minStartTime || isOutOfBounds(pid)) return []
         return members.has(nameOf(row)) ? [] : [row]
       })
-      for (const [pid, marker] of await this.#markersOf(strangers)) {
-        if (marker === null) unreadable.push(pid)
-        else if (marker !== undefined && byMarker.has(marker)) collect(carriers, marker, pid)
+      for (const [pid, { marker, mark }] of await this.#carriedBy(strangers)) {
+        const marked = mark === undefined ? undefined : byMark.get(mark)
+        if (marked !== undefined) collect(carriers, marked, pid)
+        else if (marker === null) unreadable.push(pid)
+        else if (marker !== undefined && markers.has(marker)) collect(carriers, marker, pid)
       }
       if (sudo !== undefined && unreadable.length > 0) {
-        const found = await markersThroughSudo(this.#launcher, sudo, unreadable.splice(0), MARKER_NAME, [
-          ...byMarker.keys(),
-        ])
+        const found = await markersThroughSudo(this.#launcher, sudo, unreadable.splice(0), MARKER_NAME, [...markers])
         for (const [pid, marker] of found) collect(carriers, marker, pid)
       }
       if (carriers.size > 0) await this.#match(actives, rows, carriers, round)
@@ -283,24 +291,22 @@ class SharedKiller implements ProcessTrees {
     }
   }
 
-  /** Marker by pid; null when it may not be read. */
-  async #markersOf(rows: ProcessRow[]): Promise<Map<number, string | undefined | null>> {
-    const found = new Map<number, string | undefined | null>()
+  async #carriedBy(rows: ProcessRow[]): Promise<Map<number, Carried>> {
+    const found = new Map<number, Carried>()
     const unknown: ProcessRow[] = []
     for (const row of rows) {
-      const known = this.#markers.get(row.pid)
-      if (known?.startTime === row.startTime) found.set(row.pid, known.marker)
+      const known = this.#carried.get(row.pid)
+      if (known?.startTime === row.startTime) found.set(row.pid, known)
       else unknown.push(row)
     }
-    const markers = await this.#reader.markers(
-      unknown.map(({ pid }) => pid),
-      MARKER_NAME,
-    )
+    const pids = unknown.map(({ pid }) => pid)
+    const markers = await this.#reader.markers(pids, MARKER_NAME)
+    const marks = await this.#reader.marks(pids)
     for (const [i, { pid, ppid, startTime }] of unknown.entries()) {
-      const marker = markers[i]
-      found.set(pid, marker)
+      const carried = { marker: markers[i], mark: marks[i], startTime }
+      found.set(pid, carried)
       // A child of ours shows our environment until it has called exec.
-      if (marker !== null && ppid !== process.pid) this.#markers.set(pid, { startTime, marker })
+      if (carried.marker !== null && ppid !== process.pid) this.#carried.set(pid, carried)
     }
     return found
   }

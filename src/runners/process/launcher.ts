@@ -17,6 +17,11 @@ export interface SpawnRequest {
   cwd?: string
   /** Bytes for the child's stdin, then end of file; at most `MAX_STDIN_BYTES`. Absent: `/dev/null`. Never a socket (trap B). */
   stdin?: Uint8Array
+  /**
+   * From `markOf`: a number that the child carries whatever becomes of its environment, and with it what it starts later than
+   * in its first millisecond. Not given by `child-process`, nor to a program of another user.
+   */
+  mark?: bigint
 }
 
 export interface Exit {

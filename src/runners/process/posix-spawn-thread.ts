@@ -18,6 +18,7 @@ export interface ThreadSpawn {
   argumentCount: number
   environmentCount: number
   cwd: string | undefined
+  mark: bigint | undefined
   stdin: Uint8Array | undefined
 }
 
@@ -56,6 +57,9 @@ const POLLIN = 1
 const POLLFD_BYTES = 8
 const WNOHANG = 1
 const SYS_PIDFD_OPEN = 434
+/** `readMark` says why this one. */
+const RLIMIT_RTTIME = 15
+const RLIM_INFINITY = 2n ** 64n - 1n
 const SPAWN_SETSIGDEF = 0x04
 const SPAWN_SETSIGMASK = 0x08
 const SPAWN_SETSID = 0x80
@@ -79,6 +83,7 @@ interface LibC {
   poll: (fds: Uint8Array, count: Int, timeoutMs: Int) => Int
   waitpid: (pid: Int, status: Int32Array, options: Int) => Int
   kill: (pid: Int, signal: Int) => Int
+  prlimit: (pid: Int, resource: Int, limits: BigUint64Array, before: null) => Int
   syscall: (number: Int, a: Int, b: Int) => Int
   posixSpawn: (
     pid: Int32Array,
@@ -109,6 +114,7 @@ function loadLibC(): { libc: LibC; attributes: Uint8Array } {
     poll: program.func('int poll(void *fds, unsigned long count, int timeout)'),
     waitpid: program.func('int waitpid(int pid, void *status, int options)'),
     kill: program.func('int kill(int pid, int signal)'),
+    prlimit: program.func('int prlimit(int pid, int resource, void *limits, void *before)'),
     syscall: program.func('long syscall(long number, long a, long b)'),
     posixSpawn: program.func(
       'int posix_spawn(void *pid, void *file, void *actions, void *attributes, void *argv, uintptr_t envp)',
@@ -155,6 +161,8 @@ class SpawnThread {
   readonly #wakeWriteFd: number
   readonly #pair = new Int32Array(2)
   readonly #status = new Int32Array(1)
+  /** Soft limit, the mark of a child; hard limit, which only a server that may raise limits could change. */
+  readonly #limits = new BigUint64Array([0n, RLIM_INFINITY])
   readonly #scratch = Buffer.allocUnsafeSlow(4096)
   #text = Buffer.allocUnsafeSlow(64 * 1024)
   #textAddress = Number(koffi.address(this.#text))
@@ -264,6 +272,11 @@ class SpawnThread {
       const stdinLeft = request.stdin === undefined ? -1 : this.#writeStdin(request.stdin, inWrite)
 
       const pid = this.#spawn(request, inRead, outWrite, errWrite)
+      // Not to be inherited from here instead: a limit of ours would be one of all our threads and what they start.
+      if (request.mark !== undefined) {
+        this.#limits[0] = request.mark
+        this.#libc.prlimit(pid, RLIMIT_RTTIME, this.#limits, null)
+      }
       for (const fd of [outWrite, errWrite]) this.#close(fd, opened)
       if (inRead !== this.#nullFd) this.#close(inRead, opened)
       if (inWrite !== -1 && stdinLeft === -1) this.#close(inWrite, opened)

@@ -256,6 +256,7 @@ function encode(id: number, request: SpawnRequest): ThreadSpawn {
     argumentCount: request.args.length + 1,
     environmentCount,
     cwd: request.cwd,
+    mark: request.mark,
     stdin: request.stdin === undefined ? undefined : Uint8Array.from(request.stdin),
   }
 }

@@ -1,5 +1,5 @@
 /** What may be asked about many processes at once, and the answers; asked in `process-reader.ts`, answered on its thread. */
-import { countChildren, isRunning, type ProcessRow, readMarker, readProcess } from './process-table.ts'
+import { countChildren, isRunning, type ProcessRow, readMark, readMarker, readProcess } from './process-table.ts'
 
 export type KillSignal = 'SIGTERM' | 'SIGKILL'
 
@@ -18,11 +18,12 @@ export type ProcessQuestion =
   | { kind: 'rows'; items: number[] }
   | { kind: 'children'; items: number[] }
   | { kind: 'markers'; items: number[]; name: string }
+  | { kind: 'marks'; items: number[] }
   | { kind: 'running'; items: ProcessKeys[] }
   | { kind: 'signals'; items: ProcessKeys[]; signal: KillSignal }
   | { kind: 'groups'; items: number[]; signal: KillSignal }
 
-export type ProcessAnswer = ProcessRow | number | string | boolean | Signalled | undefined | null
+export type ProcessAnswer = ProcessRow | number | bigint | string | boolean | Signalled | undefined | null
 
 /** Longest time before whoever asks something else gets a turn; the kernel can make a single read take longer. */
 const SLICE_MS = 10
@@ -36,6 +37,8 @@ export function answerAbout(question: ProcessQuestion): ProcessAnswer[] {
       return slice(question.items, countChildren)
     case 'markers':
       return slice(question.items, (pid) => readMarker(pid, question.name))
+    case 'marks':
+      return slice(question.items, readMark)
     case 'running':
       return slice(question.items, isAnyRunning)
     case 'signals':

@@ -19,6 +19,8 @@ export interface ProcessReader {
   rows(pids: number[]): Promise<(ProcessRow | undefined)[]>
   /** See `readMarker`. */
   markers(pids: number[], name: string): Promise<(string | undefined | null)[]>
+  /** See `readMark`. */
+  marks(pids: number[]): Promise<(bigint | undefined)[]>
   /** See `countChildren`. */
   childCounts(pids: number[]): Promise<number[]>
   /** For each list whether one of its processes runs. */
@@ -63,6 +65,7 @@ export function createProcessReader(): ProcessReader {
   return {
     rows: (items) => ask({ kind: 'rows', items }),
     markers: (items, name) => ask({ kind: 'markers', items, name }),
+    marks: (items) => ask({ kind: 'marks', items }),
     childCounts: (items) => ask({ kind: 'children', items }),
     areRunning: (items) => ask({ kind: 'running', items }),
     signal: (rows, signal) => ask({ kind: 'signals', items: rows.map((row) => [row.pid, row.startTime]), signal }),

@@ -75,6 +75,31 @@ export function countChildren(pid: number): number {
   return count
 }
 
+const MARK_LABEL = 'Max realtime timeout'
+/** Far above any limit that somebody sets. */
+const LEAST_MARK = 2n ** 61n
+
+/** The mark of a marker that ends as ids do; undefined for any other. */
+export function markOf(marker: string): bigint | undefined {
+  const digits = /[0-9a-f]{15}$/.exec(marker)?.[0]
+  return digits === undefined ? undefined : LEAST_MARK + BigInt(`0x${digits}`)
+}
+
+/**
+ * The mark a process was given or has inherited.
+ *
+ * It is the soft limit of the time a real-time process may run without a pause: 70,000 years and more, so it limits
+ * nobody. Unlike an environment it is not lost by `env -i`, and everybody may read it.
+ */
+export function readMark(pid: number): bigint | undefined {
+  const length = readInto(`/proc/${pid}/limits`, 4096)
+  if (typeof length !== 'number') return undefined
+  const soft = new RegExp(`^${MARK_LABEL} +([0-9]+) `, 'm').exec(buffer.toString('latin1', 0, length))?.[1]
+  if (soft === undefined) return undefined
+  const mark = BigInt(soft)
+  return mark >= LEAST_MARK ? mark : undefined
+}
+
 /** Whether the process with this pid is still the one that was started then. */
 export function isRunning(pid: number, startTime: number): boolean {
   const row = readProcess(pid)

@@ -6,6 +6,7 @@ import { DIRECTORY_LIMIT_MS, type DirectoryCheck } from './directory-check.ts'
 import { DEFAULT_GRACE_MS, type KillReport, type ProcessTrees } from './kill-tree.ts'
 import { type Child, type Exit, type Launcher, SpawnError, type SpawnRequest } from './launcher.ts'
 import { onDeadline } from './deadline.ts'
+import { markOf } from './process-table.ts'
 import { PromptFilter } from './prompt-filter.ts'
 import type { SudoAccess } from './sudo-kill.ts'
 
@@ -44,7 +45,8 @@ export async function runCommand(deps: CommandDeps, context: RunContext, command
   if (context.signal.aborted) return stoppedResult('', '')
   let child: Child
   try {
-    child = await deps.launcher.spawn(command.spawn)
+    const mark = markOf(context.executionId)
+    child = await deps.launcher.spawn({ ...command.spawn, ...(mark === undefined ? {} : { mark }) })
   } catch (error) {
     if (error instanceof SpawnError)
       return startFailure(error.message, `${error.name} [${error.errno}]: ${error.message}`)
