@@ -1,4 +1,5 @@
 /** The README's two commands and the build, on copies of the project. Nothing here reaches for the network. */
+import { spawn } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -20,13 +21,14 @@ function runScript(
   args: string[] = [],
   env: Record<string, string> = {},
 ): Promise<Ended> {
-  // What npm tells its scripts about itself belongs to the run of these tests, not to the copy.
-  const inherited = Object.entries(process.env).filter(([key]) => !/^(npm_|CI$|VITEST|NODE_ENV$)/.test(key))
   const script = join(folder, 'scripts', name)
-  return runToEnd(process.execPath, [script, ...args], {
-    cwd: folder,
-    env: { ...Object.fromEntries(inherited), ...env },
-  })
+  return runToEnd(process.execPath, [script, ...args], { cwd: folder, env: { ...cleanEnvironment(), ...env } })
+}
+
+/** What npm tells its scripts about itself belongs to the run of these tests, not to the copy. */
+function cleanEnvironment(): Record<string, string | undefined> {
+  const inherited = Object.entries(process.env).filter(([key]) => !/^(npm_|CI$|VITEST|NODE_ENV$)/.test(key))
+  return Object.fromEntries(inherited)
 }
 
 afterAll(() => {
@@ -203,6 +205,34 @@ describe('building', () => {
     expect(await runToEnd('/bin/sh', ['-c', command, process.execPath], { cwd: folder })).toMatchObject({ code: 0 })
     expect(existsSync(join(folder, '.build.lock'))).toBe(false)
   })
+})
+
+describe('npm start', () => {
+  test.for(['SIGTERM', 'SIGINT'] as const)(
+    '%s to npm stops the server in order',
+    async (signal, { onTestFinished }) => {
+      const folder = makeCopy({ installed: true })
+      const ports = ['auth', 'api', 'stream'].flatMap((name) => [`--${name}-port`, '0'])
+      // A group of its own: npm alone is told, not all of them as by a key press.
+      const npm = spawn('npm', ['start', '--', ...ports], { cwd: folder, detached: true, env: cleanEnvironment() })
+      let output = ''
+      for (const stream of [npm.stdout, npm.stderr]) {
+        stream.setEncoding('utf8').on('data', (text: string) => {
+          output += text
+          if (text.includes('Try it:')) npm.kill(signal)
+        })
+      }
+      let hasClosed = false
+      onTestFinished(() => {
+        if (!hasClosed && npm.pid !== undefined) process.kill(-npm.pid, 'SIGKILL')
+      })
+      // The streams close when the last process that holds them has ended.
+      const code = await new Promise((resolve) => npm.once('close', resolve))
+      hasClosed = true
+      expect(output).toContain(`The server is stopping (event=server.stopping, signal=${signal})`)
+      expect(code).toBe(0)
+    },
+  )
 })
 
 describe('npm test', () => {
