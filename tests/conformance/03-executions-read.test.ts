@@ -176,6 +176,9 @@ describe('03.3 list', () => {
     ['context.team.name:red', () => [parent.id]],
     ['parameters.env.COLOUR:blue', () => [child.id]],
     ['parameters.cmd:true', () => [canceled.id]],
+    ['liveaction.action:core.noop', () => [noop.id]],
+    ['liveaction.parameters.cmd:true', () => [canceled.id]],
+    ['action.ref:core.noop liveaction.action:core.local', () => []],
     ['result.return_code:4', () => [failed.id]],
     ['result.stdout:child', () => [child.id]],
   ] as [string, () => string[]][])('03.3 filter=%s', async (filter, expected) => {
@@ -202,6 +205,8 @@ describe('03.3 list', () => {
     ['a..b:c', 'invalid format for filter "a..b:c"'],
     ['unheard_of:1', 'unheard_of'],
     ['unheard.of:1', 'unheard.of'],
+    ['liveaction.unheard_of:1', 'liveaction.unheard_of'],
+    ['liveaction.parameters:1', 'liveaction.parameters'],
   ])('03.3 filter=%s → 400', async (filter, text) => {
     const { status, body } = await get(`/executions?filter=${encodeURIComponent(filter)}`)
     expect(status).toBe(400)

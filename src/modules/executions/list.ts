@@ -111,6 +111,7 @@ const indexedPaths = new Map<string, EqualityName>([
   ['context.user', 'user'],
   ['parent', 'parent'],
   ['liveaction.id', 'liveaction'],
+  ['liveaction.action', 'action'],
   ['rule.name', 'rule'],
   ['trigger.name', 'trigger'],
   ['trigger_type.name', 'trigger_type'],
@@ -118,6 +119,8 @@ const indexedPaths = new Map<string, EqualityName>([
 ])
 
 const searchable: ReadonlySet<string> = new Set<PathColumn>(['parameters', 'context', 'liveaction', 'result'])
+/** What is stored of the part `liveaction`; the rest of it says again what the execution says. */
+const storedOfLiveaction: ReadonlySet<string> = new Set(['callback', 'runner_info', 'notify'])
 const MAX_TOKENS = 20
 
 /** @throws QUERY_INVALID */
@@ -129,7 +132,8 @@ function applyAdvanced(filter: ExecutionFilter, tokens: string): void {
     const [, path, value] = match ?? []
     if (path === undefined || value === undefined) throw queryInvalid(`invalid format for filter "${shown(token)}"`)
     const equality = indexedPaths.get(path)
-    const [column = '', ...inner] = path.split('.')
+    const [column = '', ...inner] = path.replace(/^liveaction\.parameters\./, 'parameters.').split('.')
+    const isStored = searchable.has(column) && (column !== 'liveaction' || storedOfLiveaction.has(inner[0] ?? ''))
     if (equality !== undefined && (filter[equality] === undefined || filter[equality] === value)) {
       filter[equality] = value
     } else if (equality !== undefined) {
@@ -137,7 +141,7 @@ function applyAdvanced(filter: ExecutionFilter, tokens: string): void {
       filter.ids = []
     } else if (path === 'id') {
       filter.ids = filter.ids === undefined || filter.ids.includes(value) ? [value] : []
-    } else if (searchable.has(column) && inner.length > 0) {
+    } else if (isStored && inner.length > 0) {
       const jsonPath = `$${inner.map((name) => `."${name}"`).join('')}`
       // `column` is in the set of these names.
       filter.paths = [...(filter.paths ?? []), { column: column as PathColumn, path: jsonPath, value }]
