@@ -54,7 +54,7 @@ export function createAboutRoutes(options: AboutOptions): Route[] {
     summary: 'A file of the documentation page.',
     response: { type: 'string' },
     failures: [404],
-    handler: ({ params }) => pageFile(params['file'] ?? '', publicPath(options.apiUrl())),
+    handler: ({ params }) => pageFile(params['file'] ?? '', publicPath(options.apiUrl()), libraryFile),
   }
   const document: JsonRoute = {
     surface: 'api',
@@ -64,10 +64,18 @@ export function createAboutRoutes(options: AboutOptions): Route[] {
     summary: 'The OpenAPI document of this API.',
     response: { type: 'object' },
     // The listeners must have their ports before the address of the API is known.
-    handler: () => (text ??= openApiDocument([...options.routes, ...routes], publicPath(options.apiUrl()))),
+    handler: () => {
+      text ??= Buffer.from(
+        JSON.stringify(openApiDocument([...options.routes, ...routes], publicPath(options.apiUrl()))),
+      )
+      return new Reply(text, { headers: { 'Content-Type': 'application/json; charset=UTF-8' } })
+    },
   }
   const routes: Route[] = [index, document, page, file]
-  let text: JsonSchema | undefined
+  // Strangers may ask for these, as often as they like on one connection that they never read from: all answers share
+  // the same bytes.
+  let text: Buffer | undefined
+  const libraryFile = createLibrary()
   return routes
 }
 
@@ -103,8 +111,23 @@ const libraryFiles: Record<string, string> = {
   'swagger-ui-bundle.js': 'text/javascript; charset=UTF-8',
 }
 
+type Library = (name: string) => Promise<Buffer>
+
+/** Reads each file once. */
+function createLibrary(): Library {
+  const files = new Map<string, Promise<Buffer>>()
+  return (name) => {
+    const known = files.get(name)
+    if (known !== undefined) return known
+    const content = readFile(join(libraryFolder(), name))
+    files.set(name, content)
+    content.catch(() => files.delete(name))
+    return content
+  }
+}
+
 /** @throws ROUTE_UNKNOWN for any other name */
-async function pageFile(name: string, base: string): Promise<Reply> {
+async function pageFile(name: string, base: string, libraryFile: Library): Promise<Reply> {
   const headers = { 'Cache-Control': 'max-age=3600' }
   if (name === 'start.js') {
     return new Reply(Buffer.from(startScript(base)), {
@@ -113,7 +136,7 @@ async function pageFile(name: string, base: string): Promise<Reply> {
   }
   const type = Object.hasOwn(libraryFiles, name) ? libraryFiles[name] : undefined
   if (type === undefined) throw routeUnknown()
-  return new Reply(await readFile(join(libraryFolder(), name)), { headers: { ...headers, 'Content-Type': type } })
+  return new Reply(await libraryFile(name), { headers: { ...headers, 'Content-Type': type } })
 }
 
 /** The build puts the files beside the program; from source they are where npm put them. */
