@@ -66,7 +66,7 @@ const FIRST_LOOK_MS = 50
 /** A tree that answers TERM with so many new processes is not cleaning up; it gets KILL before it fills the machine. */
 const MAX_NEWCOMERS = 64
 /** Time between two looks for storms, with so much more for each process looked at that looking stays cheap. */
-const STORM_LOOK_MS = 5
+const STORM_LOOK_MS = 10
 const STORM_LOOK_MS_EACH = 0.1
 /** While several trees end, the ready ones wait this long for the others to share a pass. */
 const PASS_EVERY_MS = 25
