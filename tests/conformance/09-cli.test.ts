@@ -427,6 +427,7 @@ describe('09.5 executions', () => {
     expect(await idsOf('--action', 'core.nope')).toEqual([])
     expect(await idsOf('-tg', '2999-01-01T00:00:00Z')).toEqual([])
     expect(await idsOf('-tl', '2000-01-01T00:00:00Z')).toEqual([])
+    expect(await idsOf('-tg=2999-01-01T00:00:00Z')).toEqual([])
     const [first] = await idsOf('-n', '1', '-s', 'asc')
     const all = await idsOf('-n', '-1')
     expect(all[0]).toBe(first)
@@ -471,6 +472,8 @@ describe('09.5 executions', () => {
       new RegExp(`^id: ${id}\n[^]*\nlog:\n- status: requested\n  timestamp: [^]*\nresult:\n[^]*return_code: 7\n`),
     )
     expect((await svc('execution', 'get', '-x', 'last')).stdout).not.toContain('result:')
+    const chosen = await svc('execution', 'get', 'last', '-a', 'id', 'result.return_code')
+    expect(chosen).toMatchObject({ code: 0, stdout: `id: ${id}\nresult.return_code: 7\n` })
   })
 
   it('09.5 cancel: what has ended is refused, 1', async () => {

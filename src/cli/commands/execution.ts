@@ -58,7 +58,13 @@ const longNames: Readonly<Record<string, string>> = { '-tg': '--timestamp-gt', '
 /** Commander knows short names of one letter only, and would take `-tg` for `-t g`. */
 class ListCommand extends Command {
   override parseOptions(argv: string[]): ReturnType<Command['parseOptions']> {
-    return super.parseOptions(argv.map((arg) => longNames[arg] ?? arg))
+    return super.parseOptions(
+      argv.map((arg) => {
+        const [name = ''] = arg.split('=', 1)
+        const longName = longNames[name]
+        return longName === undefined ? arg : `${longName}${arg.slice(name.length)}`
+      }),
+    )
   }
 }
 
@@ -76,7 +82,7 @@ export function createExecutionCommand(context: CommandContext): Command {
     .addHelpText('after', '\nExample:\n  svc execution list -n 10 --status failed')
     .action((flags: ListFlags) => withSession(context, flags, (session) => listExecutions(session, flags)))
 
-  const get = addDisplayOptions(addCommonOptions(createCommand(new Command('get'))))
+  const get = addDisplayOptions(addCommonOptions(createCommand(new Command('get'))), '-a, --attr')
     .description('Show executions with their results.')
     .argument('<id...>', 'ids, or last')
     .option('-x, --exclude-result', 'without the results')

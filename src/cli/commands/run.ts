@@ -104,11 +104,12 @@ export function addRunOptions(command: Command): Command {
   return addDisplayOptions(command)
 }
 
-export function addDisplayOptions(command: Command): Command {
+/** @param attr its flags; where something is run, `-a` means `--async` */
+export function addDisplayOptions(command: Command, attr = '--attr'): Command {
   return command
     .option('-k, --key <key>', 'print only this key of the result')
     .option('-d, --detail', 'print every attribute, as a table')
-    .option('--attr <name...>', 'print these attributes, such as status or result.stdout')
+    .option(`${attr} <name...>`, 'print these attributes, such as status or result.stdout')
     .option('--raw', 'print a workflow like any other execution')
     .option('--show-tasks', 'print the table of child executions as well')
     .option('--depth <levels>', 'how many levels of child executions', parseCount)
