@@ -315,6 +315,8 @@ $`,
       '/v1/executions/last',
     )
     expect(body).toMatchObject({ delay: 150, context: { user: 'bob', trace_context: { trace_tag: 'tag one' } } })
+    const tooLong = await svc('run', '--delay', '99999999999', 'core.noop')
+    expect([tooLong.code, tooLong.stdout]).toEqual([1, expect.stringContaining('the maximum of 31536000000')])
     const unknown = await svc('run', '--trace-id', unknownId, 'core.noop')
     expect(unknown.code).toBe(1)
     expect(unknown.stdout).toContain(unknownId)

@@ -116,7 +116,7 @@ export function addDisplayOptions(command: Command, attr = '--attr'): Command {
 }
 
 function parseCount(text: string): number {
-  if (!/^\d{1,10}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 0 on.')
+  if (!/^\d{1,15}$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 0 on.')
   return Number(text)
 }
 
