@@ -190,6 +190,12 @@ function readJson(path) {
   }
 }
 
+/** Optional only because each platform has its own: nothing starts without them. */
+function listNeeded() {
+  const place = `${process.platform}-${process.arch}`
+  return [`@esbuild/${place}`, ...(reachesFloor(process.versions.node) ? [] : [`node-${place}`])]
+}
+
 /** npm's own record of what it installed, compared with the lock file entry by entry. */
 function findInstallReason() {
   const wanted = readJson(join(root, 'package-lock.json'))
@@ -197,6 +203,12 @@ function findInstallReason() {
     throw new ScriptError('package-lock.json is missing: this is not a complete copy of the project.')
   const installed = readJson(join(root, 'node_modules', '.package-lock.json'))
   if (installed === undefined) return 'first start only'
+  const isMissing = (name) => {
+    const path = `node_modules/${name}`
+    return wanted.packages[path] !== undefined && installed.packages[path] === undefined
+  }
+  const missing = listNeeded().filter(isMissing)
+  if (missing.length > 0) return `${missing.join(' and ')} missing, as with npm's option omit=optional`
   for (const [path, entry] of Object.entries(wanted.packages)) {
     if (path === '') continue
     const present = installed.packages[path]

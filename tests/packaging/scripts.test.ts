@@ -73,6 +73,19 @@ describe('installing', () => {
     expect(stderr).toMatch(/^Installing dependencies \(package-lock\.json has changed\)…\n/)
   })
 
+  test('what was left out as optional is installed when nothing starts without it', async () => {
+    const folder = makeCopy({ installed: false })
+    const record: { packages: Record<string, unknown> } = JSON.parse(
+      readFileSync(join(ROOT, 'node_modules/.package-lock.json'), 'utf8'),
+    )
+    delete record.packages[`node_modules/@esbuild/${process.platform}-${process.arch}`]
+    mkdirSync(join(folder, 'node_modules'))
+    writeFileSync(join(folder, 'node_modules/.package-lock.json'), JSON.stringify(record))
+    const { code, stderr } = await runScript(folder, 'start.mjs', [], unreachable(folder))
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^Installing dependencies \(@esbuild\/\S+ missing, as with npm's option omit=optional\)…\n/)
+  })
+
   test('a folder that cannot be written is named, with what to do', async () => {
     const folder = makeCopy({ installed: false })
     chmodSync(folder, 0o555)
