@@ -1,10 +1,7 @@
-import { once } from 'node:events'
-import { connect } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
 import { startHttp, type TestHttp } from '../../tests/helpers/http.ts'
-import { waitFor } from '../../tests/helpers/wait.ts'
 import { createAboutRoutes } from './about.ts'
-import type { Route } from './route.ts'
+import { Reply, type ApiRequest } from './route.ts'
 
 let http: TestHttp | undefined
 
@@ -36,45 +33,30 @@ test('the documentation finds its files behind a proxy that gives the API a path
   })
 })
 
-test.each(['/v1/docs/swagger-ui-bundle.js', '/v1/openapi.json'])(
-  '%s: a stranger who asks often and never reads the answers costs no memory',
-  async (path) => {
-    const count = 300
-    let answered = 0
-    const counted = createAboutRoutes({ routes: manyRoutes, apiUrl: () => 'http://127.0.0.1:9101' }).map(
-      (route): Route =>
-        route.kind === 'stream'
-          ? route
-          : {
-              ...route,
-              handler: async (request) => {
-                const answer: unknown = await route.handler(request)
-                answered += 1
-                return answer
-              },
-            },
-    )
-    http = await startHttp(counted)
-    // What is read once is not what is asked about.
-    await (await fetch(`${http.urls.api}${path}`)).text()
-    const before = process.memoryUsage().arrayBuffers
-    const socket = connect(Number(new URL(http.urls.api).port), '127.0.0.1')
-    socket.pause()
-    socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`.repeat(count))
-    await waitFor('all answers', () => answered === count + 1)
-    expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(20_000_000)
-    socket.destroy()
-    await once(socket, 'close')
-  },
-)
+test('strangers who never read their answers are all given the same bytes', async () => {
+  const routes = createAboutRoutes({ routes: [], apiUrl: () => 'http://127.0.0.1:9101' })
+  const bodyOf = async (path: string, params: Record<string, string>): Promise<unknown> => {
+    const route = routes.find((candidate) => candidate.path === path)
+    const answer = await route?.handler({ ...request, params })
+    return answer instanceof Reply ? answer.body : undefined
+  }
+  for (const [path, params] of [
+    ['/docs/:file', { file: 'swagger-ui-bundle.js' }],
+    ['/docs/:file', { file: 'swagger-ui.css' }],
+    ['/openapi.json', {}],
+  ] as const) {
+    const first = await bodyOf(path, params)
+    expect(first).toBeInstanceOf(Buffer)
+    expect(await bodyOf(path, params)).toBe(first)
+  }
+})
 
-/** So many that the document has a few hundred KiB. */
-const manyRoutes = Array.from({ length: 1000 }, (_, n): Route => ({
-  surface: 'api',
-  method: 'get',
-  path: `/things${n}`,
-  permission: 'authenticated',
-  summary: 'Says nothing.',
-  response: {},
-  handler: () => null,
-}))
+const request: ApiRequest = {
+  principal: { user: '', isAdmin: false, method: 'none' },
+  params: {},
+  query: {},
+  body: undefined,
+  headers: {},
+  requestId: '',
+  remoteAddress: '',
+}

@@ -44,7 +44,16 @@ async function* failingText(): AsyncGenerator<string> {
   throw new Error('the rest is unreadable')
 }
 
+/** Lets answers through one at a time. */
+const gate = { begun: 0, open: (): void => undefined }
+
 const routes: Route[] = [
+  route('get', '/gate', async () => {
+    gate.begun += 1
+    const name = `gate ${gate.begun}`
+    await new Promise<void>((resolve) => (gate.open = resolve))
+    return name
+  }),
   // On purpose in an order that would be wrong.
   route('get', '/things/:id', answer('one')),
   route('put', '/things/:id', answer('change')),
@@ -443,6 +452,46 @@ describe('errors', () => {
     await call('GET', '/v1/nothing-here')
     await call('POST', '/v1/things', {}, '{')
     expect(http.logged()).toBe(before)
+  })
+})
+
+describe('requests sent ahead of the answers', () => {
+  test('are carried out one after another', async () => {
+    const before = gate.begun
+    const pipelined = http.raw(
+      'GET /v1/gate HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(2) +
+        'GET /v1/things/last HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n',
+    )
+    await waitFor('the first', () => gate.begun === before + 1)
+    await call('GET', '/v1/things')
+    expect(gate.begun).toBe(before + 1)
+    gate.open()
+    await waitFor('the second', () => gate.begun === before + 2)
+    gate.open()
+    const answers = await pipelined
+    expect([...answers.matchAll(/"(gate \d+|last)"/g)].map((match) => match[1])).toEqual([
+      `gate ${before + 1}`,
+      `gate ${before + 2}`,
+      'last',
+    ])
+  })
+
+  test('are not begun once the client has gone', async () => {
+    const before = gate.begun
+    chunksClosed = false
+    await http.raw(
+      ['/v1/endless', '/v1/gate'].map((path) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`).join(''),
+      (received) => received.includes('xxx'),
+    )
+    await waitFor('the end of the first', () => chunksClosed)
+    await call('GET', '/v1/things')
+    expect(gate.begun).toBe(before)
+  })
+
+  test('are at most a hundred', async () => {
+    const request = 'GET /v1/gate HTTP/1.1\r\nHost: localhost\r\n\r\n'
+    expect(await http.raw(request.repeat(102))).toBe('')
+    gate.open()
   })
 })
 

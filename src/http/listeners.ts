@@ -30,26 +30,48 @@ export interface Listener {
 /** The address cannot be listened on. */
 export class ListenError extends Error {}
 
+/**
+ * Requests that a client may send ahead of the answers. They are answered one after another: answers that wait for their
+ * turn would be kept in memory, and a few KiB of requests can ask for gigabytes.
+ */
+const MAX_WAITING_REQUESTS = 100
+
+interface Connection {
+  answering: ServerResponse | undefined
+  /** Each begins the answer to a later request. */
+  waiting: (() => void)[]
+}
+
 /** A connection on which nothing moves for so long is cut. The heartbeats of a stream are at most an hour apart. */
 const STALLED_MS = 7_200_000
 
 export async function listen(app: Express, options: ListenerOptions): Promise<Listener> {
   const handler = app as unknown as (request: IncomingMessage, response: unknown) => void // an Express app is one
-  const underWay = new WeakMap<Duplex, Set<ServerResponse>>()
+  const connections = new WeakMap<Duplex, Connection>()
   // The app checks Host itself, and says what is wrong with it.
   const server = createServer({ keepAliveTimeout: 65_000, requireHostHeader: false }, (request, response) => {
-    const responses = underWay.get(request.socket) ?? new Set()
-    underWay.set(request.socket, responses.add(response))
-    response.once('close', () => responses.delete(response))
     const tagged: IncomingMessage & Partial<SurfaceTag> = request
     tagged.surface = options.surface
     // Before Express sees it, whose routing goes by what the address was in the beginning.
     readAbsoluteTarget(request)
-    handler(request, response)
+    const { socket } = request
+    const connection = connections.get(socket) ?? { answering: undefined, waiting: [] }
+    connections.set(socket, connection)
+    const begin = (): void => {
+      connection.answering = response
+      response.once('close', () => {
+        connection.answering = undefined
+        if (socket.writable) connection.waiting.shift()?.()
+      })
+      handler(request, response)
+    }
+    if (connection.answering === undefined) begin()
+    else if (connection.waiting.length < MAX_WAITING_REQUESTS) connection.waiting.push(begin)
+    else socket.destroy()
   })
   server.on('clientError', (error, socket) => {
     // Bytes in the middle of an answer would look like a part of it.
-    const isAnswering = [...(underWay.get(socket) ?? [])].some((response) => response.headersSent)
+    const isAnswering = connections.get(socket)?.answering?.headersSent === true
     if (socket.writable && !isAnswering) socket.write(answerToUnreadable(error))
     socket.destroy()
   })
