@@ -1,6 +1,7 @@
 import { typeError } from './error.ts'
 import type { Budget } from './limits.ts'
 import { isMapping, mappingEntries, mappingGet, mappingHas, mappingSize } from './mapping.ts'
+import { indexOfText } from './search.ts'
 import {
   adopt,
   Float,
@@ -117,7 +118,7 @@ export function contains(container: Value, item: Value, budget: Budget): boolean
       throw typeError(`'in <string>' requires string as left operand, not ${typeNameOf(item)}`)
     }
     budget.work(container.length)
-    return container.includes(item)
+    return indexOfText(container, item) >= 0
   }
   if (isMapping(container)) return mappingHas(container, item)
   if (container instanceof LazyNamespace) return typeof item === 'string' && container.has(item)

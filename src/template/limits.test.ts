@@ -142,6 +142,18 @@ test.each(costly)('%s costs too much', (template) => {
   expect(codeOf(template)).toBe('LIMIT')
 })
 
+const quick = [
+  "{{ ('a' * 50000 ~ 'b' ~ 'a' * 50000) in 'a' * 2000000 }}",
+  "{{ ('a' * 1000000).rfind('a' * 100000 ~ 'b') }}",
+  "{{ ('ab' * 1000000).split('ab' * 50000 ~ 'c' ~ 'ab' * 50000)|length }}",
+]
+
+test.each(quick)('%s takes time that grows with the texts only', (template) => {
+  const start = performance.now()
+  expect(codeOf(template)).toBe('none')
+  expect(performance.now() - start).toBeLessThan(3000)
+})
+
 test('every limit can be set', () => {
   expect(codeOf('{% for i in range(10) %}{{ i }}{% endfor %}', { limits: { maxSteps: 20 } })).toBe('LIMIT')
   expect(codeOf("{{ 'x' * 11 }}", { limits: { maxTextLength: 10 } })).toBe('LIMIT')

@@ -5,6 +5,7 @@ import { center, formatBraces } from './format.ts'
 import { iterate } from './iteration.ts'
 import type { Budget } from './limits.ts'
 import { isMapping, mappingEntries, mappingGet, mappingKeys } from './mapping.ts'
+import { indexOfText, lastIndexOfText, splitByText } from './search.ts'
 import {
   characterCount,
   charactersOf,
@@ -130,7 +131,7 @@ function isTailSpace(text: string, end: number): boolean {
 function splitText(text: string, separator: string | undefined, limit: number, fromRight: boolean): string[] {
   if (separator === undefined) return fromRight && limit >= 0 ? splitSpaceRight(text, limit) : splitSpace(text, limit)
   if (separator === '') throw typeError('empty separator')
-  const parts = text.split(separator)
+  const parts = splitByText(text, separator)
   if (limit < 0 || parts.length <= limit + 1) return parts
   if (fromRight) {
     const head = parts.slice(0, parts.length - limit)
@@ -159,7 +160,7 @@ function splitSpaceRight(text: string, limit: number): string[] {
 export function replaceText(text: string, old: string, replacement: string, count: number, budget: Budget): string {
   const limit = count < 0 ? Infinity : count
   if (old.length < 2) budget.characters(text.length)
-  const pieces = old === '' ? ['', ...charactersOf(text), ''] : text.split(old)
+  const pieces = old === '' ? ['', ...charactersOf(text), ''] : splitByText(text, old)
   const replaced = Math.min(pieces.length - 1, limit)
   budget.text(Math.max(0, text.length + replaced * (replacement.length - old.length)))
   if (replaced === pieces.length - 1) return pieces.join(replacement)
@@ -182,7 +183,7 @@ function section(text: string, start: Value | undefined, end: Value | undefined)
 function find(self: string, [wanted, start, end]: Arguments, last: boolean, what: string): number {
   const { part, offset } = section(self, start, end)
   const text = textArgument(what, wanted)
-  const at = last ? part.lastIndexOf(text) : part.indexOf(text)
+  const at = last ? lastIndexOfText(part, text) : indexOfText(part, text)
   return at < 0 ? -1 : offset + characterCount(part.slice(0, at))
 }
 
@@ -206,13 +207,13 @@ function affix(
 function count(self: string, [wanted, start, end]: Arguments): number {
   const { part } = section(self, start, end)
   const text = textArgument('count()', wanted)
-  return text === '' ? characterCount(part) + 1 : part.split(text).length - 1
+  return text === '' ? characterCount(part) + 1 : splitByText(part, text).length - 1
 }
 
 function partition(self: string, [separator]: Arguments, last: boolean): Sequence {
   const text = textArgument('partition()', separator)
   if (text === '') throw typeError('empty separator')
-  const at = last ? self.lastIndexOf(text) : self.indexOf(text)
+  const at = last ? lastIndexOfText(self, text) : indexOfText(self, text)
   if (at < 0) return new Sequence(last ? ['', '', self] : [self, '', ''])
   return new Sequence([self.slice(0, at), text, self.slice(at + text.length)])
 }
