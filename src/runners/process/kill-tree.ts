@@ -2,8 +2,8 @@
  * Stop means stopped: ends everything an execution started, whatever it did to get away (contract 03, 3.8; decision 19).
  *
  * A process belongs to an execution when it is in the session its first process leads, descends from one that belongs,
- * or carries the execution's marker in its environment, or the mark made of it. So `setsid`, forking twice and ignoring
- * TERM do not help it, nor does clearing the environment, unless it does all of that in its first millisecond.
+ * or carries the execution's marker in its environment, or the mark made of it. So `setsid`, forking twice, clearing the
+ * environment and ignoring TERM do not help it.
  */
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import type { ProcessIdentity } from '../runner.ts'

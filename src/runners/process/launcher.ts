@@ -18,8 +18,8 @@ export interface SpawnRequest {
   /** Bytes for the child's stdin, then end of file; at most `MAX_STDIN_BYTES`. Absent: `/dev/null`. Never a socket (trap B). */
   stdin?: Uint8Array
   /**
-   * From `markOf`: a number that the child carries whatever becomes of its environment, and with it what it starts later than
-   * in its first millisecond. Not given by `child-process`, nor to a program of another user.
+   * From `markOf`: a number that the child and what it starts carry, whatever becomes of their environment. Not given by
+   * `child-process`; in a process with several launchers it comes a millisecond late, and what was started before lacks it.
    */
   mark?: bigint
 }

@@ -7,7 +7,7 @@
 import { closeSync, openSync, readSync } from 'node:fs'
 import { constants } from 'node:os'
 import { getSystemErrorName } from 'node:util'
-import { parentPort, receiveMessageOnPort } from 'node:worker_threads'
+import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import koffi from 'koffi'
 
 /** One process to start. Strings travel as one text with a NUL after each, which is also their shape in C. */
@@ -20,6 +20,12 @@ export interface ThreadSpawn {
   cwd: string | undefined
   mark: bigint | undefined
   stdin: Uint8Array | undefined
+}
+
+/** What the thread finds as `workerData`. */
+export interface ThreadSettings {
+  /** No other thread of this process starts processes. */
+  isAlone: boolean
 }
 
 export type ThreadRequest =
@@ -59,7 +65,6 @@ const WNOHANG = 1
 const SYS_PIDFD_OPEN = 434
 /** `readMark` says why this one. */
 const RLIMIT_RTTIME = 15
-const RLIM_INFINITY = 2n ** 64n - 1n
 const SPAWN_SETSIGDEF = 0x04
 const SPAWN_SETSIGMASK = 0x08
 const SPAWN_SETSID = 0x80
@@ -71,6 +76,8 @@ const LONGEST_POLL_MS = 1000
 
 if (parentPort === null) throw new Error('posix-spawn-thread is started by posix-spawn as a worker thread')
 const port = parentPort
+// From `posix-spawn.ts`, which is the only one to start this thread.
+const { isAlone } = workerData as ThreadSettings
 
 type Int = number
 interface LibC {
@@ -83,7 +90,7 @@ interface LibC {
   poll: (fds: Uint8Array, count: Int, timeoutMs: Int) => Int
   waitpid: (pid: Int, status: Int32Array, options: Int) => Int
   kill: (pid: Int, signal: Int) => Int
-  prlimit: (pid: Int, resource: Int, limits: BigUint64Array, before: null) => Int
+  prlimit: (pid: Int, resource: Int, limits: BigUint64Array | null, before: BigUint64Array | null) => Int
   syscall: (number: Int, a: Int, b: Int) => Int
   posixSpawn: (
     pid: Int32Array,
@@ -161,8 +168,10 @@ class SpawnThread {
   readonly #wakeWriteFd: number
   readonly #pair = new Int32Array(2)
   readonly #status = new Int32Array(1)
-  /** Soft limit, the mark of a child; hard limit, which only a server that may raise limits could change. */
-  readonly #limits = new BigUint64Array([0n, RLIM_INFINITY])
+  /** Soft and hard limit of this process. */
+  readonly #ownLimits = new BigUint64Array(2)
+  /** With the mark of a child as soft limit; which the system refuses where the hard one is lower. */
+  readonly #marked = new BigUint64Array(2)
   readonly #scratch = Buffer.allocUnsafeSlow(4096)
   #text = Buffer.allocUnsafeSlow(64 * 1024)
   #textAddress = Number(koffi.address(this.#text))
@@ -184,6 +193,8 @@ class SpawnThread {
     // Not by `openSync`: what that opens Node closes at the end of a thread, at a time of its own choosing.
     this.#nullFd = this.#libc.open('/dev/null', O_CLOEXEC)
     if (this.#nullFd < 0) throw lastError()
+    this.#libc.prlimit(0, RLIMIT_RTTIME, null, this.#ownLimits)
+    this.#marked.set(this.#ownLimits)
     ;[this.#wakeReadFd, this.#wakeWriteFd] = this.#pipe()
     for (const fd of [this.#wakeReadFd, this.#wakeWriteFd]) this.#setNonBlocking(fd)
     this.#setPollEntry(0, this.#wakeReadFd)
@@ -271,12 +282,7 @@ class SpawnThread {
       const [inRead, inWrite] = request.stdin === undefined ? [this.#nullFd, -1] : this.#pipe(opened)
       const stdinLeft = request.stdin === undefined ? -1 : this.#writeStdin(request.stdin, inWrite)
 
-      const pid = this.#spawn(request, inRead, outWrite, errWrite)
-      // Not to be inherited from here instead: a limit of ours would be one of all our threads and what they start.
-      if (request.mark !== undefined) {
-        this.#limits[0] = request.mark
-        this.#libc.prlimit(pid, RLIMIT_RTTIME, this.#limits, null)
-      }
+      const pid = this.#spawnMarked(request, inRead, outWrite, errWrite)
       for (const fd of [outWrite, errWrite]) this.#close(fd, opened)
       if (inRead !== this.#nullFd) this.#close(inRead, opened)
       if (inWrite !== -1 && stdinLeft === -1) this.#close(inWrite, opened)
@@ -307,6 +313,23 @@ class SpawnThread {
     } catch (error) {
       for (const fd of opened) this.#libc.close(fd)
       report({ kind: 'failed', id: request.id, errno: errnoNameOf(error) })
+    }
+  }
+
+  #spawnMarked(request: ThreadSpawn, stdin: number, stdout: number, stderr: number): number {
+    if (request.mark === undefined) return this.#spawn(request, stdin, stdout, stderr)
+    this.#marked[0] = request.mark
+    if (!isAlone) {
+      const pid = this.#spawn(request, stdin, stdout, stderr)
+      this.#libc.prlimit(pid, RLIMIT_RTTIME, this.#marked, null)
+      return pid
+    }
+    // Inherited, it is there from the first moment. It is a limit of the whole process, hence not while others start some.
+    this.#libc.prlimit(0, RLIMIT_RTTIME, this.#marked, null)
+    try {
+      return this.#spawn(request, stdin, stdout, stderr)
+    } finally {
+      this.#libc.prlimit(0, RLIMIT_RTTIME, this.#ownLimits, null)
     }
   }
 

@@ -136,6 +136,25 @@ describe('a process that never stops its launcher', () => {
   })
 })
 
+it('marks a child before it can start another', async () => {
+  const script = `
+    const outputs = []
+    for (let n = 0; n < 50; n++) {
+      const mark = 2n ** 61n + BigInt(n)
+      const command = '(exec grep "realtime timeout" /proc/self/limits) & wait'
+      const child = await launcher.spawn({ file: '/bin/sh', args: ['-c', command], env: { PATH: process.argv[1] }, mark })
+      let output = ''
+      for await (const chunk of child.stdout) output += chunk
+      child.stderr.destroy()
+      outputs.push(output.includes(' ' + mark + ' '))
+    }
+    const own = (await import('node:fs')).readFileSync('/proc/self/limits', 'utf8')
+    console.log(JSON.stringify({ unmarked: outputs.filter((isMarked) => !isMarked).length, own }))`
+  const { unmarked, own }: { unmarked: number; own: string } = JSON.parse((await node(script, PATH)).stdout)
+  expect(unmarked).toBe(0)
+  expect(own).toBe(readFileSync('/proc/self/limits', 'utf8'))
+})
+
 it('refuses with EMFILE where files run out, and leaks none', async () => {
   const command = 'ulimit -n 96; exec "$0" "$1"'
   const child = spawn('/bin/sh', ['-c', command, process.execPath, fileURLToPath(fixture('out-of-files.ts'))], {

@@ -1,9 +1,9 @@
 /** The launcher that calls `posix_spawn` in a thread of its own; `posix-spawn-thread.ts` is the other half. */
 import { writeSync } from 'node:fs'
 import { Socket } from 'node:net'
-import { Worker } from 'node:worker_threads'
+import { isMainThread, Worker } from 'node:worker_threads'
 import { type Child, type Exit, type Launcher, SpawnError, type SpawnRequest } from './launcher.ts'
-import type { ThreadReport, ThreadRequest, ThreadSpawn } from './posix-spawn-thread.ts'
+import type { ThreadReport, ThreadRequest, ThreadSettings, ThreadSpawn } from './posix-spawn-thread.ts'
 import { checkRequest, exitOf, spawnFailure } from './spawn-request.ts'
 
 const THREAD_URL = new URL(
@@ -132,6 +132,7 @@ class PosixSpawnLauncher implements Launcher {
         name: 'posix-spawn',
         env: {},
         execArgv: [],
+        workerData: { isAlone: isMainThread } satisfies ThreadSettings,
       })
       let failure = 'the thread ended'
       this.#worker = worker
