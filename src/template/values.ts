@@ -1,4 +1,4 @@
-import { typeError, undefinedError } from './error.ts'
+import { limitError, typeError, undefinedError } from './error.ts'
 import type { Budget } from './limits.ts'
 
 /**
@@ -136,19 +136,25 @@ export function requireHashable(key: Value): void {
   hashOf(key)
 }
 
+/** Longest text that stands for a tuple as a key, in UTF-16 units. */
+const MAX_TUPLE_KEY = 16_384
+
 function hashOf(key: Value): Key {
   if (typeof key === 'string') return key.startsWith('\0') ? `\0s${key}` : key
   if (typeof key === 'boolean') return key ? 1 : 0
   if (typeof key === 'number' || typeof key === 'bigint' || key === null) return key
   if (key instanceof Float) return key.value
   if (key instanceof Sequence && key.typeName === 'tuple') {
-    return `\0t${key.items
-      .map((item) => {
-        const hash = hashOf(item)
-        const text = typeof hash === 'string' ? `s${hash}` : `n${hash}`
-        return `${text.length}:${text}`
-      })
-      .join('')}`
+    let text = '\0t'
+    for (const item of key.items) {
+      const hash = hashOf(item)
+      const part = typeof hash === 'string' ? `s${hash}` : `n${hash}`
+      text += `${part.length}:${part}`
+      // A tuple that holds another one many times over is small, what it would be written as is not.
+      if (text.length > MAX_TUPLE_KEY)
+        throw limitError(`a tuple used as a key is larger than ${MAX_TUPLE_KEY} characters`)
+    }
+    return text
   }
   if (key instanceof Undefined) key.raise()
   throw typeError(`unhashable type: '${typeNameOf(key)}'`)
