@@ -239,12 +239,20 @@ class BraceFormat {
   expand(pattern: string, depth: number): string {
     if (depth > 2) throw typeError('Max string recursion exceeded')
     const parts: string[] = []
+    const next = (brace: string, from: number): number => {
+      const found = pattern.indexOf(brace, from)
+      return found < 0 ? Infinity : found
+    }
     let at = 0
-    while (at < pattern.length) {
-      const open = pattern.indexOf('{', at)
-      const close = pattern.indexOf('}', at)
-      if (open < 0 && close < 0) break
-      if (close >= 0 && (open < 0 || close < open)) {
+    let open = -1
+    let close = -1
+    for (;;) {
+      // Searched again only once passed: where one of the braces is missing, each search would read all the rest.
+      if (open < at) open = next('{', at)
+      if (close < at) close = next('}', at)
+      if (open === close) break
+      this.#budget.visit()
+      if (close < open) {
         if (pattern[close + 1] !== '}') throw typeError("Single '}' encountered in format string")
         parts.push(pattern.slice(at, close + 1))
         at = close + 2
