@@ -1,101 +1,32 @@
-import { Writable } from 'node:stream'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
+import { startEngine, type Engine } from '../../../tests/helpers/engine.ts'
 import { waitFor } from '../../../tests/helpers/wait.ts'
-import { createMemoryBus } from '../../bus/memory.ts'
-import type { Bus } from '../../bus/bus.ts'
-import type { Database } from '../../db/database.ts'
-import { openSqlite } from '../../db/sqlite/open.ts'
-import type { JsonRoute } from '../../http/route.ts'
-import { createLog } from '../../log.ts'
-import type { RunContext, Runner, RunResult } from '../../runners/runner.ts'
-import { createActions } from '../actions/index.ts'
-import { createTraces } from '../traces/index.ts'
-import { createExecutions, type Executions } from './index.ts'
+import type { RunContext, RunResult } from '../../runners/runner.ts'
 
-let folder: TemporaryFolder
-let database: Database
-let executions: Executions
+let engine: Engine
 let run: (context: RunContext) => Promise<RunResult>
-
-const runner: Runner = {
-  definition: {
-    name: 'scripted',
-    description: 'Does what the test says.',
-    enabled: true,
-    runner_package: 'scripted',
-    runner_module: 'scripted',
-    runner_parameters: {},
-  },
-  run: (context) => run(context),
-}
+/** Called with each write of output, which waits for it. */
+let onOutput: () => Promise<void>
 
 beforeEach(async () => {
-  folder = makeFolder()
-  const log = createLog({ level: 'CRITICAL', format: 'text', stream: new Writable({ write: (_, __, done) => done() }) })
-  const bus: Bus = createMemoryBus(() => undefined)
-  database = await openSqlite({
-    path: `${folder.path}/svc.db`,
-    synchronous: 'normal',
-    announce: (facts) => facts.forEach((fact) => bus.publish(fact)),
+  onOutput = () => Promise.resolve()
+  engine = await startEngine({
+    run: (context) => run(context),
+    around: (real) => ({
+      ...real,
+      async write(unit) {
+        if (unit.facts.some(({ name }) => name === 'execution.output')) await onOutput()
+        return real.write(unit)
+      },
+    }),
   })
-  const actions = createActions({ database, maxPageSize: 100 })
-  await actions.registerRunnerTypes([runner.definition])
-  const definition = { name: 'do', runner_type: 'scripted' }
-  await actions.registerActions({
-    pack: 'test',
-    definitions: [{ metadataFile: 'actions/do.yaml', definition }],
-    metadataFiles: new Set(['actions/do.yaml']),
-  })
-  actions.usePackFolder('test', folder.path)
-  executions = createExecutions({
-    database,
-    bus,
-    log,
-    actions,
-    traces: createTraces({ database }),
-    runners: [runner],
-    sweep: () => Promise.resolve(0),
-    bootId: 'boot',
-    settings: {
-      streamOutput: true,
-      actionsPoolSize: 2,
-      shutdownGraceSeconds: 0,
-      queueLimit: 10,
-      pollSeconds: 60,
-      maxPageSize: 100,
-      maskSecrets: true,
-      webUrl: () => 'http://127.0.0.1',
-      apiUrl: () => 'http://127.0.0.1/v1',
-    },
-  })
-  await executions.start?.()
 })
 
-afterEach(async () => {
-  await executions.stop?.()
-  await database.close()
-  folder.remove()
-})
-
-/** Requests an execution as the endpoint does. */
-async function request(): Promise<string> {
-  const route = executions.routes?.find(({ method, path }) => method === 'post' && path === '/executions')
-  const { id } = (await (route as JsonRoute).handler({
-    principal: { user: 'svc', isAdmin: true, method: 'none' },
-    params: {},
-    query: {},
-    body: { action: 'test.do' },
-    headers: {},
-    requestId: '-',
-    remoteAddress: '127.0.0.1',
-  })) as { id: string } // an execution record has one
-  return id
-}
+afterEach(() => engine.stop())
 
 const ended = (id: string): Promise<string> =>
   waitFor('the end of the execution', () => {
-    const status = executions.find(id)?.status
+    const status = engine.statusOf(id)
     return (status === 'succeeded' || status === 'failed') && status
   })
 
@@ -104,22 +35,43 @@ test('a result that cannot be stored fails the execution, keeps its output and f
     void context.emit('stdout', 'kept')
     return Promise.resolve({ status: 'succeeded', result: { never: 1n } })
   }
-  const ids = [await request(), await request(), await request()]
+  const ids = [await engine.request(), await engine.request(), await engine.request()]
   for (const id of ids) expect(await ended(id)).toBe('failed')
-  for (const id of ids)
-    expect(
-      executions
-        .outputCursor(id)
-        .after(0, undefined)
-        .map(({ data }) => data),
-    ).toEqual(['kept'])
+  for (const id of ids) {
+    const records = engine.executions.outputCursor(id).after(0, undefined)
+    expect(records.map(({ data }) => data)).toEqual(['kept'])
+  }
 
   run = () => Promise.resolve({ status: 'succeeded', result: {} })
-  expect(await ended(await request())).toBe('succeeded')
+  expect(await ended(await engine.request())).toBe('succeeded')
 })
 
 test('a runner that throws fails the execution with what it said', async () => {
   run = () => Promise.reject(new Error('no such host'))
-  const id = await request()
-  expect(await ended(id)).toBe('failed')
+  expect(await ended(await engine.request())).toBe('failed')
+})
+
+test('a run that has ended before the server is stopped keeps its status, however slow its output is written', async () => {
+  let write: () => void = () => undefined
+  const isWriting = new Promise<void>((resolve) => {
+    onOutput = () => {
+      resolve()
+      return new Promise((written) => {
+        write = written
+      })
+    }
+  })
+  let hasEnded = false
+  run = async ({ emit }) => {
+    void emit('stdout', 'done')
+    await isWriting
+    hasEnded = true
+    return { status: 'succeeded', result: {} }
+  }
+  const id = await engine.request()
+  await waitFor('the end of the run', () => hasEnded)
+  const stopped = engine.executions.stop?.()
+  write()
+  await stopped
+  expect(engine.statusOf(id)).toBe('succeeded')
 })

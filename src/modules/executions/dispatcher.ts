@@ -157,10 +157,11 @@ export function createDispatcher(deps: {
         (error: unknown) => log.error('process.not_stored', 'A process could not be recorded', { error }),
       )
     })
-    await processKnown
-    const rest = await intake.finish()
+    // Asked now: a run that has ended is not abandoned by a stop that comes while the rest of it is stored.
     const stopped: unknown = signal.reason
     const status = signal.aborted && stopped === ('shutdown' satisfies StopReason) ? 'abandoned' : outcome.status
+    await processKnown
+    const rest = await intake.finish()
     const ended = merge(rest, { steps: [store.deleteProcess(execution.id)], facts: [] })
     try {
       await change.settle(execution, [{ kind: 'exit', status, result: outcome.result }], ended)

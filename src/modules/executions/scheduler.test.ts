@@ -9,7 +9,7 @@ import type { Database } from '../../db/database.ts'
 import { openSqlite } from '../../db/sqlite/open.ts'
 import { storageFailed } from '../../errors.ts'
 import { createLog, type Log } from '../../log.ts'
-import { now } from '../../time.ts'
+import { formatMicros, nowMicros } from '../../time.ts'
 import { createChange } from './change.ts'
 import { createDispatcher } from './dispatcher.ts'
 import { createOutput } from './output.ts'
@@ -25,6 +25,8 @@ let log: Log
 let logged: string
 /** While it is full, nothing can be written. */
 let isFull: boolean
+/** Called before each read of one row. */
+let onRead: (sql: string) => void
 let writeCount: number
 const SLOTS = 4
 
@@ -39,9 +41,14 @@ beforeEach(async () => {
     announce: (facts) => facts.forEach((fact) => bus.publish(fact)),
   })
   isFull = false
+  onRead = () => undefined
   writeCount = 0
   database = {
     ...real,
+    first(query) {
+      onRead(query.compile().sql)
+      return real.first(query)
+    },
     async write(unit) {
       writeCount += 1
       // A refusal takes as long as an answer.
@@ -87,8 +94,8 @@ afterEach(async () => {
   folder.remove()
 })
 
-async function add(status: 'requested' | 'delayed', count: number): Promise<void> {
-  const due_timestamp = status === 'delayed' ? now() : null
+async function add(status: 'requested' | 'delayed', count: number, dueInMs = 0): Promise<void> {
+  const due_timestamp = formatMicros(nowMicros() + dueInMs * 1000)
   const steps = Array.from({ length: count }, () => store.insert(makeExecution({ status, due_timestamp })))
   await database.write({ steps: steps.flat(), facts: [] })
   writeCount = 0
@@ -123,5 +130,18 @@ test('a delayed execution that is due is not tried without end either', async ()
   await manyTurns()
   expect(writeCount).toBeLessThanOrEqual(2)
   isFull = false
+  await waitFor('it to be tried', () => count('failed') === 1)
+})
+
+test('a delayed execution runs also when the rows could not be read just as it was delayed', async () => {
+  await add('requested', 1, 50)
+  let hasFailed = false
+  onRead = (sql) => {
+    if (hasFailed || !sql.includes('order by "due_timestamp"') || count('delayed') === 0) return
+    hasFailed = true
+    throw storageFailed(new Error('disk I/O error'))
+  }
+  scheduler.start()
+  await waitFor('the failure', () => hasFailed)
   await waitFor('it to be tried', () => count('failed') === 1)
 })

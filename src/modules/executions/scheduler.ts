@@ -97,10 +97,14 @@ export function createScheduler(deps: {
 
   function planDue(): void {
     clearTimeout(dueTimer)
-    const next = store.nextDue()
-    if (next === undefined) return
-    const waitMs = Math.ceil(Math.max(0, microsOf(next) - nowMicros()) / 1000)
-    dueTimer = setTimeout(() => void wakeDue(), Math.min(waitMs, MAX_TIMEOUT_MS))
+    try {
+      const next = store.nextDue()
+      if (next === undefined) return
+      const waitMs = Math.ceil(Math.max(0, microsOf(next) - nowMicros()) / 1000)
+      dueTimer = setTimeout(() => void wakeDue(), Math.min(waitMs, MAX_TIMEOUT_MS))
+    } catch (error) {
+      retryDue(error)
+    }
   }
 
   async function wakeDue(): Promise<void> {
@@ -108,9 +112,13 @@ export function createScheduler(deps: {
       for (const execution of store.due(now(), 100)) await change.try(execution, { kind: 'due' })
       if (active) planDue()
     } catch (error) {
-      log.error('scheduler.failed', 'Delayed executions could not be woken; they will be tried again', { error })
-      if (active) dueTimer = setTimeout(() => void wakeDue(), RETRY_AFTER_MS)
+      retryDue(error)
     }
+  }
+
+  function retryDue(error: unknown): void {
+    log.error('scheduler.failed', 'Delayed executions could not be woken; they will be tried again', { error })
+    if (active) dueTimer = setTimeout(() => void wakeDue(), RETRY_AFTER_MS)
   }
 
   return {

@@ -1,117 +1,35 @@
-import { Writable } from 'node:stream'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
+import { startEngine, type Engine } from '../../../tests/helpers/engine.ts'
 import { waitFor } from '../../../tests/helpers/wait.ts'
-import { createMemoryBus } from '../../bus/memory.ts'
-import type { Bus } from '../../bus/bus.ts'
-import type { Database } from '../../db/database.ts'
-import { openSqlite } from '../../db/sqlite/open.ts'
 import { AppError } from '../../errors.ts'
-import type { ApiRequest, JsonRoute } from '../../http/route.ts'
-import { createLog } from '../../log.ts'
-import type { RunContext, Runner } from '../../runners/runner.ts'
-import { createActions } from '../actions/index.ts'
-import { createTraces } from '../traces/index.ts'
-import { createExecutions, isFinal, type Executions } from './index.ts'
+import { isFinal } from './index.ts'
 
-let folder: TemporaryFolder
-let database: Database
-let executions: Executions
+let engine: Engine
 /** What the runner was given, run by run. */
 let given: Record<string, unknown>[]
 
-const runner: Runner = {
-  definition: {
-    name: 'patient',
-    description: 'Waits to be stopped when told to, else ends at once.',
-    enabled: true,
-    runner_package: 'patient',
-    runner_module: 'patient',
-    runner_parameters: {},
-  },
-  async run(context: RunContext) {
-    const { actionParameters, signal } = context
-    given.push(actionParameters)
-    if (actionParameters['text'] === 'wait' && !signal.aborted) {
-      await new Promise((resolve) => signal.addEventListener('abort', resolve))
-      void context.emit('stdout', 'stopped')
-    }
-    return { status: 'succeeded', result: {} }
-  },
-}
-
-let createServer: () => Executions
-
 beforeEach(async () => {
-  folder = makeFolder()
   given = []
-  const log = createLog({ level: 'CRITICAL', format: 'text', stream: new Writable({ write: (_, __, done) => done() }) })
-  const bus: Bus = createMemoryBus(() => undefined)
-  database = await openSqlite({
-    path: `${folder.path}/svc.db`,
-    synchronous: 'normal',
-    announce: (facts) => facts.forEach((fact) => bus.publish(fact)),
+  engine = await startEngine({
+    parameters: { text: { type: 'string' }, more: {} },
+    /** Waits to be stopped when told to, else ends at once. */
+    async run({ actionParameters, signal, emit }) {
+      given.push(actionParameters)
+      if (actionParameters['text'] === 'wait' && !signal.aborted) {
+        await new Promise((resolve) => signal.addEventListener('abort', resolve))
+        void emit('stdout', 'stopped')
+      }
+      return { status: 'succeeded', result: {} }
+    },
   })
-  const actions = createActions({ database, maxPageSize: 100 })
-  await actions.registerRunnerTypes([runner.definition])
-  const definition = { name: 'do', runner_type: 'patient', parameters: { text: { type: 'string' }, more: {} } }
-  await actions.registerActions({
-    pack: 'test',
-    definitions: [{ metadataFile: 'actions/do.yaml', definition }],
-    metadataFiles: new Set(['actions/do.yaml']),
-  })
-  actions.usePackFolder('test', folder.path)
-  createServer = () =>
-    createExecutions({
-      database,
-      bus,
-      log,
-      actions,
-      traces: createTraces({ database }),
-      runners: [runner],
-      sweep: () => Promise.resolve(0),
-      bootId: 'boot',
-      settings: {
-        streamOutput: true,
-        actionsPoolSize: 2,
-        shutdownGraceSeconds: 0,
-        queueLimit: 10,
-        pollSeconds: 60,
-        maxPageSize: 100,
-        maskSecrets: true,
-        webUrl: () => 'http://127.0.0.1',
-        apiUrl: () => 'http://127.0.0.1/v1',
-      },
-    })
-  executions = createServer()
-  await executions.start?.()
 })
 
-afterEach(async () => {
-  await executions.stop?.()
-  await database.close()
-  folder.remove()
-})
+afterEach(() => engine.stop())
 
-async function call(method: 'post' | 'put', path: string, id: string, body: unknown): Promise<{ id: string }> {
-  const route = executions.routes?.find((candidate) => candidate.method === method && candidate.path === path)
-  const request: ApiRequest = {
-    principal: { user: 'svc', isAdmin: true, method: 'none' },
-    params: { id },
-    query: {},
-    body,
-    headers: {},
-    requestId: '-',
-    remoteAddress: '127.0.0.1',
-  }
-  return (await (route as JsonRoute).handler(request)) as { id: string } // an execution record has one
-}
-
-const request = (parameters: Record<string, unknown>) =>
-  call('post', '/executions', '', { action: 'test.do', parameters })
-const rerun = (id: string, parameters: Record<string, unknown> = {}) =>
-  call('post', '/executions/:id/re_run', id, { parameters })
-const put = (id: string, status: string) => call('put', '/executions/:id', id, { status })
+const request = (parameters: Record<string, unknown>) => engine.request({ parameters })
+const rerun = async (id: string, parameters: Record<string, unknown> = {}) =>
+  (await engine.call('post', '/executions/:id/re_run', id, { parameters })).id
+const put = (id: string, status: string) => engine.call('put', '/executions/:id', id, { status })
 
 const codeOf = (promise: Promise<unknown>): Promise<string> =>
   promise.then(
@@ -121,20 +39,20 @@ const codeOf = (promise: Promise<unknown>): Promise<string> =>
 
 const reached = (id: string, isThere: (status: string) => boolean): Promise<string> =>
   waitFor('the status', () => {
-    const status = executions.find(id)?.status
+    const status = engine.statusOf(id)
     return status !== undefined && isThere(status) && status
   })
 const ended = (id: string): Promise<string> => reached(id, (status) => isFinal(status as 'failed')) // it is one of them
 
 test('templates that could not be rendered are templates again when their execution is run again', async () => {
   expect(await codeOf(request({ text: '{{ missing }}', more: '{{ text }}' }))).toBe('TEMPLATE_FAILED')
-  const failed = executions.last()?.id ?? ''
+  const failed = engine.executions.last()?.id ?? ''
   expect(await codeOf(rerun(failed))).toBe('TEMPLATE_FAILED')
-  const again = executions.last()?.id ?? ''
+  const again = engine.executions.last()?.id ?? ''
   expect(again).not.toBe(failed)
 
   for (const id of [failed, again]) {
-    const { id: mended } = await rerun(id, { text: 'x' })
+    const mended = await rerun(id, { text: 'x' })
     expect(await ended(mended)).toBe('succeeded')
     expect(given.pop()).toEqual({ text: 'x', more: 'x' })
   }
@@ -142,23 +60,23 @@ test('templates that could not be rendered are templates again when their execut
 })
 
 test('what was rendered once stays data, also over a run in between whose templates could not be rendered', async () => {
-  const { id } = await request({ text: '{{ "{{" }} more }}' })
+  const id = await request({ text: '{{ "{{" }} more }}' })
   await ended(id)
   expect(await codeOf(rerun(id, { more: '{{ missing }}' }))).toBe('TEMPLATE_FAILED')
-  const { id: mended } = await rerun(executions.last()?.id ?? '', { more: 1 })
+  const mended = await rerun(engine.executions.last()?.id ?? '', { more: 1 })
   await ended(mended)
   expect(given.pop()).toEqual({ text: '{{ more }}', more: 1 })
 })
 
 test('a cancel by PUT that comes second is answered as if it had come later', async () => {
-  const { id: settled } = await request({ text: 'wait' })
+  const settled = await request({ text: 'wait' })
   await reached(settled, (status) => status === 'running')
   expect(await Promise.all([codeOf(put(settled, 'succeeded')), codeOf(put(settled, 'canceled'))])).toEqual([
     'none',
     'EXECUTION_UPDATE_REFUSED',
   ])
 
-  const { id: canceled } = await request({ text: 'wait' })
+  const canceled = await request({ text: 'wait' })
   await reached(canceled, (status) => status === 'running')
   expect(await Promise.all([codeOf(put(canceled, 'canceling')), codeOf(put(canceled, 'canceled'))])).toEqual([
     'none',
@@ -175,10 +93,10 @@ test('requests that come together do not get past the limit of the queue', async
 
 /** The cheapest damage there is: statements on the table fail as on one whose pages are damaged. */
 const damage = (table: 'execution_results' | 'output_records') =>
-  database.write({ steps: [{ query: database.build.schema.dropTable(table) }], facts: [] })
+  engine.database.write({ steps: [{ query: engine.database.build.schema.dropTable(table) }], facts: [] })
 
 test.each(['execution_results', 'output_records'] as const)('a run ends also when %s is damaged', async (table) => {
-  const { id } = await request({ text: 'wait' })
+  const id = await request({ text: 'wait' })
   await reached(id, (status) => status === 'running')
   await damage(table)
   // The answer to it may need what is damaged.
@@ -187,10 +105,10 @@ test.each(['execution_results', 'output_records'] as const)('a run ends also whe
 })
 
 test('a server starts also when the results of what ran before cannot be stored', async () => {
-  const { id } = await request({ text: 'wait' })
+  const id = await request({ text: 'wait' })
   await reached(id, (status) => status === 'running')
   await damage('execution_results')
-  const after = createServer()
+  const after = engine.createServer()
   await after.start?.()
   expect(after.find(id)?.status).toBe('abandoned')
   await after.stop?.()

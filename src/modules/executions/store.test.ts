@@ -72,3 +72,13 @@ test('a search walks the index that leads to the fewest executions', async () =>
     /executions_user \(user=\? AND id>\?\)$/,
   )
 })
+
+test('a filter finds booleans by the words of JSON', async () => {
+  for (const flag of [true, false]) {
+    await database.write({ steps: store.insert(makeExecution({ parameters: { flag } })), facts: [] })
+  }
+  const totals = ['true', 'false', '1'].map((value) =>
+    store.total({ paths: [{ column: 'parameters', path: '$.flag', value }] }),
+  )
+  expect(await Promise.all(totals)).toEqual([1, 1, 0])
+})

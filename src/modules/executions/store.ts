@@ -572,11 +572,15 @@ function conditions(
 }
 
 function pathCondition(column: PathColumn, path: string, value: string): Expression<SqlBool> {
+  // SQLite's own text of `true` would be 1.
+  const isValue = (json: Expression<unknown>): Expression<SqlBool> =>
+    sql<SqlBool>`case json_type(${json}, ${path}) when 'true' then 'true' when 'false' then 'false'
+      else cast(json_extract(${json}, ${path}) as text) end = ${value}`
   if (column === 'result') {
     return sql<SqlBool>`exists (select 1 from execution_results as r where r.execution_id = executions.id
-      and cast(json_extract(r.result, ${path}) as text) = ${value})`
+      and ${isValue(sql.ref('r.result'))})`
   }
-  return sql<SqlBool>`cast(json_extract(${sql.ref(column)}, ${path}) as text) = ${value}`
+  return isValue(sql.ref(column))
 }
 
 type CountWhere = (

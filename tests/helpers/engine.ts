@@ -1,0 +1,120 @@
+/** The executions module over a real database file, with a runner that does what the test says. */
+import { Writable } from 'node:stream'
+import type { Bus } from '../../src/bus/bus.ts'
+import { createMemoryBus } from '../../src/bus/memory.ts'
+import type { Database } from '../../src/db/database.ts'
+import { openSqlite } from '../../src/db/sqlite/open.ts'
+import type { ApiRequest, JsonRoute } from '../../src/http/route.ts'
+import { createLog } from '../../src/log.ts'
+import { createActions } from '../../src/modules/actions/index.ts'
+import { createExecutions, type Executions } from '../../src/modules/executions/index.ts'
+import { createTraces } from '../../src/modules/traces/index.ts'
+import type { RunContext, Runner, RunResult } from '../../src/runners/runner.ts'
+import { makeFolder } from './folders.ts'
+
+export interface Engine {
+  executions: Executions
+  database: Database
+  /** Calls the handler of a route of the module. */
+  call(method: 'post' | 'put', path: string, id: string, body: unknown): Promise<{ id: string }>
+  /** Requests an execution of `test.do`. @returns its id */
+  request(more?: object): Promise<string>
+  statusOf(id: string): string | undefined
+  /** Another server on the same database. */
+  createServer(): Executions
+  stop(): Promise<void>
+}
+
+export interface EngineOptions {
+  run(context: RunContext): Promise<RunResult>
+  /** Of the action `test.do`. */
+  parameters?: Record<string, unknown>
+  /** Puts itself between the module and the database. */
+  around?(database: Database): Database
+}
+
+/** Two slots, a queue of ten, polling that nobody lives to see. */
+export async function startEngine({ run, parameters = {}, around = (real) => real }: EngineOptions): Promise<Engine> {
+  const folder = makeFolder()
+  const runner: Runner = {
+    definition: {
+      name: 'scripted',
+      description: 'Does what the test says.',
+      enabled: true,
+      runner_package: 'scripted',
+      runner_module: 'scripted',
+      runner_parameters: {},
+    },
+    run,
+  }
+  const log = createLog({ level: 'CRITICAL', format: 'text', stream: new Writable({ write: (_, __, done) => done() }) })
+  const bus: Bus = createMemoryBus(() => undefined)
+  const database = around(
+    await openSqlite({
+      path: `${folder.path}/svc.db`,
+      synchronous: 'normal',
+      announce: (facts) => facts.forEach((fact) => bus.publish(fact)),
+    }),
+  )
+  const actions = createActions({ database, maxPageSize: 100 })
+  await actions.registerRunnerTypes([runner.definition])
+  const metadataFile = 'actions/do.yaml'
+  const definition = { name: 'do', runner_type: 'scripted', parameters }
+  await actions.registerActions({
+    pack: 'test',
+    definitions: [{ metadataFile, definition }],
+    metadataFiles: new Set([metadataFile]),
+  })
+  actions.usePackFolder('test', folder.path)
+  const createServer = (): Executions =>
+    createExecutions({
+      database,
+      bus,
+      log,
+      actions,
+      traces: createTraces({ database }),
+      runners: [runner],
+      sweep: () => Promise.resolve(0),
+      bootId: 'boot',
+      settings: {
+        streamOutput: true,
+        actionsPoolSize: 2,
+        shutdownGraceSeconds: 0,
+        queueLimit: 10,
+        pollSeconds: 60,
+        maxPageSize: 100,
+        maskSecrets: true,
+        webUrl: () => 'http://127.0.0.1',
+        apiUrl: () => 'http://127.0.0.1/v1',
+      },
+    })
+  const executions = createServer()
+  await executions.start?.()
+
+  const call: Engine['call'] = async (method, path, id, body) => {
+    const route = executions.routes?.find((candidate) => candidate.method === method && candidate.path === path)
+    const request: ApiRequest = {
+      principal: { user: 'svc', isAdmin: true, method: 'none' },
+      params: { id },
+      query: {},
+      body,
+      headers: {},
+      requestId: '-',
+      remoteAddress: '127.0.0.1',
+    }
+    return (await (route as JsonRoute).handler(request)) as { id: string } // an execution record has one
+  }
+  return {
+    executions,
+    database,
+    call,
+    request: async (more = {}) => (await call('post', '/executions', '', { action: 'test.do', ...more })).id,
+    statusOf: (id) => executions.find(id)?.status,
+    createServer,
+    async stop() {
+      await executions.stop?.()
+      await database.close()
+      folder.remove()
+    },
+  }
+}
