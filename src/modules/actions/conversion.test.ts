@@ -15,6 +15,8 @@ describe('conversion to the declared type', () => {
     ['number', 5, 5],
     ['number', '5.5', 5.5],
     ['number', '1e3', 1000],
+    ['number', ' +5. ', 5],
+    ['number', '-.5E-1', -0.05],
     ['boolean', true, true],
     ['boolean', 'TRUE', true],
     ['boolean', 'false', false],
@@ -75,4 +77,10 @@ describe('conversion to the declared type', () => {
       expect.objectContaining({ message: expect.not.stringContaining('hunter2') as unknown }),
     )
   })
+})
+
+test('a long text that is no number is refused at once', () => {
+  const start = performance.now()
+  expect(() => convertParameter('p', `${'1'.repeat(200_000)}x`, { type: 'number' })).toThrow('could not convert')
+  expect(performance.now() - start).toBeLessThan(1000)
 })

@@ -50,7 +50,7 @@ function toInteger(name: string, value: unknown, schema: ParameterSchema): unkno
 function toNumber(name: string, value: unknown, schema: ParameterSchema): unknown {
   const isNumeric =
     typeof value === 'number' ||
-    (typeof value === 'string' && /^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*$/.test(value))
+    (typeof value === 'string' && /^\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*$/.test(value))
   const number = isNumeric ? Number(value) : Number.NaN
   if (Number.isFinite(number)) return number
   throw refuse(name, schema, value, (text, quoted) =>
