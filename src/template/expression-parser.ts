@@ -89,9 +89,9 @@ export class ExpressionParser {
   }
 
   /** Notes how high the tree over `children` is, refusing more than `MAX_TREE_HEIGHT`. */
-  #over<T extends Expression>(node: T, ...children: (Expression | undefined)[]): T {
+  #over<T extends Expression>(node: T, ...children: (Expression | readonly Expression[] | undefined)[]): T {
     let height = 0
-    for (const child of children) {
+    for (const child of children.flat()) {
       if (child !== undefined) height = Math.max(height, this.#heights.get(child) ?? 0)
     }
     if (height >= MAX_TREE_HEIGHT) throw limitError(`an expression chains more than ${MAX_TREE_HEIGHT} operations`)
@@ -103,8 +103,8 @@ export class ExpressionParser {
     return this.#over(
       node,
       value,
-      ...call.positional,
-      ...call.named.map((argument) => argument.value),
+      call.positional,
+      call.named.map((argument) => argument.value),
       call.spread,
       call.spreadNamed,
     )
@@ -132,7 +132,7 @@ export class ExpressionParser {
       if (this.#endsTuple() || ends()) break
       items.push(parse())
     }
-    return this.#over({ kind: 'tuple', items }, ...items)
+    return this.#over({ kind: 'tuple', items }, items)
   }
 
   #endsTuple(): boolean {
@@ -148,7 +148,7 @@ export class ExpressionParser {
     if (!this.is('name', kind)) return first
     const parts = [first]
     while (this.skip('name', kind)) parts.push(parse())
-    return this.#over({ kind, parts }, ...parts)
+    return this.#over({ kind, parts }, parts)
   }
 
   #parseNot(): Expression {
@@ -167,7 +167,7 @@ export class ExpressionParser {
       rest.push({ operator, value: this.#parseArithmetic(1) })
     }
     if (rest.length === 0) return first
-    return this.#over({ kind: 'compare', first, rest }, first, ...rest.map((operand) => operand.value))
+    return this.#over({ kind: 'compare', first, rest }, first, rest.map((operand) => operand.value))
   }
 
   #comparisonOperator(): ComparisonOperator | undefined {
@@ -194,7 +194,7 @@ export class ExpressionParser {
       if (operator === '~') {
         const parts = [left]
         while (this.skip('operator', '~')) parts.push(this.#parseArithmetic(strength + 1))
-        left = this.#over({ kind: 'concat', parts }, ...parts)
+        left = this.#over({ kind: 'concat', parts }, parts)
         continue
       }
       this.next()
@@ -271,7 +271,7 @@ export class ExpressionParser {
       items.push(this.parseExpression())
     }
     this.expect('operator', ']')
-    return this.#over({ kind: 'list', items }, ...items)
+    return this.#over({ kind: 'list', items }, items)
   }
 
   #parseDict(): Expression {
@@ -285,7 +285,7 @@ export class ExpressionParser {
       entries.push({ key, value: this.parseExpression() })
     }
     this.expect('operator', '}')
-    return this.#over({ kind: 'dict', entries }, ...entries.flatMap((entry) => [entry.key, entry.value]))
+    return this.#over({ kind: 'dict', entries }, entries.flatMap((entry) => [entry.key, entry.value]))
   }
 
   #parsePostfix(value: Expression): Expression {
@@ -321,7 +321,7 @@ export class ExpressionParser {
     const items = [first]
     while (this.skip('operator', ',')) items.push(this.parseExpression())
     this.expect('operator', ']')
-    const key: Expression = items.length === 1 ? first : this.#over({ kind: 'tuple', items }, ...items)
+    const key: Expression = items.length === 1 ? first : this.#over({ kind: 'tuple', items }, items)
     return this.#over({ kind: 'item', object, key, position }, object, key)
   }
 

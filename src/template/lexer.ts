@@ -1,4 +1,4 @@
-import { MAX_NESTING } from './limits.ts'
+import { MAX_NESTING, MAX_TOKENS } from './limits.ts'
 import { limitError, quoted, syntaxError } from './error.ts'
 
 export type TokenType =
@@ -83,6 +83,7 @@ class Lexer {
   }
 
   #push(type: TokenType, value: string, position: number): void {
+    if (this.#tokens.length >= MAX_TOKENS) throw limitError(`the template has more than ${MAX_TOKENS} parts`)
     this.#tokens.push({ type, value, position })
   }
 

@@ -53,6 +53,9 @@ const deepText = [
   `{% set ${'('.repeat(20_000)}a${')'.repeat(20_000)} = 1 %}`,
   `${'x'.repeat(1024 * 1024)}{{ a }}`,
   `{{ ${'9'.repeat(5000)} }}`,
+  '{{ a }}'.repeat(34_000),
+  `{{ [${'a,'.repeat(400_000)}] }}`,
+  `{{ f(${'a,'.repeat(400_000)}) }}`,
 ]
 
 test.each(deepText)('a text too deep or too long is refused: %.40s', (template) => {
@@ -63,7 +66,7 @@ test.each(deepText)('a text too deep or too long is refused: %.40s', (template) 
 const wide = [
   `{{ 1${' ~ 1'.repeat(5000)} }}`,
   `{{ 0${' or 0'.repeat(5000)} }}`,
-  `{{ [${'1,'.repeat(5000)}] }}`,
+  `{{ [${'1,'.repeat(49_000)}] }}`,
   `{% if 0 %}${'{% elif 0 %}'.repeat(5000)}{% endif %}`,
   `{{ ${'['.repeat(190)}${']'.repeat(190)} }}`,
   `{{ ${'1+'.repeat(390)}1 }}`,

@@ -28,6 +28,9 @@ export const defaultLimits: Limits = {
 /** Longest template text that is parsed, in UTF-16 units. */
 export const MAX_SOURCE_LENGTH = 1024 * 1024
 
+/** Most names, signs and texts of one template: parsing takes about a microsecond for each. */
+export const MAX_TOKENS = 100_000
+
 /** Deepest nesting of brackets, blocks, values and calls. */
 export const MAX_NESTING = 200
 

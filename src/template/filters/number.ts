@@ -45,7 +45,9 @@ function parseFloatText(text: string): number | undefined {
   if (trimmed.length > MAX_DIGITS) return undefined
   const special = /^([-+]?)(?:(inf|infinity)|(nan))$/i.exec(trimmed)
   if (special !== null) return special[3] === undefined ? (special[1] === '-' ? -Infinity : Infinity) : NaN
-  const number = /^[-+]?(?:\d+(?:_\d+)*(?:\.(?:\d+(?:_\d+)*)?)?|\.\d+(?:_\d+)*)(?:[eE][-+]?\d+(?:_\d+)*)?$/.test(trimmed)
+  const number = /^[-+]?(?:\d+(?:_\d+)*(?:\.(?:\d+(?:_\d+)*)?)?|\.\d+(?:_\d+)*)(?:[eE][-+]?\d+(?:_\d+)*)?$/.test(
+    trimmed,
+  )
   return number ? Number(trimmed.replaceAll('_', '')) : undefined
 }
 
