@@ -87,18 +87,6 @@ export function readRecordedIds(basePath: string): string[] {
   return [...readRecordedProcesses(basePath).keys()]
 }
 
-/** `context.job` of the executions whose processes are recorded. */
-export function readRecordedJobs(basePath: string): number[] {
-  return withDatabase(basePath, (database) =>
-    database
-      .prepare<[], { job: number | null }>(
-        `select context ->> 'job' as job from processes join executions on id = execution_id`,
-      )
-      .all()
-      .flatMap(({ job }) => job ?? []),
-  )
-}
-
 /** What is wrong with a database as such; empty when nothing is. */
 export function findDamage(basePath: string): string[] {
   return withDatabase(basePath, (database) => {

@@ -12,7 +12,6 @@ import {
   findProcesses,
   notFinal,
   readOutput,
-  readRecordedJobs,
   readRecordedProcesses,
   readRows,
   readStartTime,
@@ -93,7 +92,6 @@ async function liveAndDie(server: TestServer, load: Load, random: Random): Promi
           events -= 1
           if (events === 0) kill()
         })
-  const releasing = setInterval(() => load.release(readRecordedJobs(server.basePath)), 10)
   const timer = setTimeout(kill, arrow === undefined ? random.below(LONGEST_LIFE_MS) : LONGEST_LIFE_MS)
 
   let requests = 0
@@ -112,7 +110,6 @@ async function liveAndDie(server: TestServer, load: Load, random: Random): Promi
     await server.exited
   } finally {
     clearTimeout(timer)
-    clearInterval(releasing)
     kill()
     await server.exited
     await watching
@@ -250,11 +247,7 @@ describe('a server that is killed', () => {
     }
     const last = await start()
     expect(problemsOfStart(last, load, before, recorded)).toEqual([])
-    const haveEnded = (): boolean => {
-      load.release(readRecordedJobs(basePath))
-      return readRows(basePath, notFinal).size === 0
-    }
-    await waitFor('every execution to end', haveEnded, 60_000)
+    await waitFor('every execution to end', () => readRows(basePath, notFinal).size === 0, 60_000)
     const { code } = await last.stop()
     servers.delete(last)
     expect(code).toBe(0)

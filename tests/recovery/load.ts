@@ -32,11 +32,6 @@ export interface Load {
   readonly token: string
   /** Sends one request, and perhaps one that cancels it. Rejects when the server dies before it answers. */
   post(server: TestServer): Promise<void>
-  /**
-   * Lets the commands of these jobs go on that clear their environment: what the server has not recorded yet can be
-   * found by its environment alone.
-   */
-  release(recorded: readonly number[]): void
   /** How often the command of each job was begun. */
   runs(): Map<number, number>
 }
@@ -68,8 +63,6 @@ export function createLoad(random: Random, folder: string): Load {
     return job
   }
 
-  const goFile = ({ n }: Pick<Job, 'n'>): string => join(folder, `go-${n}`)
-
   /** Each begins by noting its number in one write. */
   function commandOf(job: Job): { cmd: string; timeout?: number } {
     const begun = `echo ${job.n} >> ${runsFile};`
@@ -95,9 +88,7 @@ export function createLoad(random: Random, folder: string): Load {
         }
       case 'bare':
         job.stdout = 'up\n'
-        return {
-          cmd: `${begun} until [ -e ${goFile(job)} ]; do ${sleep('0.05')}; done; exec env -i /bin/sh -c 'echo up; ${sleep('1.')} & ${sleep('1.')} & wait'`,
-        }
+        return { cmd: `${begun} exec env -i /bin/sh -c 'echo up; ${sleep('1.')} & ${sleep('1.')} & wait'` }
       case 'late':
         return { cmd: `${begun} ${sleep('60.')}`, timeout: 1 }
       case 'stubborn':
@@ -128,9 +119,6 @@ export function createLoad(random: Random, folder: string): Load {
       job.isCancelAsked = true
       const canceled = await server.call('DELETE', `/v1/executions/${job.id}`)
       if (canceled.status !== 200) throw new Error(`job ${job.n} (${canceled.status}): ${canceled.text}`)
-    },
-    release(recorded) {
-      for (const n of recorded) if (jobs[n - 1]?.kind === 'bare') writeFileSync(goFile({ n }), '')
     },
     runs() {
       const counts = new Map<number, number>()
