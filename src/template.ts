@@ -30,8 +30,11 @@ export interface RenderOptions {
 
 const parsed = new Cache<Template | TemplateError>(500, 512 * 1024)
 
+/** The one asked for last, however large: who asks whether a text is a template goes on to use it. */
+let latest: { text: string; result: Template | TemplateError } | undefined
+
 function parseCached(text: string): Template {
-  const known = parsed.get(text)
+  const known = latest?.text === text ? latest.result : parsed.get(text)
   if (known !== undefined) return unwrap(known)
   let result: Template | TemplateError
   try {
@@ -41,6 +44,7 @@ function parseCached(text: string): Template {
     result = error
   }
   parsed.set(text, result, text.length)
+  latest = { text, result }
   return unwrap(result)
 }
 

@@ -167,7 +167,11 @@ export class ExpressionParser {
       rest.push({ operator, value: this.#parseArithmetic(1) })
     }
     if (rest.length === 0) return first
-    return this.#over({ kind: 'compare', first, rest }, first, rest.map((operand) => operand.value))
+    return this.#over(
+      { kind: 'compare', first, rest },
+      first,
+      rest.map((operand) => operand.value),
+    )
   }
 
   #comparisonOperator(): ComparisonOperator | undefined {
@@ -285,7 +289,10 @@ export class ExpressionParser {
       entries.push({ key, value: this.parseExpression() })
     }
     this.expect('operator', '}')
-    return this.#over({ kind: 'dict', entries }, entries.flatMap((entry) => [entry.key, entry.value]))
+    return this.#over(
+      { kind: 'dict', entries },
+      entries.flatMap((entry) => [entry.key, entry.value]),
+    )
   }
 
   #parsePostfix(value: Expression): Expression {
@@ -335,6 +342,7 @@ export class ExpressionParser {
     this.expect('operator', '(')
     const positional: Expression[] = []
     const named: { name: string; value: Expression }[] = []
+    const names = new Set<string>()
     let spread: Expression | undefined
     let spreadNamed: Expression | undefined
     for (let first = true; !this.is('operator', ')'); first = false) {
@@ -354,9 +362,10 @@ export class ExpressionParser {
         if (spreadNamed !== undefined) throw invalid()
         const name = this.next().value
         this.next()
-        if (named.some((argument) => argument.name === name)) {
+        if (names.has(name)) {
           throw syntaxError(`the argument ${quoted(name)} is given twice`, position)
         }
+        names.add(name)
         named.push({ name, value: this.parseExpression() })
       } else {
         if (spread !== undefined || spreadNamed !== undefined || named.length > 0) throw invalid()

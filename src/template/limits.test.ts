@@ -1,5 +1,12 @@
 import { expect, test } from 'vitest'
-import { isTemplate, render, TemplateError, type RenderOptions, type TemplateErrorCode } from '../template.ts'
+import {
+  isTemplate,
+  references,
+  render,
+  TemplateError,
+  type RenderOptions,
+  type TemplateErrorCode,
+} from '../template.ts'
 
 const longText = 'x'.repeat(1_000_000)
 const numbers = Array.from({ length: 50_000 }, (_, index) => index)
@@ -160,6 +167,20 @@ test.each(quick)('%s takes time that grows with the texts only', (template) => {
   const start = performance.now()
   expect(codeOf(template)).toBe('none')
   expect(performance.now() - start).toBeLessThan(3000)
+})
+
+const manyNames = Array.from({ length: 8000 }, (_, index) => `{% set a${index}=1 %}`).join('')
+const manyArguments = Array.from({ length: 24_000 }, (_, index) => `a${index}=1`).join(',')
+const manyReads = Array.from({ length: 30_000 }, (_, index) => `{{ a${index} }}`).join('')
+
+test.each([
+  `${manyNames}${'{% if a %}{% endif %}'.repeat(7000)}`,
+  `{{ f(${manyArguments}) }}`,
+  `${'{% macro m() %}'.repeat(190)}${manyReads}${'{% endmacro %}'.repeat(190)}`,
+])('the names that a large template reads are found quickly: %.20s', (template) => {
+  const start = performance.now()
+  expect(references(template).names.length).toBeGreaterThan(0)
+  expect(performance.now() - start).toBeLessThan(1000)
 })
 
 test('every limit can be set', () => {

@@ -3,7 +3,7 @@ import { limitError, quoted, syntaxError, unsupportedError } from './error.ts'
 import { ExpressionParser } from './expression-parser.ts'
 import { tokenize } from './lexer.ts'
 import { MAX_SOURCE_LENGTH } from './limits.ts'
-import { readsNames } from './references.ts'
+import { readsOfMacro } from './references.ts'
 
 /** Statements of Jinja2 that load other templates or change the output mode; a template here is one text. */
 const unsupported: readonly string[] = ['include', 'import', 'from', 'extends', 'block', 'autoescape', 'do', 'trans']
@@ -224,7 +224,7 @@ class Parser extends ExpressionParser {
 }
 
 function macroOf(name: string, parameters: readonly Parameter[], body: readonly Statement[]): MacroStatement {
-  const read = readsNames(body)
+  const read = readsOfMacro(body)
   const takes = { varargs: read.has('varargs'), kwargs: read.has('kwargs'), caller: read.has('caller') }
   return { kind: 'macro', name, parameters, body, takes }
 }

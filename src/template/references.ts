@@ -11,38 +11,60 @@ export interface References {
 /** Free names and static paths of a template; `globals` are names that need no variable. */
 export function collectReferences(template: Template, globals: ReadonlySet<string>): References {
   const collector = new Collector(globals)
-  collector.statements(template.body, new Set())
+  collector.statements(template.body, new Bound())
   return { names: [...collector.names], paths: [...collector.paths] }
 }
 
-/** Every name that the statements read and do not set themselves. */
-export function readsNames(body: readonly Statement[]): ReadonlySet<string> {
-  const collector = new Collector(new Set())
-  collector.statements(body, new Set())
-  return collector.names
+/** Which of the names that every macro has of its own the body of one reads; macros inside it have theirs. */
+export function readsOfMacro(body: readonly Statement[]): ReadonlySet<string> {
+  const collector = new Collector(new Set(), false)
+  collector.statements(body, new Bound())
+  return new Set(ownNames.filter((name) => collector.names.has(name)))
+}
+
+const ownNames = ['varargs', 'kwargs', 'caller']
+
+/** Names set for certain: those of a block, and of the blocks around it. */
+class Bound {
+  readonly own = new Set<string>()
+  readonly #outer: Bound | undefined
+
+  constructor(outer?: Bound) {
+    this.#outer = outer
+  }
+
+  has(name: string): boolean {
+    return this.own.has(name) || this.#outer?.has(name) === true
+  }
+
+  add(name: string): void {
+    this.own.add(name)
+  }
 }
 
 class Collector {
   readonly names = new Set<string>()
   readonly paths = new Set<string>()
   readonly #globals: ReadonlySet<string>
+  readonly #entersMacros: boolean
 
-  constructor(globals: ReadonlySet<string>) {
+  constructor(globals: ReadonlySet<string>, entersMacros = true) {
     this.#globals = globals
+    this.#entersMacros = entersMacros
   }
 
-  #read(name: string, bound: ReadonlySet<string>, path: readonly string[] = []): void {
+  #read(name: string, bound: Bound, path: readonly string[] = []): void {
     if (bound.has(name) || this.#globals.has(name)) return
     this.names.add(name)
     this.paths.add([name, ...path].join('.'))
   }
 
   /** Walks the statements, adding to `bound` what they set for certain. */
-  statements(body: readonly Statement[], bound: Set<string>): void {
+  statements(body: readonly Statement[], bound: Bound): void {
     for (const statement of body) this.#statement(statement, bound)
   }
 
-  #statement(statement: Statement, bound: Set<string>): void {
+  #statement(statement: Statement, bound: Bound): void {
     switch (statement.kind) {
       case 'text':
         return
@@ -50,26 +72,26 @@ class Collector {
         this.expression(statement.value, bound)
         return
       case 'if': {
-        const ways: Set<string>[] = []
+        const ways: Bound[] = []
         for (const branch of statement.branches) {
           this.expression(branch.test, bound)
-          const way = new Set(bound)
+          const way = new Bound(bound)
           this.statements(branch.body, way)
           ways.push(way)
         }
-        const otherwise = new Set(bound)
+        const otherwise = new Bound(bound)
         this.statements(statement.otherwise ?? [], otherwise)
-        for (const name of otherwise) if (ways.every((way) => way.has(name))) bound.add(name)
+        for (const name of otherwise.own) if (ways.every((way) => way.has(name))) bound.add(name)
         return
       }
       case 'for': {
         this.expression(statement.iterable, bound)
-        const inner = new Set(bound)
+        const inner = new Bound(bound)
         this.#bind(statement.target, inner)
         if (statement.test !== undefined) this.expression(statement.test, inner)
         inner.add('loop')
         this.statements(statement.body, inner)
-        this.statements(statement.otherwise, new Set(bound))
+        this.statements(statement.otherwise, new Bound(bound))
         return
       }
       case 'set':
@@ -77,12 +99,12 @@ class Collector {
         this.#bind(statement.target, bound)
         return
       case 'set-block':
-        this.statements(statement.body, new Set(bound))
+        this.statements(statement.body, new Bound(bound))
         this.#steps(statement.filters, bound)
         this.#bind(statement.target, bound)
         return
       case 'with': {
-        const inner = new Set(bound)
+        const inner = new Bound(bound)
         for (const binding of statement.bindings) {
           this.expression(binding.value, bound)
           this.#bind(binding.target, inner)
@@ -92,7 +114,7 @@ class Collector {
       }
       case 'filter-block':
         this.#steps(statement.filters, bound)
-        this.statements(statement.body, new Set(bound))
+        this.statements(statement.body, new Bound(bound))
         return
       case 'macro':
         bound.add(statement.name)
@@ -105,8 +127,10 @@ class Collector {
     }
   }
 
-  #macro(macro: MacroStatement, bound: ReadonlySet<string>): void {
-    const inner = new Set([...bound, 'varargs', 'kwargs', 'caller'])
+  #macro(macro: MacroStatement, bound: Bound): void {
+    if (!this.#entersMacros) return
+    const inner = new Bound(bound)
+    for (const name of ownNames) inner.add(name)
     for (const parameter of macro.parameters) {
       if (parameter.fallback !== undefined) this.expression(parameter.fallback, inner)
       inner.add(parameter.name)
@@ -114,17 +138,17 @@ class Collector {
     this.statements(macro.body, inner)
   }
 
-  #bind(target: Target, bound: Set<string>): void {
+  #bind(target: Target, bound: Bound): void {
     if (target.kind === 'name') bound.add(target.name)
     else if (target.kind === 'member') this.#read(target.object, bound)
     else for (const item of target.items) this.#bind(item, bound)
   }
 
-  #steps(steps: readonly FilterStep[], bound: ReadonlySet<string>): void {
+  #steps(steps: readonly FilterStep[], bound: Bound): void {
     for (const step of steps) this.#arguments(step.call, bound)
   }
 
-  #arguments(call: Arguments, bound: ReadonlySet<string>): void {
+  #arguments(call: Arguments, bound: Bound): void {
     for (const value of call.positional) this.expression(value, bound)
     for (const argument of call.named) this.expression(argument.value, bound)
     if (call.spread !== undefined) this.expression(call.spread, bound)
@@ -132,7 +156,7 @@ class Collector {
   }
 
   /** Reads a chain of attributes and constant keys as one path; false when the expression is no such chain. */
-  #path(expression: Expression, bound: ReadonlySet<string>): boolean {
+  #path(expression: Expression, bound: Bound): boolean {
     const path: string[] = []
     let at = expression
     for (;;) {
@@ -151,7 +175,7 @@ class Collector {
     }
   }
 
-  expression(expression: Expression, bound: ReadonlySet<string>): void {
+  expression(expression: Expression, bound: Bound): void {
     switch (expression.kind) {
       case 'literal':
       case 'float':
