@@ -3,11 +3,8 @@ import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate } from 'node:zlib'
 import { bodyMalformed, bodyTooLarge, contentTypeUnsupported, shown, type AppError } from '../errors.ts'
+import { parseJson } from './json.ts'
 
-/** Deeper values overflow the stack of whoever walks or prints them. */
-const MAX_DEPTH = 100
-/** Each value costs far more memory and time than its bytes: 16 MiB of `{},` become half a gigabyte, and seconds. */
-const MAX_VALUES = 1_000_000
 /** Each field costs far more memory than its bytes. */
 const MAX_FORM_FIELDS = 10_000
 
@@ -29,7 +26,7 @@ export function createBodyReader(maxBytes: number): BodyReader {
     if (sent.length === 0) return {}
     const bytes = decompress === undefined ? sent : await decompressed(decompress, sent, maxBytes)
     if (bytes.length === 0) return {}
-    return type === 'application/x-www-form-urlencoded' ? parseForm(bytes) : parseJson(bytes)
+    return type === 'application/x-www-form-urlencoded' ? parseForm(bytes) : parseJson(decodeUtf8(bytes))
   }
 }
 
@@ -90,21 +87,6 @@ function mediaType(header: string | undefined): string {
   return type.trim().toLowerCase()
 }
 
-/** @throws BODY_MALFORMED */
-export function parseJson(bytes: Buffer): unknown {
-  const text = decodeUtf8(bytes)
-  checkSize(text)
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (error) {
-    throw bodyMalformed(error instanceof Error ? error.message.slice(0, 200) : 'not JSON')
-  }
-  // `JSON.parse` makes it an ordinary property, but the next copy of the object would make it a prototype.
-  if (text.includes('__proto__') || text.includes('\\u')) refuseProtoKeys(value)
-  return value
-}
-
 function decodeUtf8(bytes: Buffer): string {
   try {
     return utf8.decode(bytes)
@@ -114,36 +96,6 @@ function decodeUtf8(bytes: Buffer): string {
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
-
-function checkSize(text: string): void {
-  let depth = 0
-  let values = 1
-  let inString = false
-  for (let i = 0; i < text.length; i++) {
-    const code = text.charCodeAt(i)
-    if (inString) {
-      if (code === 0x5c) i += 1
-      else if (code === 0x22) inString = false
-    } else if (code === 0x22) {
-      inString = true
-    } else if (code === 0x5b || code === 0x7b) {
-      depth += 1
-      values += 1
-      if (depth > MAX_DEPTH) throw bodyMalformed(`values are nested more than ${MAX_DEPTH} deep`)
-    } else if (code === 0x2c) {
-      values += 1
-    } else if (code === 0x5d || code === 0x7d) {
-      depth -= 1
-    }
-  }
-  if (values > MAX_VALUES) throw bodyMalformed(`it holds more than ${MAX_VALUES} items, properties, lists and objects`)
-}
-
-function refuseProtoKeys(value: unknown): void {
-  if (typeof value !== 'object' || value === null) return
-  if (Object.hasOwn(value, '__proto__')) throw bodyMalformed('the key "__proto__" is not allowed')
-  for (const inner of Object.values(value)) refuseProtoKeys(inner)
-}
 
 /** Every value is a list of strings: `a=1` is `{"a": ["1"]}`. */
 function parseForm(bytes: Buffer): Record<string, string[]> {
