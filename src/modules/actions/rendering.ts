@@ -8,9 +8,13 @@ export interface Templates {
   /** Variables they read. */
   names: ReadonlySet<string>
   count: number
+  /** There was too much text to look into; rendering any of it is refused. */
+  isTooLong: boolean
 }
 
 const MAX_TEMPLATES = 500
+/** UTF-16 units of all texts of one request that may be templates: finding out takes parsing them. */
+const MAX_TEMPLATE_LENGTH = 1024 * 1024
 /** What all templates of one request may spend together. */
 const TOTAL_STEPS = 400_000
 const TOTAL_WORK = 64 * 1024 * 1024
@@ -20,16 +24,26 @@ const MIN_WORK = 256 * 1024
 /**
  * The templates in a value, at any depth; undefined when there is none. Text that looks like a template but is not valid
  * as one is plain text.
+ *
+ * @param read length of what was looked into so far for the same request; added to
  */
-export function findTemplates(value: unknown): Templates | undefined {
+export function findTemplates(value: unknown, read = { length: 0 }): Templates | undefined {
   const names = new Set<string>()
   let count = 0
+  let isTooLong = false
+  const look = (text: string): void => {
+    if (!text.includes('{{') && !text.includes('{%')) return
+    read.length += text.length
+    isTooLong ||= read.length > MAX_TEMPLATE_LENGTH
+    // The renderer refuses all of them then, so none has to be understood.
+    const isRefused = isTooLong || count > MAX_TEMPLATES
+    if (!isRefused && !isTemplate(text)) return
+    count += 1
+    if (!isRefused) for (const name of namesOf(text)) names.add(name)
+  }
   const walk = (inner: unknown): void => {
-    if (typeof inner === 'string') {
-      if (!isTemplate(inner)) return
-      count += 1
-      for (const name of namesOf(inner)) names.add(name)
-    } else if (typeof inner === 'object' && inner !== null) {
+    if (typeof inner === 'string') look(inner)
+    else if (typeof inner === 'object' && inner !== null) {
       for (const [key, item] of Object.entries(inner)) {
         if (!Array.isArray(inner)) walk(key)
         walk(item)
@@ -37,7 +51,7 @@ export function findTemplates(value: unknown): Templates | undefined {
     }
   }
   walk(value)
-  return count === 0 ? undefined : { names, count }
+  return count === 0 ? undefined : { names, count, isTooLong }
 }
 
 /** A template that is too large, or uses what is left out on purpose, says so when it is rendered. */
@@ -61,8 +75,9 @@ export interface Renderer {
  * Makes the renderer of one request, whose templates share a bounded amount of work.
  *
  * @param count templates there are
+ * @param isTooLong see `Templates`
  */
-export function createRenderer(count: number): Renderer {
+export function createRenderer(count: number, isTooLong = false): Renderer {
   const limits: Partial<Limits> = {
     maxSteps: Math.max(MIN_STEPS, Math.floor(TOTAL_STEPS / Math.max(2, count))),
     maxWork: Math.max(MIN_WORK, Math.floor(TOTAL_WORK / Math.max(1, count))),
@@ -84,6 +99,10 @@ export function createRenderer(count: number): Renderer {
     }
     if (count > MAX_TEMPLATES) {
       throw templateFailed(parameter, `there are more than ${MAX_TEMPLATES} templates in the parameters`)
+    }
+    if (isTooLong) {
+      const limit = `${MAX_TEMPLATE_LENGTH} characters`
+      throw templateFailed(parameter, `the texts with templates in the parameters have more than ${limit} together`)
     }
     try {
       return walk(value)

@@ -196,6 +196,22 @@ describe('templates', () => {
     expect(failureOf(() => kept({ a: {} }, { a: [...few.slice(1), long] }))?.code).toBe('TEMPLATE_FAILED')
   })
 
+  test('only so much text is looked into for templates', () => {
+    const text = `{{ 1 }}${'x'.repeat(600_000)}`
+    expect(kept({ a: {}, b: {} }, { a: text, b: 'y'.repeat(2_000_000) })).toMatchObject({
+      a: text.replace('{{ 1 }}', '1'),
+    })
+    expect(failureOf(() => kept({ a: {}, b: {} }, { a: text, b: text }))?.message).toContain(
+      'more than 1048576 characters',
+    )
+    const noTemplate = `{{.Name}}${'x'.repeat(600_000)}`
+    expect(failureOf(() => kept({ a: {} }, { a: [noTemplate, noTemplate] }))?.code).toBe('TEMPLATE_FAILED')
+    const start = performance.now()
+    const many = Array.from({ length: 300_000 }, (_, index) => `{{ a${index} }}`)
+    expect(failureOf(() => kept({ a: {} }, { a: many }))?.code).toBe('TEMPLATE_FAILED')
+    expect(performance.now() - start).toBeLessThan(1000)
+  })
+
   test('what is left out of the template language is said, not printed', () => {
     expect(failureOf(() => kept({ a: {} }, { a: "{% include 'x' %}" }))?.code).toBe('TEMPLATE_FAILED')
   })

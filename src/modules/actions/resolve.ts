@@ -36,13 +36,14 @@ export function renderParameters(
   literals: ReadonlySet<string> = none,
 ): Record<string, unknown> {
   const sources = new Map<string, Source>()
+  const read = { length: 0 }
   for (const [name, schema] of set.schemas) {
     const given = Object.hasOwn(supplied, name) ? supplied[name] : undefined
     sources.set(
       name,
       usesDefault(given, schema)
         ? defaultSource(set, name, schema)
-        : { value: given, templates: literals.has(name) ? undefined : findTemplates(given), isDefault: false },
+        : { value: given, templates: literals.has(name) ? undefined : findTemplates(given, read), isDefault: false },
     )
   }
   const values = resolveSources(set, sources, scope)
@@ -158,10 +159,12 @@ function resolveSources(
   const values = new Map<string, unknown>()
   const waiting: string[] = []
   let count = 0
+  let isTooLong = false
   for (const [name, source] of sources) {
     if (source.templates !== undefined) {
       waiting.push(name)
       count += source.templates.count
+      isTooLong ||= source.templates.isTooLong
       continue
     }
     const isPlain = source.isDefault || source.isFinal === true
@@ -169,7 +172,7 @@ function resolveSources(
   }
   if (waiting.length === 0) return values
 
-  const renderer = createRenderer(count)
+  const renderer = createRenderer(count, isTooLong)
   const variables = new Map<string, unknown>([...Object.entries(scope), ...values])
   const path: string[] = []
   const settle = (name: string): void => {

@@ -1,6 +1,6 @@
 /** Tables `actions` and `runner_types`. Records are kept whole; what is filtered by has a column of its own. */
 import type { Database, Step } from '../../db/database.ts'
-import { slicePage, type Page } from '../../http/list.ts'
+import { isQuick, type Page } from '../../http/list.ts'
 import type { ActionRecord, RunnerTypeRecord } from './types.ts'
 
 export interface ActionFilter {
@@ -52,10 +52,8 @@ export function createActionStore(database: Database): ActionStore {
       parsed<ActionRecord>(database.first(build.selectFrom('actions').select('record').where('ref', '=', ref))),
     async list(filter, page) {
       const query = matching(filter).select('record').orderBy('pack').orderBy('name')
-      const rows =
-        page.limit === undefined
-          ? slicePage(await database.scan(query), page)
-          : await database.scan(query.limit(page.limit).offset(page.offset))
+      const pageOf = query.limit(page.limit ?? -1).offset(page.offset)
+      const rows = isQuick(page) ? database.all(pageOf) : await database.scan(pageOf)
       return rows.map((row) => parsed<ActionRecord>(row))
     },
     count: (filter) =>
