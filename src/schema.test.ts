@@ -113,6 +113,7 @@ describe('patterns', () => {
     const check = compileSchema({ type: 'string', pattern: '^a*$' })
     expect(check('a'.repeat(60_000))).toBeUndefined()
     expect(check('a'.repeat(70_000))).toContain('too long to be matched')
+    expect(() => compilePattern(`(${'x'.repeat(40)}){900}`)).toThrow('its repetitions are too large')
     expect(compilePattern('(a{30}){30}').maxChars).toBeLessThan(compilePattern('a').maxChars)
   })
 

@@ -5,6 +5,7 @@ import addFormats from 'ajv-formats'
 import { RE2JS } from 're2js'
 import { shown } from './errors.ts'
 import { Lru } from './lru.ts'
+import { MAX_PATTERN_INSTRUCTIONS, patternSize } from './pattern-size.ts'
 
 /** A JSON schema as plain data. */
 export type JsonSchema = { readonly [keyword: string]: unknown }
@@ -131,7 +132,9 @@ export function compilePattern(pattern: string): Matcher {
   }
   let engine: RE2JS
   try {
-    engine = RE2JS.compile(RE2JS.translateRegExp(pattern))
+    const translated = RE2JS.translateRegExp(pattern)
+    if (patternSize(translated) > MAX_PATTERN_INSTRUCTIONS) throw new Error('its repetitions are too large')
+    engine = RE2JS.compile(translated)
   } catch (error) {
     const why = error instanceof Error ? error.message.replace('error parsing regexp: ', '') : String(error)
     throw new Error(`the pattern '${shown(pattern)}' is not usable: ${shown(why)}`, { cause: error })

@@ -149,6 +149,9 @@ const costly = [
   "{{ longText|regex_match('(x|xx|xxx)*(x|y){90}c') }}",
   "{{ longText|regex_search('((x|y){20}){20}c') }}",
   "{{ longText|regex_match('x' * 5000) }}",
+  "{{ 'a'|regex_match('x{1000}' * 580) }}",
+  "{{ 'a'|regex_match('(' ~ 'x' * 1000 ~ '){1000}') }}",
+  "{% for i in range(1000) %}{{ 'a'|regex_match('x{1000}' * 15 ~ i) }}{% endfor %}",
 ]
 
 test.each(costly)('%s costs too much', (template) => {

@@ -1,4 +1,5 @@
 import { RE2JS, RE2JSException } from 're2js'
+import { MAX_PATTERN_INSTRUCTIONS, patternSize } from '../../pattern-size.ts'
 import { textArgument, wholeArgument } from '../arguments.ts'
 import { filterError, limitError, TemplateError } from '../error.ts'
 import type { Budget } from '../limits.ts'
@@ -12,10 +13,13 @@ const MAX_PATTERN_LENGTH = 4096
 /** A match that has run this long is stopped between two finds, whatever the budget of steps says. */
 const MAX_MILLISECONDS = 1000
 
-const compiled = new Cache<RE2JS>(200, 64 * 1024)
+/** By instructions, as these are what takes memory. */
+const compiled = new Cache<RE2JS>(200, 256 * 1024)
+/** Work of compiling one instruction, in characters of text. */
+const COMPILE_WORK = 128
 
 /** Compiles a pattern in Python's notation for an engine whose time grows with the text only. */
-function compile(pattern: string, ignoreCase: boolean, endAtNewline: boolean): RE2JS {
+function compile(pattern: string, ignoreCase: boolean, endAtNewline: boolean, budget: Budget): RE2JS {
   if (pattern.length > MAX_PATTERN_LENGTH) {
     throw limitError(`the regular expression is longer than ${MAX_PATTERN_LENGTH} characters`)
   }
@@ -23,8 +27,14 @@ function compile(pattern: string, ignoreCase: boolean, endAtNewline: boolean): R
   const known = compiled.get(key)
   if (known !== undefined) return known
   try {
-    const expression = RE2JS.compile(translate(pattern, endAtNewline), ignoreCase ? RE2JS.CASE_INSENSITIVE : 0)
-    compiled.set(key, expression, key.length)
+    const translated = translate(pattern, endAtNewline)
+    const size = patternSize(translated)
+    if (size > MAX_PATTERN_INSTRUCTIONS) {
+      throw limitError(`the repetitions of the regular expression make more than ${MAX_PATTERN_INSTRUCTIONS} steps`)
+    }
+    budget.work(size * COMPILE_WORK)
+    const expression = RE2JS.compile(translated, ignoreCase ? RE2JS.CASE_INSENSITIVE : 0)
+    compiled.set(key, expression, key.length + expression.programSize())
     return expression
   } catch (error) {
     if (error instanceof TemplateError) throw error
@@ -200,26 +210,26 @@ const flag = (value: Value | undefined): boolean => value !== undefined && isTru
 /** Filters that search text. */
 export const regexFilters: readonly [string, Filter][] = [
   textFilter('regex_match', 'pattern ignorecase?', (text, [pattern, ignoreCase], { budget }) => {
-    const expression = compile(textArgument('regex_match', pattern), flag(ignoreCase), true)
+    const expression = compile(textArgument('regex_match', pattern), flag(ignoreCase), true, budget)
     pay(expression, text, budget)
     return expression.matcher(text).lookingAt()
   }),
   textFilter('regex_search', 'pattern ignorecase?', (text, [pattern, ignoreCase], { budget }) => {
-    const expression = compile(textArgument('regex_search', pattern), flag(ignoreCase), true)
+    const expression = compile(textArgument('regex_search', pattern), flag(ignoreCase), true, budget)
     pay(expression, text, budget)
     return expression.test(text)
   }),
   textFilter('regex_replace', 'pattern replacement ignorecase?', (text, [pattern, to, ignoreCase], { budget }) =>
     replaceAll(
       text,
-      compile(textArgument('regex_replace', pattern), flag(ignoreCase), false),
+      compile(textArgument('regex_replace', pattern), flag(ignoreCase), false, budget),
       textArgument('regex_replace', to),
       budget,
     ),
   ),
   filter('regex_substring', 'pattern result_index? ignorecase?', (value, [pattern, index, ignoreCase], { budget }) => {
     const text = textOf(value, budget)
-    const expression = compile(textArgument('regex_substring', pattern), flag(ignoreCase), false)
+    const expression = compile(textArgument('regex_substring', pattern), flag(ignoreCase), false, budget)
     const wanted = wholeArgument('regex_substring', index, 0)
     const results = Array.from(findAll(expression, text, budget), found)
     const result = results.at(wanted)
