@@ -22,6 +22,8 @@ export interface LocalShellDeps {
 }
 
 const DEFAULT_TIMEOUT_SECONDS = 60
+/** Of parameter `env`. The system takes no more than a few megabytes, but only says so after all has been made ready. */
+const MAX_VARIABLES = 10_000
 
 export function createLocalShellCmd(deps: LocalShellDeps): Runner {
   // No command prints it by chance, and it tells nothing.
@@ -75,6 +77,9 @@ async function runLocalShellCmd(deps: LocalShellDeps, sudoPrompt: string, contex
   }
   const given = parameters['env'] ?? undefined
   if (given !== undefined && !isRecord(given)) return startFailure('The parameter "env" must be an object.')
+  if (given !== undefined && Object.keys(given).length > MAX_VARIABLES) {
+    return startFailure(`The parameter "env" has more than ${MAX_VARIABLES} variables.`)
+  }
   const env = childEnvironment(deps.inheritedEnv, given, context.env)
   const cwd = parameters['cwd']
 
@@ -110,7 +115,7 @@ async function assemble(
     mode === 'sudo' ||
     (mode === 'process-user' && password !== undefined && doesSystemUserExist && sudoProgram !== undefined)
   if ((!isElevated && !isSwitching) || (isElevated && sudoProgram === undefined && isRoot)) {
-    return { spawn: { file: '/bin/sh', args: ['-c', cmd], env } }
+    return { spawn: { file: '/bin/sh', args: shellArguments(cmd), env } }
   }
   if (sudoProgram === undefined) {
     return startFailure('sudo is not installed on the machine of the server, which does not run as root itself.')
@@ -122,16 +127,21 @@ async function assemble(
   // Where sudo does not ask, the command would find the password on its own stdin.
   const needsPassword = password !== undefined && !(await isSudoPasswordless(deps.launcher, sudoProgram, user, env))
   if (!needsPassword) {
-    const args = [...switches, '--', 'bash', '-c', cmd]
+    const args = [...switches, '--', 'bash', ...shellArguments(cmd)]
     return { spawn: { file: sudoProgram, args, env }, ...(isRoot ? {} : { sudo: access }) }
   }
   // -k: for the same reason an earlier answer must not make sudo skip the question.
-  const args = ['-k', '-S', '-p', sudoPrompt, ...switches, '--', 'bash', '-c', cmd]
+  const args = ['-k', '-S', '-p', sudoPrompt, ...switches, '--', 'bash', ...shellArguments(cmd)]
   return {
     spawn: { file: sudoProgram, args, env, stdin: Buffer.from(`${password}\n`) },
     sudoPrompt,
     sudo: { ...access, password },
   }
+}
+
+/** A command that begins with a dash is no option of the shell. */
+function shellArguments(cmd: string): string[] {
+  return cmd.startsWith('-') ? ['-c', '--', cmd] : ['-c', cmd]
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

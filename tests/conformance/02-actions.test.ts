@@ -39,6 +39,13 @@ const end = async (action: string, parameters: Record<string, unknown> = {}): Pr
 }
 
 describe('02.1 action record', () => {
+  it('02.1 lists for many at once', async () => {
+    const answers = await Promise.all(
+      ['/actions', '/actions/views/overview'].flatMap((path) => Array.from({ length: 100 }, () => get(path))),
+    )
+    expect(answers.filter(({ status }) => status !== 200)).toEqual([])
+  })
+
   it('02.1 every field of a core action', async () => {
     const { body } = await get<Action>('/actions/core.local')
     expect(body).toEqual({

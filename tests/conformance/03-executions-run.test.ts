@@ -152,6 +152,18 @@ describe('03.9 results', () => {
     for (const code of [1, 2, 126, 255]) expect(await result({ cmd: `exit ${code}` })).toEqual(ended(code, '', ''))
   })
 
+  it('03.9 local: a command that begins with a dash is none of the shell', async () => {
+    expect(await result({ cmd: '-c "exit 0"' })).toMatchObject({
+      return_code: 127,
+      stderr: expect.stringContaining('-c'),
+    })
+  })
+
+  it('03.6 env: more variables than any system takes are refused before they cost anything', async () => {
+    const env = Object.fromEntries(Array.from({ length: 10_001 }, (_, n) => [`V${n}`, '1']))
+    expect(await result({ cmd: 'true', env })).toMatchObject({ error: expect.stringContaining('10000 variables') })
+  })
+
   it('03.9 local: unknown command → 127', async () => {
     const execution = await runToEnd(server, { cmd: 'surely-no-such-command' })
     expect(execution.status).toBe('failed')

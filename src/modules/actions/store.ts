@@ -1,6 +1,6 @@
 /** Tables `actions` and `runner_types`. Records are kept whole; what is filtered by has a column of its own. */
 import type { Database, Step } from '../../db/database.ts'
-import { isQuick, type Page } from '../../http/list.ts'
+import type { Page } from '../../http/list.ts'
 import type { ActionRecord, RunnerTypeRecord } from './types.ts'
 
 export interface ActionFilter {
@@ -29,6 +29,9 @@ export interface ActionStore {
   updateRunnerType(runnerType: RunnerTypeRecord): Step
 }
 
+/** More are read on the scan thread, where only so many searches may wait. */
+const MAX_QUICK_ROWS = 1000
+
 export function createActionStore(database: Database): ActionStore {
   const { build } = database
 
@@ -45,6 +48,9 @@ export function createActionStore(database: Database): ActionStore {
     return names === undefined ? query : query.where('name', 'in', [...names])
   }
 
+  const count = (filter: ActionFilter): number =>
+    database.first(matching(filter).select((eb) => eb.fn.countAll<number>().as('total')))?.total ?? 0
+
   return {
     find: (id) =>
       parsed<ActionRecord>(database.first(build.selectFrom('actions').select('record').where('id', '=', id))),
@@ -53,11 +59,11 @@ export function createActionStore(database: Database): ActionStore {
     async list(filter, page) {
       const query = matching(filter).select('record').orderBy('pack').orderBy('name')
       const pageOf = query.limit(page.limit ?? -1).offset(page.offset)
-      const rows = isQuick(page) ? database.all(pageOf) : await database.scan(pageOf)
+      const isShort = Math.min(page.limit ?? Infinity, count(filter)) <= MAX_QUICK_ROWS
+      const rows = isShort ? database.all(pageOf) : await database.scan(pageOf)
       return rows.map((row) => parsed<ActionRecord>(row))
     },
-    count: (filter) =>
-      database.first(matching(filter).select((eb) => eb.fn.countAll<number>().as('total')))?.total ?? 0,
+    count,
     ofPack: (pack) =>
       database
         .all(build.selectFrom('actions').select('record').where('pack', '=', pack))
