@@ -42,13 +42,14 @@ export function equals(a: Value, b: Value, budget: Budget, depth = 0): boolean {
   }
   if (a === b) return true
   budget.depth(depth)
+  if (a instanceof Range && b instanceof Range) return a.isLike(b)
   const [aItems, bItems] = [itemsOf(a), itemsOf(b)]
   if (aItems !== undefined && bItems !== undefined) {
     if (typeNameOf(a) !== typeNameOf(b) || aItems.length !== bItems.length) return false
     return aItems.every((item, index) => equals(adopt(item), adopt(bItems[index]), budget, depth + 1))
   }
   if (isMapping(a) && isMapping(b)) {
-    if (mappingSize(a) !== mappingSize(b)) return false
+    if (mappingSize(a, budget) !== mappingSize(b, budget)) return false
     return mappingEntries(a).every(([key, value]) => {
       const other = mappingGet(b, key)
       return other !== undefined && equals(value, other, budget, depth + 1)
@@ -59,8 +60,7 @@ export function equals(a: Value, b: Value, budget: Budget, depth = 0): boolean {
 
 function itemsOf(value: Value): readonly unknown[] | undefined {
   if (isList(value)) return value
-  if (value instanceof Sequence) return value.items
-  return value instanceof Range ? value.items() : undefined
+  return value instanceof Sequence ? value.items : undefined
 }
 
 /**
@@ -83,7 +83,7 @@ export function compare(a: Value, b: Value, operator: string, budget: Budget, de
   }
   budget.depth(depth)
   const [aItems, bItems] = [itemsOf(a), itemsOf(b)]
-  if (aItems !== undefined && bItems !== undefined && typeNameOf(a) === typeNameOf(b) && !(a instanceof Range)) {
+  if (aItems !== undefined && bItems !== undefined && typeNameOf(a) === typeNameOf(b)) {
     const shared = Math.min(aItems.length, bItems.length)
     for (let index = 0; index < shared; index += 1) {
       const [x, y] = [adopt(aItems[index]), adopt(bItems[index])]
@@ -122,6 +122,10 @@ export function contains(container: Value, item: Value, budget: Budget): boolean
   }
   if (isMapping(container)) return mappingHas(container, item)
   if (container instanceof LazyNamespace) return typeof item === 'string' && container.has(item)
+  if (container instanceof Range) {
+    if (item instanceof Undefined && !item.lenient) item.raise()
+    return container.has(item)
+  }
   const items = itemsOf(container)
   if (items === undefined) throw typeError(`argument of type '${typeNameOf(container)}' is not iterable`)
   return items.some((each) => equals(adopt(each), item, budget))

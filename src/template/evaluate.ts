@@ -285,7 +285,9 @@ class Evaluation implements Runtime {
     if (call.spreadNamed !== undefined) {
       const mapping = this.#evaluate(call.spreadNamed, scope)
       if (!isMapping(mapping)) throw typeError(`the value after ** must be a dictionary, not ${typeNameOf(mapping)}`)
-      for (const [key, value] of mappingEntries(mapping)) {
+      const entries = mappingEntries(mapping)
+      this.budget.step(entries.length)
+      for (const [key, value] of entries) {
         if (typeof key !== 'string') throw typeError('keywords must be strings')
         if (named.has(key)) throw typeError(`the argument ${quoted(key)} is given twice`)
         named.set(key, value)

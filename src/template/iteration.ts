@@ -30,7 +30,7 @@ export function iterate(value: Value, budget: Budget): readonly Value[] {
     return value.items
   }
   if (isMapping(value)) {
-    budget.step(mappingSize(value))
+    budget.step(mappingSize(value, budget))
     return mappingKeys(value)
   }
   if (value instanceof LazyNamespace) throw typeError('a namespace cannot be listed; name a key of it')
@@ -44,7 +44,7 @@ export function lengthOf(value: Value, budget: Budget): number | undefined {
     budget.work(value.length)
     return characterCount(value)
   }
-  if (isMapping(value)) return mappingSize(value)
+  if (isMapping(value)) return mappingSize(value, budget)
   return value instanceof Sequence ? value.items.length : lengthOfItems(value)
 }
 

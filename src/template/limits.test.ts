@@ -21,7 +21,10 @@ for (const [index, name] of 'bcdefghi'.split('').entries()) {
   bomb.push(`${name}: &${name} [${Array.from({ length: 9 }, () => `*${before}`).join(',')}]`)
 }
 
+const manyKeys = Object.fromEntries(numbers.map((number) => [`k${number}`, number]))
+
 const variables = {
+  manyKeys,
   longText,
   numbers,
   deep: nested(5000),
@@ -129,6 +132,9 @@ const costly = [
   '{{ longText|list }}',
   "{{ longText.split('x') }}",
   '{{ [1]|batch(10 ** 9, 0)|list }}',
+  '{% for i in range(2000) %}{{ manyKeys|length }}{% endfor %}',
+  '{% for i in range(2000) %}{{ manyKeys == {} }}{% endfor %}',
+  "{% for i in range(2000) %}{{ ''.format(**manyKeys) }}{% endfor %}",
   '{{ [1]|slice(10 ** 9)|list }}',
   '{% for i in range(1000) %}{{ longText|length }}{% endfor %}',
   '{% for i in range(1000) %}{% if longText == longText %}{% endif %}{% endfor %}',
@@ -159,6 +165,8 @@ test.each(costly)('%s costs too much', (template) => {
 })
 
 const quick = [
+  '{% for i in range(9000) %}{% if manyKeys %}{% endif %}{% endfor %}',
+  '{% set r = range(100000) %}{% for i in range(6000) %}{{ -1 in r }}{{ r == r }}{% endfor %}',
   "{{ ('{{' * 500000).format()|length }}",
   "{{ ('}}' * 500000).format()|length }}",
   "{{ ('a' * 50000 ~ 'b' ~ 'a' * 50000) in 'a' * 2000000 }}",

@@ -46,7 +46,7 @@ export class Budget {
   #steps: number
   #work: number
   #sinceClock = 0
-  #startedAt: number | undefined
+  readonly #startedAt = performance.now()
 
   constructor(limits: Limits) {
     this.limits = limits
@@ -91,9 +91,7 @@ export class Budget {
     this.#sinceClock += effort
     if (this.#sinceClock < 4096) return
     this.#sinceClock = 0
-    const now = performance.now()
-    this.#startedAt ??= now
-    if (now - this.#startedAt > this.limits.maxMilliseconds) {
+    if (performance.now() - this.#startedAt > this.limits.maxMilliseconds) {
       throw limitError(`the template takes longer than ${this.limits.maxMilliseconds} ms`)
     }
   }

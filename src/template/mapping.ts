@@ -1,4 +1,5 @@
 import { quoted, typeError } from './error.ts'
+import type { Budget } from './limits.ts'
 import {
   adopt,
   Dict,
@@ -36,8 +37,15 @@ export function mappingHas(mapping: Mapping, key: Value): boolean {
   return mapping instanceof Dict ? mapping.has(key) : mappingGet(mapping, key) !== undefined
 }
 
-export function mappingSize(mapping: Mapping): number {
-  return mapping instanceof Dict ? mapping.size : Object.keys(mapping).length
+/** The work that listing one key counts as. */
+const KEY_WORK = 16
+
+/** The number of keys; those of data from outside are listed for it, which is paid for. */
+export function mappingSize(mapping: Mapping, budget: Budget): number {
+  if (mapping instanceof Dict) return mapping.size
+  const { length } = Object.keys(mapping)
+  budget.work(length * KEY_WORK)
+  return length
 }
 
 export function mappingKeys(mapping: Mapping): Value[] {

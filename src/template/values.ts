@@ -90,6 +90,19 @@ export class Range extends TemplateObject {
     this.length = Math.max(0, Math.ceil((stop - start) / step))
   }
 
+  /** `value in range`, which asks for the number, not for each item. */
+  has(value: Value): boolean {
+    if (!isNumeric(value)) return false
+    const index = (numberOf(value) - this.start) / this.step
+    return Number.isInteger(index) && index >= 0 && index < this.length
+  }
+
+  /** Whether both give the same items. */
+  isLike(other: Range): boolean {
+    if (this.length !== other.length) return false
+    return this.length === 0 || (this.start === other.start && (this.length === 1 || this.step === other.step))
+  }
+
   items(): number[] {
     return Array.from({ length: this.length }, (_, index) => this.start + index * this.step)
   }
@@ -344,6 +357,9 @@ export function typeNameOf(value: Value): string {
   }
 }
 
+/** Dictionaries known to have a key: asking for the first one lists all of them. What templates get is never emptied. */
+const filled = new WeakSet<PlainObject>()
+
 /** `x` of `{% if x %}`. */
 export function isTrue(value: Value): boolean {
   if (value === null) return false
@@ -365,6 +381,11 @@ export function isTrue(value: Value): boolean {
   if (value instanceof Dict) return value.size > 0
   if (value instanceof TemplateObject) return true
   if (isList(value)) return value.length > 0
-  for (const key in value) if (Object.hasOwn(value, key)) return true
+  if (filled.has(value)) return true
+  for (const key in value) {
+    if (!Object.hasOwn(value, key)) continue
+    filled.add(value)
+    return true
+  }
   return false
 }
