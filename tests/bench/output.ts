@@ -60,7 +60,7 @@ function followStamps(port: number, id: string): Promise<number[]> {
         for (let end = rest.indexOf('\n\n'); end !== -1; end = rest.indexOf('\n\n')) {
           const frame = rest.slice(0, end)
           rest = rest.slice(end + 2)
-          for (const [, at] of frame.matchAll(/at (\d+\.\d+)\\n/g)) delays.push(now - Number(at))
+          for (const [, at] of frame.matchAll(/at (\d+(?:\.\d+)?)\\n/g)) delays.push(now - Number(at))
         }
       })
       response.on('end', () => resolve(delays))
