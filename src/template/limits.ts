@@ -92,7 +92,7 @@ export class Budget {
     if (this.#sinceClock < 4096) return
     this.#sinceClock = 0
     if (performance.now() - this.#startedAt > this.limits.maxMilliseconds) {
-      throw limitError(`the template takes longer than ${this.limits.maxMilliseconds} ms`)
+      throw limitError('the template takes too long')
     }
   }
 

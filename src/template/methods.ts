@@ -78,8 +78,13 @@ function onText(
   })
 }
 
-function every(test: RegExp): (self: string) => boolean {
-  return (self) => self !== '' && charactersOf(self).every((character) => test.test(character))
+function every(test: RegExp): (self: string, args: Arguments, budget: Budget) => boolean {
+  return (self, _args, budget) => self !== '' && takeApart(self, budget).every((character) => test.test(character))
+}
+
+function takeApart(text: string, budget: Budget): readonly string[] {
+  budget.characters(text.length)
+  return charactersOf(text)
 }
 
 const lowerLetter = /\p{Lowercase}/u
@@ -102,9 +107,9 @@ export function capitalize(text: string): string {
   return head.toUpperCase() + text.slice(head.length).toLowerCase()
 }
 
-function titleCase(text: string): string {
+function titleCase(text: string, budget: Budget): string {
   let inWord = false
-  return charactersOf(text)
+  return takeApart(text, budget)
     .map((character) => {
       const result = inWord ? character.toLowerCase() : character.toUpperCase()
       inWord = letter.test(character)
@@ -113,8 +118,8 @@ function titleCase(text: string): string {
     .join('')
 }
 
-function swapCase(text: string): string {
-  return charactersOf(text)
+function swapCase(text: string, budget: Budget): string {
+  return takeApart(text, budget)
     .map((character) => (lowerLetter.test(character) ? character.toUpperCase() : character.toLowerCase()))
     .join('')
 }
@@ -262,14 +267,17 @@ const textMethods: ReadonlyMap<string, Method> = new Map([
   onText('lower', '', (self) => self.toLowerCase()),
   onText('casefold', '', (self) => self.toLowerCase()),
   onText('capitalize', '', capitalize),
-  onText('title', '', titleCase),
-  onText('swapcase', '', swapCase),
+  onText('title', '', (self, _args, budget) => titleCase(self, budget)),
+  onText('swapcase', '', (self, _args, budget) => swapCase(self, budget)),
   onText('strip', 'chars?', (self, args) => strip(self, stripArgument('strip()', args))),
   onText('lstrip', 'chars?', (self, args) => strip(self, stripArgument('lstrip()', args), true, false)),
   onText('rstrip', 'chars?', (self, args) => strip(self, stripArgument('rstrip()', args), false, true)),
   onText('split', 'sep? maxsplit?', (self, [sep, limit]) => splitText(self, separatorOf(sep), limitOf(limit), false)),
   onText('rsplit', 'sep? maxsplit?', (self, [sep, limit]) => splitText(self, separatorOf(sep), limitOf(limit), true)),
-  onText('splitlines', 'keepends?', (self, [keep = false]) => splitLines(self, isTrue(keep))),
+  onText('splitlines', 'keepends?', (self, [keep = false], budget) => {
+    budget.characters(self.length)
+    return splitLines(self, isTrue(keep))
+  }),
   onText('join', 'iterable', (self, [items = null], budget) => joinTexts(self, iterate(items, budget), budget)),
   onText('replace', 'old new count?', (self, [old, to, times], budget) =>
     replaceText(self, textArgument('replace()', old), textArgument('replace()', to), limitOf(times), budget),
@@ -306,7 +314,7 @@ const textMethods: ReadonlyMap<string, Method> = new Map([
   onText('isnumeric', '', every(/\p{N}/u)),
   onText('isalpha', '', every(letter)),
   onText('isalnum', '', every(/[\p{L}\p{N}]/u)),
-  onText('isspace', '', (self) => self !== '' && charactersOf(self).every(isSpaceCharacter)),
+  onText('isspace', '', (self, _args, budget) => self !== '' && takeApart(self, budget).every(isSpaceCharacter)),
   onText('islower', '', isLower),
   onText('isupper', '', isUpper),
   ['format', (self, call, budget) => formatBraces(textArgument('format()', self), call, budget)],

@@ -18,6 +18,7 @@ const MAX_TEMPLATE_LENGTH = 1024 * 1024
 /** What all templates of one request may spend together. */
 const TOTAL_STEPS = 400_000
 const TOTAL_WORK = 64 * 1024 * 1024
+const TOTAL_MILLISECONDS = 2_000
 const MIN_STEPS = 2_000
 const MIN_WORK = 256 * 1024
 
@@ -83,9 +84,15 @@ export function createRenderer(count: number, isTooLong = false): Renderer {
     maxWork: Math.max(MIN_WORK, Math.floor(TOTAL_WORK / Math.max(1, count))),
   }
 
+  const startedAt = performance.now()
+
   function renderParameter(parameter: string, value: unknown, variables: ReadonlyMap<string, unknown>): unknown {
+    const renderText = (text: string): unknown => {
+      const maxMilliseconds = startedAt + TOTAL_MILLISECONDS - performance.now()
+      return render(text, variables, { limits: { ...limits, maxMilliseconds } })
+    }
     const walk = (inner: unknown): unknown => {
-      if (typeof inner === 'string') return isTemplate(inner) ? render(inner, variables, { limits }) : inner
+      if (typeof inner === 'string') return isTemplate(inner) ? renderText(inner) : inner
       if (Array.isArray(inner)) return inner.map(walk)
       if (!isObject(inner)) return inner
       return Object.fromEntries(Object.entries(inner).map(([key, item]) => [walkKey(key), walk(item)]))

@@ -1,7 +1,8 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { isAppError } from '../../errors.ts'
 import type { ParameterSchema } from '../../schema.ts'
 import { createParameterSet, mergeParameters, type Parameters } from './parameters.ts'
+import { createRenderer } from './rendering.ts'
 import { checkParameters, effectiveParameters, renderParameters, type Scope } from './resolve.ts'
 
 const shell: Record<string, ParameterSchema> = {
@@ -194,6 +195,16 @@ describe('templates', () => {
     const long = '{% for i in range(5000) %}x{% endfor %}'
     expect(kept({ a: {} }, { a: long })).toEqual({ a: 'x'.repeat(5000) })
     expect(failureOf(() => kept({ a: {} }, { a: [...few.slice(1), long] }))?.code).toBe('TEMPLATE_FAILED')
+  })
+
+  test('the templates of one request share their time', () => {
+    const renderer = createRenderer(2)
+    const busy = '{% for i in range(5000) %}x{% endfor %}'
+    expect(renderer.render('a', busy, new Map())).toBe('x'.repeat(5000))
+    const now = performance.now()
+    vi.spyOn(performance, 'now').mockReturnValue(now + 3000)
+    onTestFinished(() => void vi.restoreAllMocks())
+    expect(() => renderer.render('a', busy, new Map())).toThrow('takes too long')
   })
 
   test('only so much text is looked into for templates', () => {

@@ -13,7 +13,8 @@ import { wrap } from './wrap.ts'
 
 const wordStart = /([-\s({[<]+)/
 
-function titleWords(text: string): string {
+function titleWords(text: string, budget: Budget): string {
+  budget.characters(text.length)
   return text
     .split(wordStart)
     .map((word) => {
@@ -144,7 +145,7 @@ export const textFilters: readonly [string, Filter][] = [
   textFilter('upper', '', (text) => text.toUpperCase()),
   textFilter('lower', '', (text) => text.toLowerCase()),
   textFilter('capitalize', '', capitalize),
-  textFilter('title', '', titleWords),
+  textFilter('title', '', (text, _args, { budget }) => titleWords(text, budget)),
   textFilter('trim', 'chars?', (text, [characters]) =>
     strip(text, characters === undefined || characters === null ? undefined : textArgument('trim', characters)),
   ),
