@@ -60,7 +60,7 @@ function operateWhole(operator: BinaryOperator, a: bigint, b: bigint, budget: Bu
       return integer(a * b, budget)
     case '/':
       if (b === 0n) throw zeroDivision()
-      return float(finite(Number(a)) / finite(Number(b)))
+      return float(divideWhole(a, b))
     case '//':
       return integer(floorDivide(a, b), budget)
     case '%':
@@ -77,6 +77,19 @@ function operateWhole(operator: BinaryOperator, a: bigint, b: bigint, budget: Bu
 function finite(value: number): number {
   if (!Number.isFinite(value)) throw typeError('the number is too large for a float')
   return value
+}
+
+/** The double nearest to `a / b`, also where neither of them is one. */
+function divideWhole(a: bigint, b: bigint): number {
+  const [x, y] = [Number(a), Number(b)]
+  if (Number.isSafeInteger(x) && Number.isSafeInteger(y)) return x / y
+  const [top, bottom] = [a < 0n ? -a : a, b < 0n ? -b : b]
+  // At least 61 bits of the quotient, the lowest of which stands for all that follow.
+  const shift = 66 - 4 * (top.toString(16).length - bottom.toString(16).length)
+  const [dividend, divisor] = shift > 0 ? [top << BigInt(shift), bottom] : [top, bottom << BigInt(-shift)]
+  const quotient = (dividend / divisor) | (dividend % divisor === 0n ? 0n : 1n)
+  const result = finite(quotient === 0n ? 0 : Number(quotient) * 2 ** -shift)
+  return a < 0n === b < 0n ? result : -result
 }
 
 function floorDivide(a: bigint, b: bigint): bigint {
@@ -98,8 +111,10 @@ function operateFloat(operator: BinaryOperator, a: number, b: number): Value {
       return float(a / b)
     case '//': {
       if (b === 0) throw zeroDivision()
-      const rest = floorRest(a, b)
-      const quotient = Math.round((a - rest) / b)
+      // Step by step as Python, since each step rounds.
+      const rest = a % b
+      const near = (a - rest) / b - (rest !== 0 && rest < 0 !== b < 0 ? 1 : 0)
+      const quotient = Math.floor(near) + (near - Math.floor(near) > 0.5 ? 1 : 0)
       if (quotient !== 0) return float(quotient)
       return float(a / b < 0 || Object.is(a / b, -0) ? -0 : 0)
     }

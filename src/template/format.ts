@@ -3,7 +3,7 @@ import { limitError, quoted, typeError } from './error.ts'
 import { getItem } from './access.ts'
 import type { Budget } from './limits.ts'
 import { isMapping, mappingGet, type Mapping } from './mapping.ts'
-import { characterCount, floatText, represent, sliceCharacters, textOf } from './text.ts'
+import { asciiText, characterCount, floatText, represent, sliceCharacters, textOf } from './text.ts'
 import {
   Float,
   isFloatValue,
@@ -113,7 +113,8 @@ class PercentFormat {
       case 's':
       case 'r':
       case 'a': {
-        const text = type === 's' ? textOf(value, this.#budget) : represent(value, this.#budget)
+        let text = type === 's' ? textOf(value, this.#budget) : represent(value, this.#budget)
+        if (type === 'a') text = asciiText(text)
         return padPercent('', precision === undefined ? text : sliceCharacters(text, 0, precision), flags, width, false)
       }
       case 'c': {
@@ -207,6 +208,17 @@ function floatBody(value: number, type: string, precision: number, keepZeros: bo
   return keepZeros || !fixed.includes('.') ? fixed : dropZeros(fixed).replace(/\.$/, '')
 }
 
+/** What a precision without a type gives: as `g`, but never without a digit after the point. */
+function generalBody(value: number, significant: number, keepZeros: boolean): string {
+  if (!Number.isFinite(value)) return floatBody(value, 'g', significant, keepZeros)
+  const { digits, exponent } = exponentDigits(value, significant - 1)
+  if (exponent < -4 || exponent >= significant - 1) {
+    return exponential(keepZeros ? digits : dropZeros(digits), exponent, 'e')
+  }
+  const fixed = fixedDigits(value, significant - 1 - exponent)
+  return keepZeros ? fixed : dropZeros(fixed).replace(/\.$/, '.0')
+}
+
 function dropZeros(digits: string): string {
   let end = digits.length
   while (end > 1 && digits[end - 1] === '0') end -= 1
@@ -282,8 +294,9 @@ class BraceFormat {
     let value = this.#lookup(path)
     if (value instanceof Undefined) value.raise()
     if (conversionName === 's') value = textOf(value, this.#budget)
-    else if (conversionName === 'r' || conversionName === 'a') value = represent(value, this.#budget)
-    else if (conversionName !== undefined) throw typeError('the conversion of a replacement field must be !s or !r')
+    else if (conversionName === 'r') value = represent(value, this.#budget)
+    else if (conversionName === 'a') value = asciiText(represent(value, this.#budget))
+    else if (conversionName !== undefined) throw typeError('the conversion of a replacement field must be !s, !r or !a')
     return formatValue(value, rawSpec.includes('{') ? this.expand(rawSpec, depth + 1) : rawSpec, this.#budget)
   }
 
@@ -347,7 +360,9 @@ function formatValue(value: Value, spec: string, budget: Budget): string {
     const prefix = negative || minusZero ? '-' : sign === '-' ? '' : sign
     const plain = numberBody(value, type, precision, alternate !== undefined)
     const group = type === 'x' || type === 'X' || type === 'o' || type === 'b' ? 4 : 3
-    const body = grouping === '' ? plain.body : grouped(plain.body, grouping, group)
+    const isZeroPadded = (fill ?? (zero === undefined ? ' ' : '0')) === '0' && (align ?? '=') === '='
+    const room = isZeroPadded ? width - prefix.length - plain.prefix.length : 0
+    const body = grouping === '' ? plain.body : grouped(plain.body, grouping, group, room)
     return pad(prefix + plain.prefix, body, '>')
   }
   if (typeof value !== 'string') {
@@ -386,20 +401,25 @@ function numberBody(
   }
   if (type === '') {
     if (precision === undefined) return body(floatText(Math.abs(number)))
-    const text = floatBody(number, 'g', precision, alternate)
-    return body(/^\d+$/.test(text) && text.length < Math.max(1, precision) ? `${text}.0` : text)
+    return body(generalBody(number, Math.max(1, precision), alternate))
   }
   if (!'eEfFgGn'.includes(type))
     throw typeError(`Unknown format code '${type}' for object of type '${typeNameOf(value)}'`)
   return body(floatBody(number, type === 'n' ? 'g' : type, precision ?? 6, alternate))
 }
 
-function grouped(body: string, separator: string, size: number): string {
-  const end = body.search(/[^0-9a-fA-F]/)
-  const whole = end < 0 ? body : body.slice(0, end)
+/** Digits in groups; zeros before them, which are grouped too, make it at least `room` characters. */
+function grouped(body: string, separator: string, size: number, room: number): string {
+  // The e of an exponent is no digit, that of a hexadecimal number is.
+  const end = body.search(size === 3 ? /[^0-9]/ : /[^0-9a-fA-F]/)
+  let length = end < 0 ? body.length : end
+  const rest = body.slice(length)
+  const digits = body.slice(0, length)
+  while (length + Math.floor((length - 1) / size) + rest.length < room) length += 1
+  const whole = digits.padStart(length, '0')
   const parts: string[] = []
   for (let at = whole.length; at > 0; at -= size) parts.unshift(whole.slice(Math.max(0, at - size), at))
-  return parts.join(separator) + (end < 0 ? '' : body.slice(end))
+  return parts.join(separator) + rest
 }
 
 function padTo(prefix: string, body: string, fill: string, align: string, width: number): string {

@@ -1,5 +1,5 @@
 import { getSubscript } from './attributes.ts'
-import { compare } from './compare.ts'
+import { compare, equals } from './compare.ts'
 import { typeError } from './error.ts'
 import type { Budget } from './limits.ts'
 import { isNumeric, isWhole, typeNameOf, Undefined, type Value } from './values.ts'
@@ -11,8 +11,13 @@ export function sortBy(
   reverse: boolean,
   budget: Budget,
 ): Value[] {
+  // Equal keys need no order: a list of nothing but None is sorted.
+  const order = (a: Value, b: Value): number => {
+    const isSimple = typeof a === 'string' || isNumeric(a)
+    return !isSimple && equals(a, b, budget) ? 0 : compare(a, b, '<', budget)
+  }
   const keyed = items.map((item) => ({ item, key: keyOf(item) }))
-  keyed.sort((a, b) => (reverse ? compare(b.key, a.key, '<', budget) : compare(a.key, b.key, '<', budget)) || 0)
+  keyed.sort((a, b) => (reverse ? order(b.key, a.key) : order(a.key, b.key)) || 0)
   return keyed.map(({ item }) => item)
 }
 

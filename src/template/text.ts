@@ -142,12 +142,24 @@ function quoteText(text: string): string {
     if (character === "'") return quote === "'" ? "\\'" : "'"
     const named = namedEscapes[character]
     if (named !== undefined) return named
-    const code = character.codePointAt(0) ?? 0
-    if (code <= 0xff) return `\\x${code.toString(16).padStart(2, '0')}`
-    if (code <= 0xffff) return `\\u${code.toString(16).padStart(4, '0')}`
-    return `\\U${code.toString(16).padStart(8, '0')}`
+    return escapeCharacter(character)
   })
   return quote + body + quote
+}
+
+function escapeCharacter(character: string): string {
+  const code = character.codePointAt(0) ?? 0
+  if (code <= 0xff) return `\\x${code.toString(16).padStart(2, '0')}`
+  if (code <= 0xffff) return `\\u${code.toString(16).padStart(4, '0')}`
+  return `\\U${code.toString(16).padStart(8, '0')}`
+}
+
+// oxlint-disable-next-line no-control-regex
+const beyondAscii = /[^\x00-\x7f]/gu
+
+/** `ascii(value)` of Python, from its `repr`. */
+export function asciiText(represented: string): string {
+  return represented.replace(beyondAscii, escapeCharacter)
 }
 
 const surrogates = /[\ud800-\udfff]/
