@@ -26,6 +26,7 @@ const constants = new Map<string, unknown>([
   ['False', false],
 ])
 
+const octal = /[0-7]{1,3}/y
 const blank = /[ \t\r\n\f]*/y
 const word = /[A-Za-z]+/y
 const number = /[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?/y
@@ -37,7 +38,7 @@ const shortEscapes: Readonly<Record<string, string>> = {
   f: '\f',
   v: '\v',
   a: '\x07',
-  '0': '\0',
+  '\n': '',
   '\\': '\\',
   "'": "'",
   '"': '"',
@@ -112,7 +113,7 @@ class Reader {
   #parenthesized(depth: number): unknown {
     const start = this.#at
     const items = this.#items(')', depth)
-    const isTuple = items.length !== 1 || /,\s*\)$/.test(this.#text.slice(start, this.#at))
+    const isTuple = items.length !== 1 || this.#text.slice(start, this.#at - 1).trimEnd().endsWith(',')
     return isTuple ? items : items[0]
   }
 
@@ -149,6 +150,11 @@ class Reader {
   }
 
   #escape(): string {
+    const code = this.#match(octal)
+    return code === undefined ? this.#namedEscape() : String.fromCharCode(Number.parseInt(code, 8))
+  }
+
+  #namedEscape(): string {
     const kind = this.#text.charAt(this.#at)
     this.#at += 1
     const digits = { x: 2, u: 4, U: 8 }[kind]
