@@ -113,7 +113,12 @@ class Reader {
   #parenthesized(depth: number): unknown {
     const start = this.#at
     const items = this.#items(')', depth)
-    const isTuple = items.length !== 1 || this.#text.slice(start, this.#at - 1).trimEnd().endsWith(',')
+    const isTuple =
+      items.length !== 1 ||
+      this.#text
+        .slice(start, this.#at - 1)
+        .trimEnd()
+        .endsWith(',')
     return isTuple ? items : items[0]
   }
 
