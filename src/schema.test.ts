@@ -103,6 +103,13 @@ describe('messages of request bodies', () => {
   })
 })
 
+test('objects are compared with those of an enum by what they hold, whatever their keys are called', () => {
+  const check = compileParameters({ p: { enum: [{ toString: [1], b: { constructor: 2 } }, { valueOf: 1 }] } })
+  expect(check({ p: { b: { constructor: 2 }, toString: [1] } })).toBeUndefined()
+  expect(check({ p: { toString: 1 } })).toContain("p: {'toString': 1} is not one of [{'toString': [1]")
+  expect(check({ p: { valueOf: 1, a: 2 } })).toContain('is not one of')
+})
+
 describe('patterns', () => {
   test('one that backtracks for ever elsewhere comes to an end', () => {
     const check = compileSchema({ type: 'string', pattern: '^(a+)+$' })

@@ -98,6 +98,7 @@ function compileOnce(key: string, schema: JsonSchema, createAjv: () => Ajv): Che
   const ajv = createAjv()
   useFormats(ajv)
   useLinearUniqueItems(ajv)
+  useSafeEnum(ajv)
   if (!ajv.getKeyword('secret')) ajv.addKeyword('secret')
   const validate = ajv.compile(schema)
   const root: Root = { schema, hasSecrets: JSON.stringify(schema).includes('"secret":true') }
@@ -197,6 +198,23 @@ function useLinearUniqueItems(ajv: Ajv): void {
   })
 }
 
+/** The library's own keywords call `toString` of an object under comparison, which data may have replaced. */
+function useSafeEnum(ajv: Ajv): void {
+  ajv.removeKeyword('enum')
+  ajv.addKeyword({
+    keyword: 'enum',
+    schemaType: 'array',
+    validate: (allowed: unknown[], value: unknown) => allowed.some((each) => isSame(each, value)),
+  })
+  ajv.removeKeyword('const')
+  ajv.addKeyword({ keyword: 'const', validate: isSame })
+}
+
+function isSame(a: unknown, b: unknown): boolean {
+  if (typeof a !== 'object' || typeof b !== 'object') return a === b
+  return canonical(a) === canonical(b)
+}
+
 function areUnique(items: unknown[]): boolean {
   const seen = new Set<string>()
   for (const item of items) {
@@ -240,7 +258,7 @@ function explain(errors: readonly ErrorObject[], root: Root): SchemaProblem {
 }
 
 function sentenceOf(error: AjvError, value: string): string {
-  const { keyword, params, data } = error
+  const { keyword, params, data, schema } = error
   switch (keyword) {
     case 'required':
       return `${represent(params['missingProperty'])} is a required property`
@@ -251,9 +269,9 @@ function sentenceOf(error: AjvError, value: string): string {
       return `${value} is not of type ${types.map((type) => `'${String(type)}'`).join(', ')}`
     }
     case 'enum':
-      return `${value} is not one of ${represent(withoutAddedNull(params['allowedValues']))}`
+      return `${value} is not one of ${represent(withoutAddedNull(schema))}`
     case 'const':
-      return `${value} is not ${represent(params['allowedValue'])}, the only value allowed`
+      return `${value} is not ${represent(schema)}, the only value allowed`
     case 'pattern': {
       const pattern = String(params['pattern'])
       const isLong = typeof data === 'string' && data.length > compilePattern(pattern).maxChars
