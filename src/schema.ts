@@ -211,8 +211,14 @@ function useSafeEnum(ajv: Ajv): void {
 }
 
 function isSame(a: unknown, b: unknown): boolean {
-  if (typeof a !== 'object' || typeof b !== 'object') return a === b
-  return canonical(a) === canonical(b)
+  if (Array.isArray(a)) {
+    return Array.isArray(b) && a.length === b.length && a.every((item, index) => isSame(item, b[index]))
+  }
+  if (!isObject(a) || !isObject(b)) return a === b
+  const names = Object.keys(a)
+  return (
+    names.length === Object.keys(b).length && names.every((name) => Object.hasOwn(b, name) && isSame(a[name], b[name]))
+  )
 }
 
 function areUnique(items: unknown[]): boolean {
