@@ -93,6 +93,8 @@ describe('YAML', () => {
     ['x: &x {a: 1}\ny: {<<: *x, b: 2}\nn: [y, n, Y]', { x: { a: 1 }, y: { a: 1, b: 2 }, n: ['y', 'n', 'Y'] }],
     ['1: a\ntrue: b', { '1': 'b' }],
     ['just text', 'just text'],
+    ['', null],
+    ['# nothing\n', null],
   ])('reads %j', (text, value) => {
     expect(render('{{ text|from_yaml_string }}', { text })).toEqual(value)
   })
@@ -113,6 +115,7 @@ describe('YAML', () => {
     '{{ "a: [" |from_yaml_string }}',
     '{{ "!!binary aGk=" |from_yaml_string }}',
     '{{ "*x" |from_yaml_string }}',
+    '{{ "a\\n---\\nb"|from_yaml_string }}',
   ])('refuses %s', (template) => {
     expect(() => render(template, {})).toThrow(TemplateError)
   })

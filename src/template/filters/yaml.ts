@@ -3,7 +3,7 @@ import {
   DUMP_SCHEMA,
   dump,
   floatYaml11Tag,
-  load,
+  loadAll,
   NOT_RESOLVED,
   realMapTag,
   Schema,
@@ -56,20 +56,21 @@ function yamlFloat(value: number): string {
   return floatText(value)
 }
 
-/** Parses one YAML document (version 1.1, safe types only). */
+/** Parses one YAML document (version 1.1, safe types only); a text without any is None. */
 export function readYaml(text: string, budget: Budget): Value {
   if (text.length > MAX_YAML_LENGTH) throw limitError(`the YAML text is longer than ${MAX_YAML_LENGTH} characters`)
   budget.work(text.length)
-  let loaded: unknown
+  let documents: unknown[]
   try {
-    loaded = load(text, { schema: readSchema, maxAliases: MAX_ALIASES })
+    documents = loadAll(text, { schema: readSchema, maxAliases: MAX_ALIASES })
   } catch (error) {
     if (error instanceof RangeError) throw limitError('the YAML text is nested too deeply')
     // The reason may quote the text, which may be secret.
     const line = error instanceof YAMLException ? error.mark?.line : undefined
     throw filterError(`the text is not valid YAML${line === undefined ? '' : ` (line ${line + 1})`}`)
   }
-  return fromYaml(loaded, budget, 0)
+  if (documents.length > 1) throw filterError('the text holds more than one YAML document')
+  return fromYaml(documents[0] ?? null, budget, 0)
 }
 
 function fromYaml(value: unknown, budget: Budget, depth: number): Value {
