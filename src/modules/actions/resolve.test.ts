@@ -179,6 +179,14 @@ describe('templates', () => {
       { a: { '{{ b }}': 1 }, b: '__proto__' },
       'Failed to render parameter "a": a key of an object',
     ],
+    [
+      'a number that JSON cannot say',
+      { a: {} },
+      { a: '{{ [1e308 * 10] }}' },
+      'the value holds a number that is too large',
+    ],
+    ['a nan', { a: {} }, { a: "{{ 'nan'|float }}" }, 'the value holds a nan'],
+    ['a key __proto__ inside', { a: {} }, { a: "{{ [{'__proto__': 1}] }}" }, 'the value holds the key "__proto__"'],
   ])('%s fails', (_, action, supplied, message) => {
     const failure = failureOf(() => kept(action, supplied))
     expect(failure?.code).toBe('TEMPLATE_FAILED')

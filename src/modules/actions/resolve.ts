@@ -4,7 +4,7 @@
  */
 import { parametersInvalid, templateFailed } from '../../errors.ts'
 import { represent, type ParameterSchema } from '../../schema.ts'
-import { convertParameter } from './conversion.ts'
+import { convertParameter, problemOf } from './conversion.ts'
 import type { ParameterSet } from './parameters.ts'
 import { createRenderer, findTemplates, type Templates } from './rendering.ts'
 
@@ -195,7 +195,10 @@ function resolveSources(
     path.pop()
     const rendered = renderer.render(name, source.value, variables)
     const isPrinted = set.schemas.get(name)?.type === 'string' && rendered !== null && typeof rendered !== 'string'
-    const value = converted(set, name, isPrinted ? renderer.print(name, rendered) : rendered)
+    const given = isPrinted ? renderer.print(name, rendered) : rendered
+    const problem = problemOf(given)
+    if (problem !== undefined) throw templateFailed(name, `the value holds ${problem}`)
+    const value = converted(set, name, given)
     values.set(name, value)
     variables.set(name, value)
   }
