@@ -52,7 +52,9 @@ function reasonOf(error: Error): string {
 const wordClass = '\\p{L}\\p{N}_'
 const spaceClass = '\\t-\\r\\x{1c}-\\x{20}\\x{85}\\p{Z}'
 
-/** Rewrites what Python writes differently: Unicode classes, `\Z`, `\uXXXX`, comments, `$` before a last line end. */
+const upTo = /^\{,\d*\}/
+
+/** Rewrites what Python writes differently: Unicode classes, `{,3}`, `\Z`, `\uXXXX`, comments, `$` before a last line end. */
 function translate(pattern: string, endAtNewline: boolean): string {
   const multiline = /\(\?[a-zA-Z]*m/.test(pattern)
   let result = ''
@@ -75,6 +77,8 @@ function translate(pattern: string, endAtNewline: boolean): string {
         result += '\\]'
         at += 1
       }
+    } else if (character === '{' && upTo.test(pattern.slice(at, at + 8))) {
+      result += '{0'
     } else if (character === '$' && endAtNewline && !multiline) {
       result += '(?:\\n?\\z)'
     } else if (pattern.startsWith('(?#', at)) {

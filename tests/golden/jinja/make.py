@@ -649,6 +649,7 @@ UNICODE = r"""
 """
 
 CONTRACT = r"""
+{{ 'aaab' | regex_replace('a{,2}b', '-') }} {{ 'aab' | regex_match('a{,2}b') }} {{ 'aaab' | regex_match('a{,2}b') }} {{ 'aa{,2}' | regex_search('[{],2}') }}
 {{ doc|from_json_string }}
 {{ (doc|from_json_string).a[1] }} {{ (doc|from_json_string).b.c }}
 {{ '[1, 12345678901234567890, 1.0, 1e2]'|from_json_string }}
