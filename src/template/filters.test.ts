@@ -109,6 +109,7 @@ describe('YAML', () => {
       ['a: null', 'b:', '- 1', '- c: x', "d: 'yes'", 'e: 1.5', 'f: []', "g: '2020-01-01'", 'h: é', ''].join('\n'),
     )
     expect(render('{{ [1.0]|to_yaml_string }}', {})).toBe('- 1.0\n')
+    expect(render('{{ [1e-7, -1e20, 1.5e300]|to_yaml_string }}', {})).toBe('- 1.0e-07\n- -1.0e+20\n- 1.5e+300\n')
   })
 
   test.each([

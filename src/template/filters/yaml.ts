@@ -53,7 +53,8 @@ const writeSchema = DUMP_SCHEMA.withTags(floatTag)
 function yamlFloat(value: number): string {
   if (Number.isNaN(value)) return '.nan'
   if (!Number.isFinite(value)) return value > 0 ? '.inf' : '-.inf'
-  return floatText(value)
+  // YAML 1.1 knows a float by its point.
+  return floatText(value).replace(/^(-?\d+)e/, '$1.0e')
 }
 
 /** Parses one YAML document (version 1.1, safe types only); a text without any is None. */
