@@ -59,23 +59,30 @@ class PercentFormat {
   }
 
   run(): string {
-    const text = this.#pattern.replace(
-      conversion,
-      (_whole, key: string | undefined, flags: string, width: string, precision: string | undefined, type?: string) => {
-        if (type === undefined) throw typeError('incomplete format')
-        if (type === '%') return '%'
-        const wide = width === '*' ? String(this.#whole()) : width
-        const exact = precision === '*' ? String(this.#whole()) : precision
-        const value = key === undefined ? this.#take() : this.#named(key)
-        const piece = this.#convert(value, flags, bounded(wide, MAX_WIDTH) ?? 0, precisionOf(exact), type)
-        return this.#paid(piece)
-      },
-    )
+    const parts: string[] = []
+    let at = 0
+    // One match at a time: `replace` would find them all before the first can be paid for or refused.
+    for (const match of this.#pattern.matchAll(conversion)) {
+      this.#budget.visit()
+      parts.push(this.#pattern.slice(at, match.index), this.#expand(match))
+      at = match.index + match[0].length
+    }
+    parts.push(this.#pattern.slice(at))
+    const text = parts.join('')
     if (this.#mapping === undefined && this.#used < this.#positional.length) {
       throw typeError('not all arguments converted during string formatting')
     }
     this.#budget.text(text.length)
     return text
+  }
+
+  #expand([, key, flags = '', width = '', precision, type]: RegExpExecArray): string {
+    if (type === undefined) throw typeError('incomplete format')
+    if (type === '%') return '%'
+    const wide = width === '*' ? String(this.#whole()) : width
+    const exact = precision === '*' ? String(this.#whole()) : precision
+    const value = key === undefined ? this.#take() : this.#named(key)
+    return this.#paid(this.#convert(value, flags, bounded(wide, MAX_WIDTH) ?? 0, precisionOf(exact), type))
   }
 
   /** Pays for a piece at once: the whole is only seen when all pieces exist. */

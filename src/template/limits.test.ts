@@ -132,6 +132,8 @@ const costly = [
   '{{ longText|list }}',
   "{{ longText.split('x') }}",
   "{{ ('a' * 9000000)|title|length }}",
+  "{{ ('a-' * 2000000)|wordwrap(5)|length }}",
+  "{{ ('%%' * 4000000) % () }}",
   "{{ ('a' * 9000000).swapcase()|length }}",
   "{{ ('a' * 9000000).isalpha() }}",
   "{{ ('\\n' * 9000000).splitlines()|length }}",

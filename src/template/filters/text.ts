@@ -185,7 +185,8 @@ export const textFilters: readonly [string, Filter][] = [
     'wordwrap',
     'width? break_long_words? wrapstring? break_on_hyphens?',
     (text, [width, breakLong = true, separator, hyphens = true], { budget }) => {
-      budget.characters(text.length)
+      // Each character can become a chunk of its own.
+      budget.characters(text.length * 4)
       const size = wholeArgument('wordwrap', width, 79)
       if (size < 1) throw typeError('wordwrap needs a width of at least 1')
       const between = separator === undefined || separator === null ? '\n' : textArgument('wordwrap', separator)
