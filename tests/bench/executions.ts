@@ -117,7 +117,7 @@ export async function throughput(): Promise<Row[]> {
         budget: `≥ 0.6 × (is ${times(rate / hookRate)})`,
         isMet: rate >= 0.6 * hookRate,
         reason:
-          'Four commits and two changes of thread an execution; scheduling and starting in one unit is the next step.',
+          'Four units in two commits and two changes of thread an execution; half of the processor time is ours, a third the child’s.',
       })
     }
     return rows
