@@ -22,7 +22,11 @@ export interface Dispatcher {
   readonly cancelQueue: RowQueue<Execution>
   /** How many more may be started now. */
   readonly freeSlots: number
-  /** Gives a requested execution a slot, and starts it. Resolves when nothing is left to do for it; never rejects. */
+  /**
+   * Gives a requested execution a slot, and starts it. Resolves when nothing is left to do for it.
+   *
+   * @throws what `Change.settle` throws: its start or its end is not recorded
+   */
   run(requested: Execution): Promise<void>
   /** Calls `fn` whenever a slot has become free. */
   onFreeSlot(fn: () => void): void
@@ -124,11 +128,6 @@ export function createDispatcher(deps: {
       const started = await change.settle(requested, [{ kind: 'schedule' }, { kind: 'start', runner_info: runnerInfo }])
       if (started !== undefined) await carryOut(started, ready, controller.signal)
       isCanceled = started === undefined
-    } catch (error) {
-      log.error('dispatcher.failed', 'The start or the end of an execution could not be recorded', {
-        execution_id: requested.id,
-        error,
-      })
     } finally {
       runs.delete(requested.id)
       resolveEnded()

@@ -5,7 +5,7 @@ import { makeExecution } from '../../../tests/helpers/execution.ts'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
 import { waitFor } from '../../../tests/helpers/wait.ts'
 import { createMemoryBus } from '../../bus/memory.ts'
-import type { Database } from '../../db/database.ts'
+import type { Database, Unit } from '../../db/database.ts'
 import { openSqlite } from '../../db/sqlite/open.ts'
 import { storageFailed } from '../../errors.ts'
 import { createLog, type Log } from '../../log.ts'
@@ -23,8 +23,8 @@ let store: ExecutionStore
 let scheduler: Scheduler
 let log: Log
 let logged: string
-/** While it is full, nothing can be written. */
-let isFull: boolean
+/** Why a unit cannot be written; undefined: it can. */
+let refusalOf: (unit: Unit) => Error | undefined
 /** Called before each read of one row. */
 let onRead: (sql: string) => void
 let writeCount: number
@@ -40,7 +40,7 @@ beforeEach(async () => {
     synchronous: 'normal',
     announce: (facts) => facts.forEach((fact) => bus.publish(fact)),
   })
-  isFull = false
+  refusalOf = () => undefined
   onRead = () => undefined
   writeCount = 0
   database = {
@@ -53,7 +53,8 @@ beforeEach(async () => {
       writeCount += 1
       // A refusal takes as long as an answer.
       await new Promise((resolve) => setImmediate(resolve))
-      if (isFull) throw storageFailed(new Error('disk full'))
+      const refusal = refusalOf(unit)
+      if (refusal !== undefined) throw refusal
       return real.write(unit)
     },
   }
@@ -101,6 +102,8 @@ async function add(status: 'requested' | 'delayed', count: number, dueInMs = 0):
   writeCount = 0
 }
 
+const isFull = (): Error => storageFailed(new Error('disk full'))
+
 const count = (status: ExecutionStatus): number => store.countWithStatus(status)
 
 /** Lets the scheduler run for as many turns of the event loop as a hot loop would need to betray itself. */
@@ -110,7 +113,7 @@ async function manyTurns(): Promise<void> {
 
 test('a full storage is asked once a second, not without end, and what waits runs afterwards', async () => {
   await add('requested', 500)
-  isFull = true
+  refusalOf = isFull
   scheduler.start()
   await waitFor('the first attempts', () => writeCount === SLOTS)
   await manyTurns()
@@ -118,23 +121,36 @@ test('a full storage is asked once a second, not without end, and what waits run
   expect(writeCount).toBeLessThanOrEqual(2 * SLOTS)
   expect(logged.split('\n').length).toBeLessThanOrEqual(2 * SLOTS + 1)
   expect(count('requested')).toBe(500)
-  isFull = false
+  refusalOf = () => undefined
+  await waitFor('all of them to be tried', () => count('failed') === 500)
+})
+
+test('nor is one that refuses for good, when more waits than the queue remembers', async () => {
+  await add('requested', 500)
+  refusalOf = () => new Error('damaged')
+  scheduler.start()
+  await waitFor('the first attempts', () => writeCount >= SLOTS)
+  await manyTurns()
+  // Three attempts each, of those that had the slots and of those that followed them, and perhaps a second after that.
+  expect(writeCount).toBeLessThanOrEqual(2 * 2 * 3 * SLOTS)
+  refusalOf = () => undefined
   await waitFor('all of them to be tried', () => count('failed') === 500)
 })
 
 test('a delayed execution that is due is not tried without end either', async () => {
   await add('delayed', 1)
-  isFull = true
+  refusalOf = isFull
   scheduler.start()
   await waitFor('the first attempt', () => writeCount === 1)
   await manyTurns()
   expect(writeCount).toBeLessThanOrEqual(2)
-  isFull = false
+  refusalOf = () => undefined
   await waitFor('it to be tried', () => count('failed') === 1)
 })
 
 test('a delayed execution runs also when the rows could not be read just as it was delayed', async () => {
-  await add('requested', 1, 50)
+  // Time enough to be delayed even on a busy machine.
+  await add('requested', 1, 1000)
   let hasFailed = false
   onRead = (sql) => {
     if (hasFailed || !sql.includes('order by "due_timestamp"') || count('delayed') === 0) return

@@ -55,7 +55,7 @@ export function createScheduler(deps: {
     for (const execution of take()) {
       void schedule(execution).catch((error: unknown) => {
         rest()
-        log.error('scheduler.failed', 'An execution could not be delayed; it will be tried again', {
+        log.error('scheduler.failed', 'The start, the end or the delay of an execution could not be recorded', {
           execution_id: execution.id,
           error,
         })
