@@ -9,7 +9,7 @@ import type { Database, Unit } from '../../db/database.ts'
 import { openSqlite } from '../../db/sqlite/open.ts'
 import { storageFailed } from '../../errors.ts'
 import { createLog, type Log } from '../../log.ts'
-import { formatMicros, nowMicros } from '../../time.ts'
+import { formatMicros, now, nowMicros } from '../../time.ts'
 import { createChange } from './change.ts'
 import { createDispatcher } from './dispatcher.ts'
 import { createOutput } from './output.ts'
@@ -146,6 +146,19 @@ test('a delayed execution that is due is not tried without end either', async ()
   expect(writeCount).toBeLessThanOrEqual(2)
   refusalOf = () => undefined
   await waitFor('it to be tried', () => count('failed') === 1)
+})
+
+test('a delayed execution does not wait for another that cannot be woken', async () => {
+  await add('delayed', 1)
+  const [stuck] = store.due(now(), 1)
+  await add('delayed', 1)
+  refusalOf = ({ facts }) =>
+    facts.some(({ payload }) => 'execution' in payload && payload.execution.id === stuck?.id)
+      ? new Error('damaged')
+      : undefined
+  scheduler.start()
+  await waitFor('the other to be tried', () => count('failed') === 1)
+  expect(store.statusOf(stuck?.id ?? '')).toBe('delayed')
 })
 
 test('a delayed execution runs also when the rows could not be read just as it was delayed', async () => {

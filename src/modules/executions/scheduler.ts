@@ -109,7 +109,8 @@ export function createScheduler(deps: {
 
   async function wakeDue(): Promise<void> {
     try {
-      for (const execution of store.due(now(), 100)) await change.try(execution, { kind: 'due' })
+      // Together, so that none waits for one that cannot be changed.
+      await Promise.all(store.due(now(), 100).map((execution) => change.try(execution, { kind: 'due' })))
       if (active) planDue()
     } catch (error) {
       retryDue(error)
@@ -118,7 +119,9 @@ export function createScheduler(deps: {
 
   function retryDue(error: unknown): void {
     log.error('scheduler.failed', 'Delayed executions could not be woken; they will be tried again', { error })
-    if (active) dueTimer = setTimeout(() => void wakeDue(), RETRY_AFTER_MS)
+    if (!active) return
+    clearTimeout(dueTimer)
+    dueTimer = setTimeout(() => void wakeDue(), RETRY_AFTER_MS)
   }
 
   return {
