@@ -62,8 +62,8 @@ test('a run that has ended before the server is stopped keeps its status, howeve
     }
   })
   let hasEnded = false
-  run = async ({ emit }) => {
-    void emit('stdout', 'done')
+  run = async (context) => {
+    void context.emit('stdout', 'done')
     await isWriting
     hasEnded = true
     return { status: 'succeeded', result: {} }

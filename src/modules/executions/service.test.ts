@@ -13,11 +13,12 @@ beforeEach(async () => {
   engine = await startEngine({
     parameters: { text: { type: 'string' }, more: {} },
     /** Waits to be stopped when told to, else ends at once. */
-    async run({ actionParameters, signal, emit }) {
+    async run(context) {
+      const { actionParameters, signal } = context
       given.push(actionParameters)
       if (actionParameters['text'] === 'wait' && !signal.aborted) {
         await new Promise((resolve) => signal.addEventListener('abort', resolve))
-        void emit('stdout', 'stopped')
+        void context.emit('stdout', 'stopped')
       }
       return { status: 'succeeded', result: {} }
     },
