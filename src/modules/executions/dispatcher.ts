@@ -4,7 +4,7 @@ import type { Bus } from '../../bus/bus.ts'
 import { merge, type Unit } from '../../db/database.ts'
 import { shown } from '../../errors.ts'
 import type { Log } from '../../log.ts'
-import { createRowQueue, type RowQueue } from '../../queue/row-queue.ts'
+import { createRowQueue } from '../../queue/row-queue.ts'
 import type { RunContext, Runner, RunResult, StopReason } from '../../runners/runner.ts'
 import type { Change } from './change.ts'
 import type { Output, OutputIntake } from './output.ts'
@@ -18,8 +18,6 @@ export type Prepared = Pick<RunContext, 'runnerParameters' | 'actionParameters' 
 export type Prepare = (execution: Execution) => Prepared
 
 export interface Dispatcher {
-  /** The `cancel` queue: executions whose processes are to be ended. */
-  readonly cancelQueue: RowQueue<Execution>
   /** How many more may be started now. */
   readonly freeSlots: number
   /**
@@ -69,6 +67,7 @@ export function createDispatcher(deps: {
   const runnerInfo = { hostname: hostname(), pid: process.pid }
   const grace = new AbortController()
 
+  /** The `cancel` queue: executions whose processes are to be ended. */
   const cancelQueue = createRowQueue<Execution>({
     idOf: (execution) => execution.id,
     load: (afterId, limit) => store.withStatus('canceling', afterId, limit),
@@ -205,7 +204,6 @@ export function createDispatcher(deps: {
   }
 
   return {
-    cancelQueue,
     get freeSlots() {
       return Math.max(0, deps.slots - runs.size)
     },

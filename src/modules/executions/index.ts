@@ -28,8 +28,6 @@ export interface Executions extends Module {
   /** The masked wire record, as streams deliver it. */
   record(execution: Execution): ExecutionRecord
   liveactionRecord(execution: Execution): Record<string, unknown>
-  /** Lengths of the queues `request` and `cancel`. */
-  queueDepths(): { request: number; cancel: number }
   /** While stopping: ends what runs without further grace, and waits no longer for a storage that cannot be written. */
   hurry(): void
 }
@@ -136,10 +134,6 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     outputCursor: (id) => output.cursor(id),
     record: (execution) => executionRecord(execution, recordOptions(false)),
     liveactionRecord: (execution) => liveactionRecord(execution, recordOptions(false)),
-    queueDepths: () => ({
-      request: scheduler.queue.depth(),
-      cancel: dispatcher.cancelQueue.depth(),
-    }),
     hurry() {
       hurried.abort()
       dispatcher.hurry()

@@ -1,7 +1,7 @@
 /** Has requested executions started, oldest first, while there are free slots; wakes delayed ones when they are due. */
 import type { Bus } from '../../bus/bus.ts'
 import type { Log } from '../../log.ts'
-import { createRowQueue, type RowQueue } from '../../queue/row-queue.ts'
+import { createRowQueue } from '../../queue/row-queue.ts'
 import { microsOf, now, nowMicros } from '../../time.ts'
 import type { Change } from './change.ts'
 import type { Dispatcher } from './dispatcher.ts'
@@ -14,8 +14,6 @@ const MAX_TIMEOUT_MS = 60_000
 const RETRY_AFTER_MS = 1000
 
 export interface Scheduler {
-  /** The `request` queue. */
-  readonly queue: RowQueue<Execution>
   start(): void
   /** Takes nothing any more. */
   stop(): void
@@ -30,6 +28,7 @@ export function createScheduler(deps: {
   pollSeconds: number
 }): Scheduler {
   const { store, change, dispatcher, bus, log } = deps
+  /** The `request` queue. */
   const queue = createRowQueue<Execution>({
     idOf: (execution) => execution.id,
     load: (afterId, limit) => store.withStatus('requested', afterId, limit),
@@ -125,7 +124,6 @@ export function createScheduler(deps: {
   }
 
   return {
-    queue,
     start() {
       active = true
       queue.startPolling(deps.pollSeconds)
