@@ -515,6 +515,21 @@ describe('what cannot be read as a request', () => {
     expect(JSON.parse(body)).toMatchObject({ code, faultstring: expect.stringMatching(/^The .{20}/) as unknown })
   })
 
+  test('is not answered in the place of a request that is carried out', async () => {
+    const before = gate.begun
+    const request = 'GET /v1/gate HTTP/1.1\r\nHost: localhost\r\n\r\n'
+    const answered = http.raw(`${request}${request}hello\r\n\r\n`)
+    await waitFor('the first', () => gate.begun === before + 1)
+    gate.open()
+    expect((await answered).match(/HTTP\/1\.1 \d+|gate \d+|REQUEST_MALFORMED/g)).toEqual([
+      'HTTP/1.1 200',
+      `gate ${before + 1}`,
+      'HTTP/1.1 400',
+      'REQUEST_MALFORMED',
+    ])
+    expect(gate.begun).toBe(before + 1)
+  })
+
   test('does not mix with an answer that has begun', async () => {
     let isSent = false
     const socket = connect(Number(new URL(http.urls.api).port), '127.0.0.1')

@@ -70,10 +70,18 @@ export async function listen(app: Express, options: ListenerOptions): Promise<Li
     else socket.destroy()
   })
   server.on('clientError', (error, socket) => {
+    const refuse = (): void => {
+      if (socket.writable) socket.write(answerToUnreadable(error))
+      socket.destroy()
+    }
+    const connection = connections.get(socket)
+    const answering = connection?.answering
+    if (connection === undefined || answering === undefined) refuse()
     // Bytes in the middle of an answer would look like a part of it.
-    const isAnswering = connections.get(socket)?.answering?.headersSent === true
-    if (socket.writable && !isAnswering) socket.write(answerToUnreadable(error))
-    socket.destroy()
+    else if (answering.headersSent) socket.destroy()
+    // The refusal of a later request, sent now, would be taken for the answer to this one, which is carried out.
+    else if (answering.req.complete) connection.waiting = [refuse]
+    else refuse()
   })
   await new Promise<void>((resolve, reject) => {
     server.once('error', (error: NodeJS.ErrnoException) => {
