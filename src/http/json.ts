@@ -35,7 +35,7 @@ function scan(text: string): [from: number, to: number][] {
   let start = 0
   let specials = 0
   const escapedKeys: [number, number][] = []
-  for (let i = 0; i < text.length; i++) {
+  for (let i = 0; i < text.length && values <= MAX_VALUES; i++) {
     const code = text.charCodeAt(i)
     if (inString) {
       if (code === 0x5c) {
