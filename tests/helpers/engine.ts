@@ -26,11 +26,11 @@ export interface Engine {
 }
 
 export interface EngineOptions {
-  run(context: RunContext): Promise<RunResult>
+  run: (context: RunContext) => Promise<RunResult>
   /** Of the action `test.do`. */
   parameters?: Record<string, unknown>
   /** Puts itself between the module and the database. */
-  around?(database: Database): Database
+  around?: (database: Database) => Database
 }
 
 /** Two slots, a queue of ten, polling that nobody lives to see. */
