@@ -151,9 +151,10 @@ describe('values', () => {
     const [secret] = problemsOf(() => loadText('[auth]\nbackend_kwargs = {"bind_password": hunter2}'))
     expect(secret).toMatch(/^auth\.backend_kwargs: must be a JSON object/)
     expect(secret).not.toContain('hunter2')
-    const [url] = problemsOf(() => loadText('[auth]\napi_url = https://admin:hunter2@svc.example.com/api'))
-    expect(url).toContain('not "https://********@svc.example.com/api"')
-    expect(url).not.toContain('hunter2')
+    for (const password of ['hunter2', 'hunter2/x', 'x/ hunter2@']) {
+      const [url] = problemsOf(() => loadText(`[auth]\napi_url = https://admin:${password}@svc.example.com/api`))
+      expect(url).toContain('not "https://********@svc.example.com/api"')
+    }
   })
 
   it.each([

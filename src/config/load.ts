@@ -143,9 +143,9 @@ function readOption(
   return value
 }
 
-/** Of URLs: `https://user:password@host`. */
+/** Of URLs: `https://user:password@host`, also where the password is not escaped as it must be. */
 function withoutPasswords(text: string): string {
-  return text.replace(/\/\/[^/\s]*@/g, `//${secretMask}@`)
+  return text.replace(/\/\/.*@/g, `//${secretMask}@`)
 }
 
 function hint(text: string): string {
