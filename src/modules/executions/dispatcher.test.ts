@@ -1,21 +1,22 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startEngine, type Engine } from '../../../tests/helpers/engine.ts'
 import { waitFor } from '../../../tests/helpers/wait.ts'
+import type { Unit } from '../../db/database.ts'
 import type { RunContext, RunResult } from '../../runners/runner.ts'
 
 let engine: Engine
 let run: (context: RunContext) => Promise<RunResult>
-/** Called with each write of output, which waits for it. */
-let onOutput: () => Promise<void>
+/** Each write waits for it. */
+let beforeWrite: (unit: Unit) => Promise<void> | undefined
 
 beforeEach(async () => {
-  onOutput = () => Promise.resolve()
+  beforeWrite = () => undefined
   engine = await startEngine({
     run: (context) => run(context),
     around: (real) => ({
       ...real,
       async write(unit) {
-        if (unit.facts.some(({ name }) => name === 'execution.output')) await onOutput()
+        await beforeWrite(unit)
         return real.write(unit)
       },
     }),
@@ -23,6 +24,19 @@ beforeEach(async () => {
 })
 
 afterEach(() => engine.stop())
+
+/** Holds the first write of this kind until `go` is called. */
+function holdFirst(isMeant: (unit: Unit) => boolean): { isHeld: Promise<void>; go: () => void } {
+  const held = Promise.withResolvers<void>()
+  const gone = Promise.withResolvers<void>()
+  beforeWrite = (unit) => {
+    if (!isMeant(unit)) return undefined
+    beforeWrite = () => undefined
+    held.resolve()
+    return gone.promise
+  }
+  return { isHeld: held.promise, go: () => gone.resolve() }
+}
 
 const ended = (id: string): Promise<string> =>
   waitFor('the end of the execution', () => {
@@ -52,26 +66,38 @@ test('a runner that throws fails the execution with what it said', async () => {
 })
 
 test('a run that has ended before the server is stopped keeps its status, however slow its output is written', async () => {
-  let write: () => void = () => undefined
-  const isWriting = new Promise<void>((resolve) => {
-    onOutput = () => {
-      resolve()
-      return new Promise((written) => {
-        write = written
-      })
-    }
-  })
+  const { isHeld, go } = holdFirst(({ facts }) => facts.some(({ name }) => name === 'execution.output'))
   let hasEnded = false
   run = async (context) => {
     void context.emit('stdout', 'done')
-    await isWriting
+    await isHeld
     hasEnded = true
     return { status: 'succeeded', result: {} }
   }
   const id = await engine.request()
   await waitFor('the end of the run', () => hasEnded)
   const stopped = engine.executions.stop?.()
-  write()
+  go()
   await stopped
   expect(engine.statusOf(id)).toBe('succeeded')
+})
+
+test('a child that is cancelled while its start is committed ends canceled and does not run', async () => {
+  const runs: string[] = []
+  run = ({ executionId }) => {
+    runs.push(executionId)
+    return Promise.resolve({ status: 'succeeded', result: {} })
+  }
+  const parent = await engine.request()
+  await ended(parent)
+  const { isHeld, go } = holdFirst(({ facts }) =>
+    facts.some(({ payload }) => 'execution' in payload && payload.execution.status === 'running'),
+  )
+  const id = await engine.request({ context: { parent: { execution_id: parent } } })
+  await isHeld
+  await engine.call('put', '/executions/:id', id, { status: 'canceling' })
+  expect(engine.statusOf(id)).toBe('canceling')
+  go()
+  await waitFor('its end', () => engine.statusOf(id) === 'canceled')
+  expect(runs).toEqual([parent])
 })

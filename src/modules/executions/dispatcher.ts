@@ -96,7 +96,11 @@ export function createDispatcher(deps: {
       const run = runs.get(execution.id)
       if (run !== undefined) {
         run.controller.abort('cancel' satisfies StopReason)
-        cancelQueue.done(execution)
+        // Left to its run, which need not begin any more, nor be able to record its end.
+        void run.ended.then(() => {
+          cancelQueue.done(execution)
+          cancelQueue.wake()
+        })
         continue
       }
       void change
@@ -110,7 +114,6 @@ export function createDispatcher(deps: {
 
   async function run(requested: Execution): Promise<void> {
     const controller = new AbortController()
-    let isCanceled = false
     let resolveEnded: () => void = () => undefined
     const ended = new Promise<void>((resolve) => {
       resolveEnded = resolve
@@ -126,12 +129,9 @@ export function createDispatcher(deps: {
       // It keeps its slot while the storage cannot be written: later ones must not take its place.
       const started = await change.settle(requested, [{ kind: 'schedule' }, { kind: 'start', runner_info: runnerInfo }])
       if (started !== undefined) await carryOut(started, ready, controller.signal)
-      isCanceled = started === undefined
     } finally {
       runs.delete(requested.id)
       resolveEnded()
-      // Its cancellation was left to this run, which did not begin.
-      if (isCanceled) cancelQueue.wake()
       for (const listener of freeSlotListeners) listener()
     }
   }
