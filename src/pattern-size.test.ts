@@ -21,6 +21,10 @@ test.each([
   'x{}{',
   '(?P<name>a){600}',
   '[[:alpha:]]{900}',
+  '[[:^alpha:][](?:xyz){600}',
+  '\\Q[(\\Ex{900}',
+  '\\\\Q(?:abc){600}\\\\E',
+  '(?:abc)\\Q\\E{300}',
 ])('%s is as large as it is estimated to be', (pattern) => {
   const real = RE2JS.compile(pattern).programSize()
   const estimate = patternSize(pattern)

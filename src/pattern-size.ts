@@ -4,13 +4,17 @@ export const MAX_PATTERN_INSTRUCTIONS = 20_000
 const counted = /\{(\d{1,5})(,(\d{0,5}))?\}/y
 const groupKind = /\(\?(?:P?<\w*>|[a-zA-Z-]*:?)/y
 const escaped = /\\(?:[pPx]\{[^}]*\}|[\s\S])?/y
-const inBrackets = /\[\^?\]?(?:\\[\s\S]|\[:\w*:\]|[^\]\\])*\]?/y
+const quoted = /\\Q([\s\S]*?)(?:\\E|$)|\\[\s\S]/g
+const inBrackets = /\[\^?\]?(?:\\[\s\S]|\[:\^?\w*:\]|[^\]\\])*\]?/y
 
 /**
  * About how many instructions a pattern (RE2 syntax) becomes, told without compiling it: counted repetitions are written
  * out, so that `x{1000}` is a thousand of them and a few characters can ask for any amount of memory.
  */
-export function patternSize(pattern: string): number {
+export function patternSize(written: string): number {
+  const pattern = written.replace(quoted, (whole, text?: string) =>
+    text === undefined ? whole : 'x'.repeat(text.length),
+  )
   let total = 0
   let last = 0
   const groups: number[] = []
