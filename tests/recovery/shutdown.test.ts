@@ -1,4 +1,5 @@
 /** Stopping in order: what may finish, what is ended, what continues at the next start (decision 17). */
+import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -22,8 +23,8 @@ afterEach(async () => {
   folder.remove()
 })
 
-async function start(settings: Record<string, string> = {}): Promise<TestServer> {
-  const server = await startServer({ basePath: folder.path, settings })
+async function start(settings: Record<string, string> = {}, env: Record<string, string> = {}): Promise<TestServer> {
+  const server = await startServer({ basePath: folder.path, settings, env })
   servers.push(server)
   return server
 }
@@ -78,6 +79,15 @@ function historyOf(id: string): string {
 }
 
 describe('a server that is told to stop', () => {
+  it('ends also while a file system that does not answer holds one of its threads', async () => {
+    const pipe = join(folder.path, 'silent')
+    execFileSync('mkfifo', [pipe])
+    const preload = join(import.meta.dirname, '../fixtures/opens-silent-file.cjs')
+    const server = await start({}, { NODE_OPTIONS: `--require ${preload}`, SILENT_FILE: pipe })
+    process.kill(server.pid, 'SIGTERM')
+    expect(await ended(server)).toBe(0)
+  })
+
   it('lets commands finish for the grace, then ends the others, and keeps the rest for the next start', async () => {
     const settings = { 'actionrunner.actions_pool_size': '4', 'actionrunner.shutdown_grace_seconds': '600' }
     const server = await start(settings)
