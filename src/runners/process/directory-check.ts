@@ -4,7 +4,10 @@
  */
 import { stat } from 'node:fs/promises'
 
-/** Resolves to whether the file system answers in time, whatever it answers: the launcher tells what is wrong. */
+/**
+ * Resolves to whether the file system answers in time, whatever it answers: the launcher tells what is wrong. While several
+ * do not answer, the others cannot be asked.
+ */
 export type DirectoryCheck = (path: string) => Promise<boolean>
 
 export const DIRECTORY_LIMIT_MS = 5000

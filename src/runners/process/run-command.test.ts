@@ -8,7 +8,7 @@ import { createDirectoryCheck } from './directory-check.ts'
 import { createProcessTrees, MARKER_NAME, type ProcessTrees } from './kill-tree.ts'
 import type { Launcher } from './launcher.ts'
 import { readMarker, readProcess } from './process-table.ts'
-import { runCommand } from './run-command.ts'
+import { type Command, type CommandDeps, runCommand } from './run-command.ts'
 
 let launcher: Launcher
 let trees: ProcessTrees
@@ -22,6 +22,17 @@ afterAll(async () => {
   await launcher.stop()
 })
 
+function depsOf(more: Partial<CommandDeps> = {}): CommandDeps {
+  const directoryCheck = createDirectoryCheck()
+  return { launcher, trees, directoryCheck, maxResultBytes: 1000, warn: () => undefined, ...more }
+}
+
+/** Without a limit of time. */
+function commandOf(executionId: string, cmd: string): Command {
+  const env = { PATH: process.env['PATH'] ?? '/usr/bin:/bin', [MARKER_NAME]: executionId }
+  return { spawn: { file: '/bin/sh', args: ['-c', cmd], env }, timeoutSeconds: 0 }
+}
+
 it('leaves nothing behind when its launcher cannot tell any more how it ends', async () => {
   const forgetful: Launcher = {
     name: 'forgetful',
@@ -32,18 +43,8 @@ it('leaves nothing behind when its launcher cannot tell any more how it ends', a
     stop: () => Promise.resolve(),
   }
   const { context } = recordRun({})
-  const result = await runCommand(
-    { launcher: forgetful, trees, directoryCheck: createDirectoryCheck(), maxResultBytes: 1000, warn: () => undefined },
-    context,
-    {
-      spawn: {
-        file: '/bin/sh',
-        args: ['-c', 'sleep 1000 & exec sleep 1000'],
-        env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin', [MARKER_NAME]: context.executionId },
-      },
-      timeoutSeconds: 0,
-    },
-  )
+  const command = commandOf(context.executionId, 'sleep 1000 & exec sleep 1000')
+  const result = await runCommand(depsOf({ launcher: forgetful }), context, command)
   expect(result).toMatchObject({ status: 'abandoned', result: { return_code: -9 } })
   expect(markedProcesses(context.executionId)).toEqual([])
 })
@@ -51,25 +52,9 @@ it('leaves nothing behind when its launcher cannot tell any more how it ends', a
 it('ends on a cancel what has left its session, its parents and its environment', async () => {
   const abort = new AbortController()
   const { context, output } = recordRun({}, { signal: abort.signal })
-  const deps = {
-    launcher,
-    trees,
-    directoryCheck: createDirectoryCheck(),
-    maxResultBytes: 1000,
-    warn: () => undefined,
-  }
-  const running = runCommand(deps, context, {
-    spawn: {
-      file: '/bin/sh',
-      args: [
-        '-c',
-        `until grep -q 'realtime timeout *[0-9]' /proc/$$/limits; do :; done
-        (setsid env -i /bin/sh -c 'echo $$; exec sleep 1000' &); exec sleep 1000`,
-      ],
-      env: { PATH: process.env['PATH'] ?? '/usr/bin:/bin', [MARKER_NAME]: context.executionId },
-    },
-    timeoutSeconds: 0,
-  })
+  const script = `until grep -q 'realtime timeout *[0-9]' /proc/$$/limits; do :; done
+    (setsid env -i /bin/sh -c 'echo $$; exec sleep 1000' &); exec sleep 1000`
+  const running = runCommand(depsOf(), context, commandOf(context.executionId, script))
   await waitFor('the pid', () => output.stdout.endsWith('\n'))
   const pid = Number(output.stdout)
   await waitFor('the new program', () => readFileSync(`/proc/${pid}/comm`, 'utf8') === 'sleep\n')
@@ -78,4 +63,15 @@ it('ends on a cancel what has left its session, its parents and its environment'
   abort.abort('cancel')
   expect(await running).toMatchObject({ status: 'abandoned', result: { return_code: -15 } })
   expect(isRunning(pid)).toBe(false)
+})
+
+it('starts nothing in a directory whose file system does not answer', async () => {
+  const { context, started } = recordRun({})
+  const { spawn } = commandOf(context.executionId, 'true')
+  const result = await runCommand(depsOf({ directoryCheck: () => Promise.resolve(false) }), context, {
+    spawn: { ...spawn, cwd: '/silent' },
+    timeoutSeconds: 0,
+  })
+  expect(result).toMatchObject({ status: 'failed', result: { error: expect.stringContaining('"/silent"') } })
+  expect(started).toEqual([])
 })

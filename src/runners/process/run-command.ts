@@ -39,7 +39,8 @@ export async function runCommand(deps: CommandDeps, context: RunContext, command
   if (cwd !== undefined && !(await deps.directoryCheck(cwd))) {
     const seconds = DIRECTORY_LIMIT_MS / 1000
     return startFailure(
-      `Cannot use the working directory "${cwd}": its file system did not answer in ${seconds} seconds.`,
+      `Cannot use the working directory "${cwd}": its file system, or those asked before it, did not answer in ` +
+        `${seconds} seconds.`,
     )
   }
   if (context.signal.aborted) return stoppedResult('', '')
