@@ -402,6 +402,20 @@ describe('03.2 record', () => {
     })
   })
 
+  it('03.2 keys come back as they were sent, whatever keys were sent before', async () => {
+    for (const key of ['\\', '"', '\n', 'é']) {
+      const written = JSON.stringify(key).replace('é', '\\u00e9')
+      const { id } = await accepted(
+        { action: 'core.local', parameters: { cmd: 'true', env: `{"a":"1",${written}:"2"}` } },
+        { 'svc-context': `{"a":1,${written}:2}` },
+      )
+      // As text: this process reads keys wrongly as well.
+      const { text } = await server.call('GET', `/v1/executions/${id}`)
+      expect(text).toContain(`"context":{"a":1,${JSON.stringify(key)}:2,`)
+      expect(text).toContain(`"env":{"a":"1",${JSON.stringify(key)}:"2"}`)
+    }
+  })
+
   it('03.2 what is added by completion', async () => {
     const before = await accepted({ action: 'core.local', parameters: { cmd: 'echo hi' } })
     const after = await waitForStatus(server, before.id)

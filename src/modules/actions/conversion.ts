@@ -1,5 +1,6 @@
 /** Values to the type their parameter declares, before they are checked (contract 02, 2.4, "Casting"). */
 import { parametersInvalid, shown } from '../../errors.ts'
+import { readJson } from '../../json.ts'
 import { isObject, MASK, represent, type ParameterSchema } from '../../schema.ts'
 import { parsePythonLiteral } from './python-literal.ts'
 
@@ -79,7 +80,7 @@ function parseContainer(name: string, text: string, schema: ParameterSchema): un
 
 function parseJson(text: string): { value: unknown } | undefined {
   try {
-    return { value: JSON.parse(text) as unknown }
+    return { value: readJson(text) }
   } catch {
     return undefined
   }

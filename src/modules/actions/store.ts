@@ -1,6 +1,7 @@
 /** Tables `actions` and `runner_types`. Records are kept whole; what is filtered by has a column of its own. */
 import type { Database, Step } from '../../db/database.ts'
 import type { Page } from '../../http/list.ts'
+import { readJson } from '../../json.ts'
 import type { ActionRecord, RunnerTypeRecord } from './types.ts'
 
 export interface ActionFilter {
@@ -123,5 +124,5 @@ function runnerTypeRow(runnerType: RunnerTypeRecord) {
 function parsed<R>(row: { record: string }): R
 function parsed<R>(row: { record: string } | undefined): R | undefined
 function parsed<R>(row: { record: string } | undefined): R | undefined {
-  return row === undefined ? undefined : (JSON.parse(row.record) as R) // written by `actionRow` or `runnerTypeRow`
+  return row === undefined ? undefined : (readJson(row.record) as R) // written by `actionRow` or `runnerTypeRow`
 }

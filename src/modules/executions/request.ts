@@ -10,6 +10,7 @@ import {
 } from '../../errors.ts'
 import type { Principal } from '../../http/route.ts'
 import { newId } from '../../ids.ts'
+import { readJson } from '../../json.ts'
 import type { JsonSchema } from '../../schema.ts'
 import { formatMicros, nowMicros } from '../../time.ts'
 import type { Actions } from '../actions/index.ts'
@@ -279,7 +280,7 @@ function parseContextHeader(header: string | undefined): Record<string, unknown>
   if (header === undefined || header === '') return {}
   let value: unknown
   try {
-    value = JSON.parse(header)
+    value = readJson(header)
   } catch {
     value = header
   }

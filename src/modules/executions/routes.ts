@@ -12,6 +12,7 @@ import {
 } from '../../http/list.ts'
 import { Reply, type ApiRequest, type QueryParameter, type Route } from '../../http/route.ts'
 import { isId } from '../../ids.ts'
+import { readJson } from '../../json.ts'
 import type { OutputType } from '../../runners/runner.ts'
 import { filterParameters, parseListQuery } from './list.ts'
 import type { ExecutionRecord } from './record.ts'
@@ -231,7 +232,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       async handler(request) {
         const { id } = service.get(idOf(request))
         const stored = store.resultText(id) ?? 'null'
-        const text = request.query['pretty_format'] === true ? JSON.stringify(JSON.parse(stored), undefined, 2) : stored
+        const text = request.query['pretty_format'] === true ? JSON.stringify(readJson(stored), undefined, 2) : stored
         const isCompressed = request.query['compress'] === true
         const headers: Record<string, string> = {}
         if (request.query['download'] === true) {

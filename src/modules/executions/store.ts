@@ -7,6 +7,7 @@ import { sql, type ExpressionBuilder, type Expression, type SqlBool } from 'kyse
 import { columnsOf, prepared } from '../../db/prepared.ts'
 import { microsOf } from '../../time.ts'
 import { idBound } from '../../ids.ts'
+import { readJson } from '../../json.ts'
 import type { Database, Step } from '../../db/database.ts'
 import type {
   ExecutionCountTable,
@@ -129,10 +130,10 @@ export function createExecutionStore(database: Database): ExecutionStore {
       due_timestamp: row.due_timestamp,
       result_size: row.result_size,
       // Written by `insert` and `update` below from values of these types.
-      parameters: JSON.parse(row.parameters) as Record<string, unknown>,
-      context: JSON.parse(row.context) as Record<string, unknown>,
+      parameters: readJson(row.parameters) as Record<string, unknown>,
+      context: readJson(row.context) as Record<string, unknown>,
       log: JSON.parse(row.log) as LogEntry[],
-      liveaction: JSON.parse(row.liveaction) as Liveaction,
+      liveaction: readJson(row.liveaction) as Liveaction,
     }
   }
 
@@ -190,7 +191,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
       const execution = find(id)
       if (execution === undefined) return undefined
       const text = resultText(id)
-      execution.result = text === undefined ? null : JSON.parse(text)
+      execution.result = text === undefined ? null : readJson(text)
       return execution
     },
     statusOf: (id) =>
@@ -276,7 +277,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
       for (const row of database.all(
         build.selectFrom('execution_results').selectAll().where(isAmong('execution_id', ids)),
       )) {
-        found.set(row.execution_id, JSON.parse(row.result))
+        found.set(row.execution_id, readJson(row.result))
       }
       return found
     },
@@ -491,7 +492,7 @@ function createSnapshots(database: Database): Snapshots {
       let record = records.get(hash)
       if (record === undefined) {
         const row = database.first(build.selectFrom('snapshots').select('record').where('hash', '=', hash))
-        record = row === undefined ? {} : JSON.parse(row.record)
+        record = row === undefined ? {} : readJson(row.record)
         remember(hash, record)
       }
       return record
