@@ -81,7 +81,9 @@ class Collector {
         }
         const otherwise = new Bound(bound)
         this.statements(statement.otherwise ?? [], otherwise)
-        for (const name of otherwise.own) if (ways.every((way) => way.has(name))) bound.add(name)
+        for (const name of otherwise.own) {
+          if (!bound.has(name) && ways.every((way) => way.own.has(name))) bound.add(name)
+        }
         return
       }
       case 'for': {
