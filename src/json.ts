@@ -10,8 +10,19 @@ const MARK = '\ue000'
  * @throws SyntaxError
  */
 export function readJson(text: string): unknown {
-  const value: unknown = JSON.parse(text)
-  if (!text.includes('\\')) return value
+  const { plainText, keys } = replaceEscapedKeys(text)
+  const value: unknown = JSON.parse(plainText)
+  return keys.size === 0 ? value : withKeys(value, keys)
+}
+
+/**
+ * For readers with a reviver.
+ *
+ * @returns text that `JSON.parse` reads correctly, and the keys to put in the place of those that it finds
+ * @throws SyntaxError
+ */
+export function replaceEscapedKeys(text: string): { plainText: string; keys: ReadonlyMap<string, string> } {
+  if (!text.includes('\\')) return { plainText: text, keys: new Map() }
   const standIns = new Map<string, string>()
   const pieces: string[] = []
   let copied = 0
@@ -28,20 +39,23 @@ export function readJson(text: string): unknown {
     }
     start = text.indexOf('"', end)
   }
-  if (standIns.size === 0) return value
+  if (standIns.size === 0) return { plainText: text, keys: new Map() }
+  // Malformed text is refused as it is.
+  JSON.parse(text)
   pieces.push(text.slice(copied))
   // Texts that are no keys are read correctly.
   const keys = new Map([...standIns].map(([key, standIn]) => [standIn.slice(1, -1), String(JSON.parse(key))]))
-  return withKeys(JSON.parse(pieces.join('')), keys)
+  return { plainText: pieces.join(''), keys }
 }
 
-/** @returns the place after the closing quote of the string that begins at `start` */
+/** @returns the place after the closing quote of the string that begins at `start`, or the end of malformed text */
 function endOfString(text: string, start: number): number {
-  for (let end = text.indexOf('"', start + 1); ; end = text.indexOf('"', end + 1)) {
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
     let backslashes = 0
     while (text[end - 1 - backslashes] === '\\') backslashes += 1
     if (backslashes % 2 === 0) return end + 1
   }
+  return text.length
 }
 
 function isColonNext(text: string, from: number): boolean {

@@ -6,6 +6,7 @@
 import { readFileSync } from 'node:fs'
 import http from 'node:http'
 import https from 'node:https'
+import { readJson } from '../json.ts'
 import { createRedactor, escapeUnprintable, secretMask } from '../redact.ts'
 import { CliFailure, ConnectionFailure, HttpFailure, Interrupted } from './failures.ts'
 import { codeOf, type Settings } from './settings.ts'
@@ -292,7 +293,7 @@ function describeConnection(error: Error, origin: string): string {
 
 function parseJson(text: string): { value: unknown } | undefined {
   try {
-    return { value: JSON.parse(text) }
+    return { value: readJson(text) }
   } catch {
     return undefined
   }

@@ -2,6 +2,7 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { readJson } from '../json.ts'
 import { CliFailure } from './failures.ts'
 import { codeOf } from './settings.ts'
 
@@ -248,7 +249,7 @@ function castMember(name: string, key: string, text: string, schema: ParameterSc
 
 function parseJson(name: string, type: string, text: string): unknown {
   try {
-    return JSON.parse(text)
+    return readJson(text)
   } catch (error) {
     const why = error instanceof Error ? error.message : String(error)
     throw invalid(name, type, text, `is not valid JSON: ${why}`)

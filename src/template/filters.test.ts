@@ -187,6 +187,12 @@ describe('the rest', () => {
     )
   })
 
+  test('JSON keys are read as they were written, whatever keys were read before', () => {
+    const read = (text: string): unknown => render('{{ text|from_json_string }}', { text })
+    read('{"a": 1, "\\\\": 2}')
+    expect(read('{"a": 1, "\\"": {"a": 1, "\\u00e9": 2}}')).toEqual({ a: 1, '"': { a: 1, é: 2 } })
+  })
+
   test.each(['{', '[1,]', "{'a': 1}", '', 'NaN', '[1] x'])('%j is no JSON', (text) => {
     expect(() => render('{{ text|from_json_string }}', { text })).toThrow('the text is not valid JSON')
   })

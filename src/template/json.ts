@@ -1,3 +1,4 @@
+import { replaceEscapedKeys } from '../json.ts'
 import { TemplateError, filterError, limitError, typeError } from './error.ts'
 import type { Budget } from './limits.ts'
 import { isMapping, mappingEntries } from './mapping.ts'
@@ -163,14 +164,17 @@ const floatSource = /[.eE]/
 export function readJson(text: string, budget: Budget): Value {
   if (text.length > MAX_JSON_LENGTH) throw limitError(`the JSON text is longer than ${MAX_JSON_LENGTH} characters`)
   budget.work(text.length)
+  let keys: ReadonlyMap<string, string>
   function revive(_key: string, value: unknown, context?: { source?: string }): unknown {
     budget.visit()
     if (typeof value === 'number') return exactNumber(value, context?.source)
     if (typeof value !== 'object' || value === null || isList(value)) return value
-    return Dict.from(Object.entries(value).map(([key, item]) => [key, adopt(item)]))
+    return Dict.from(Object.entries(value).map(([key, item]) => [keys.get(key) ?? key, adopt(item)]))
   }
   try {
-    return adopt(JSON.parse(text, revive))
+    const replaced = replaceEscapedKeys(text)
+    keys = replaced.keys
+    return adopt(JSON.parse(replaced.plainText, revive))
   } catch (error) {
     if (error instanceof TemplateError) throw error
     if (error instanceof RangeError) throw limitError('the JSON text is nested too deeply')

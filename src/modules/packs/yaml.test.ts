@@ -81,6 +81,8 @@ describe('YAML of metadata files', () => {
 describe('JSON of metadata files', () => {
   test('is read', () => {
     expect(readJson('{"a": [1]}')).toMatchObject({ value: { a: [1] } })
+    readJson('{"a": 1, "\\\\": 2}')
+    expect(readJson('{"a": 1, "\\n": 2}')).toMatchObject({ value: { a: 1, '\n': 2 } })
   })
 
   test('is refused with its line', () => {

@@ -1,6 +1,7 @@
 /** Metadata files: YAML as the field's Python readers understand it (YAML 1.1), or JSON; with the lines of their keys. */
 import { constructFromEvents, EVENT_ID, getScalarValue, parseEvents, YAMLException, type Event } from 'js-yaml'
 import { shown } from '../../errors.ts'
+import { readJson as parseJson } from '../../json.ts'
 import { pythonYamlSchema } from '../../yaml.ts'
 
 /** Aliases are loaded by reference, so few of them can stand for very many values. */
@@ -49,7 +50,7 @@ export function readYaml(text: string): MetadataDocument | { problem: MetadataPr
 
 export function readJson(text: string): MetadataDocument | { problem: MetadataProblem } {
   try {
-    return checked({ value: JSON.parse(text) as unknown, lineOf: () => undefined })
+    return checked({ value: parseJson(text), lineOf: () => undefined })
   } catch (error) {
     const message = error instanceof Error ? error.message : 'not JSON'
     const [, line] = /\(line (\d+) /.exec(message) ?? []
