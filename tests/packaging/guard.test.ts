@@ -143,10 +143,10 @@ describe.each([FAKED, ...findOldNodes()])('on $name', (old) => {
       [['--help'], false],
     ] as const) {
       const { flags } = readSeen((await runOn(old, [...args])).stdout)
-      expect({ args, isServer: flags.some((flag) => flag.startsWith('--max-semi-space-size=')) }).toEqual({
-        args,
-        isServer,
-      })
+      const names = flags.map((flag) => flag.split('=', 1)[0])
+      for (const name of ['--max-semi-space-size', '--heap-growing-percent']) {
+        expect({ args, name, isGiven: names.includes(name) }).toEqual({ args, name, isGiven: isServer })
+      }
     }
   })
 
