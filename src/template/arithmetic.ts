@@ -88,7 +88,8 @@ function divideWhole(a: bigint, b: bigint): number {
   const shift = 66 - 4 * (top.toString(16).length - bottom.toString(16).length)
   const [dividend, divisor] = shift > 0 ? [top << BigInt(shift), bottom] : [top, bottom << BigInt(-shift)]
   const quotient = (dividend / divisor) | (dividend % divisor === 0n ? 0n : 1n)
-  const result = finite(quotient === 0n ? 0 : Number(quotient) * 2 ** -shift)
+  // In two steps, as the smallest numbers need a power of two that is none of them.
+  const result = finite(Number(quotient) * 2 ** -(shift >> 1) * 2 ** ((shift >> 1) - shift))
   return a < 0n === b < 0n ? result : -result
 }
 

@@ -415,10 +415,11 @@ function numberBody(
   return body(floatBody(number, type === 'n' ? 'g' : type, precision ?? 6, alternate))
 }
 
-/** Digits in groups; zeros before them, which are grouped too, make it at least `room` characters. */
+/** Digits in groups; zeros before them, which are grouped too, make it at least `room` characters. `inf` and `nan` stay. */
 function grouped(body: string, separator: string, size: number, room: number): string {
   // The e of an exponent is no digit, that of a hexadecimal number is.
   const end = body.search(size === 3 ? /[^0-9]/ : /[^0-9a-fA-F]/)
+  if (end === 0) return body
   let length = end < 0 ? body.length : end
   const rest = body.slice(length)
   const digits = body.slice(0, length)
