@@ -10,8 +10,16 @@ const MARK = '\ue000'
  * @throws SyntaxError
  */
 export function readJson(text: string): unknown {
-  const { plainText, keys } = replaceEscapedKeys(text)
-  const value: unknown = JSON.parse(plainText)
+  let value: unknown
+  let keys: ReadonlyMap<string, string>
+  try {
+    const replaced = replaceEscapedKeys(text)
+    keys = replaced.keys
+    value = JSON.parse(replaced.plainText)
+  } catch {
+    // Says what is wrong with the text as it was.
+    return JSON.parse(text)
+  }
   return keys.size === 0 ? value : withKeys(value, keys)
 }
 
@@ -22,29 +30,31 @@ export function readJson(text: string): unknown {
  * @throws SyntaxError
  */
 export function replaceEscapedKeys(text: string): { plainText: string; keys: ReadonlyMap<string, string> } {
-  if (!text.includes('\\')) return { plainText: text, keys: new Map() }
+  const keys = new Map<string, string>()
+  if (!text.includes('\\')) return { plainText: text, keys }
   const standIns = new Map<string, string>()
   const pieces: string[] = []
   let copied = 0
   for (let start = text.indexOf('"'); start !== -1;) {
     const end = endOfString(text, start)
     if (isColonNext(text, end)) {
-      const key = text.slice(start, end)
-      if (key.includes('\\') || key.startsWith(`"${MARK}`)) {
-        const standIn = standIns.get(key) ?? `"${MARK}${standIns.size}"`
-        standIns.set(key, standIn)
-        pieces.push(text.slice(copied, start), standIn)
-        copied = end
+      const written = text.slice(start, end)
+      if (written.includes('\\') || written.startsWith(`"${MARK}`)) {
+        let standIn = standIns.get(written)
+        if (standIn === undefined) {
+          standIn = `${MARK}${keys.size}`
+          standIns.set(written, standIn)
+          // Texts that are no keys are read correctly.
+          keys.set(standIn, String(JSON.parse(written)))
+        }
+        pieces.push(text.slice(copied, start + 1), standIn)
+        copied = end - 1
       }
     }
     start = text.indexOf('"', end)
   }
-  if (standIns.size === 0) return { plainText: text, keys: new Map() }
-  // Malformed text is refused as it is.
-  JSON.parse(text)
+  if (copied === 0) return { plainText: text, keys }
   pieces.push(text.slice(copied))
-  // Texts that are no keys are read correctly.
-  const keys = new Map([...standIns].map(([key, standIn]) => [standIn.slice(1, -1), String(JSON.parse(key))]))
   return { plainText: pieces.join(''), keys }
 }
 
@@ -67,6 +77,15 @@ function isColonNext(text: string, from: number): boolean {
 function withKeys(value: unknown, keys: ReadonlyMap<string, string>): unknown {
   if (typeof value !== 'object' || value === null) return value
   if (Array.isArray(value)) return value.map((item) => withKeys(item, keys))
-  // Makes `__proto__` a property like any other, as `JSON.parse` does.
-  return Object.fromEntries(Object.entries(value).map(([key, inner]) => [keys.get(key) ?? key, withKeys(inner, keys)]))
+  const restored: Record<string, unknown> = {}
+  // Objects of JSON inherit nothing that is listed.
+  for (const key in value) {
+    const name = keys.get(key) ?? key
+    const inner = withKeys((value as Record<string, unknown>)[key], keys) // it is one
+    // An assignment would make it the prototype.
+    if (name === '__proto__')
+      Object.defineProperty(restored, name, { value: inner, enumerable: true, configurable: true, writable: true })
+    else restored[name] = inner
+  }
+  return restored
 }

@@ -149,6 +149,9 @@ describe('malformed bodies', () => {
     const list = (length: number): string => `[${Array.from({ length }, () => '{}').join(',')}]`
     expect(parseJson(list(499_999))).toHaveLength(499_999)
     expect(() => parseJson(list(500_001))).toThrow('more than 1000000 items')
+    expect(() => parseJson(`[${Array.from({ length: 250_001 }, () => '{"\\n":1}').join(',')}]`)).toThrow(
+      'more than 1000000 items',
+    )
     expect(parseJson(JSON.stringify(',{['.repeat(1_000_001)))).toHaveLength(3_000_003)
   })
 

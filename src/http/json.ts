@@ -27,19 +27,28 @@ function checkSize(text: string): void {
   let depth = 0
   let values = 1
   let inString = false
+  let isEscaped = false
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i)
     if (inString) {
-      if (code === 0x5c) i += 1
-      else if (code === 0x22) inString = false
+      if (code === 0x5c) {
+        i += 1
+        isEscaped = true
+      } else if (code === 0x22) {
+        inString = false
+      }
     } else if (code === 0x22) {
       inString = true
+      isEscaped = false
     } else if (code === 0x5b || code === 0x7b) {
       depth += 1
       values += 1
       if (depth > MAX_DEPTH) throw bodyMalformed(`values are nested more than ${MAX_DEPTH} deep`)
     } else if (code === 0x2c) {
       values += 1
+    } else if (code === 0x3a && isEscaped) {
+      // It takes the time of three.
+      values += 2
     } else if (code === 0x5d || code === 0x7d) {
       depth -= 1
     }
