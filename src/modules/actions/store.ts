@@ -60,7 +60,7 @@ export function createActionStore(database: Database): ActionStore {
     async list(filter, page) {
       const query = matching(filter).select('record').orderBy('pack').orderBy('name')
       const pageOf = query.limit(page.limit ?? -1).offset(page.offset)
-      const isShort = Math.min(page.limit ?? Infinity, count(filter)) <= MAX_QUICK_ROWS
+      const isShort = (page.limit ?? Infinity) <= MAX_QUICK_ROWS || count(filter) <= MAX_QUICK_ROWS
       const rows = isShort ? database.all(pageOf) : await database.scan(pageOf)
       return rows.map((row) => parsed<ActionRecord>(row))
     },
