@@ -311,11 +311,9 @@ describe('names', () => {
     )
   })
 
-  it('bounds what it says about a file full of unknown names, and how long it takes', () => {
+  it('bounds what it says about a file full of unknown names', () => {
     const lines = Array.from({ length: 20_000 }, (_, index) => `${'n'.repeat(20)}${index} = 1`)
-    const start = performance.now()
     const { warnings } = loadText(`[api]\n${lines.join('\n')}`)
-    expect(performance.now() - start).toBeLessThan(2000)
     expect(warnings.length).toBeLessThan(60)
     expect(warnings).toContain('19950 more unknown options are ignored')
   })

@@ -263,12 +263,9 @@ describe.each(kinds)('runners on launcher %s', (kind) => {
         await waitFor('the child to be up', () => canceled.output.stdout !== '' || name === 'ignores-term.sh')
         await waitFor('its processes', () => markedProcesses(canceled.context.executionId).length > 0)
         abort.abort('cancel')
-        const startedAt = performance.now()
         const [first, second] = await Promise.all(runs)
         expect(first?.status).toBe('timeout')
         expect(second?.result).toMatchObject({ failed: true })
-        // A second to its limit and two of grace; the rest is for a machine busy with other tests.
-        expect(performance.now() - startedAt).toBeLessThan(8000)
         for (const { context } of [timed, canceled]) expect(markedProcesses(context.executionId)).toEqual([])
       },
       20_000,

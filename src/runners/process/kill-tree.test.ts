@@ -49,9 +49,8 @@ function letGo({ stdout, stderr }: Child): void {
 describe('kill', () => {
   it('ends a tree and counts it', async () => {
     const { child, marker, identity } = await start('sleep 1000 & sleep 1000 & echo up; wait')
-    const startedAt = performance.now()
-    expect(await trees.kill({ marker, identity, graceMs: 5000 })).toEqual({ killed: 3, survivors: [] })
-    expect(performance.now() - startedAt).toBeLessThan(3000)
+    // A grace that no test would live to see.
+    expect(await trees.kill({ marker, identity, graceMs: 600_000 })).toEqual({ killed: 3, survivors: [] })
     expect(await child.exited).toEqual({ code: null, signal: 'SIGTERM' })
     expect(markedProcesses(marker)).toEqual([])
     letGo(child)
