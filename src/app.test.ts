@@ -1,10 +1,10 @@
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { Writable } from 'node:stream'
 import Sqlite from 'better-sqlite3'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { makeFolder, type TemporaryFolder } from '../tests/helpers/folders.ts'
 import { waitFor } from '../tests/helpers/wait.ts'
+import { TextSink } from '../tests/helpers/text-sink.ts'
 import { startApp, type App } from './app.ts'
 import { loadConfig } from './config/load.ts'
 import { createLog } from './log.ts'
@@ -30,9 +30,8 @@ async function start(flags: Record<string, string> = {}): Promise<App> {
     flags: { 'system.base_path': folder.path, 'actionrunner.shutdown_grace_seconds': '0', ...ports, ...flags },
     cwd: folder.path,
   })
-  const silent = new Writable({ write: (_chunk, _encoding, done) => done() })
   app = undefined
-  app = await startApp(config, createLog({ level: 'CRITICAL', format: 'text', stream: silent }))
+  app = await startApp(config, createLog({ level: 'CRITICAL', format: 'text', stream: new TextSink() }))
   return app
 }
 

@@ -2,23 +2,18 @@ import { execFile } from 'node:child_process'
 import { Writable } from 'node:stream'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { TextSink } from '../tests/helpers/text-sink.ts'
 import { createLog, logLevels, type Log, type LogLevel, type LogOptions } from './log.ts'
 
 const now = (): Date => new Date('2030-01-01T10:00:00.123Z')
 
 /** What a log with these options writes while `act` uses it. */
 async function written(options: Partial<LogOptions>, act: (log: Log) => void): Promise<string> {
-  let text = ''
-  const stream = new Writable({
-    write: (chunk: Buffer, _encoding, done) => {
-      text += chunk.toString()
-      done()
-    },
-  })
-  const log = createLog({ level: 'DEBUG', format: 'text', stream, now, ...options })
+  const sink = new TextSink()
+  const log = createLog({ level: 'DEBUG', format: 'text', stream: sink, now, ...options })
   act(log)
   await log.close()
-  return text
+  return sink.text
 }
 
 const all = (log: Log): Record<LogLevel, Log['info']> => ({

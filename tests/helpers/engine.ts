@@ -1,5 +1,4 @@
 /** The executions module over a real database file, with a runner that does what the test says. */
-import { Writable } from 'node:stream'
 import type { Bus } from '../../src/bus/bus.ts'
 import { createMemoryBus } from '../../src/bus/memory.ts'
 import type { Database } from '../../src/db/database.ts'
@@ -11,6 +10,7 @@ import { createExecutions, type Executions } from '../../src/modules/executions/
 import { createTraces } from '../../src/modules/traces/index.ts'
 import type { RunContext, Runner, RunResult } from '../../src/runners/runner.ts'
 import { makeFolder } from './folders.ts'
+import { TextSink } from './text-sink.ts'
 
 export interface Engine {
   executions: Executions
@@ -47,7 +47,7 @@ export async function startEngine({ run, parameters = {}, around = (real) => rea
     },
     run,
   }
-  const log = createLog({ level: 'CRITICAL', format: 'text', stream: new Writable({ write: (_, __, done) => done() }) })
+  const log = createLog({ level: 'CRITICAL', format: 'text', stream: new TextSink() })
   const bus: Bus = createMemoryBus(() => undefined)
   const database = around(
     await openSqlite({

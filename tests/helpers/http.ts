@@ -1,7 +1,6 @@
 /** The HTTP layer alone: a route table of the test's own behind real listeners. */
 import { once } from 'node:events'
 import { connect } from 'node:net'
-import { Writable } from 'node:stream'
 import { createHttpApp, type HttpAppOptions } from '../../src/http/app.ts'
 import { openAccess } from '../../src/http/authenticate.ts'
 import { listen, type Listener } from '../../src/http/listeners.ts'
@@ -9,6 +8,7 @@ import { createOriginPolicy } from '../../src/http/origin.ts'
 import { createPeers } from '../../src/http/peers.ts'
 import type { Route, Surface } from '../../src/http/route.ts'
 import { createLog } from '../../src/log.ts'
+import { TextSink } from './text-sink.ts'
 
 export interface TestHttp {
   urls: Record<Surface, string>
@@ -20,13 +20,7 @@ export interface TestHttp {
 }
 
 export async function startHttp(routes: Route[], more: Partial<HttpAppOptions> = {}): Promise<TestHttp> {
-  let logged = ''
-  const stream = new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      logged += chunk.toString()
-      done()
-    },
-  })
+  const logged = new TextSink()
   const app = createHttpApp({
     routes,
     access: openAccess('tester'),
@@ -34,7 +28,7 @@ export async function startHttp(routes: Route[], more: Partial<HttpAppOptions> =
     peers: createPeers([]),
     maxBodyBytes: 100_000,
     events: { heartbeatSeconds: 60, maxQueuedBytes: 100_000 },
-    log: createLog({ level: 'DEBUG', format: 'text', stream }),
+    log: createLog({ level: 'DEBUG', format: 'text', stream: logged }),
     isStopping: () => false,
     ...more,
   })
@@ -47,7 +41,7 @@ export async function startHttp(routes: Route[], more: Partial<HttpAppOptions> =
   }
   return {
     urls,
-    logged: () => logged,
+    logged: () => logged.text,
     async raw(text, until, surface = 'api') {
       const socket = connect(Number(new URL(urls[surface]).port), '127.0.0.1')
       let received = ''

@@ -1,8 +1,8 @@
 import { createSecretKey } from 'node:crypto'
 import { join } from 'node:path'
-import { Writable } from 'node:stream'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { makeFolder } from '../../../tests/helpers/folders.ts'
+import { TextSink } from '../../../tests/helpers/text-sink.ts'
 import { createMemoryBus } from '../../bus/memory.ts'
 import type { Database } from '../../db/database.ts'
 import { openSqlite } from '../../db/sqlite/open.ts'
@@ -15,20 +15,14 @@ import { createTokens, type Tokens } from './tokens.ts'
 
 const folder = makeFolder()
 let log: RootLog
-let logged = ''
+const logged = new TextSink()
 let database: Database
 let store: AuthStore
 let tokens: Tokens
 let service: TokenService
 
 beforeAll(async () => {
-  const stream = new Writable({
-    write(chunk, _encoding, done) {
-      logged += String(chunk)
-      done()
-    },
-  })
-  log = createLog({ level: 'INFO', format: 'text', stream })
+  log = createLog({ level: 'INFO', format: 'text', stream: logged })
   const bus = createMemoryBus((error) => {
     throw error
   })
@@ -86,14 +80,14 @@ test('two revocations at once: one wins, the other finds nothing', async () => {
 })
 
 test('the first login registers the user, later ones do not', async () => {
-  logged = ''
+  logged.text = ''
   for (let i = 0; i < 3; i++) await service.issue({}, caller('carol'))
-  expect(logged.match(/Registered new user ."?carol/g)).toHaveLength(1)
-  expect(logged.match(/token\.issued/g)).toHaveLength(3)
+  expect(logged.text.match(/Registered new user ."?carol/g)).toHaveLength(1)
+  expect(logged.text.match(/token\.issued/g)).toHaveLength(3)
 })
 
 test('neither the database nor the log holds a token', async () => {
-  logged = ''
+  logged.text = ''
   const { token, id } = await service.issue({ ttl: 5 }, caller('dave'))
   service.validate(token, caller('dave'))
   const rows = database.all(database.build.selectFrom('tokens').selectAll())
@@ -101,15 +95,15 @@ test('neither the database nor the log holds a token', async () => {
   expect(JSON.stringify(rows)).toContain(id)
   expect(JSON.stringify(rows)).not.toContain(signature)
   await service.revoke(token, caller('dave'))
-  expect(logged).toContain(id)
-  expect(logged).not.toContain(signature)
+  expect(logged.text).toContain(id)
+  expect(logged.text).not.toContain(signature)
 })
 
 test.for([{ user: 'admin' }, { impersonate_user: 'admin', nickname_origin: 'chat' }, { user: 7 }, { user: ['admin'] }])(
   'nobody gets a token of somebody else: %j',
   async (request) => {
-    logged = ''
+    logged.text = ''
     await expect(service.issue(request, caller('alice', true))).rejects.toMatchObject({ code: 'IMPERSONATION_REFUSED' })
-    expect(logged).toContain('AUDIT')
+    expect(logged.text).toContain('AUDIT')
   },
 )

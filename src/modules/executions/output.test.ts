@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
-import { Writable } from 'node:stream'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { makeExecution } from '../../../tests/helpers/execution.ts'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
 import { waitFor } from '../../../tests/helpers/wait.ts'
+import { TextSink } from '../../../tests/helpers/text-sink.ts'
 import type { Bus } from '../../bus/bus.ts'
 import { createMemoryBus } from '../../bus/memory.ts'
 import { Conflict, type Database, type Unit } from '../../db/database.ts'
@@ -25,7 +25,7 @@ let database: Database
 let store: ExecutionStore
 let bus: Bus
 let output: Output
-let logged: string
+let logged: TextSink
 /** Units that were handed to the database, accepted or not. */
 let units: Unit[]
 /** What the database says to a unit instead of storing it. */
@@ -58,19 +58,13 @@ beforeEach(async () => {
       return real.write(unit)
     },
   }
-  logged = ''
-  const stream = new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      logged += chunk.toString()
-      done()
-    },
-  })
+  logged = new TextSink()
   store = createExecutionStore(database)
   output = createOutput({
     store,
     database,
     bus,
-    log: createLog({ level: 'DEBUG', format: 'text', stream }),
+    log: createLog({ level: 'DEBUG', format: 'text', stream: logged }),
     givingUp: givingUp.signal,
   })
   facts = []
@@ -295,8 +289,8 @@ describe('a storage that fails', () => {
     await output.flush()
     expect(brief(textOf(rowsOf(id)))).toBe(brief(sent))
     expect(brief(textOf(readAll(id)))).toBe(brief(sent))
-    expect(logged.match(/output\.not_stored/g)).toHaveLength(2)
-    expect(logged).not.toContain('aaa')
+    expect(logged.text.match(/output\.not_stored/g)).toHaveLength(2)
+    expect(logged.text).not.toContain('aaa')
   })
 
   test('holds up the end of a run until what came before it is stored', async () => {
@@ -322,7 +316,7 @@ describe('a storage that fails', () => {
     await finished
     await output.flush()
     expect(units.length).toBeLessThanOrEqual(2)
-    expect(logged).toContain('output.not_stored')
+    expect(logged.text).toContain('output.not_stored')
   })
 
   test('another failure costs the output of its own execution only', async () => {
@@ -345,9 +339,9 @@ describe('a storage that fails', () => {
     void fine.intake.emit('stdout', 'is stored')
     await output.flush()
     expect(textOf(rowsOf(fine.id))).toBe('is stored')
-    expect(logged).toContain('output.lost')
-    expect(logged).toContain(doomed.id)
-    expect(logged).not.toContain(fine.id)
+    expect(logged.text).toContain('output.lost')
+    expect(logged.text).toContain(doomed.id)
+    expect(logged.text).not.toContain(fine.id)
     void doomed.intake.emit('stdout', 'goes on')
     await output.flush()
     expect(textOf(readAll(doomed.id))).toBe('in the waygoes on')

@@ -1,9 +1,9 @@
 import { join } from 'node:path'
-import { Writable } from 'node:stream'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { makeExecution } from '../../../tests/helpers/execution.ts'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
 import { waitFor } from '../../../tests/helpers/wait.ts'
+import { TextSink } from '../../../tests/helpers/text-sink.ts'
 import { createMemoryBus } from '../../bus/memory.ts'
 import type { Database, Unit } from '../../db/database.ts'
 import { openSqlite } from '../../db/sqlite/open.ts'
@@ -22,7 +22,7 @@ let database: Database
 let store: ExecutionStore
 let scheduler: Scheduler
 let log: Log
-let logged: string
+let logged: TextSink
 /** Why a unit cannot be written; undefined: it can. */
 let refusalOf: (unit: Unit) => Error | undefined
 /** Called before each read of one row. */
@@ -60,14 +60,8 @@ beforeEach(async () => {
       return real.write(unit)
     },
   }
-  logged = ''
-  const stream = new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      logged += chunk.toString()
-      done()
-    },
-  })
-  log = createLog({ level: 'ERROR', format: 'text', stream })
+  logged = new TextSink()
+  log = createLog({ level: 'ERROR', format: 'text', stream: logged })
   store = createExecutionStore(database)
   const givingUp = new AbortController().signal
   const change = createChange({ store, database, log, givingUp })
@@ -120,7 +114,7 @@ test('a full storage is asked once a second, not without end, and what waits run
   await waitFor('the first attempts', () => writeCount === SLOTS)
   await manyTurns()
   expect(writeCount).toBeLessThan(HOT)
-  expect(logged.split('\n').length).toBeLessThan(HOT)
+  expect(logged.text.split('\n').length).toBeLessThan(HOT)
   expect(count('requested')).toBe(500)
   refusalOf = () => undefined
   await waitFor('all of them to be tried', () => count('failed') === 500)

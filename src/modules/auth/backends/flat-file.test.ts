@@ -1,10 +1,10 @@
 import { execFileSync } from 'node:child_process'
 import { appendFileSync, chmodSync, mkdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Writable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ensureDebianPackage } from '../../../../tests/helpers/apt.ts'
 import { makeFolder } from '../../../../tests/helpers/folders.ts'
+import { TextSink } from '../../../../tests/helpers/text-sink.ts'
 import { createLog, type RootLog } from '../../../log.ts'
 import type { AuthBackend } from './backend.ts'
 import { createBackend } from './index.ts'
@@ -14,7 +14,7 @@ const HTPASSWD = '/usr/bin/htpasswd'
 const OPENSSL = '/usr/bin/openssl'
 
 const folder = makeFolder()
-let logged = ''
+const logged = new TextSink()
 let log: RootLog
 const started: AuthBackend[] = []
 let verifier: PasswordVerifier
@@ -22,13 +22,7 @@ let verifier: PasswordVerifier
 beforeAll(async () => {
   await ensureDebianPackage('apache2-utils', HTPASSWD)
   await ensureDebianPackage('openssl', OPENSSL)
-  const stream = new Writable({
-    write(chunk, _encoding, done) {
-      logged += String(chunk)
-      done()
-    },
-  })
-  log = createLog({ level: 'DEBUG', format: 'text', stream })
+  log = createLog({ level: 'DEBUG', format: 'text', stream: logged })
   verifier = createPasswordVerifier()
 }, 120_000)
 
@@ -228,12 +222,12 @@ describe('the file', () => {
   test('a user whose hash cannot be used is refused and named in the log, once', async () => {
     const basePath = newBasePath()
     writeFileSync(join(basePath, 'users'), 'legacy:rqXexS6ZhobKA\nplain:secret\n')
-    logged = ''
+    logged.text = ''
     const backend = await create({ file_path: 'users' }, basePath)
     expect(await backend.authenticate('plain', 'secret')).toBe(false)
     expect(await backend.authenticate('legacy', 'secret')).toBe(false)
-    expect(logged.match(/auth\.hash_unsupported.*legacy.*plain/g)).toHaveLength(1)
-    expect(logged).not.toContain('rqXexS6ZhobKA')
+    expect(logged.text.match(/auth\.hash_unsupported.*legacy.*plain/g)).toHaveLength(1)
+    expect(logged.text).not.toContain('rqXexS6ZhobKA')
   })
 
   test('missing or unreadable after the start: an error, not a refusal', async () => {
@@ -296,7 +290,7 @@ describe('the start', () => {
 
   test('the first one makes an administrator with a password of its own, shown once', async () => {
     const basePath = newBasePath()
-    logged = ''
+    logged.text = ''
     const backend = await create({}, basePath)
     const password = readFileSync(join(basePath, 'initial-admin-password'), 'utf8').trim()
     expect(password).toMatch(/^[\w-]{24}$/)
@@ -305,14 +299,14 @@ describe('the start', () => {
     for (const name of ['htpasswd', 'initial-admin-password']) {
       expect(statSync(join(basePath, name)).mode & 0o777).toBe(0o600)
     }
-    expect(logged.split(password)).toHaveLength(2)
+    expect(logged.text.split(password)).toHaveLength(2)
     expect(await backend.authenticate('admin', password)).toBe(true)
     expect(await backend.authenticate('admin', `${password}x`)).toBe(false)
 
-    logged = ''
+    logged.text = ''
     const again = await create({}, basePath)
     expect(readFileSync(join(basePath, 'htpasswd'), 'utf8')).toBe(line)
-    expect(logged).toBe('')
+    expect(logged.text).toBe('')
     expect(await again.authenticate('admin', password)).toBe(true)
 
     const elsewhere = newBasePath()
