@@ -15,8 +15,26 @@ export interface AuthBackend {
    * @throws when it cannot be decided, for example because a file cannot be read: the login is answered with 500
    */
   authenticate(user: string, password: string): Promise<boolean>
+  /**
+   * Names of the groups of a user, for roles that groups bring (`rbac.sync_remote_groups`); absent when the backend knows
+   * of no groups. Empty for a user nobody knows.
+   *
+   * @throws when it cannot be found out
+   */
+  groupsOf?(user: string): Promise<string[]>
+  /** Absent when users are kept somewhere else, where this server cannot change them. */
+  readonly accounts?: Accounts
   /** Idempotent. */
   stop?(): Promise<void>
+}
+
+/** The users a backend keeps itself. */
+export interface Accounts {
+  names(): Promise<string[]>
+  /** Adds the user, or replaces the password. @throws when it cannot be stored */
+  setPassword(user: string, password: string): Promise<void>
+  /** @returns false if there is none of this name. @throws when it cannot be stored */
+  remove(user: string): Promise<boolean>
 }
 
 export interface BackendType {
