@@ -95,6 +95,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     peers,
     origins,
     config: config.auth,
+    cookie: { secure: config.api.auth_cookie_secure, sameSite: config.api.auth_cookie_same_site },
     basePath: config.system.base_path,
     systemUser: config.system_user.user,
     apiUrl,

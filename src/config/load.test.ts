@@ -55,7 +55,13 @@ describe('values', () => {
       mask_secrets: true,
       max_page_size: 100,
       max_body_bytes: 16_777_216,
+      use_ssl: false,
+      cert: '',
+      key: '',
+      auth_cookie_secure: true,
+      auth_cookie_same_site: 'lax',
     })
+    expect(config.log.audit_file).toBe(join(folder, 'svc_data', 'logs', 'svc.audit.log'))
     expect(config.system.base_path).toBe(join(folder, 'svc_data'))
     expect(config.database.path).toBe(join(folder, 'svc_data', 'svc.db'))
     expect(config.auth.backend_kwargs).toEqual({})
@@ -362,14 +368,13 @@ url = redis://127.0.0.1
     expect(config.auth.enable).toBe(true)
     expect(warnings).toEqual([])
     expect(notes).toHaveLength(1)
-    for (const key of ['api.logging', 'messaging.url', 'database.host', 'auth.use_ssl', 'rbac.enable']) {
+    for (const key of ['api.logging', 'messaging.url', 'database.host', 'auth.mode', 'rbac.enable']) {
       expect(notes[0]).toContain(key)
     }
     expect(notes[0]).not.toContain('guest')
   })
 
   it.each([
-    ['[auth]\nuse_ssl = True', 'auth.use_ssl'],
     ['[auth]\nmode = proxy', 'auth.mode'],
     ['[auth]\nsso = 1', 'auth.sso'],
     ['[rbac]\nenable = yes', 'rbac.enable'],
@@ -393,6 +398,32 @@ url = redis://127.0.0.1
 })
 
 describe('several options together', () => {
+  it.each(['auth', 'api', 'stream'])('%s.use_ssl needs a certificate and its key', (section) => {
+    expect(problemsOf(() => loadText(`[${section}]\nuse_ssl = True`))).toEqual([
+      expect.stringMatching(`^${section}\\.cert: .*${section}\\.use_ssl`),
+      expect.stringMatching(`^${section}\\.key: .*${section}\\.use_ssl`),
+    ])
+    const { config, warnings } = loadText(`[${section}]\nuse_ssl = True\ncert = tls/a.pem\nkey = /etc/a.key`)
+    expect(config).toMatchObject({
+      [section]: { use_ssl: true, cert: join(config.system.base_path, 'tls/a.pem'), key: '/etc/a.key' },
+    })
+    expect(warnings.join()).not.toContain('use_ssl')
+  })
+
+  it('warns of a certificate that is not used', () => {
+    const { warnings } = loadText('[api]\ncert = /etc/a.pem\nkey = /etc/a.key')
+    expect(warnings).toContainEqual(expect.stringMatching(/^api\.use_ssl: .*api\.cert/))
+  })
+
+  it('refuses a cookie that browsers refuse', () => {
+    const text = '[api]\nauth_cookie_same_site = none'
+    expect(problemsOf(() => loadText(`${text}\nauth_cookie_secure = False`))).toEqual([
+      expect.stringMatching(/^api\.auth_cookie_same_site: .*api\.auth_cookie_secure/),
+    ])
+    expect(loadText(text).config.api.auth_cookie_same_site).toBe('none')
+    expect(problemsOf(() => loadText('[api]\nauth_cookie_same_site = sometimes'))).toHaveLength(1)
+  })
+
   const open = [
     '0.0.0.0',
     '::',

@@ -299,6 +299,20 @@ function checkTogether(config: Config, faulty: ReadonlySet<string>, problems: st
       )
     }
   }
+  for (const section of listenerSections) {
+    if (!config[section].use_ssl || !sound(`${section}.use_ssl`)) continue
+    for (const name of ['cert', 'key'] as const) {
+      if (config[section][name] !== '' || !sound(`${section}.${name}`)) continue
+      problems.push(`${section}.${name}: ${section}.use_ssl is on and needs it; name a PEM file`)
+    }
+  }
+  if (config.api.auth_cookie_same_site === 'none' && !config.api.auth_cookie_secure) {
+    if (sound('api.auth_cookie_same_site', 'api.auth_cookie_secure')) {
+      problems.push(
+        'api.auth_cookie_same_site: browsers refuse none without Secure; set api.auth_cookie_secure = True, or choose lax',
+      )
+    }
+  }
   for (const [index, section] of listenerSections.entries()) {
     const { host, port } = config[section]
     for (const other of listenerSections.slice(0, index)) {
@@ -332,6 +346,13 @@ function riskySettings(config: Config): string[] {
     )
   } else if (!config.auth.enable) {
     warnings.push('auth.enable: authentication is off; every user of this machine can run commands through the server')
+  }
+  for (const section of listenerSections) {
+    const { use_ssl, cert, key } = config[section]
+    if (use_ssl || (cert === '' && key === '')) continue
+    warnings.push(
+      `${section}.use_ssl: it is off, so ${section}.cert and ${section}.key are not used and nothing is encrypted`,
+    )
   }
   if (config.system.debug) warnings.push('system.debug: debug mode is on; it is not meant for production')
   return warnings

@@ -142,16 +142,19 @@ function list(
   }
 }
 
-/** A path, absolute after reading; relative ones start at the working directory or at `system.base_path`. */
-const path = (row: RowBasics<string> & { relativeTo: keyof ReadContext }): Option<string> => ({
-  kind: 'path',
+/**
+ * A path, absolute after reading; relative ones start at the working directory or at `system.base_path`. An optional one
+ * may be empty.
+ */
+const path = (row: RowBasics<string> & { relativeTo: keyof ReadContext; optional?: true }): Option<string> => ({
+  kind: row.optional === true ? 'path or nothing' : 'path',
   defaultText: row.default,
   about: row.about,
   unit: undefined,
   range: undefined,
   secret: false,
   read: (value, context) => {
-    if (value === '') return { problem: 'must be a path' }
+    if (value === '') return row.optional === true ? { value } : { problem: 'must be a path' }
     if (value.includes('\0')) return { problem: 'must be a path without NUL characters' }
     return { value: isAbsolute(value) ? resolve(value) : resolve(context[row.relativeTo], value) }
   },
@@ -243,6 +246,26 @@ function isJsonObject(value: unknown): value is JsonObject {
 
 const dayOfSeconds = 86_400
 
+/** The three options that put a listener on TLS. */
+const tls = (section: string, listener: string, more = '') => ({
+  use_ssl: boolean({
+    default: false,
+    about: `TLS (1.2 and 1.3) on the ${listener} listener, which then answers no plain HTTP.${more}`,
+  }),
+  cert: path({
+    default: '',
+    optional: true,
+    relativeTo: 'basePath',
+    about: `PEM file with the certificate for ${section}.use_ssl, followed by those of the authorities between it and a known one. It is read again on SIGHUP. A relative path starts at system.base_path.`,
+  }),
+  key: path({
+    default: '',
+    optional: true,
+    relativeTo: 'basePath',
+    about: `PEM file with the private key of ${section}.cert, without passphrase; no other account should be able to read it. It is read again on SIGHUP.`,
+  }),
+})
+
 export const options = {
   system: {
     base_path: path({
@@ -266,6 +289,7 @@ export const options = {
     }),
     host: host({ default: '127.0.0.1', about: 'Address the authentication listener binds.' }),
     port: port({ default: 9100, about: 'Port of the authentication listener; 0 takes any free one.' }),
+    ...tls('auth', 'authentication', ' The API listener then refuses logins over plain HTTP too.'),
     backend: text({
       kind: 'name',
       default: 'flat_file',
@@ -305,6 +329,11 @@ export const options = {
       about: 'Address the API listener binds.',
     }),
     port: port({ default: 9101, about: 'Port of the API listener; 0 takes any free one.' }),
+    ...tls(
+      'api',
+      'API',
+      ' Actions are then told an https address: when the certificate does not name api.host, set auth.api_url; when its authority is of your own making, they must be told to trust it.',
+    ),
     allow_origin: list({
       kind: 'comma separated origins',
       default: 'http://127.0.0.1:3000',
@@ -330,10 +359,21 @@ export const options = {
       unit: 'bytes',
       about: 'A larger request body is refused with 413.',
     }),
+    auth_cookie_secure: boolean({
+      default: true,
+      about:
+        'Mark the cookie auth-token Secure, so that browsers send it over TLS only and do not take it over plain HTTP. A plain HTTP client of this machine gets it without the mark.',
+    }),
+    auth_cookie_same_site: choice({
+      values: ['strict', 'lax', 'none', 'unset'],
+      default: 'lax',
+      about: 'Attribute SameSite of the cookie auth-token. none needs auth_cookie_secure; unset leaves it to browsers.',
+    }),
   },
   stream: {
     host: host({ default: '127.0.0.1', about: 'Address the stream listener binds.' }),
     port: port({ default: 9102, about: 'Port of the stream listener; 0 takes any free one.' }),
+    ...tls('stream', 'stream'),
     heartbeat: decimal({
       default: 25,
       min: 0.05,
@@ -446,6 +486,13 @@ export const options = {
       item: (name) => (/^[\w.-]{1,128}$/.test(name) ? name : undefined),
       about: 'Further names whose values are masked in logs.',
     }),
+    audit_file: path({
+      default: 'logs/svc.audit.log',
+      optional: true,
+      relativeTo: 'basePath',
+      about:
+        'File that AUDIT lines are added to as well, one JSON object each. SIGUSR1 opens it anew after it has been renamed. Empty: none. A relative path starts at system.base_path.',
+    }),
   },
 } as const satisfies Record<string, Record<string, Option<unknown>>>
 
@@ -468,7 +515,7 @@ export const sectionAbout = {
   system_user: 'The account that stands for the system itself.',
   webui: 'Links for people.',
   database: 'Storage.',
-  log: 'Logging, to standard error.',
+  log: 'Logging, to standard error; audit lines to a file as well.',
 } as const satisfies Record<keyof Options, string>
 
 export interface OptionEntry {
@@ -510,8 +557,8 @@ export const unusedOptions: Readonly<Record<string, '*' | readonly string[]>> = 
     'exit_still_active_check',
     'still_active_check_interval',
   ],
-  api: ['debug', 'auth_cookie_secure', 'auth_cookie_same_site'],
-  auth: ['use_ssl', 'cert', 'key', 'mode', 'service_token_ttl', 'debug', 'sso', 'sso_backend', 'sso_backend_kwargs'],
+  api: ['debug'],
+  auth: ['mode', 'service_token_ttl', 'debug', 'sso', 'sso_backend', 'sso_backend_kwargs'],
   content: '*',
   coordination: '*',
   database: [
@@ -574,10 +621,6 @@ export const unusedOptions: Readonly<Record<string, '*' | readonly string[]>> = 
  * `accepted` stops the start.
  */
 export const refusedUnlessOff: Readonly<Record<string, { accepted: (text: string) => boolean; why: string }>> = {
-  'auth.use_ssl': {
-    accepted: (value) => readBoolean(value) === false,
-    why: 'this release has no TLS on its listeners; put a TLS proxy in front and remove the option',
-  },
   'auth.mode': {
     accepted: (value) => value === 'standalone',
     why: 'this release knows the mode standalone only',

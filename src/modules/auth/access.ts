@@ -1,6 +1,7 @@
 /** Who is calling, for the chain of every request while authentication is on. */
 import { hash } from 'node:crypto'
 import type { Request, Response } from 'express'
+import { isLoopback } from '../../config/load.ts'
 import { apiKeyUnknown, isAppError, loginRefused, originRefused, tokenExpired, tokenInvalid } from '../../errors.ts'
 import type { AccessControl } from '../../http/authenticate.ts'
 import type { OriginPolicy } from '../../http/origin.ts'
@@ -10,7 +11,7 @@ import type { Log, LogFields } from '../../log.ts'
 import { microsOf } from '../../time.ts'
 import type { AuthBackend } from './backends/backend.ts'
 import type { UserPassword } from './basic.ts'
-import { authCookie, readCredential, type Credential } from './credentials.ts'
+import { authCookie, readCredential, type CookieSettings, type Credential } from './credentials.ts'
 import { createGate } from './gate.ts'
 import { createAuthenticate } from './strategies.ts'
 import type { Tokens } from './tokens.ts'
@@ -24,12 +25,13 @@ export interface AccessOptions {
   backend: AuthBackend
   peers: Peers
   origins: Pick<OriginPolicy, 'isKnown'>
+  cookie: CookieSettings
   log: Log
   /** Microseconds since the epoch. */
   readonly now: () => number
 }
 
-export function createAccess({ tokens, backend, peers, origins, log, now }: AccessOptions): AccessControl {
+export function createAccess({ tokens, backend, peers, origins, cookie, log, now }: AccessOptions): AccessControl {
   const gate = createGate('logins', MAX_CHECKS, MAX_WAITING_CHECKS)
 
   function about(request: Request): LogFields {
@@ -94,7 +96,8 @@ export function createAccess({ tokens, backend, peers, origins, log, now }: Acce
         const principal = await authenticate(credential.kind, request, response)
         if (credential.kind === 'token' && credential.location !== 'cookie' && principal.expiry !== undefined) {
           const seconds = Math.max(0, Math.floor((microsOf(principal.expiry) - now()) / 1_000_000))
-          response.setHeader('Set-Cookie', authCookie(credential.value, seconds, peers.isSecure(request)))
+          const client = { isSecure: peers.isSecure(request), isLocal: isLoopback(peers.addressOf(request)) }
+          response.setHeader('Set-Cookie', authCookie(credential.value, seconds, cookie, client))
         }
         return principal
       } catch (error) {

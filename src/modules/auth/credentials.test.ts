@@ -44,6 +44,17 @@ test.for<[string, Record<string, string>, string, unknown]>([
 })
 
 test('the cookie', () => {
-  expect(authCookie('T', 12, false)).toBe('auth-token=T; HttpOnly; Max-Age=12; Path=/; SameSite=Lax')
-  expect(authCookie('T', 12, true)).toBe('auth-token=T; HttpOnly; Max-Age=12; Path=/; SameSite=Lax; Secure')
+  const bare = 'auth-token=T; HttpOnly; Max-Age=12; Path=/'
+  const local = { isSecure: false, isLocal: true }
+  const remote = { isSecure: false, isLocal: false }
+  const overTls = { isSecure: true, isLocal: false }
+  const usual = { secure: true, sameSite: 'lax' } as const
+  expect(authCookie('T', 12, usual, overTls)).toBe(`${bare}; SameSite=Lax; Secure`)
+  expect(authCookie('T', 12, usual, { isSecure: true, isLocal: true })).toBe(`${bare}; SameSite=Lax; Secure`)
+  expect(authCookie('T', 12, usual, local)).toBe(`${bare}; SameSite=Lax`)
+  expect(authCookie('T', 12, usual, remote)).toBe(`${bare}; SameSite=Lax; Secure`)
+  expect(authCookie('T', 12, { secure: false, sameSite: 'strict' }, overTls)).toBe(`${bare}; SameSite=Strict`)
+  expect(authCookie('T', 12, { secure: true, sameSite: 'unset' }, local)).toBe(bare)
+  // Browsers refuse None without Secure, and take Secure from their own machine.
+  expect(authCookie('T', 12, { secure: true, sameSite: 'none' }, local)).toBe(`${bare}; SameSite=None; Secure`)
 })

@@ -55,8 +55,33 @@ function readCookie(header: string | undefined): string | undefined {
   return undefined
 }
 
-/** `Set-Cookie` that lets a browser go on without the header. */
-export function authCookie(token: string, maxAgeSeconds: number, isSecure: boolean): string {
-  const attributes = `HttpOnly; Max-Age=${maxAgeSeconds}; Path=/; SameSite=Lax`
-  return `${COOKIE}=${token}; ${attributes}${isSecure ? '; Secure' : ''}`
+/** `api.auth_cookie_secure` and `api.auth_cookie_same_site`. */
+export interface CookieSettings {
+  secure: boolean
+  sameSite: 'strict' | 'lax' | 'none' | 'unset'
+}
+
+/** How the client of a request is connected. */
+export interface CookieClient {
+  /** Over TLS, to us or to a trusted proxy. */
+  isSecure: boolean
+  /** From this machine itself. */
+  isLocal: boolean
+}
+
+const sameSiteAttributes = { strict: '; SameSite=Strict', lax: '; SameSite=Lax', none: '; SameSite=None', unset: '' }
+
+/**
+ * `Set-Cookie` that lets a browser go on without the header. A browser discards a `Secure` cookie that came over plain
+ * HTTP: right for a network, where the token would travel readable, but on one machine nobody listens in between.
+ */
+export function authCookie(
+  token: string,
+  maxAgeSeconds: number,
+  { secure, sameSite }: CookieSettings,
+  { isSecure, isLocal }: CookieClient,
+): string {
+  const attributes = `HttpOnly; Max-Age=${maxAgeSeconds}; Path=/${sameSiteAttributes[sameSite]}`
+  const isMarked = secure && (isSecure || !isLocal || sameSite === 'none')
+  return `${COOKIE}=${token}; ${attributes}${isMarked ? '; Secure' : ''}`
 }

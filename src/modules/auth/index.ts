@@ -13,6 +13,7 @@ import { nowMicros } from '../../time.ts'
 import { createAccess } from './access.ts'
 import type { AuthBackend } from './backends/backend.ts'
 import { createBackend } from './backends/index.ts'
+import type { CookieSettings } from './credentials.ts'
 import { createRoutes } from './routes.ts'
 import { createTokenService, type TokenService } from './service.ts'
 import { createAuthStore } from './store.ts'
@@ -26,6 +27,7 @@ export interface AuthDependencies {
   peers: Peers
   origins: Pick<OriginPolicy, 'isKnown'>
   config: Config['auth']
+  cookie: CookieSettings
   /** Absolute `system.base_path`. */
   basePath: string
   /** Who is calling while authentication is off. */
@@ -67,7 +69,15 @@ export function createAuth(deps: AuthDependencies): Auth {
     running = {
       backend,
       service: createTokenService({ database, store, tokens, maxTtlSeconds: config.token_ttl, log, now }),
-      access: createAccess({ tokens, backend, peers: deps.peers, origins: deps.origins, log, now }),
+      access: createAccess({
+        tokens,
+        backend,
+        peers: deps.peers,
+        origins: deps.origins,
+        cookie: deps.cookie,
+        log,
+        now,
+      }),
       unsubscribe: bus.subscribe('token.revoked', () => tokens.forget()),
     }
   }
