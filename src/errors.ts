@@ -249,6 +249,13 @@ export const tokenNotProvided = (): AppError =>
 export const tokenUnknown = (): AppError =>
   new AppError('not_found', 'TOKEN_UNKNOWN', 'There is no such token; it may have been revoked.')
 
+export const tlsRequired = (): AppError =>
+  new AppError(
+    'forbidden',
+    'TLS_REQUIRED',
+    'Authentication is offered over TLS only (auth.use_ssl): use the https:// address of the server.',
+  )
+
 export const authenticationOff = (): AppError =>
   new AppError('not_found', 'AUTHENTICATION_OFF', 'Authentication is off (auth.enable): requests need no token.')
 

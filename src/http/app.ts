@@ -3,7 +3,15 @@ import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import express, { type Express, type NextFunction, type Request, type RequestHandler, type Response } from 'express'
-import { bodyInvalid, headerInvalid, methodNotAllowed, routeUnknown, shuttingDown, starting } from '../errors.ts'
+import {
+  bodyInvalid,
+  headerInvalid,
+  methodNotAllowed,
+  routeUnknown,
+  shuttingDown,
+  starting,
+  tlsRequired,
+} from '../errors.ts'
 import type { Log } from '../log.ts'
 import { compileSchema, type Check } from '../schema.ts'
 import type { AccessControl } from './authenticate.ts'
@@ -38,6 +46,8 @@ export interface HttpAppOptions {
   maxBodyBytes: number
   events: SinkOptions
   log: Log
+  /** `auth.use_ssl`: the auth surface is for clients that came over TLS, on whatever listener; default not. */
+  authNeedsTls?: boolean
   /** True until the server can answer; default never. */
   isStarting?(): boolean
   /** True once the server began to stop. */
@@ -102,6 +112,9 @@ function identify(options: HttpAppOptions): RequestHandler {
     options.origins.check(request.method, request.headers.origin, request.headers.host)
     const { surface } = request as Request & SurfaceTag // the listener set it
     const location = locate(surface, rawPath)
+    if (location.surface === 'auth' && options.authNeedsTls === true && !options.peers.isSecure(request)) {
+      throw tlsRequired()
+    }
     request.url = `/${location.surface}${location.path}`
     next()
   }
