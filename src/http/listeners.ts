@@ -1,11 +1,13 @@
-/** The three sockets. Each tags its requests with its surface; behind them is one app. */
+/** The three sockets, plain or with TLS. Each tags its requests with its surface; behind them is one app. */
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { Server as TlsServer } from 'node:https'
+import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Express } from 'express'
 import type { SurfaceTag } from './app.ts'
 import { answerToUnreadable } from './errors.ts'
 import type { Surface } from './route.ts'
+import { secureContext, type TlsIdentity } from './tls.ts'
 
 // An import of this module reads all its exports, one of which loads an HTTP client of 7 MB that nobody uses here.
 const { createServer } = process.getBuiltinModule('node:http')
@@ -15,12 +17,23 @@ export interface ListenerOptions {
   host: string
   /** 0 takes any free port. */
   port: number
+  tls?: ListenerTls | undefined
+}
+
+export interface ListenerTls {
+  identity: TlsIdentity
+  /** Headers of every answer to a request. */
+  headers: Readonly<Record<string, string>>
+  /** Hears of clients with whom TLS could not begin. */
+  handshakeFailed(error: Error & { code?: string }, peer: string): void
 }
 
 export interface Listener {
   surface: Surface
-  /** `http://host:port`, with the port that was really taken. */
+  /** `http://host:port` or `https://host:port`, with the port that was really taken. */
   url: string
+  /** New connections get this certificate, old ones go on. @throws for a listener without TLS */
+  renew(identity: TlsIdentity): void
   /** Stops accepting; idle connections are closed. */
   refuse(): void
   /** Resolves when every connection is gone; cuts what is left after `graceMs`. */
@@ -45,13 +58,17 @@ interface Connection {
 /** A connection on which nothing moves for so long is cut. The heartbeats of a stream are at most an hour apart. */
 const STALLED_MS = 7_200_000
 
+/** A client that has not finished its TLS handshake by then is cut. */
+const HANDSHAKE_MS = 10_000
+
 export async function listen(app: Express, options: ListenerOptions): Promise<Listener> {
   const handler = app as unknown as (request: IncomingMessage, response: unknown) => void // an Express app is one
   const connections = new WeakMap<Duplex, Connection>()
-  // The app checks Host itself, and says what is wrong with it.
-  const server = createServer({ keepAliveTimeout: 65_000, requireHostHeader: false }, (request, response) => {
+  const { tls } = options
+  const answer = (request: IncomingMessage, response: ServerResponse): void => {
     const tagged: IncomingMessage & Partial<SurfaceTag> = request
     tagged.surface = options.surface
+    for (const [name, value] of Object.entries(tls?.headers ?? {})) response.setHeader(name, value)
     // Before Express sees it, whose routing goes by what the address was in the beginning.
     readAbsoluteTarget(request)
     const { socket } = request
@@ -68,8 +85,25 @@ export async function listen(app: Express, options: ListenerOptions): Promise<Li
     if (connection.answering === undefined) begin()
     else if (connection.waiting.length < MAX_WAITING_REQUESTS) connection.waiting.push(begin)
     else socket.destroy()
-  })
-  server.on('clientError', (error, socket) => {
+  }
+  // The app checks Host itself, and says what is wrong with it.
+  const http = { keepAliveTimeout: 65_000, requireHostHeader: false }
+  const server =
+    tls === undefined
+      ? createServer(http, answer)
+      : process
+          .getBuiltinModule('node:https')
+          .createServer({ ...http, ...secureContext(tls.identity), handshakeTimeout: HANDSHAKE_MS }, answer)
+  const sockets = keepSockets(server)
+  if (tls !== undefined) {
+    // In place of Node's own, which takes such a connection for one that speaks HTTP.
+    server.removeAllListeners('tlsClientError')
+    server.on('tlsClientError', (error: Error, socket: Socket) => {
+      tls.handshakeFailed(error, socket.remoteAddress ?? '')
+      socket.destroy()
+    })
+  }
+  server.on('clientError', (error: Error, socket: Duplex) => {
     const refuse = (): void => {
       if (socket.writable) socket.write(answerToUnreadable(error))
       socket.destroy()
@@ -97,12 +131,17 @@ export async function listen(app: Express, options: ListenerOptions): Promise<Li
   server.timeout = STALLED_MS
   return {
     surface: options.surface,
-    url: urlOf(options.host, (server.address() as AddressInfo).port), // a TCP server has an AddressInfo
+    // A TCP server has an AddressInfo.
+    url: urlOf(tls === undefined ? 'http' : 'https', options.host, (server.address() as AddressInfo).port),
+    renew(identity) {
+      if (!('setSecureContext' in server)) throw new Error(`The ${options.surface} listener is without TLS.`)
+      server.setSecureContext(secureContext(identity))
+    },
     refuse() {
       server.close()
       server.closeIdleConnections()
     },
-    close: (graceMs) => closeServer(server, graceMs),
+    close: (graceMs) => closeServer(server, sockets, graceMs),
   }
 }
 
@@ -116,9 +155,19 @@ function readAbsoluteTarget(request: IncomingMessage): void {
   request.url = path.startsWith('/') ? path : `/${path}`
 }
 
-function urlOf(host: string, port: number): string {
+/** Of the server's connections, also those that are still in their TLS handshake and that `node:https` does not list. */
+function keepSockets(server: Server | TlsServer): ReadonlySet<Socket> {
+  const sockets = new Set<Socket>()
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.once('close', () => sockets.delete(socket))
+  })
+  return sockets
+}
+
+function urlOf(scheme: 'http' | 'https', host: string, port: number): string {
   const name = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '[::1]' : host.includes(':') ? `[${host}]` : host
-  return `http://${name}:${port}`
+  return `${scheme}://${name}:${port}`
 }
 
 function reason(error: NodeJS.ErrnoException): string {
@@ -134,9 +183,12 @@ function reason(error: NodeJS.ErrnoException): string {
   }
 }
 
-function closeServer(server: Server, graceMs: number): Promise<void> {
+function closeServer(server: Server | TlsServer, sockets: ReadonlySet<Socket>, graceMs: number): Promise<void> {
   return new Promise((resolve) => {
-    const cut = setTimeout(() => server.closeAllConnections(), graceMs)
+    const cut = setTimeout(() => {
+      server.closeAllConnections()
+      for (const socket of sockets) socket.destroy()
+    }, graceMs)
     server.close(() => {
       clearTimeout(cut)
       resolve()

@@ -1,0 +1,174 @@
+/**
+ * Certificates of the listeners (`use_ssl`, `cert`, `key`; contract 01, 1.3): files become what a TLS server needs, or
+ * sentences about what is wrong with them.
+ */
+import { X509Certificate, createPrivateKey, randomBytes, type KeyObject } from 'node:crypto'
+import { constants } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { createSecureContext, type SecureContextOptions } from 'node:tls'
+import { shown } from '../errors.ts'
+import type { Log } from '../log.ts'
+import type { Surface } from './route.ts'
+
+/** A certificate with its key, checked. */
+export interface TlsIdentity {
+  /** PEM: the certificate, then its chain. */
+  cert: Buffer
+  key: Buffer
+  /** When the certificate ends. */
+  validTo: Date
+  /** What an operator should know; each begins with the option. */
+  warnings: string[]
+}
+
+/** An identity, or why there is none: lines that begin with the option, such as `auth.cert: …`. */
+export type TlsReading = { identity: TlsIdentity } | { problems: string[] }
+
+/** Those of a section of the configuration. */
+export interface TlsFiles {
+  cert: string
+  key: string
+}
+
+/** Without tickets of before: whoever comes again meets the certificate of today. */
+export function secureContext({ cert, key }: TlsIdentity): SecureContextOptions & { ticketKeys: Buffer } {
+  return { cert, key, minVersion: 'TLSv1.2', ticketKeys: randomBytes(48) }
+}
+
+const MAX_FILE_BYTES = 1_048_576
+
+/** Never throws for what is in the files. */
+export async function readTlsIdentity(section: Surface, files: TlsFiles, now = new Date()): Promise<TlsReading> {
+  const [certFile, keyFile] = await Promise.all([readPem(files.cert), readPem(files.key)])
+  const certificates = typeof certFile === 'string' ? certFile : readCertificates(certFile.bytes)
+  const key = typeof keyFile === 'string' ? keyFile : readKey(keyFile.bytes)
+  if (
+    typeof certFile === 'string' ||
+    typeof certificates === 'string' ||
+    typeof keyFile === 'string' ||
+    typeof key === 'string'
+  ) {
+    return {
+      problems: [
+        ...(typeof certificates === 'string' ? [`${section}.cert: ${shown(files.cert)} ${certificates}`] : []),
+        ...(typeof key === 'string' ? [`${section}.key: ${shown(files.key)} ${key}`] : []),
+      ],
+    }
+  }
+
+  const [own, ...chain] = certificates
+  if (own === undefined || !own.checkPrivateKey(key)) {
+    const isLater = chain.some((later) => later.checkPrivateKey(key))
+    const why = isLater
+      ? `belongs to a later certificate of ${shown(files.cert)} (${section}.cert); the server's own must be the first`
+      : `is not the key of the certificate in ${shown(files.cert)} (${section}.cert)`
+    return { problems: [`${section}.key: ${shown(files.key)} ${why}`] }
+  }
+  const identity: TlsIdentity = { cert: certFile.bytes, key: keyFile.bytes, validTo: own.validToDate, warnings: [] }
+  try {
+    createSecureContext(secureContext(identity))
+  } catch (error) {
+    return { problems: [`${section}.cert: ${shown(files.cert)} cannot be used: ${libraryReason(error)}`] }
+  }
+  if (own.validToDate <= now) {
+    identity.warnings.push(
+      `${section}.cert: the certificate ended on ${own.validToDate.toISOString()}; clients refuse it`,
+    )
+  } else if (own.validFromDate > now) {
+    identity.warnings.push(
+      `${section}.cert: the certificate is not valid before ${own.validFromDate.toISOString()}; clients refuse it`,
+    )
+  }
+  if ((keyFile.mode & 0o007) !== 0) {
+    identity.warnings.push(
+      `${section}.key: ${shown(files.key)} can be used by other accounts of this machine; close it with chmod o-rwx`,
+    )
+  }
+  return { identity }
+}
+
+interface PemFile {
+  bytes: Buffer
+  mode: number
+}
+
+/** The file, or the rest of a sentence about it. */
+async function readPem(path: string): Promise<PemFile | string> {
+  try {
+    // A pipe without a writer would keep the start waiting for ever.
+    const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    try {
+      const stats = await file.stat()
+      if (!stats.isFile()) return 'is not a file'
+      if (stats.size > MAX_FILE_BYTES) return `is larger than ${MAX_FILE_BYTES} bytes`
+      return { bytes: await file.readFile(), mode: stats.mode }
+    } finally {
+      await file.close()
+    }
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
+    if (code === 'ENOENT' || code === 'ENOTDIR') return 'does not exist'
+    if (code === 'EACCES' || code === 'EPERM') return 'cannot be read: permission denied'
+    return `cannot be read (${code === '' ? String(error) : code})`
+  }
+}
+
+const certificateBlock = /-----BEGIN ((?:X509 |TRUSTED )?CERTIFICATE)-----[^]*?-----END \1-----/g
+
+/** All certificates of a file, or the rest of a sentence about it. */
+function readCertificates(bytes: Buffer): X509Certificate[] | string {
+  const blocks = bytes.toString('latin1').match(certificateBlock)
+  if (blocks === null) return 'holds no certificate in PEM form (-----BEGIN CERTIFICATE-----)'
+  try {
+    return blocks.map((block) => new X509Certificate(block))
+  } catch (error) {
+    return `holds a certificate that cannot be read: ${libraryReason(error)}`
+  }
+}
+
+function readKey(bytes: Buffer): KeyObject | string {
+  if (!/-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----/.test(bytes.toString('latin1'))) {
+    return 'holds no private key in PEM form (-----BEGIN PRIVATE KEY-----)'
+  }
+  try {
+    return createPrivateKey(bytes)
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ERR_MISSING_PASSPHRASE') {
+      return 'is protected by a passphrase; write it without one, for example with openssl pkey'
+    }
+    return `holds a private key that cannot be read: ${libraryReason(error)}`
+  }
+}
+
+/** `ee key too small` of `error:0A00018F:SSL routines::ee key too small`. */
+function libraryReason(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error)
+  return shown(message.split('::').at(-1) ?? message)
+}
+
+/** Between two lines about handshakes that failed. */
+const REPORT_EVERY_MS = 60_000
+
+/** What is said about clients that do not get through the handshake: a line a minute, however many they are. */
+export function createHandshakeReport(
+  log: Log,
+  surface: Surface,
+): (error: Error & { code?: string }, peer: string) => void {
+  let count = 0
+  let lastAt = Number.NEGATIVE_INFINITY
+  return (error, peer) => {
+    const reason = error.code === 'ERR_SSL_HTTP_REQUEST' ? 'the client speaks plain HTTP' : libraryReason(error)
+    const fields = { listener: surface, remote_address: peer, reason }
+    // A check of whether the port is open looks like this.
+    if (error.code === 'ECONNRESET') {
+      log.debug('tls.handshake_cut', 'A client left before the TLS handshake was done', fields)
+      return
+    }
+    count += 1
+    const now = performance.now()
+    if (now - lastAt < REPORT_EVERY_MS) return
+    log.info('tls.handshake_failed', 'A client could not begin TLS', { ...fields, failures: count })
+    lastAt = now
+    count = 0
+  }
+}
