@@ -23,10 +23,11 @@ import { main, root, ScriptError, withLock } from './lib.mjs'
 const dist = join(root, 'dist')
 const recordPath = join(dist, 'build.json')
 
-/** Output name → source. The threads are files of their own because `new Worker` loads them by name. */
+/** Output name → source. Threads and helper processes are files of their own because they are loaded by name. */
 const ENTRIES = {
   'background-thread': 'src/db/sqlite/background-thread.ts',
   'crypt-thread': 'src/modules/auth/backends/crypt-thread.ts',
+  'pam-helper': 'src/modules/auth/backends/pam-helper.ts',
   'posix-spawn-thread': 'src/runners/process/posix-spawn-thread.ts',
   'process-reader-thread': 'src/runners/process/process-reader-thread.ts',
   main: 'src/main.ts',

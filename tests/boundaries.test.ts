@@ -25,7 +25,8 @@ type Layer = keyof typeof LAYERS
 
 /** Module → the modules whose door it may use. */
 const MODULES: Record<string, readonly string[]> = {
-  auth: [],
+  auth: ['rbac'],
+  rbac: [],
   actions: [],
   traces: [],
   executions: ['actions', 'traces'],
@@ -59,7 +60,7 @@ const PACKAGES: Record<string, RegExp> = {
   kysely: /^(migrations\/|src\/db\/|src\/modules\/[^/]+\/store\.ts$)/,
   'better-sqlite3': /^src\/db\//,
   eventemitter3: /^src\/bus\//,
-  koffi: /^src\/runners\/process\//,
+  koffi: /^src\/(runners\/process\/|modules\/auth\/backends\/pam-helper\.ts$)/,
   express: /^src\/(http|modules\/auth)\//,
   commander: /^src\/(cli\/|main\.ts$)/,
 }
