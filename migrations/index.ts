@@ -4,7 +4,9 @@
  */
 import type { Migration } from 'kysely/migration'
 import * as core from './0001-core.ts'
+import * as access from './0002-access.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-core': core,
+  '0002-access': access,
 }

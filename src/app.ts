@@ -3,7 +3,7 @@
  * order of the list and stop in reverse.
  */
 import { createMemoryBus } from './bus/memory.ts'
-import type { Config } from './config/load.ts'
+import { ConfigProblems, type Config } from './config/load.ts'
 import { openSqlite } from './db/sqlite/open.ts'
 import { createAboutRoutes } from './http/about.ts'
 import { createHttpApp } from './http/app.ts'
@@ -11,12 +11,14 @@ import { listen, type Listener } from './http/listeners.ts'
 import { createOriginPolicy } from './http/origin.ts'
 import { createPeers } from './http/peers.ts'
 import type { Surface } from './http/route.ts'
+import { createHandshakeReport, readTlsIdentity, type TlsIdentity } from './http/tls.ts'
 import type { Log } from './log.ts'
 import type { Module } from './module.ts'
 import { createActions } from './modules/actions/index.ts'
 import { createAuth } from './modules/auth/index.ts'
 import { createExecutions } from './modules/executions/index.ts'
 import { createPacks } from './modules/packs/index.ts'
+import { createRbac } from './modules/rbac/index.ts'
 import { createStream } from './modules/stream/index.ts'
 import { createTraces } from './modules/traces/index.ts'
 import { createRunners } from './runners/index.ts'
@@ -30,6 +32,11 @@ export interface App {
    * Idempotent. @throws AggregateError with everything that went wrong on the way
    */
   stop(): Promise<void>
+  /**
+   * Reads certificates again, and whatever else people change in files (SIGHUP). Of calls while one is under way only one
+   * more is made, after it. Never rejects: what cannot be used is logged, and the server goes on with what it had.
+   */
+  reload(): Promise<void>
   /** While it stops: running actions get no more time. */
   hurry(): void
 }
@@ -37,7 +44,16 @@ export interface App {
 /** Time for requests under way to be answered once nothing runs any more. */
 const LAST_ANSWERS_MS = 2000
 
-/** Starts the whole server. When something fails, what was started before is stopped again. */
+const surfaces = ['auth', 'api', 'stream'] as const
+
+/** A year: browsers that came over TLS once refuse to come otherwise. */
+const strictTransport = { 'Strict-Transport-Security': 'max-age=31536000' }
+
+/**
+ * Starts the whole server. When something fails, what was started before is stopped again.
+ *
+ * @throws ConfigProblems for files that the configuration names and that cannot be used
+ */
 export async function startApp(config: Config, log: Log): Promise<App> {
   const undo: (() => Promise<void>)[] = []
   try {
@@ -49,6 +65,7 @@ export async function startApp(config: Config, log: Log): Promise<App> {
 }
 
 async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[]): Promise<App> {
+  const identities = await readIdentities(config, log)
   const urls: Record<Surface, string> = { auth: '', api: '', stream: '' }
   const apiUrl = (): string => config.auth.api_url || urls.api
 
@@ -88,6 +105,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     knownHosts: config.auth.enable || config.system.allow_open_network ? undefined : knownHosts(config),
   })
 
+  const rbac = createRbac({ database, bus, log, config: config.rbac, basePath: config.system.base_path })
   const auth = createAuth({
     database,
     bus,
@@ -97,6 +115,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     config: config.auth,
     cookie: { secure: config.api.auth_cookie_secure, sameSite: config.api.auth_cookie_same_site },
     basePath: config.system.base_path,
+    rbac,
     systemUser: config.system_user.user,
     apiUrl,
   })
@@ -126,7 +145,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
   })
   const stream = createStream({ bus, executions })
 
-  const modules: Module[] = [auth, traces, actions, packs, executions, stream]
+  const modules: Module[] = [rbac, auth, traces, actions, packs, executions, stream]
   let isStarting = true
   let isStopping = false
   const routes = modules.flatMap((module) => module.routes ?? [])
@@ -141,6 +160,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
       maxQueuedBytes: config.stream.client_buffer_bytes,
     },
     log,
+    authNeedsTls: config.auth.use_ssl,
     isStarting: () => isStarting,
     isStopping: () => isStopping,
   })
@@ -148,8 +168,13 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
   // Before anything runs: an action is told the address of the API, and a server that is refused its ports must not
   // have touched the work that waits.
   const listeners: Listener[] = []
-  for (const surface of ['auth', 'api', 'stream'] as const) {
-    const listener = await listen(app, { surface, host: config[surface].host, port: config[surface].port })
+  // Browsers apply it to all ports of a host, so one plain listener would be out of their reach.
+  const headers = identities.size === surfaces.length ? strictTransport : {}
+  for (const surface of surfaces) {
+    const { host, port } = config[surface]
+    const identity = identities.get(surface)
+    const tls = identity && { identity, headers, handshakeFailed: createHandshakeReport(log, surface) }
+    const listener = await listen(app, { surface, host, port, tls })
     undo.push(() => listener.close(0))
     listeners.push(listener)
     urls[surface] = listener.url
@@ -160,9 +185,25 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
   }
   isStarting = false
 
+  const reload = oneAtATime(async () => {
+    log.info('server.reloading', 'The server reads its files again')
+    const parts: (readonly [name: string, part: () => Promise<void> | undefined])[] = [
+      ...listeners.map((listener) => [listener.surface, () => renewIdentity(listener, config, log)] as const),
+      ...modules.map((module) => [module.name, () => module.reload?.()] as const),
+    ]
+    for (const [name, part] of parts) {
+      try {
+        await part()
+      } catch (error) {
+        log.error('server.reload_failed', `The part ${name} of the server goes on with what it had`, { error })
+      }
+    }
+  })
+
   let stopped: Promise<void> | undefined
   return {
     urls,
+    reload: () => (isStopping ? Promise.resolve() : reload()),
     stop() {
       isStopping = true
       stopped ??= stopAll([
@@ -177,6 +218,60 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
       return stopped
     },
     hurry: () => executions.hurry(),
+  }
+}
+
+/** Of the listeners that use TLS. @throws ConfigProblems with everything that is wrong with their files */
+async function readIdentities(config: Config, log: Log): Promise<ReadonlyMap<Surface, TlsIdentity>> {
+  const identities = new Map<Surface, TlsIdentity>()
+  const problems: string[] = []
+  for (const surface of surfaces) {
+    if (!config[surface].use_ssl) continue
+    const reading = await readTlsIdentity(surface, config[surface])
+    if ('problems' in reading) {
+      problems.push(...reading.problems)
+      continue
+    }
+    identities.set(surface, reading.identity)
+    for (const warning of reading.identity.warnings) log.warning('tls.warning', warning)
+  }
+  if (problems.length > 0) throw new ConfigProblems(problems)
+  return identities
+}
+
+async function renewIdentity(listener: Listener, config: Config, log: Log): Promise<void> {
+  const { surface } = listener
+  if (!config[surface].use_ssl) return
+  const reading = await readTlsIdentity(surface, config[surface])
+  if ('problems' in reading) {
+    for (const problem of reading.problems) {
+      log.error('tls.not_renewed', `${problem}; the ${surface} listener keeps the certificate it has`)
+    }
+    return
+  }
+  const { validTo, warnings } = reading.identity
+  listener.renew(reading.identity)
+  log.info('tls.renewed', 'A listener has read its certificate again', { listener: surface, valid_to: validTo })
+  for (const warning of warnings) log.warning('tls.warning', warning)
+}
+
+/** Of calls while `work` is under way only one more is made, after it, so that the last one has seen everything. */
+function oneAtATime(work: () => Promise<void>): () => Promise<void> {
+  let running: Promise<void> | undefined
+  let next: Promise<void> | undefined
+  const begin = (): Promise<void> => {
+    running = work().finally(() => {
+      running = undefined
+    })
+    return running
+  }
+  return () => {
+    if (running === undefined) return begin()
+    next ??= running.then(() => {
+      next = undefined
+      return begin()
+    })
+    return next
   }
 }
 

@@ -15,6 +15,7 @@ export type ErrorKind =
   | 'timed_out'
   | 'conflict'
   | 'too_large'
+  | 'too_many'
   | 'headers_too_large'
   | 'unsupported'
   | 'unavailable'
@@ -29,6 +30,7 @@ export const httpStatusOf = {
   timed_out: 408,
   conflict: 409,
   too_large: 413,
+  too_many: 429,
   headers_too_large: 431,
   unsupported: 400,
   unavailable: 503,
@@ -259,6 +261,34 @@ export const tlsRequired = (): AppError =>
 export const authenticationOff = (): AppError =>
   new AppError('not_found', 'AUTHENTICATION_OFF', 'Authentication is off (auth.enable): requests need no token.')
 
-// Permissions
+/** @param waitSeconds whole seconds until the next try is looked at; sent as `Retry-After` */
+export const tooManyFailures = (waitSeconds: number): AppError =>
+  new AppError('too_many', 'TOO_MANY_FAILURES', `Too many failed logins; try again in ${waitSeconds} s.`, {
+    details: { retry_after: waitSeconds },
+  })
+
+// Permissions (contract 11, 11.5)
 
 export const permissionDenied = (message: string): AppError => new AppError('forbidden', 'PERMISSION_DENIED', message)
+
+/** @param uid of the resource, when it is about one */
+export const permissionMissing = (user: string, permission: string, uid?: string): AppError =>
+  new AppError(
+    'forbidden',
+    'PERMISSION_DENIED',
+    `User "${shown(user)}" doesn't have required permission "${permission}"${uid === undefined ? '' : ` on resource "${shown(uid)}"`}`,
+    { details: { permission, ...(uid === undefined ? {} : { resource: shown(uid) }) } },
+  )
+
+export const isolationDenied = (user: string, uid: string): AppError =>
+  new AppError(
+    'forbidden',
+    'PERMISSION_DENIED',
+    `User "${shown(user)}" doesn't have access to resource "${shown(uid)}" due to resource permission isolation.`,
+  )
+
+export const administratorRequired = (): AppError =>
+  new AppError('forbidden', 'PERMISSION_DENIED', 'Administrator access required')
+
+export const administratorOrSelfRequired = (): AppError =>
+  new AppError('forbidden', 'PERMISSION_DENIED', 'Administrator or self access required')

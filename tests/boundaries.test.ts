@@ -63,6 +63,7 @@ const PACKAGES: Record<string, RegExp> = {
   koffi: /^src\/(runners\/process\/|modules\/auth\/backends\/pam-helper\.ts$)/,
   express: /^src\/(http|modules\/auth)\//,
   commander: /^src\/(cli\/|main\.ts$)/,
+  ldapts: /^src\/modules\/auth\/backends\/ldap\//,
 }
 
 const RULES = {

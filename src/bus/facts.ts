@@ -18,12 +18,20 @@ export interface FactPayloads {
   'execution.output': {
     execution_id: string
     action_ref: string
+    /** Acting user of the execution. */
+    user: string
     runner_ref: string
     last_seq: number
     records: OutputRecord[]
   }
-  /** Made by auth (revocation). Clears the cache of verified tokens. */
+  /** Made by auth (revocation, the end of an action's run). Clears the cache of verified tokens. */
   'token.revoked': { id: string }
+  /** Made by auth (update, deletion). Clears the cache of verified API keys. */
+  'api_key.changed': { id: string }
+  /** Made by auth (disabled, enabled, deleted). Clears both caches. */
+  'user.changed': { name: string }
+  /** Made by rbac (definitions applied, groups of a user synchronised). Rebuilds the rights in memory. */
+  'rbac.changed': { reason: string }
 }
 
 export type FactName = keyof FactPayloads

@@ -186,7 +186,7 @@ describe('values', () => {
 
 describe('all problems at once', () => {
   it('reports files, syntax, values and combinations together', () => {
-    const good = file('[api]\nport = x\nbroken line\n[log]\nlevel = loud\n[auth]\nmode = proxy\n')
+    const good = file('[api]\nport = x\nbroken line\n[log]\nlevel = loud\n[auth]\nmode = sideways\n')
     const missing = join(folder, 'missing.conf')
     const problems = problemsOf(() =>
       load({
@@ -368,16 +368,16 @@ url = redis://127.0.0.1
     expect(config.auth.enable).toBe(true)
     expect(warnings).toEqual([])
     expect(notes).toHaveLength(1)
-    for (const key of ['api.logging', 'messaging.url', 'database.host', 'auth.mode', 'rbac.enable']) {
+    for (const key of ['api.logging', 'messaging.url', 'database.host']) {
       expect(notes[0]).toContain(key)
     }
     expect(notes[0]).not.toContain('guest')
   })
 
   it.each([
-    ['[auth]\nmode = proxy', 'auth.mode'],
     ['[auth]\nsso = 1', 'auth.sso'],
-    ['[rbac]\nenable = yes', 'rbac.enable'],
+    ['[rbac]\nenable = yes\nbackend = default', 'rbac.enable'],
+    ['[auth]\nenable = yes\n[rbac]\nenable = yes', 'rbac.backend'],
     ['[rbac]\nenable = garbage', 'rbac.enable'],
   ])('refuses to pass over protection that is asked for: %j', (text, key) => {
     const problems = problemsOf(() => loadText(text))

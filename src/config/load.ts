@@ -299,6 +299,14 @@ function checkTogether(config: Config, faulty: ReadonlySet<string>, problems: st
       )
     }
   }
+  if (config.rbac.enable && sound('rbac.enable', 'auth.enable', 'rbac.backend')) {
+    if (!config.auth.enable) {
+      problems.push('rbac.enable: access control needs to know who is calling; set auth.enable = True as well')
+    }
+    if (config.rbac.backend !== 'default') {
+      problems.push('rbac.backend: it must be default when rbac.enable is on')
+    }
+  }
   for (const section of listenerSections) {
     if (!config[section].use_ssl || !sound(`${section}.use_ssl`)) continue
     for (const name of ['cert', 'key'] as const) {

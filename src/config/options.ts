@@ -290,6 +290,12 @@ export const options = {
     host: host({ default: '127.0.0.1', about: 'Address the authentication listener binds.' }),
     port: port({ default: 9100, about: 'Port of the authentication listener; 0 takes any free one.' }),
     ...tls('auth', 'authentication', ' The API listener then refuses logins over plain HTTP too.'),
+    mode: choice({
+      values: ['standalone', 'proxy'],
+      default: 'standalone',
+      about:
+        'Who checks passwords: this server by auth.backend, or a web server in front, which then names the user in Remote-User, X-Remote-User or X-Forwarded-User; it is believed if it is one of auth.trusted_proxies.',
+    }),
     backend: text({
       kind: 'name',
       default: 'flat_file',
@@ -444,6 +450,27 @@ export const options = {
       about: 'Acting user of what the system starts by itself, and of requests while authentication is off.',
     }),
   },
+  rbac: {
+    enable: boolean({
+      default: false,
+      about:
+        'Role based access control: users may do what their roles grant, see the folder rbac in system.base_path. Off, everybody who is logged in may do everything. It needs auth.enable and rbac.backend = default.',
+    }),
+    backend: choice({
+      values: ['noop', 'default'],
+      default: 'noop',
+      about: 'default must be set when rbac.enable is on.',
+    }),
+    sync_remote_groups: boolean({
+      default: false,
+      about:
+        'At each login users get the roles that files in rbac/mappings give to their groups. The authentication backend must know groups: ldap and pam do.',
+    }),
+    permission_isolation: boolean({
+      default: false,
+      about: 'Users who are no administrators see only executions and rules of their own.',
+    }),
+  },
   webui: {
     webui_base_url: url({
       default: '',
@@ -513,6 +540,7 @@ export const sectionAbout = {
   actionrunner: 'Running actions.',
   scheduler: 'Starting waiting executions.',
   system_user: 'The account that stands for the system itself.',
+  rbac: 'Who may do what.',
   webui: 'Links for people.',
   database: 'Storage.',
   log: 'Logging, to standard error; audit lines to a file as well.',
@@ -558,7 +586,7 @@ export const unusedOptions: Readonly<Record<string, '*' | readonly string[]>> = 
     'still_active_check_interval',
   ],
   api: ['debug'],
-  auth: ['mode', 'service_token_ttl', 'debug', 'sso', 'sso_backend', 'sso_backend_kwargs'],
+  auth: ['service_token_ttl', 'debug', 'sso', 'sso_backend', 'sso_backend_kwargs'],
   content: '*',
   coordination: '*',
   database: [
@@ -596,7 +624,6 @@ export const unusedOptions: Readonly<Record<string, '*' | readonly string[]>> = 
   metrics: '*',
   notifier: '*',
   packs: '*',
-  rbac: '*',
   rulesengine: '*',
   scheduler: [
     'execution_scheduling_timeout_threshold_min',
@@ -621,16 +648,8 @@ export const unusedOptions: Readonly<Record<string, '*' | readonly string[]>> = 
  * `accepted` stops the start.
  */
 export const refusedUnlessOff: Readonly<Record<string, { accepted: (text: string) => boolean; why: string }>> = {
-  'auth.mode': {
-    accepted: (value) => value === 'standalone',
-    why: 'this release knows the mode standalone only',
-  },
   'auth.sso': {
     accepted: (value) => readBoolean(value) === false,
     why: 'this release has no single sign-on; remove the option',
-  },
-  'rbac.enable': {
-    accepted: (value) => readBoolean(value) === false,
-    why: 'this release has no role based access control, every user may do everything; remove the option if that is acceptable',
   },
 }

@@ -2,6 +2,7 @@
  * Row types. A table belongs to exactly one module, whose `store.ts` is the only code that queries it.
  * JSON columns are text; they are parsed only by whoever needs the inside.
  */
+import type { Generated } from 'kysely'
 
 /** Owner: actions. */
 export interface ActionTable {
@@ -129,8 +130,13 @@ export interface TraceComponentTable {
 /** Owner: auth. */
 export interface UserTable {
   name: string
+  /** 1: may ask for tokens of other users. */
   is_service: number
   created_at: string
+  /** `{origin: nickname}` */
+  nicknames: Generated<string>
+  /** 1: neither logins nor tokens nor API keys count. */
+  is_disabled: Generated<number>
 }
 
 /** Owner: auth. `id` is the `jti` of the signed token; the token itself is not kept. */
@@ -140,6 +146,57 @@ export interface TokenTable {
   expiry: string
   service: number
   metadata: string
+}
+
+/** Owner: auth. The plain key is not kept. */
+export interface ApiKeyTable {
+  id: string
+  user: string
+  /** SHA-512 in hex of a fixed prefix and the key. */
+  key_hash: string
+  /** `{name: value}` */
+  metadata: string
+  created_at: string
+  enabled: number
+  /** Wire timestamp. */
+  expires_at: string | null
+  /** `[{permission_types, resource_uid?}]`; null: whatever the user may do. */
+  scopes: string | null
+  /** Wire timestamp; behind by at most a minute. */
+  last_used_at: string | null
+}
+
+/** Owner: rbac. */
+export interface RoleTable {
+  id: string
+  name: string
+  description: string
+  is_system: number
+  /** `[{id, resource_uid?, permission_types}]` */
+  grants: string
+}
+
+/** Owner: rbac. */
+export interface RoleAssignmentTable {
+  id: string
+  user: string
+  /** Name of the role. */
+  role: string
+  description: string
+  /** 1: by a group of the user. */
+  is_remote: number
+  /** `assignments/<file>`, `mappings/<file>` or `API`. */
+  source: string
+}
+
+/** Owner: rbac. */
+export interface GroupMappingTable {
+  group_name: string
+  /** `[name]` */
+  roles: string
+  description: string
+  enabled: number
+  source: string
 }
 
 export interface Tables {
@@ -155,4 +212,8 @@ export interface Tables {
   trace_components: TraceComponentTable
   users: UserTable
   tokens: TokenTable
+  api_keys: ApiKeyTable
+  roles: RoleTable
+  role_assignments: RoleAssignmentTable
+  group_mappings: GroupMappingTable
 }

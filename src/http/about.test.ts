@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { startHttp, type TestHttp } from '../../tests/helpers/http.ts'
 import { createAboutRoutes } from './about.ts'
+import { allRights } from './authenticate.ts'
 import { Reply, type ApiRequest } from './route.ts'
 
 let http: TestHttp | undefined
@@ -53,6 +54,7 @@ test('strangers who never read their answers are all given the same bytes', asyn
 
 const request: ApiRequest = {
   principal: { user: '', isAdmin: false, method: 'none' },
+  rights: allRights,
   params: {},
   query: {},
   body: undefined,

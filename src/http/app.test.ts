@@ -8,18 +8,19 @@ import { waitFor } from '../../tests/helpers/wait.ts'
 import { createHttpApp } from './app.ts'
 import { nameTaken, permissionDenied, storageFailed } from '../errors.ts'
 import { createLog } from '../log.ts'
-import type { AccessControl } from './authenticate.ts'
+import { allRights, type AccessControl } from './authenticate.ts'
 import { ListenError, listen } from './listeners.ts'
 import { createOriginPolicy } from './origin.ts'
 import { createPeers } from './peers.ts'
-import { Reply, type ApiRequest, type JsonRoute, type Route } from './route.ts'
+import { Reply, type ApiRequest, type Guard, type JsonRoute, type Route } from './route.ts'
 
 const route = (
   method: JsonRoute['method'],
   path: string,
   handler: JsonRoute['handler'],
-  more: Partial<JsonRoute> = {},
-) => ({ surface: 'api', method, path, permission: 'public', summary: '', response: {}, handler, ...more }) as const
+  more: Partial<Omit<JsonRoute, 'permission'>> = {},
+  guard: Guard = { permission: 'public' },
+): JsonRoute => ({ surface: 'api', method, path, summary: '', response: {}, handler, ...more, ...guard })
 
 const answer = (name: string) => (request: ApiRequest) => ({ name, params: request.params })
 
@@ -77,8 +78,14 @@ const routes: Route[] = [
     query: { limit: { type: 'integer', description: '' }, tags: { type: 'array', description: '' } },
   }),
   route('post', '/unread', () => ({ done: true })),
-  route('get', '/whoami', ({ principal }) => principal, { permission: 'authenticated' }),
-  route('post', '/admin', () => ({}), { permission: 'execution_stop', body: {} }),
+  route('get', '/whoami', ({ principal }) => principal, {}, { permission: 'authenticated' }),
+  route(
+    'post',
+    '/admin',
+    () => ({}),
+    { body: {} },
+    { permission: 'execution_stop', resource: () => ({ uid: 'execution:1' }) },
+  ),
   route('get', '/text', () => 'plain ä', { mediaType: 'text/plain; charset=UTF-8' }),
   route('get', '/bytes', () => new Reply(Buffer.from([0, 255]), { status: 203 }), { mediaType: 'image/x' }),
   route('get', '/quoted', () => 'a string'),
@@ -103,9 +110,14 @@ const routes: Route[] = [
 const access: AccessControl = {
   authenticate: () => ({ user: 'somebody', isAdmin: false, method: 'token' }),
   login: () => ({ user: 'somebody', isAdmin: false, method: 'basic' }),
-  requirePermission(_principal, permission) {
-    throw permissionDenied(`"${permission}" is not yours`)
-  },
+  rightsOf: () => ({
+    ...allRights,
+    may: () => false,
+    require(permission) {
+      throw permissionDenied(`"${permission}" is not yours`)
+    },
+  }),
+  watch: () => () => undefined,
 }
 
 let http: TestHttp

@@ -21,9 +21,9 @@ import { locate } from './locate.ts'
 import type { OriginPolicy } from './origin.ts'
 import type { Peers } from './peers.ts'
 import { readQuery } from './query.ts'
+import { isGlobalPermission, isPermission, type Resource } from './permissions.ts'
 import {
   Reply,
-  isNamedPermission,
   type ApiRequest,
   type JsonRoute,
   type Principal,
@@ -58,6 +58,8 @@ export interface HttpAppOptions {
 interface RequestState {
   requestId: string
   query: URLSearchParams
+  /** Once it is known. */
+  user?: string
 }
 
 const states = new WeakMap<Request, RequestState>()
@@ -83,7 +85,12 @@ export function createHttpApp(options: HttpAppOptions): Express {
   app.use((): void => {
     throw routeUnknown()
   })
-  app.use(createErrorResponder(options.log, (request) => states.get(request)?.requestId ?? '-'))
+  app.use(
+    createErrorResponder(options.log, (request) => {
+      const { requestId = '-', user } = states.get(request) ?? {}
+      return { request_id: requestId, user, remote_address: options.peers.addressOf(request) }
+    }),
+  )
   return app
 }
 
@@ -218,34 +225,56 @@ type Prepare = (request: Request, response: Response) => Promise<ApiRequest>
 
 /** The fixed chain: credentials → permission → body → schema. A stranger's body is not even read. */
 function prepareFor(options: HttpAppOptions, route: Route): Prepare {
+  const { access } = options
   const readBody = createBodyReader(options.maxBodyBytes)
   let check: Check | undefined
   const declared = route.query ?? {}
   return async (request, response) => {
     const state = states.get(request)
     if (state === undefined) throw routeUnknown()
-    const principal = await identifyCaller(options.access, route, request, response)
-    if (isNamedPermission(route.permission)) options.access.requirePermission(principal, route.permission)
-    const query = readQuery(declared, state.query)
-    let body: unknown
-    if (route.body !== undefined) {
-      // Compiled for the first request that needs it: all of them at once would double the start-up time.
-      check ??= compileSchema(route.body)
-      body = await readBody(request)
-      const problem =
-        typeof body === 'object' && body !== null && !Array.isArray(body) ? check(body) : notAnObject(body)
-      if (problem !== undefined) throw bodyInvalid(problem)
-    }
-    return {
+    const principal = await identifyCaller(access, route, request, response)
+    state.user = principal.user
+    const rights = access.rightsOf(principal)
+    if (route.permission === 'administrator') rights.requireAdministrator()
+    else if (isPermission(route.permission) && isGlobalPermission(route.permission)) rights.require(route.permission)
+    const prepared: ApiRequest = {
       principal,
+      rights,
       params: pathVariables(request),
-      query,
-      body,
+      query: readQuery(declared, state.query),
+      body: undefined,
       headers: request.headers,
       requestId: state.requestId,
       remoteAddress: options.peers.addressOf(request),
     }
+    if (route.body !== undefined) {
+      if ('resource' in route) requireOn(route, prepared, () => route.resource(prepared))
+      // Compiled for the first request that needs it: all of them at once would double the start-up time.
+      check ??= compileSchema(route.body)
+      const body = await readBody(request)
+      const problem =
+        typeof body === 'object' && body !== null && !Array.isArray(body) ? check(body) : notAnObject(body)
+      if (problem !== undefined) throw bodyInvalid(problem)
+      prepared.body = body
+      if ('resourceOfBody' in route) requireOn(route, prepared, () => route.resourceOfBody(body))
+    }
+    return prepared
   }
+}
+
+/**
+ * The permission on the one resource a request is about. Only a caller without all rights costs the look at it.
+ *
+ * @throws PERMISSION_DENIED, and what finding the resource throws
+ */
+function requireOn({ permission }: Route, { rights }: ApiRequest, find: () => Resource): void {
+  if (!isPermission(permission) || rights.may(permission)) return
+  rights.require(permission, find())
+}
+
+/** For routes without a body; see `Guard`. */
+function requireAtLast(route: Route, request: ApiRequest): void {
+  if (route.body === undefined && 'resource' in route) requireOn(route, request, () => route.resource(request))
 }
 
 function identifyCaller(
@@ -283,7 +312,9 @@ function jsonHandler(options: HttpAppOptions, route: JsonRoute): RequestHandler 
   const successStatus = route.status ?? 200
   return async (request: Request, response: Response, next: NextFunction) => {
     try {
-      const answer: unknown = await route.handler(await prepare(request, response))
+      const prepared = await prepare(request, response)
+      requireAtLast(route, prepared)
+      const answer: unknown = await route.handler(prepared)
       const reply = answer instanceof Reply ? answer : undefined
       const status = reply?.status ?? successStatus
       const body = reply === undefined ? answer : reply.body
@@ -330,8 +361,12 @@ function streamHandler(options: HttpAppOptions, route: StreamRoute): RequestHand
   const prepare = prepareFor(options, route)
   return async (request: Request, response: Response, next: NextFunction) => {
     try {
-      const run = await route.handler(await prepare(request, response))
-      await respondWithEvents(response, options.events, run)
+      const prepared = await prepare(request, response)
+      requireAtLast(route, prepared)
+      const run = await route.handler(prepared)
+      const revoked = new AbortController()
+      const unwatch = options.access.watch(prepared.principal, () => revoked.abort())
+      await respondWithEvents(response, options.events, run, revoked.signal).finally(unwatch)
     } catch (error) {
       next(error)
     }

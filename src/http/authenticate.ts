@@ -1,18 +1,37 @@
 /** What the chain of a request asks of whoever knows users and permissions; `app.ts` hands it the auth module. */
 import type { Request, Response } from 'express'
-import type { Permission, Principal } from './route.ts'
+import type { Principal, Rights } from './route.ts'
 
 export interface AccessControl {
-  /** Who is calling. @throws CREDENTIALS_MISSING and its siblings, all of kind `unauthenticated` */
+  /** Who is calling. @throws CREDENTIALS_MISSING and its siblings, all of kind `unauthenticated`; TOO_MANY_FAILURES */
   authenticate(request: Request, response: Response): Promise<Principal> | Principal
-  /** Whose user name and password these are. @throws LOGIN_REFUSED */
+  /** Whose user name and password these are. @throws LOGIN_REFUSED, TOO_MANY_FAILURES */
   login(request: Request, response: Response): Promise<Principal> | Principal
-  /** @throws PERMISSION_DENIED */
-  requirePermission(principal: Principal, permission: Permission): void
+  rightsOf(principal: Principal): Rights
+  /**
+   * For answers that go on: calls `ended` once when the credential stops to count, be it expired, revoked, disabled or
+   * deleted, or when its user's rights have changed.
+   *
+   * @returns stops watching
+   */
+  watch(principal: Principal, ended: () => void): () => void
+}
+
+/** May do everything. */
+export const allRights: Rights = {
+  may: () => true,
+  require: () => undefined,
+  requireAdministrator: () => undefined,
+  onlyOf: undefined,
 }
 
 /** Everybody is the system user and may do everything: what `auth.enable = False` means. */
 export function openAccess(systemUser: string): AccessControl {
   const principal: Principal = { user: systemUser, isAdmin: true, method: 'none' }
-  return { authenticate: () => principal, login: () => principal, requirePermission: () => undefined }
+  return {
+    authenticate: () => principal,
+    login: () => principal,
+    rightsOf: () => allRights,
+    watch: () => () => undefined,
+  }
 }

@@ -11,7 +11,7 @@ import {
   requestTimedOut,
   type AppError,
 } from '../errors.ts'
-import type { Log } from '../log.ts'
+import type { Log, LogFields } from '../log.ts'
 
 // An import of this module reads all its exports, one of which loads an HTTP client of 7 MB that nobody uses here.
 const { STATUS_CODES, maxHeaderSize } = process.getBuiltinModule('node:http')
@@ -39,22 +39,30 @@ function errorBody(error: AppError): ErrorBody {
 /** Whatever is unavailable is starting, restarting or busy. */
 const RETRY_AFTER_SECONDS = 5
 
-export function createErrorResponder(log: Log, requestIdOf: (request: Request) => string): ErrorRequestHandler {
+/** @param about who asks, from where: for the log */
+export function createErrorResponder(log: Log, about: (request: Request) => LogFields): ErrorRequestHandler {
   // Express tells error handlers from others by their four parameters.
   return (thrown: unknown, request, response, next) => {
     const error = toAppError(thrown, request)
     if (error.kind === 'internal') {
       log.error('request.failed', 'A request failed unexpectedly', {
-        request_id: requestIdOf(request),
+        ...about(request),
         method: request.method,
         path: pathOf(request),
         error: error.cause ?? error,
       })
     } else if (error.kind === 'unavailable') {
       log.warning('request.refused', error.message, {
-        request_id: requestIdOf(request),
+        ...about(request),
         code: error.code,
         error: error.cause,
+      })
+    } else if (error.code === 'PERMISSION_DENIED') {
+      log.audit('permission.denied', error.message, {
+        ...about(request),
+        method: request.method,
+        path: pathOf(request),
+        ...error.details,
       })
     }
     if (response.headersSent || response.destroyed) {
@@ -65,11 +73,16 @@ export function createErrorResponder(log: Log, requestIdOf: (request: Request) =
     response.writeHead(httpStatusOf[error.kind], {
       'Content-Type': 'application/json; charset=UTF-8',
       'Content-Length': String(body.length),
-      ...(error.kind === 'unavailable' ? { 'Retry-After': String(RETRY_AFTER_SECONDS) } : {}),
+      ...retryAfter(error),
     })
     response.end(body)
     void next
   }
+}
+
+function retryAfter({ kind, details }: AppError): Record<string, string> {
+  if (kind === 'unavailable') return { 'Retry-After': String(RETRY_AFTER_SECONDS) }
+  return kind === 'too_many' ? { 'Retry-After': String(details?.['retry_after']) } : {}
 }
 
 /** The answer to what cannot be read as a request, as bytes; the connection cannot be used after it. */

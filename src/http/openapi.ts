@@ -1,7 +1,8 @@
 /** The OpenAPI document, made from the route table and the schemas that check requests. */
 import { version } from '../version.ts'
 import type { JsonSchema } from '../schema.ts'
-import { isNamedPermission, type QueryParameter, type Route, type Surface } from './route.ts'
+import { isPermission } from './permissions.ts'
+import type { QueryParameter, Route, Surface } from './route.ts'
 
 /** Where the paths of each surface are reached through the API listener. */
 const prefixes: Record<Surface, string> = { api: '/v1', auth: '/auth/v1', stream: '/stream/v1' }
@@ -75,6 +76,8 @@ function operationId({ method, surface, path }: Route): string {
 function operationOf(route: Route, components: Map<string, unknown>): Record<string, unknown> {
   const failures = new Set(route.failures ?? [])
   if (route.permission !== 'public') failures.add(401)
+  if (route.permission === 'administrator' || isPermission(route.permission)) failures.add(403)
+  if (route.permission === 'login') failures.add(429)
   if (route.body !== undefined) for (const status of [400, 413]) failures.add(status)
   if (route.query !== undefined) failures.add(400)
   return {
@@ -83,7 +86,9 @@ function operationOf(route: Route, components: Map<string, unknown>): Record<str
     tags: [route.path.split('/')[1] || 'about'],
     ...(route.permission === 'public' ? { security: [] } : {}),
     ...(route.permission === 'login' ? { security: [{ basic: [] }] } : {}),
-    ...(isNamedPermission(route.permission) ? { 'x-permission': route.permission } : {}),
+    ...(route.permission === 'administrator' || isPermission(route.permission)
+      ? { 'x-permission': route.permission }
+      : {}),
     parameters: [...pathParameters(route.path), ...Object.entries(route.query ?? {}).map(queryParameter)],
     ...(route.body === undefined
       ? {}

@@ -1,30 +1,15 @@
 /** What a module says about one endpoint. The arrays of routes are the API: the OpenAPI document is made from them. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { JsonSchema } from '../schema.ts'
+import type { GlobalPermission, Permission, Resource, ResourcePermission } from './permissions.ts'
 
 /** The listener an endpoint belongs to. */
 export type Surface = 'auth' | 'api' | 'stream'
 
-/** Contract 11, 11.2; grows with the endpoints. */
-export type Permission =
-  | 'action_list'
-  | 'action_view'
-  | 'action_execute'
-  | 'runner_type_list'
-  | 'runner_type_view'
-  | 'runner_type_modify'
-  | 'execution_list'
-  | 'execution_view'
-  | 'execution_rerun'
-  | 'execution_stop'
-  | 'execution_views_filters_list'
-  | 'trace_list'
-  | 'trace_view'
-  | 'stream_view'
-
 /** Who is calling. */
 export interface Principal {
   user: string
+  /** Without access control everybody is, except by an API key with scopes. */
   isAdmin: boolean
   /** How the caller proved who it is; `none` while authentication is off. */
   method: 'none' | 'token' | 'api_key' | 'basic'
@@ -32,6 +17,28 @@ export interface Principal {
   /** Wire timestamp, tokens only. */
   expiry?: string
   tokenId?: string
+  apiKeyId?: string
+  /** API keys only: what the key is limited to. */
+  scopes?: readonly Scope[]
+}
+
+/** A part of what its user may do. */
+export interface Scope {
+  permission_types: readonly Permission[]
+  /** Absent: whatever resource. */
+  resource_uid?: string
+}
+
+/** What the caller may do. */
+export interface Rights {
+  /** @param resource absent, for a permission that is needed on one: whether on every resource there can be */
+  may(permission: Permission, resource?: Resource): boolean
+  /** @throws PERMISSION_DENIED */
+  require(permission: Permission, resource?: Resource): void
+  /** @throws PERMISSION_DENIED */
+  requireAdministrator(): void
+  /** Given: lists hold only executions and rules of this user (`rbac.permission_isolation`). */
+  readonly onlyOf: string | undefined
 }
 
 /** Contract 00, 0.7. */
@@ -46,6 +53,7 @@ export type QueryValue = string | boolean | number | string[] | undefined
 /** A checked request. */
 export interface ApiRequest {
   principal: Principal
+  rights: Rights
   /** Path variables, percent-decoded. */
   params: Record<string, string>
   /** Declared query parameters that were given, converted to their declared type. */
@@ -87,11 +95,6 @@ interface RouteBase {
   path: string
   /** Old names that answer too. */
   aliases?: string[]
-  /**
-   * `'public'` needs no credential and must be written out; `'authenticated'` any; `'login'` is for exchanging a user
-   * name and a password for a credential.
-   */
-  permission: Permission | 'public' | 'authenticated' | 'login'
   /** For the OpenAPI document: one sentence. */
   summary: string
   query?: Record<string, QueryParameter>
@@ -101,7 +104,31 @@ interface RouteBase {
   failures?: number[]
 }
 
-export interface JsonRoute extends RouteBase {
+/** What a caller needs. A route that does not say does not compile. */
+export type Guard =
+  | {
+      /**
+       * `'public'` needs no credential and must be written out; `'authenticated'` any; `'login'` is for exchanging a user
+       * name and a password for a credential; `'administrator'` somebody who may do everything.
+       */
+      permission: 'public' | 'authenticated' | 'login' | 'administrator' | GlobalPermission
+    }
+  | {
+      permission: ResourcePermission
+      /**
+       * What the permission is needed on; a throw, such as not found, is the answer. Without a body to be read it is
+       * called in the same turn as the handler, so that what this finds is what the handler finds; else before the body
+       * is read.
+       */
+      resource(request: Omit<ApiRequest, 'body'>): Resource
+    }
+  | {
+      permission: ResourcePermission
+      /** The same, where the body names it. @param body fits the schema */
+      resourceOfBody(body: unknown): Resource
+    }
+
+interface JsonAnswer {
   kind?: 'json'
   /** Default 200. */
   status?: number
@@ -112,15 +139,12 @@ export interface JsonRoute extends RouteBase {
   handler(request: ApiRequest): unknown
 }
 
-export interface StreamRoute extends RouteBase {
+interface StreamAnswer {
   kind: 'stream'
   /** Checks the request (a throw is a normal JSON error); the returned function then writes until it resolves. */
   handler(request: ApiRequest): Promise<(sink: EventSink) => Promise<void>> | ((sink: EventSink) => Promise<void>)
 }
 
+export type JsonRoute = RouteBase & JsonAnswer & Guard
+export type StreamRoute = RouteBase & StreamAnswer & Guard
 export type Route = JsonRoute | StreamRoute
-
-/** Whether it is one that a role grants. */
-export function isNamedPermission(permission: Route['permission']): permission is Permission {
-  return permission !== 'public' && permission !== 'authenticated' && permission !== 'login'
-}

@@ -20,14 +20,21 @@ const headers = {
   'X-Accel-Buffering': 'no',
 }
 
-/** Begins the response and lets `run` write to it; ends it when `run` resolves, cuts it when the client is too slow. */
+/**
+ * Begins the response and lets `run` write to it; ends it when `run` resolves, cuts it when the client is too slow.
+ *
+ * @param revoked ends it as well
+ */
 export async function respondWithEvents(
   response: ServerResponse,
   options: SinkOptions,
   run: (sink: EventSink) => Promise<void>,
+  revoked?: AbortSignal,
 ): Promise<void> {
   const closed = new AbortController()
   response.once('close', () => closed.abort())
+  if (revoked?.aborted === true) closed.abort()
+  revoked?.addEventListener('abort', () => closed.abort())
   response.writeHead(200, headers)
   response.flushHeaders()
   response.socket?.setNoDelay(true)

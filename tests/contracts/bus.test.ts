@@ -7,7 +7,7 @@ import { createMemoryBus } from '../../src/bus/memory.ts'
 function fact(executionId: string, seq: number): Fact {
   return {
     name: 'execution.output',
-    payload: { execution_id: executionId, action_ref: '', runner_ref: '', last_seq: seq, records: [] },
+    payload: { execution_id: executionId, action_ref: '', user: 'ada', runner_ref: '', last_seq: seq, records: [] },
   }
 }
 

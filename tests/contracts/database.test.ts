@@ -46,7 +46,7 @@ afterEach(() => {
 function fact(n: number): Fact {
   return {
     name: 'execution.output',
-    payload: { execution_id: '', action_ref: '', runner_ref: '', last_seq: n, records: [] },
+    payload: { execution_id: '', action_ref: '', user: 'ada', runner_ref: '', last_seq: n, records: [] },
   }
 }
 

@@ -3,6 +3,7 @@ import type { Bus } from '../../src/bus/bus.ts'
 import { createMemoryBus } from '../../src/bus/memory.ts'
 import type { Database } from '../../src/db/database.ts'
 import { openSqlite } from '../../src/db/sqlite/open.ts'
+import { allRights } from '../../src/http/authenticate.ts'
 import type { ApiRequest, JsonRoute } from '../../src/http/route.ts'
 import { createLog } from '../../src/log.ts'
 import { createActions } from '../../src/modules/actions/index.ts'
@@ -95,6 +96,7 @@ export async function startEngine({ run, parameters = {}, around = (real) => rea
     const route = executions.routes?.find((candidate) => candidate.method === method && candidate.path === path)
     const request: ApiRequest = {
       principal: { user: 'svc', isAdmin: true, method: 'none' },
+      rights: allRights,
       params: { id },
       query: {},
       body,

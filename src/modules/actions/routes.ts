@@ -9,12 +9,13 @@ import {
   parsePage,
   slicePage,
 } from '../../http/list.ts'
+import { actionResource, runnerTypeResource } from '../../http/permissions.ts'
 import { Reply, type ApiRequest, type QueryParameter, type Route } from '../../http/route.ts'
 import { readContainedFile } from '../../contained-file.ts'
 import type { JsonSchema } from '../../schema.ts'
 import type { ActionService } from './service.ts'
 import type { ActionStore } from './store.ts'
-import type { ActionRecord } from './types.ts'
+import type { ActionRecord, RunnerTypeRecord } from './types.ts'
 
 const MAX_ENTRY_POINT_BYTES = 5_000_000
 const RUNNER_TYPES_LIMIT = 100
@@ -105,6 +106,12 @@ export function createRoutes(deps: { service: ActionService; store: ActionStore;
     return action
   }
 
+  function getRunnerType(nameOrId: string | undefined): RunnerTypeRecord {
+    const runnerType = service.findRunnerType(nameOrId ?? '')
+    if (runnerType === undefined) throw namedNotFound(nameOrId ?? '')
+    return runnerType
+  }
+
   async function list(
     { query, principal }: ApiRequest,
     present: (action: ActionRecord) => ActionRecord,
@@ -157,6 +164,7 @@ export function createRoutes(deps: { service: ActionService; store: ActionStore;
       method: 'get',
       path: '/actions/:ref_or_id',
       permission: 'action_view',
+      resource: ({ params }) => actionResource(get(params['ref_or_id']).ref),
       summary: 'Gets one action.',
       response: actionSchema,
       failures: [404],
@@ -167,6 +175,7 @@ export function createRoutes(deps: { service: ActionService; store: ActionStore;
       method: 'get',
       path: '/actions/views/parameters/:id',
       permission: 'action_view',
+      resource: ({ params }) => actionResource(get(params['id']).ref),
       summary: 'Gets the parameters an action really has, those of its runner included.',
       response: { type: 'object', required: ['parameters'], properties: { parameters: parametersSchema } },
       failures: [404],
@@ -188,6 +197,7 @@ export function createRoutes(deps: { service: ActionService; store: ActionStore;
       method: 'get',
       path: '/actions/views/overview/:ref_or_id',
       permission: 'action_view',
+      resource: ({ params }) => actionResource(get(params['ref_or_id']).ref),
       summary: 'Gets one action with the parameters of its runner merged in.',
       response: actionSchema,
       failures: [404],
@@ -198,6 +208,7 @@ export function createRoutes(deps: { service: ActionService; store: ActionStore;
       method: 'get',
       path: '/actions/views/entry_point/:ref_or_id',
       permission: 'action_view',
+      resource: ({ params }) => actionResource(get(params['ref_or_id']).ref),
       summary: 'Gets the text of the file an action runs.',
       response: { type: 'string' },
       mediaType: 'text/plain; charset=UTF-8',
@@ -226,21 +237,18 @@ export function createRoutes(deps: { service: ActionService; store: ActionStore;
       method: 'get',
       path: '/runnertypes/:name_or_id',
       permission: 'runner_type_view',
+      resource: ({ params }) => runnerTypeResource(getRunnerType(params['name_or_id']).name),
       summary: 'Gets one runner type.',
       response: runnerTypeSchema,
       failures: [404],
-      handler({ params }) {
-        const nameOrId = params['name_or_id'] ?? ''
-        const runnerType = service.findRunnerType(nameOrId)
-        if (runnerType === undefined) throw namedNotFound(nameOrId)
-        return runnerType
-      },
+      handler: ({ params }) => getRunnerType(params['name_or_id']),
     },
     {
       surface: 'api',
       method: 'put',
       path: '/runnertypes/:name_or_id',
       permission: 'runner_type_modify',
+      resource: ({ params }) => runnerTypeResource(getRunnerType(params['name_or_id']).name),
       summary: 'Enables or disables a runner type; nothing else of the body is taken.',
       body: { type: 'object', required: ['enabled'], properties: { enabled: { type: 'boolean' } } },
       response: runnerTypeSchema,

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Database } from '../../db/database.ts'
 import { openSqlite } from '../../db/sqlite/open.ts'
+import { allRights } from '../../http/authenticate.ts'
 import { readQuery } from '../../http/query.ts'
 import { Reply, type JsonRoute } from '../../http/route.ts'
 import type { RunnerTypeDefinition } from '../../runners/runner.ts'
@@ -243,6 +244,7 @@ async function call(
   if (route === undefined || route.kind === 'stream') throw new Error(`no route ${method} ${path}`)
   const answer: unknown = await route.handler({
     principal: { user: 'ada', isAdmin: more.isAdmin ?? caller.isAdmin, method: 'none' },
+    rights: allRights,
     params: more.params ?? {},
     query: readQuery(route.query ?? {}, new URLSearchParams(more.query ?? '')),
     body: more.body,

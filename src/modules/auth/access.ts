@@ -14,7 +14,9 @@ import type { UserPassword } from './basic.ts'
 import { authCookie, readCredential, type CookieSettings, type Credential } from './credentials.ts'
 import { createGate } from './gate.ts'
 import { createAuthenticate } from './strategies.ts'
+import type { Rbac } from '../rbac/index.ts'
 import type { Tokens } from './tokens.ts'
+import type { Watchers } from './watchers.ts'
 
 /** One password check costs up to 19 MiB and a processor for some 20 ms, so logins must not crowd out the actions. */
 const MAX_CHECKS = 2
@@ -29,9 +31,12 @@ export interface AccessOptions {
   log: Log
   /** Microseconds since the epoch. */
   readonly now: () => number
+  rights: Pick<Rbac, 'isAdmin' | 'rightsOf'>
+  watchers: Watchers
 }
 
-export function createAccess({ tokens, backend, peers, origins, cookie, log, now }: AccessOptions): AccessControl {
+export function createAccess(options: AccessOptions): AccessControl {
+  const { tokens, backend, peers, origins, cookie, log, now, rights, watchers } = options
   const gate = createGate('logins', MAX_CHECKS, MAX_WAITING_CHECKS)
 
   function about(request: Request): LogFields {
@@ -48,7 +53,7 @@ export function createAccess({ tokens, backend, peers, origins, cookie, log, now
       log.audit('login.refused', 'Invalid credentials provided', { user, ...about(request) })
       throw loginRefused()
     }
-    return { user, isAdmin: true, method: 'basic' }
+    return { user, isAdmin: rights.isAdmin(user), method: 'basic' }
   }
 
   function checkToken({ value, location }: Credential, request: Request): Principal {
@@ -63,7 +68,7 @@ export function createAccess({ tokens, backend, peers, origins, cookie, log, now
     if (log.enabled('DEBUG')) {
       log.debug('token.validated', `Token with id "${id}" is validated.`, { user, token_id: id, ...about(request) })
     }
-    return { user, isAdmin: true, method: 'token', location, expiry, tokenId: id }
+    return { user, isAdmin: rights.isAdmin(user), method: 'token', location, expiry, tokenId: id }
   }
 
   /** Browsers add the cookie to whatever a foreign page makes them send. Ports do not keep cookies apart either. */
@@ -108,7 +113,7 @@ export function createAccess({ tokens, backend, peers, origins, cookie, log, now
       }
     },
 
-    // Contract 11: without role based access control every user may do everything.
-    requirePermission: () => undefined,
+    rightsOf: (principal) => rights.rightsOf(principal),
+    watch: (principal, ended) => watchers.watch(principal, ended),
   }
 }

@@ -9,6 +9,7 @@ import type { OriginPolicy } from '../../http/origin.ts'
 import type { Peers } from '../../http/peers.ts'
 import type { Log } from '../../log.ts'
 import type { Module } from '../../module.ts'
+import type { Rbac } from '../rbac/index.ts'
 import { nowMicros } from '../../time.ts'
 import { createAccess } from './access.ts'
 import type { AuthBackend } from './backends/backend.ts'
@@ -19,6 +20,7 @@ import { createTokenService, type TokenService } from './service.ts'
 import { createAuthStore } from './store.ts'
 import { loadTokenKey } from './token-key.ts'
 import { createTokens } from './tokens.ts'
+import { createWatchers, type Watchers } from './watchers.ts'
 
 export interface AuthDependencies {
   database: Database
@@ -32,6 +34,7 @@ export interface AuthDependencies {
   basePath: string
   /** Who is calling while authentication is off. */
   systemUser: string
+  rbac: Rbac
   /** Public base URL of the API, without version and trailing slash. */
   readonly apiUrl: () => string
   /** Microseconds since the epoch; default the system clock. */
@@ -47,6 +50,7 @@ interface Running {
   service: TokenService
   access: AccessControl
   backend: AuthBackend
+  watchers: Watchers
   unsubscribe: Unsubscribe
 }
 
@@ -66,8 +70,17 @@ export function createAuth(deps: AuthDependencies): Auth {
     const backend = await createBackend(config.backend, config.backend_kwargs, { basePath, log })
     const store = createAuthStore(database)
     const tokens = createTokens({ key, findRow: (id) => store.findToken(id), now })
+    // First of those who hear of a revocation: the others then find nothing remembered.
+    const unsubscribe = bus.subscribe('token.revoked', () => tokens.forget())
+    const watchers = createWatchers({
+      bus,
+      now,
+      isValid: ({ tokenId }) => tokenId === undefined || store.findToken(tokenId) !== undefined,
+    })
     running = {
       backend,
+      watchers,
+      unsubscribe,
       service: createTokenService({ database, store, tokens, maxTtlSeconds: config.token_ttl, log, now }),
       access: createAccess({
         tokens,
@@ -77,25 +90,27 @@ export function createAuth(deps: AuthDependencies): Auth {
         cookie: deps.cookie,
         log,
         now,
+        rights: deps.rbac,
+        watchers,
       }),
-      unsubscribe: bus.subscribe('token.revoked', () => tokens.forget()),
     }
   }
 
   async function stop(): Promise<void> {
     running?.unsubscribe()
+    running?.watchers.stop()
     await running?.backend.stop?.()
   }
 
   return {
     name: 'auth',
-    routes: createRoutes({ service: () => requireRunning().service, apiUrl: deps.apiUrl }),
+    routes: createRoutes({ service: () => requireRunning().service, apiUrl: deps.apiUrl, rbac: deps.rbac }),
     access: config.enable
       ? {
           authenticate: (request, response) => requireRunning().access.authenticate(request, response),
           login: (request, response) => requireRunning().access.login(request, response),
-          requirePermission: (principal, permission) =>
-            requireRunning().access.requirePermission(principal, permission),
+          rightsOf: (principal) => requireRunning().access.rightsOf(principal),
+          watch: (principal, ended) => requireRunning().access.watch(principal, ended),
         }
       : openAccess(deps.systemUser),
     start,

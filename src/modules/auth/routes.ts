@@ -1,5 +1,6 @@
 import type { JsonSchema } from '../../schema.ts'
 import { Reply, type ApiRequest, type Principal, type Route } from '../../http/route.ts'
+import type { Rbac } from '../rbac/index.ts'
 import type { TokenRequest, TokenService } from './service.ts'
 
 const tokenRequestSchema: JsonSchema = {
@@ -73,9 +74,10 @@ export interface AuthRoutesOptions {
   readonly service: () => TokenService
   /** Public base URL of the API, without version and trailing slash. */
   readonly apiUrl: () => string
+  rbac: Pick<Rbac, 'enabled' | 'rolesOf'>
 }
 
-export function createRoutes({ service, apiUrl }: AuthRoutesOptions): Route[] {
+export function createRoutes({ service, apiUrl, rbac }: AuthRoutesOptions): Route[] {
   return [
     {
       surface: 'auth',
@@ -126,7 +128,7 @@ export function createRoutes({ service, apiUrl }: AuthRoutesOptions): Route[] {
       permission: 'authenticated',
       summary: 'Who is calling, and how that was proved.',
       response: userSchema,
-      handler: (request: ApiRequest) => describeUser(request.principal),
+      handler: ({ principal }: ApiRequest) => describeUser(principal, rbac),
     },
   ]
 }
@@ -139,7 +141,10 @@ const methodTexts: Record<Principal['method'], string | null> = {
 }
 
 /** Contract 01, 1.10. */
-function describeUser({ user, isAdmin, method, location, expiry }: Principal): unknown {
+function describeUser(
+  { user, isAdmin, method, location, expiry }: Principal,
+  rbac: Pick<Rbac, 'enabled' | 'rolesOf'>,
+): unknown {
   return {
     username: user,
     authentication: {
@@ -147,6 +152,6 @@ function describeUser({ user, isAdmin, method, location, expiry }: Principal): u
       location: location ?? null,
       ...(expiry === undefined ? {} : { token_expire: `${expiry.slice(0, 19)}Z` }),
     },
-    rbac: { enabled: false, roles: [], is_admin: isAdmin },
+    rbac: { enabled: rbac.enabled, roles: rbac.rolesOf(user), is_admin: isAdmin },
   }
 }

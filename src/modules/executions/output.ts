@@ -181,6 +181,7 @@ export function createOutput(deps: {
       payload: {
         execution_id: execution.id,
         action_ref: execution.action_ref,
+        user: execution.user,
         runner_ref: execution.runner.name,
         last_seq: intake.lastSeq,
         records,

@@ -1,19 +1,13 @@
 /** From a request body to a new execution (contract 03, 3.1). */
-import {
-  actionDisabled,
-  actionUnknown,
-  bodyInvalid,
-  headerInvalid,
-  isAppError,
-  permissionDenied,
-  shown,
-} from '../../errors.ts'
-import type { Principal } from '../../http/route.ts'
+import { actionDisabled, actionUnknown, bodyInvalid, headerInvalid, isAppError, shown } from '../../errors.ts'
+import { userResource } from '../../http/permissions.ts'
+import type { ApiRequest } from '../../http/route.ts'
 import { newId } from '../../ids.ts'
 import { readJson } from '../../json.ts'
 import type { JsonSchema } from '../../schema.ts'
 import { formatMicros, nowMicros } from '../../time.ts'
 import type { Actions } from '../actions/index.ts'
+import type { ActionRecord, RunnerTypeRecord } from '../actions/types.ts'
 import type { Cause } from '../traces/types.ts'
 import type { Execution } from './types.ts'
 
@@ -122,9 +116,12 @@ export interface Draft {
   failure: Error | undefined
 }
 
+/** Who asks, and what they may do. */
+export type Caller = Pick<ApiRequest, 'principal' | 'rights'>
+
 interface DraftOptions {
   actions: Actions
-  principal: Principal
+  caller: Caller
   request: ExecutionRequest
   /** `svc-context` header. */
   contextHeader?: string | undefined
@@ -146,18 +143,16 @@ const serverKeys = ['user', 'pack', 'rbac']
  * @throws ACTION_UNKNOWN, PERMISSION_DENIED, HEADER_INVALID, PARAMETERS_INVALID, ACTION_DISABLED, BODY_INVALID
  */
 export function draftExecution(options: DraftOptions): Draft {
-  const { actions, principal, request } = options
-  const action = actions.find(request.action)
-  const runner = action === undefined ? undefined : actions.findRunnerType(action.runner_type)
-  if (action === undefined || runner === undefined) throw actionUnknown(request.action)
-  if (typeof request.user === 'string' && request.user !== principal.user && !principal.isAdmin) {
-    throw permissionDenied('"user" attribute can only be provided by admins')
-  }
+  const { actions, request } = options
+  const { principal, rights } = options.caller
+  const { action, runner } = findAction(actions, request.action)
 
   const supplied = { ...request.context, ...parseContextHeader(options.contextHeader), ...options.extraContext }
   for (const key of serverKeys) delete supplied[key]
   const parent = parentOf(supplied, options.findExecution)
   const actingUser = parent === undefined ? (request.user ?? principal.user) : parent.user
+  // Whoever names a parent acts for its user, and nobody may become somebody else that way.
+  if (actingUser !== principal.user) rights.require('user_impersonate', userResource(actingUser))
   const context: Record<string, unknown> = { ...supplied, user: actingUser, pack: action.pack }
   const traceContext = traceContextOf(supplied)
   if (traceContext === undefined) delete context['trace_context']
@@ -213,6 +208,14 @@ export function draftExecution(options: DraftOptions): Draft {
   if (failure === undefined) actions.check(action, runner, execution.parameters, request.parameters ?? {})
 
   return { execution, cause: causeOf(execution, traceContext, parent, options.traceId), failure }
+}
+
+/** With its runner type. @throws ACTION_UNKNOWN */
+export function findAction(actions: Actions, refOrId: string): { action: ActionRecord; runner: RunnerTypeRecord } {
+  const action = actions.find(refOrId)
+  const runner = action === undefined ? undefined : actions.findRunnerType(action.runner_type)
+  if (action === undefined || runner === undefined) throw actionUnknown(refOrId)
+  return { action, runner }
 }
 
 interface TraceContext {

@@ -10,7 +10,8 @@ import {
   parsePage,
   type Projection,
 } from '../../http/list.ts'
-import { Reply, type ApiRequest, type QueryParameter, type Route } from '../../http/route.ts'
+import { actionResource, executionResource } from '../../http/permissions.ts'
+import { Reply, type ApiRequest, type QueryParameter, type Rights, type Route } from '../../http/route.ts'
 import { isId } from '../../ids.ts'
 import { readJson } from '../../json.ts'
 import type { OutputType } from '../../runners/runner.ts'
@@ -26,7 +27,7 @@ import {
   updateRequestSchema,
 } from './schemas.ts'
 import type { ExecutionService } from './service.ts'
-import type { CountDimension, ExecutionStore } from './store.ts'
+import type { CountDimension, ExecutionStore, Visibility } from './store.ts'
 import type { Execution, ExecutionStatus } from './types.ts'
 
 const compress = promisify(gzip)
@@ -103,7 +104,12 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
   function* findRecords(ids: string[], request: ApiRequest, wanted: Projection): Generator<ExecutionRecord> {
     for (let start = 0; start < ids.length; start += RECORDS_TOGETHER) {
       const some = ids.slice(start, start + RECORDS_TOGETHER)
-      const found = new Map(store.findByIds(some).map((execution) => [execution.id, execution]))
+      const found = new Map(
+        store
+          .findByIds(some)
+          .filter((execution) => request.rights.may('execution_view', executionResource(execution)))
+          .map((execution) => [execution.id, execution]),
+      )
       yield* makeRecords(
         some.flatMap((id) => found.get(id) ?? []),
         request,
@@ -128,6 +134,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       method: 'post',
       path: '/executions',
       permission: 'action_execute',
+      resourceOfBody: (body) => actionResource(service.actionOf((body as ExecutionRequest).action).ref), // fits the schema
       summary: 'Runs an action. Answers at once with the execution in status `requested`.',
       query: showSecrets,
       body: executionRequestSchema,
@@ -137,7 +144,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       async handler(request) {
         const contextHeader = request.headers['svc-context']
         const execution = await service.request(
-          request.principal,
+          request,
           request.body as ExecutionRequest, // it fits `executionRequestSchema`
           typeof contextHeader === 'string' ? contextHeader : undefined,
         )
@@ -160,6 +167,8 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
         })
         const wanted = wantedAttributes(request)
         const { filter, sort } = parseListQuery(request.query)
+        const within = visibilityOf(store, request.rights)
+        if (within !== undefined) filter.within = within
         const [ids, total] = await Promise.all([store.page({ filter, sort, ...page }), store.total(filter)])
         return listReply(findRecords(ids, request, wanted), pageHeaders(page, total))
       },
@@ -172,13 +181,15 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       summary: 'The distinct values that executions have in the attributes a list can be filtered by.',
       query: { types: { type: 'array', description: 'Only these attributes.' } },
       response: filterViewsSchema,
-      handler: ({ query: { types } }) => filterViews(store, Array.isArray(types) ? types : undefined),
+      handler: ({ query: { types }, rights }) =>
+        filterViews(store, Array.isArray(types) ? types : undefined, visibilityOf(store, rights)),
     },
     {
       surface: 'api',
       method: 'get',
       path: '/executions/:id',
       permission: 'execution_view',
+      resource: (request) => executionResource(service.getOrLast(idOf(request))),
       summary: 'One execution; `last` is the one created last.',
       query: {
         ...attributeQuery,
@@ -201,6 +212,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       method: 'get',
       path: '/executions/:id/output',
       permission: 'execution_view',
+      resource: (request) => executionResource(service.getOrLast(idOf(request))),
       summary: 'The output produced so far, as plain text; `last` works too.',
       query: {
         output_type: { type: 'string', description: '`stdout`, `stderr`, `other`; absent or `all`: everything.' },
@@ -220,6 +232,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       method: 'get',
       path: '/executions/:id/result',
       permission: 'execution_view',
+      resource: (request) => executionResource(service.getOrLast(idOf(request))),
       summary: 'The result alone.',
       query: {
         pretty_format: { type: 'boolean', description: 'Indented by two blanks.' },
@@ -250,6 +263,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       method: 'get',
       path: '/executions/:id/attribute/:name',
       permission: 'execution_view',
+      resource: (request) => executionResource(service.getOrLast(idOf(request))),
       summary: 'One attribute alone: `result`, `trigger_instance` or `status`.',
       response: {},
       failures: [400, 404],
@@ -272,6 +286,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       method: 'get',
       path: '/executions/:id/children',
       permission: 'execution_view',
+      resource: (request) => executionResource(service.getOrLast(idOf(request))),
       summary: 'All descendants, depth first.',
       query: {
         depth: { type: 'integer', description: 'Levels below the execution; -1, the default: all.' },
@@ -294,6 +309,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       method: 'delete',
       path: '/executions/:id',
       permission: 'execution_stop',
+      resource: (request) => executionResource(service.get(knownId(request))),
       summary: 'Cancels an execution; its processes are ended, its output so far is kept.',
       query: showSecrets,
       response: refusalOrExecutionSchema,
@@ -315,6 +331,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       method: 'put',
       path: '/executions/:id',
       permission: 'execution_stop',
+      resource: (request) => executionResource(service.get(knownId(request))),
       summary: 'Pauses, resumes or cancels, or sets the end of an execution that something outside has carried out.',
       query: showSecrets,
       body: updateRequestSchema,
@@ -330,6 +347,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       method: 'post',
       path: '/executions/:id/re_run',
       permission: 'execution_rerun',
+      resource: (request) => executionResource(service.get(knownId(request))),
       summary: 'Runs the action again, with the parameters of this execution and overrides merged into them.',
       query: {
         no_merge: { type: 'boolean', description: 'The given parameters replace the original ones instead.' },
@@ -342,7 +360,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       async handler(request) {
         const merges = request.query['no_merge'] !== true
         const body = request.body as RerunRequest // it fits `rerunRequestSchema`
-        return newRecord(await service.rerun(request.principal, knownId(request), body, merges), request)
+        return newRecord(await service.rerun(request, knownId(request), body, merges), request)
       },
     },
   ])
@@ -353,12 +371,12 @@ function executionPaths(routes: Route[]): Route[] {
   return routes.map((route) => ({ ...route, aliases: [route.path.replace('/executions', '/actionexecutions')] }))
 }
 
-function idOf(request: ApiRequest): string {
+function idOf(request: Pick<ApiRequest, 'params'>): string {
   return request.params['id'] ?? ''
 }
 
 /** `last` is a word for readers only: what changes something names its object. @throws RESOURCE_NOT_FOUND */
-function knownId(request: ApiRequest): string {
+function knownId(request: Pick<ApiRequest, 'params'>): string {
   const id = idOf(request)
   if (!isId(id)) throw resourceNotFound(id)
   return id
@@ -440,11 +458,29 @@ const dimensions: Record<string, CountDimension> = {
   user: 'user',
 }
 
-function filterViews(store: ExecutionStore, types: string[] | undefined): Record<string, (string | null)[]> {
+/** Undefined: all. What `execution_view` says of an execution depends on its action and its user alone. */
+function visibilityOf(store: ExecutionStore, rights: Rights): Visibility | undefined {
+  if (rights.may('execution_view')) return undefined
+  const user = rights.onlyOf
+  const refs = store.distinct('action_ref')
+  const visible = refs.filter((ref) =>
+    rights.may('execution_view', executionResource({ id: '', action_ref: ref, user: user ?? '' })),
+  )
+  return {
+    ...(visible.length === refs.length ? {} : { actionRefs: visible }),
+    ...(user === undefined ? {} : { user }),
+  }
+}
+
+function filterViews(
+  store: ExecutionStore,
+  types: string[] | undefined,
+  within: Visibility | undefined,
+): Record<string, (string | null)[]> {
   const views: Record<string, (string | null)[]> = {}
   for (const [name, dimension] of Object.entries(dimensions)) {
     if (types !== undefined && !types.includes(name)) continue
-    views[name] = store.distinct(dimension).map((value) => (value === '' ? null : value))
+    views[name] = store.distinct(dimension, within).map((value) => (value === '' ? null : value))
   }
   return views
 }

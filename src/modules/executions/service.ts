@@ -5,24 +5,34 @@ import type { Principal } from '../../http/route.ts'
 import { isId } from '../../ids.ts'
 import type { Log } from '../../log.ts'
 import type { Actions } from '../actions/index.ts'
+import type { ActionRecord } from '../actions/types.ts'
 import type { Traces } from '../traces/index.ts'
 import type { Change } from './change.ts'
 import { startFailure } from './dispatcher.ts'
 import type { Live } from './live.ts'
-import { draftExecution, type Draft, type ExecutionRequest, type RerunRequest } from './request.ts'
+import {
+  draftExecution,
+  findAction,
+  type Caller,
+  type Draft,
+  type ExecutionRequest,
+  type RerunRequest,
+} from './request.ts'
 import { isCancelable, isFinal, type FinalStatus } from './state.ts'
 import type { ExecutionStore } from './store.ts'
 import type { Execution, ExecutionStatus } from './types.ts'
 
 export interface ExecutionService {
   /** @throws see `draftExecution`; TRACE_UNKNOWN, QUEUE_FULL */
-  request(principal: Principal, request: ExecutionRequest, contextHeader?: string): Promise<Execution>
+  request(caller: Caller, request: ExecutionRequest, contextHeader?: string): Promise<Execution>
   /** @throws RESOURCE_NOT_FOUND, and what `request` throws */
-  rerun(principal: Principal, id: string, request: RerunRequest, merges: boolean): Promise<Execution>
+  rerun(caller: Caller, id: string, request: RerunRequest, merges: boolean): Promise<Execution>
   /** @throws RESOURCE_NOT_FOUND; TRANSITION_REFUSED when it cannot be cancelled any more */
   cancel(principal: Principal, id: string): Promise<Execution>
   /** Pause, resume, cancel, or an end decided outside. @throws RESOURCE_NOT_FOUND, EXECUTION_UPDATE_REFUSED */
   update(principal: Principal, id: string, status: ExecutionStatus, result: unknown): Promise<Execution>
+  /** The action an execution is asked of. @throws ACTION_UNKNOWN */
+  actionOf(refOrId: string): ActionRecord
   /** @throws RESOURCE_NOT_FOUND */
   get(id: string): Execution
   /** Also knows `last`. @throws RESOURCE_NOT_FOUND, NO_EXECUTIONS */
@@ -139,15 +149,17 @@ export function createExecutionService(deps: {
       return execution
     },
 
-    async request(principal, request, contextHeader) {
+    actionOf: (refOrId) => findAction(actions, refOrId).action,
+
+    async request(caller, request, contextHeader) {
       admit()
       return create(
-        draftExecution({ actions, principal, request, contextHeader, findExecution: findById(store) }),
-        principal,
+        draftExecution({ actions, caller, request, contextHeader, findExecution: findById(store) }),
+        caller.principal,
       )
     },
 
-    async rerun(principal, id, request, merges) {
+    async rerun(caller, id, request, merges) {
       const original = get(id)
       checkTasks(request)
       admit()
@@ -156,7 +168,7 @@ export function createExecutionService(deps: {
       const templates = new Set([...Object.keys(overrides), ...(original.liveaction.unrendered ?? [])])
       const draft = draftExecution({
         actions,
-        principal,
+        caller,
         literals: new Set(Object.keys(inherited).filter((name) => !templates.has(name))),
         request: {
           action: original.action_ref,
@@ -168,7 +180,7 @@ export function createExecutionService(deps: {
         traceId: original.trace_id,
         findExecution: findById(store),
       })
-      return create(draft, principal)
+      return create(draft, caller.principal)
     },
 
     async cancel(principal, id) {

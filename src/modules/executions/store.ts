@@ -43,6 +43,16 @@ export interface ExecutionFilter {
   startedTo?: string
   /** Conditions on paths inside the record: `context.user` = `x`. */
   paths?: { column: PathColumn; path: string; value: string }[]
+  /** What the caller may see, whatever else is asked for. */
+  within?: Visibility
+}
+
+/** Which executions somebody may see; what is absent does not limit. */
+export interface Visibility {
+  /** Executions of these actions. */
+  actionRefs?: readonly string[]
+  /** Executions of this acting user. */
+  user?: string
 }
 
 /** Columns that hold what `filter` can look into. */
@@ -80,7 +90,7 @@ export interface ExecutionStore {
   page(page: ExecutionPage): Promise<string[]>
   total(filter: ExecutionFilter): Promise<number>
   /** Distinct values that executions have, `''` for none. */
-  distinct(dimension: CountDimension): string[]
+  distinct(dimension: CountDimension, within?: Visibility): string[]
   /** Oldest first. */
   childrenOf(parents: readonly string[], limit?: number): { id: string; parent: string }[]
   results(ids: readonly string[]): Map<string, unknown>
@@ -251,7 +261,9 @@ export function createExecutionStore(database: Database): ExecutionStore {
       return rows.map((row) => row.id)
     },
     async total(filter) {
-      if (isCounted(filter)) return countRows(database, (where) => countConditions(filter, where))
+      if (isCounted(filter)) {
+        return countRows(database, (where) => countConditions(filter, where), filter.within)
+      }
       const query = build
         .selectFrom('executions')
         .select((on) => on.fn.countAll<number>().as('n'))
@@ -260,10 +272,12 @@ export function createExecutionStore(database: Database): ExecutionStore {
         filter.ids === undefined && filter.liveaction === undefined ? await database.scan(query) : database.all(query)
       return row?.n ?? 0
     },
-    distinct: (dimension) =>
-      database
-        .all(build.selectFrom('execution_counts').select(dimension).distinct().orderBy(dimension))
-        .map((row) => String(row[dimension])),
+    distinct(dimension, { actionRefs, user } = {}) {
+      let query = build.selectFrom('execution_counts').select(dimension).distinct().orderBy(dimension)
+      if (actionRefs !== undefined) query = query.where(isAmong('action_ref', actionRefs))
+      if (user !== undefined) query = query.where('user', '=', user)
+      return database.all(query).map((row) => String(row[dimension]))
+    },
     childrenOf(parents, limit) {
       if (parents.length === 0) return []
       const query = build.selectFrom('executions').select(['id', 'parent']).where(isAmong('parent', parents))
@@ -501,7 +515,7 @@ function createSnapshots(database: Database): Snapshots {
 }
 
 /** Filters that `execution_counts` can answer, whatever their combination. */
-function isCounted({ parent, ...filter }: ExecutionFilter): boolean {
+function isCounted({ parent, within: _w, ...filter }: ExecutionFilter): boolean {
   const others = Object.entries(filter).filter(([name]) => !(countedFilters as readonly string[]).includes(name))
   return !isGiven(parent) && others.every(([, value]) => value === undefined)
 }
@@ -513,6 +527,7 @@ function isCounted({ parent, ...filter }: ExecutionFilter): boolean {
 function isQuick(filter: ExecutionFilter, sort: readonly Sort[], offset: number, limit: number | undefined): boolean {
   if (filter.ids !== undefined || filter.liveaction !== undefined) return true
   if (offset > MAX_QUICK_OFFSET || limit === undefined || limit > MAX_QUICK_OFFSET) return false
+  if (filter.within !== undefined) return false
   const { startedAfter: _a, startedBefore: _b, startedFrom: _f, startedTo: _t, ...equalities } = filter
   const given = Object.values(equalities).filter((value) => value !== undefined)
   const inOrder = sort.length === 0 || (sort.length === 1 && sort[0]?.column === 'id')
@@ -568,6 +583,9 @@ function conditions(
     if (filter.startedTo !== undefined) all.push(on('id', '<', idBound(microsOf(filter.startedTo) + 1)))
     if (filter.startedBefore !== undefined) all.push(on('id', '<', idBound(microsOf(filter.startedBefore))))
     for (const { column, path, value } of filter.paths ?? []) all.push(pathCondition(column, path, value))
+    const { actionRefs, user } = filter.within ?? {}
+    if (actionRefs !== undefined) all.push(isAmong('action_ref', actionRefs))
+    if (user !== undefined) all.push(sql<SqlBool>`user = ${user}`)
     return on.and(all)
   }
 }
@@ -590,11 +608,13 @@ type CountWhere = (
   value: string | number | readonly string[],
 ) => void
 
-function countRows(database: Database, narrow: (where: CountWhere) => void): number {
+function countRows(database: Database, narrow: (where: CountWhere) => void, within: Visibility = {}): number {
   let query = database.build.selectFrom('execution_counts').select((on) => on.fn.sum<number>('count').as('n'))
   narrow((column, operator, value) => {
     query = query.where(column, operator, value)
   })
+  if (within.actionRefs !== undefined) query = query.where(isAmong('action_ref', within.actionRefs))
+  if (within.user !== undefined) query = query.where('user', '=', within.user)
   return database.first(query)?.n ?? 0
 }
 

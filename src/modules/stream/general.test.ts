@@ -70,6 +70,7 @@ function wrote(id: string, ...texts: string[]): void {
     payload: {
       execution_id: id,
       action_ref: 'core.local',
+      user: 'ada',
       runner_ref: 'local-shell-cmd',
       last_seq: texts.length,
       records,

@@ -1,7 +1,8 @@
 /** The general stream: what happens from now on, to whoever listens (contract 04, 4.2). */
 import type { Bus } from '../../bus/bus.ts'
 import { frame } from '../../http/sse.ts'
-import type { EventSink } from '../../http/route.ts'
+import { executionResource, type Resource } from '../../http/permissions.ts'
+import type { EventSink, Rights } from '../../http/route.ts'
 import { isFinal, type Executions } from '../executions/index.ts'
 import type { Execution, ExecutionStatus } from '../executions/types.ts'
 import { outputEvent, outputFrame } from './frames.ts'
@@ -31,6 +32,8 @@ interface StreamEvent {
   actionRef: string
   /** Live-action events carry none. */
   executionId: string | undefined
+  /** The execution it is about. */
+  resource: Resource
   /** The payload's own id and status; output has no status. */
   subject: { id: string; status: ExecutionStatus } | undefined
   frame(): string
@@ -38,7 +41,8 @@ interface StreamEvent {
 
 export interface GeneralStream {
   readonly clientCount: number
-  run(sink: EventSink, filter: StreamFilter): Promise<void>
+  /** Only events of executions that may be viewed are delivered. */
+  run(sink: EventSink, filter: StreamFilter, rights: Rights): Promise<void>
   /** Ends every stream, without a last event. */
   stop(): void
 }
@@ -56,10 +60,12 @@ export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record'
 
   bus.subscribe('execution.created', ({ execution }) => announceExecution('create', execution))
   bus.subscribe('execution.updated', ({ execution }) => announceExecution('update', execution))
-  bus.subscribe('execution.output', ({ records: output, action_ref, runner_ref, execution_id }) => {
+  bus.subscribe('execution.output', ({ records: output, action_ref, runner_ref, execution_id, user }) => {
     if (clients.size === 0) return
+    const resource = executionResource({ id: execution_id, action_ref, user })
     for (const record of output) {
       deliver({
+        resource,
         name: outputEvent,
         actionRef: action_ref,
         executionId: execution_id,
@@ -73,7 +79,9 @@ export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record'
     if (clients.size === 0) return
     const name = `svc.execution__${change}`
     const liveName = `svc.liveaction__${change}`
+    const resource = executionResource(execution)
     deliver({
+      resource,
       name: liveName,
       actionRef: execution.action_ref,
       executionId: undefined,
@@ -81,6 +89,7 @@ export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record'
       frame: once(() => frame(liveName, JSON.stringify(records.liveactionRecord(execution)))),
     })
     deliver({
+      resource,
       name,
       actionRef: execution.action_ref,
       executionId: execution.id,
@@ -108,7 +117,7 @@ export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record'
     get clientCount() {
       return clients.size
     },
-    async run(sink, filter) {
+    async run(sink, filter, rights) {
       const matchesName = compileNames(filter.events)
       await new Promise<void>((resolve) => {
         const end = (): void => {
@@ -119,8 +128,9 @@ export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record'
           sink,
           filter,
           end,
-          wants: ({ name, actionRef, executionId }) =>
+          wants: ({ name, actionRef, executionId, resource }) =>
             matchesName(name) &&
+            rights.may('execution_view', resource) &&
             (filter.actionRefs === undefined || filter.actionRefs.has(actionRef)) &&
             (filter.executionIds === undefined || (executionId !== undefined && filter.executionIds.has(executionId))),
         }

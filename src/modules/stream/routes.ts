@@ -1,4 +1,5 @@
 import { headerInvalid, noExecutions, resourceNotFound } from '../../errors.ts'
+import { executionResource } from '../../http/permissions.ts'
 import type { ApiRequest, Route } from '../../http/route.ts'
 import type { OutputType } from '../../runners/runner.ts'
 import type { Executions } from '../executions/index.ts'
@@ -31,7 +32,7 @@ export function createRoutes(deps: {
       },
       handler(request) {
         const filter = filterOf(request)
-        return (sink) => deps.general.run(sink, filter)
+        return (sink) => deps.general.run(sink, filter, request.rights)
       },
     },
     {
@@ -41,6 +42,7 @@ export function createRoutes(deps: {
       path: '/executions/:id/output',
       aliases: ['/actionexecutions/:id/output'],
       permission: 'execution_view',
+      resource: (request) => executionResource(pick(executions, request.params['id'] ?? '', resumePosition(request))),
       summary: 'Delivers the output of one execution from its beginning, then live, then an EOF event.',
       query: {
         output_type: { type: 'string', description: '`stdout`, `stderr`, `other`; absent or `all`: everything.' },
@@ -59,7 +61,7 @@ export function createRoutes(deps: {
 }
 
 /** @throws HEADER_INVALID: resuming from a place that is not ours would repeat or skip output silently */
-function resumePosition(request: ApiRequest): Position | undefined {
+function resumePosition(request: Pick<ApiRequest, 'headers'>): Position | undefined {
   const header = request.headers['last-event-id']
   if (header === undefined || header === '') return undefined
   const position = typeof header === 'string' ? parsePosition(header) : undefined

@@ -1,0 +1,82 @@
+/** What a caller may do, made from its roles and, for API keys, their scopes. */
+import { administratorRequired, isolationDenied, permissionMissing } from '../../errors.ts'
+import { resourceTypeOf, type Permission, type Resource } from '../../http/permissions.ts'
+import type { Principal, Rights, Scope } from '../../http/route.ts'
+import { createGrantSet, observes, type GrantSet } from './resolve.ts'
+
+/** What all roles of a user give together. */
+export interface UserRights {
+  isAdmin: boolean
+  isObserver: boolean
+  grants: GrantSet
+}
+
+export interface RightsOptions {
+  /** `rbac.enable`; off, every user may do everything. */
+  enabled: boolean
+  /** `rbac.permission_isolation` */
+  isolation: boolean
+  readonly ofUser: (user: string) => UserRights
+}
+
+/** Keys of which the owner needs no permission. */
+const ownTypes: ReadonlySet<string | undefined> = new Set(['api_key', 'key_value_pair'])
+const isolatedTypes: ReadonlySet<string | undefined> = new Set(['execution', 'rule'])
+
+export function createRights({ user, scopes }: Principal, options: RightsOptions): Rights {
+  const scope = scopes === undefined ? undefined : scopeSet(scopes)
+  const isAdmin = (): boolean => scope === undefined && (!options.enabled || options.ofUser(user).isAdmin)
+
+  function isIsolated(permission: Permission): boolean {
+    if (!options.enabled || !options.isolation || !isolatedTypes.has(resourceTypeOf(permission))) return false
+    if (/_(list|create)$/.test(permission)) return false
+    return !options.ofUser(user).isAdmin
+  }
+
+  function mayAsUser(permission: Permission, resource: Resource | undefined): boolean {
+    if (!options.enabled) return true
+    const own = options.ofUser(user)
+    if (own.isAdmin) return true
+    if (permission === 'user_impersonate' && resource !== undefined && isAdministrator(resource)) return false
+    if (own.isObserver && observes(permission)) return true
+    if (resource?.owner === user && ownTypes.has(resourceTypeOf(permission))) return true
+    return own.grants.allows(permission, resource)
+  }
+
+  /** Acting for an administrator would make one. */
+  function isAdministrator({ uid }: Resource): boolean {
+    return options.ofUser(uid.slice('user:'.length)).isAdmin
+  }
+
+  return {
+    may(permission, resource) {
+      if (isIsolated(permission) && resource?.owner !== user) return false
+      return mayAsUser(permission, resource) && (scope === undefined || scope.allows(permission, resource))
+    },
+    require(permission, resource) {
+      if (this.may(permission, resource)) return
+      if (resource?.owner !== undefined && resource.owner !== user && isIsolated(permission)) {
+        throw isolationDenied(user, resource.uid)
+      }
+      throw permissionMissing(user, permission, resource?.uid)
+    },
+    requireAdministrator() {
+      if (!isAdmin()) throw administratorRequired()
+    },
+    get onlyOf() {
+      return isIsolated('execution_view') ? user : undefined
+    },
+  }
+}
+
+const scopeSets = new WeakMap<readonly Scope[], GrantSet>()
+
+/** The scopes of a cached key are the same object for every request. */
+function scopeSet(scopes: readonly Scope[]): GrantSet {
+  let set = scopeSets.get(scopes)
+  if (set === undefined) {
+    set = createGrantSet(scopes)
+    scopeSets.set(scopes, set)
+  }
+  return set
+}
