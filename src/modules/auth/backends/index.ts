@@ -2,9 +2,10 @@
 import type { JsonObject } from '../../../config/options.ts'
 import { BackendProblem, type AuthBackend, type BackendContext, type BackendType } from './backend.ts'
 import { flatFile } from './flat-file.ts'
+import { ldap } from './ldap.ts'
 import { pam } from './pam.ts'
 
-const backends = [flatFile, pam] as const satisfies readonly BackendType[]
+const backends = [flatFile, ldap, pam] as const satisfies readonly BackendType[]
 
 /** @throws BackendProblem if there is no such backend, or its arguments cannot be used */
 export async function createBackend(name: string, kwargs: JsonObject, context: BackendContext): Promise<AuthBackend> {

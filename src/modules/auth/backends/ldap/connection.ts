@@ -1,0 +1,267 @@
+/**
+ * One connection to a server of the directory, bounded in time and bytes.
+ *
+ * The library gets a socket that is open already, and only one: left alone, it would connect anew without TLS after the
+ * server hung up, and send the next password in the clear. It would also carry on with what came before StartTLS, where
+ * somebody in between may have put the start of an answer of his own.
+ */
+import { connect, isIP, type Socket } from 'node:net'
+import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls'
+import { Client, ResultCodeError, type Filter } from 'ldapts'
+import { secretMask } from '../../../../redact.ts'
+import type { LdapOptions, Scope, Server } from './options.ts'
+
+/** What a server did wrong or could not do, be it that it did not answer. */
+export class DirectoryFailure extends Error {}
+
+/** An answer that says no. */
+export class DirectoryRefusal extends Error {
+  /** Result code of the protocol (RFC 4511, 4.1.9). */
+  readonly code: number
+
+  constructor(code: number, message: string) {
+    super(message)
+    this.code = code
+  }
+}
+
+export interface Search {
+  base: string
+  scope: Scope
+  filter: Filter
+  /** Names; `1.1` for none. */
+  attributes: readonly string[]
+  /** The server may stop after so many entries; without it, entries left out are a refusal. */
+  maxEntries?: number
+}
+
+export interface FoundEntry {
+  dn: string
+  /** Of all attributes that were asked for; what is no text is left out. */
+  values: string[]
+}
+
+export interface Answer {
+  entries: FoundEntry[]
+  /** URLs where the search goes on. */
+  referrals: string[]
+}
+
+export interface Connection {
+  readonly server: Server
+  /** @throws DirectoryRefusal, DirectoryFailure */
+  bind(dn: string, password: string): Promise<void>
+  /** @throws DirectoryRefusal, DirectoryFailure */
+  search(search: Search): Promise<Answer>
+  /** Idempotent. */
+  close(): Promise<void>
+  /** Ends it at once, whatever is under way. */
+  abort(): void
+}
+
+export type ConnectionSettings = Pick<
+  LdapOptions,
+  'encryption' | 'tls' | 'connectTimeoutMs' | 'answerTimeoutMs' | 'derefAliases'
+>
+
+/** Ample: names and groups are all that is asked for. */
+const MAX_RECEIVED_BYTES = 1024 * 1024
+/** The library calls itself for each message in what it is given at once. */
+const MAX_READ_BYTES = 2048
+const START_TLS = '1.3.6.1.4.1.1466.20037'
+
+/** @param onSocket is told of every socket before anything is waited for; @throws DirectoryFailure */
+export async function openConnection(
+  server: Server,
+  settings: ConnectionSettings,
+  onSocket: (socket: Socket) => void,
+): Promise<Connection> {
+  const sockets: Socket[] = []
+  const add = <S extends Socket>(socket: S): S => {
+    // The last of its failures may come when nobody waits for the socket any more.
+    socket.on('error', () => undefined)
+    sockets.push(socket)
+    onSocket(socket)
+    return socket
+  }
+  const abort = (): void => sockets.forEach((socket) => socket.destroy())
+  try {
+    const socket = await limit(open(server, settings, add), settings.connectTimeoutMs, abort)
+    return new LdapConnection(server, socket, settings, abort)
+  } catch (error) {
+    abort()
+    throw asFailure(error)
+  }
+}
+
+async function open(
+  server: Server,
+  { encryption, tls }: ConnectionSettings,
+  add: <S extends Socket>(socket: S) => S,
+): Promise<Socket> {
+  const { host, port } = server
+  const secure: ConnectionOptions = {
+    host,
+    rejectUnauthorized: tls.isVerified,
+    minVersion: tls.minVersion,
+    ...(tls.ca === undefined ? {} : { ca: tls.ca }),
+    ...(isIP(host) === 0 ? { servername: host } : {}),
+  }
+  if (encryption === 'ssl') return waitFor(add(connectTls({ ...secure, port })), 'secureConnect')
+  const socket = await waitFor(add(connect({ host, port })), 'connect')
+  if (encryption === 'none') return socket
+  try {
+    await new Exchange(socket).run((client) => client.exop(START_TLS))
+  } catch (error) {
+    throw error instanceof ResultCodeError ? new DirectoryFailure(`StartTLS refused (${textOf(error)})`) : error
+  }
+  socket.removeAllListeners('data')
+  return waitFor<TLSSocket>(add(connectTls({ ...secure, socket })), 'secureConnect')
+}
+
+function waitFor<S extends Socket>(socket: S, event: 'connect' | 'secureConnect'): Promise<S> {
+  return new Promise((resolve, reject) => {
+    socket.once(event, () => resolve(socket))
+    socket.once('error', reject)
+    socket.once('close', () => reject(new Error('the server closed the connection')))
+  })
+}
+
+/** Rejects when the work takes longer, after ending it. */
+function limit<T>(work: Promise<T>, timeoutMs: number, abort: () => void): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => {
+      reject(new DirectoryFailure(`no answer within ${timeoutMs / 1000} seconds`))
+      abort()
+    }, timeoutMs)
+    work.then(resolve, reject).finally(() => clearTimeout(timer))
+  })
+}
+
+function asFailure(error: unknown): Error {
+  if (error instanceof DirectoryFailure || error instanceof DirectoryRefusal) return error
+  if (error instanceof ResultCodeError) return new DirectoryRefusal(error.code, textOf(error))
+  return new DirectoryFailure(error instanceof Error ? error.message : String(error), { cause: error })
+}
+
+/** What the server said, with the result code. */
+function textOf({ message }: ResultCodeError): string {
+  return message.trim()
+}
+
+/** The library on an open socket. */
+class Exchange {
+  readonly #socket: Socket
+  readonly #client: Client
+  #isReading = false
+  #received = 0
+  #problem: Error | undefined
+
+  constructor(socket: Socket) {
+    this.#socket = socket
+    let isGiven = false
+    this.#client = new Client({
+      url: 'ldap://directory', // never looked up: the socket is open
+      createConnection: () => {
+        if (isGiven) throw new DirectoryFailure('the server closed the connection')
+        isGiven = true
+        return socket
+      },
+    })
+    socket.on('error', (error) => (this.#problem ??= error))
+  }
+
+  async run<T>(work: (client: Client) => Promise<T>): Promise<T> {
+    if (this.#socket.destroyed) throw this.#problem ?? new DirectoryFailure('the server closed the connection')
+    const result = work(this.#client)
+    if (!this.#isReading) this.#read()
+    try {
+      return await result
+    } catch (error) {
+      if (error instanceof ResultCodeError) throw error
+      // The library's words are about its own messages.
+      throw this.#problem ?? (this.#socket.destroyed ? new Error('the server closed the connection') : error)
+    }
+  }
+
+  /** Stands between the socket and the library, which has just begun to listen. */
+  #read(): void {
+    this.#isReading = true
+    const readers = this.#socket.listeners('data')
+    this.#socket.removeAllListeners('data')
+    this.#socket.on('data', (chunk: Buffer) => {
+      this.#received += chunk.length
+      if (this.#received > MAX_RECEIVED_BYTES) {
+        this.#socket.destroy(new DirectoryFailure(`an answer of more than ${MAX_RECEIVED_BYTES} bytes`))
+      }
+      for (let i = 0; i < chunk.length && !this.#socket.destroyed; i += MAX_READ_BYTES) {
+        try {
+          for (const reader of readers) reader.call(this.#socket, chunk.subarray(i, i + MAX_READ_BYTES))
+        } catch (error) {
+          this.#socket.destroy(new DirectoryFailure('an answer that cannot be read', { cause: error }))
+        }
+      }
+    })
+  }
+}
+
+class LdapConnection implements Connection {
+  readonly server: Server
+  readonly abort: () => void
+  readonly #settings: ConnectionSettings
+  readonly #exchange: Exchange
+  #isClosed = false
+  #password = ''
+
+  constructor(server: Server, socket: Socket, settings: ConnectionSettings, abort: () => void) {
+    this.server = server
+    this.abort = abort
+    this.#settings = settings
+    this.#exchange = new Exchange(socket)
+  }
+
+  async bind(dn: string, password: string): Promise<void> {
+    this.#password = password
+    await this.#run((client) => client.bind(dn, password))
+  }
+
+  async search({ base, scope, filter, attributes, maxEntries = 0 }: Search): Promise<Answer> {
+    const { derefAliases, answerTimeoutMs } = this.#settings
+    const { searchEntries, searchReferences } = await this.#run((client) =>
+      client.search(base, {
+        scope,
+        filter,
+        attributes: [...attributes],
+        sizeLimit: maxEntries,
+        timeLimit: Math.ceil(answerTimeoutMs / 1000),
+        derefAliases,
+      }),
+    )
+    const entries = searchEntries.map(({ dn, ...values }) => ({
+      dn,
+      values: Object.values(values)
+        .flat()
+        .filter((value) => typeof value === 'string'),
+    }))
+    return { entries, referrals: searchReferences }
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    // Without the farewell some servers log an error; it is not waited for longer than for an answer.
+    await this.#run((client) => client.unbind()).catch(() => undefined)
+    this.abort()
+  }
+
+  async #run<T>(work: (client: Client) => Promise<T>): Promise<T> {
+    try {
+      return await limit(this.#exchange.run(work), this.#settings.answerTimeoutMs, this.abort)
+    } catch (error) {
+      const failure = asFailure(error)
+      // Nothing keeps a server from repeating it.
+      if (this.#password !== '') failure.message = failure.message.replaceAll(this.#password, secretMask)
+      throw failure
+    }
+  }
+}

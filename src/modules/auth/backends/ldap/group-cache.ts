@@ -1,0 +1,27 @@
+/** The groups of users for a while: nothing else of a login is remembered (contract 01, 1.4). */
+import { Lru } from '../../../../lru.ts'
+
+export interface GroupCache {
+  get(user: string): CachedGroups | undefined
+  set(user: string, groups: CachedGroups): void
+  clear(): void
+}
+
+export interface CachedGroups {
+  /** Of whom these are the groups: a name may pass on to another entry. */
+  dn: string
+  groups: readonly string[]
+}
+
+/** @param now milliseconds of a clock that is never set back */
+export function createGroupCache(maxUsers: number, ttlSeconds: number, now: () => number): GroupCache {
+  const entries = new Lru<string, CachedGroups & { endsAt: number }>(maxUsers)
+  return {
+    get(user) {
+      const entry = entries.get(user)
+      return entry === undefined || entry.endsAt <= now() ? undefined : entry
+    },
+    set: (user, groups) => entries.set(user, { ...groups, endsAt: now() + ttlSeconds * 1000 }),
+    clear: () => entries.clear(),
+  }
+}

@@ -1,0 +1,307 @@
+/** The arguments of the `ldap` backend (spec: Directory backend options; contract 01, 1.4). */
+import { X509Certificate } from 'node:crypto'
+import { readFile } from 'node:fs/promises'
+import { isIPv6 } from 'node:net'
+import { resolve } from 'node:path'
+import { shown } from '../../../../errors.ts'
+import type { JsonObject } from '../../../../config/options.ts'
+import { hasCode } from '../../secret-file.ts'
+import { BackendProblem } from '../backend.ts'
+import { readClientOptions, type ClientSettings } from './client-options.ts'
+import { normaliseDn } from './dn.ts'
+import { PatternProblem, compileFilter, type FilterPattern, type Placeholder } from './filters.ts'
+import { readUserNames, type UserNames } from './user-names.ts'
+
+export type Scope = 'base' | 'one' | 'sub'
+
+export interface Server {
+  host: string
+  port: number
+}
+
+export interface LdapOptions {
+  bindDn: string
+  bindPassword: string
+  baseOu: string
+  baseOuGroup: string
+  /** Normalised, without repetitions. */
+  groups: readonly string[]
+  needsAllGroups: boolean
+  /** In the order in which they are tried. */
+  servers: readonly Server[]
+  encryption: 'none' | 'ssl' | 'starttls'
+  tls: {
+    /** Certificates of the authorities; undefined: the usual ones of the platform. */
+    ca: string | undefined
+    isVerified: boolean
+    minVersion: 'TLSv1.2' | 'TLSv1.3'
+  }
+  accountPattern: FilterPattern
+  userNames: UserNames
+  /** Neither `id_attr` nor `account_pattern` was given. */
+  isDefaultAccountPattern: boolean
+  groupPattern: FilterPattern
+  scope: Scope
+  connectTimeoutMs: number
+  answerTimeoutMs: number
+  derefAliases: ClientSettings['derefAliases']
+  isTraced: boolean
+  chaseReferrals: boolean
+  /** Undefined when groups are not remembered. */
+  cache: { ttlSeconds: number; maxUsers: number } | undefined
+}
+
+const names = [
+  'bind_dn',
+  'bind_password',
+  'base_ou',
+  'group_dns',
+  'group_dns_check',
+  'host',
+  'port',
+  'use_ssl',
+  'use_tls',
+  'cacert',
+  'id_attr',
+  'account_pattern',
+  'group_pattern',
+  'base_ou_group',
+  'scope',
+  'network_timeout',
+  'debug',
+  'chase_referrals',
+  'client_options',
+  'cache_user_groups_response',
+  'cache_user_groups_ttl',
+  'cache_user_groups_cache_ttl',
+  'cache_user_groups_cache_max_size',
+] as const
+
+type Name = (typeof names)[number]
+
+const scopes = { base: 'base', onelevel: 'one', subtree: 'sub' } as const
+const groupChecks = { and: true, or: false } as const
+
+const DEFAULT_GROUP_PATTERN = '(|(member={user_dn})(uniqueMember={user_dn})(memberUid={username}))'
+const MAX_SERVERS = 16
+const MAX_GROUP_DNS = 1000
+const MAX_SECONDS = 300
+const MAX_TTL_SECONDS = 86_400
+const MAX_CACHED_USERS = 100_000
+
+/** @param basePath relative paths start there; @throws BackendProblem */
+export async function readLdapOptions(kwargs: JsonObject, basePath: string): Promise<LdapOptions> {
+  const other = Object.keys(kwargs).find((name) => !names.some((known) => known === name))
+  if (other !== undefined) {
+    throw problem(`ldap has no argument ${JSON.stringify(shown(other))}; it takes ${names.join(', ')}`)
+  }
+  const given = new Arguments(kwargs)
+  const bindDn = given.requiredText('bind_dn')
+  // The library would take these for a mechanism instead of a name.
+  if (/^(?:EXTERNAL|PLAIN|DIGEST-MD5|SCRAM-SHA-1)$/.test(bindDn)) {
+    throw problem('bind_dn must be a distinguished name such as "cn=reader,dc=example,dc=org"')
+  }
+  const bindPassword = given.requiredText('bind_password')
+  const baseOu = readDn('base_ou', given.requiredText('base_ou'))
+  const groups = readGroups(given.value('group_dns'))
+  const useSsl = given.flag('use_ssl', false)
+  const useTls = given.flag('use_tls', false)
+  if (useSsl && useTls) throw problem('use_ssl and use_tls exclude each other: set one of them')
+  const port = given.port() ?? (useSsl ? 636 : 389)
+  const settings = readClientOptions(given.value('client_options'))
+  const idAttribute = given.text('id_attr') ?? 'uid'
+  if (!/^[A-Za-z][A-Za-z0-9-]*$/.test(idAttribute)) {
+    throw problem('id_attr must be the name of an attribute such as "uid"')
+  }
+  const givenAccountPattern = given.text('account_pattern')
+  const accountPattern = readPattern('account_pattern', givenAccountPattern ?? `${idAttribute}={username}`, [
+    'username',
+  ])
+  const networkSeconds = given.number('network_timeout', { above: 0, max: MAX_SECONDS }) ?? 10
+  return {
+    bindDn,
+    bindPassword,
+    baseOu,
+    baseOuGroup: readDn('base_ou_group', given.text('base_ou_group') ?? baseOu),
+    groups,
+    needsAllGroups: given.choice('group_dns_check', groupChecks) ?? true,
+    servers: readHosts(given.requiredText('host')).map((host) => ({ host, port })),
+    encryption: useSsl ? 'ssl' : useTls ? 'starttls' : 'none',
+    tls: await readTls(given.text('cacert'), settings, basePath),
+    accountPattern,
+    userNames: inOption('account_pattern', () => readUserNames(accountPattern)),
+    isDefaultAccountPattern: givenAccountPattern === undefined && given.value('id_attr') === undefined,
+    groupPattern: readPattern('group_pattern', given.text('group_pattern') ?? DEFAULT_GROUP_PATTERN, [
+      'user_dn',
+      'username',
+    ]),
+    scope: given.choice('scope', scopes) ?? 'sub',
+    connectTimeoutMs: (settings.networkTimeoutSeconds ?? networkSeconds) * 1000,
+    answerTimeoutMs: (settings.timeoutSeconds ?? networkSeconds) * 1000,
+    derefAliases: settings.derefAliases,
+    isTraced: given.flag('debug', false),
+    chaseReferrals: readChasing(given, settings),
+    cache: readCache(given),
+  }
+}
+
+export function problem(text: string): BackendProblem {
+  return new BackendProblem(`auth.backend_kwargs: ${text}`)
+}
+
+/** Reads one argument at a time; null counts as absent, as it does where such a configuration comes from. */
+class Arguments {
+  readonly #kwargs: JsonObject
+
+  constructor(kwargs: JsonObject) {
+    this.#kwargs = kwargs
+  }
+
+  value(name: Name): unknown {
+    return this.#kwargs[name] ?? undefined
+  }
+
+  text(name: Name): string | undefined {
+    const value = this.value(name)
+    if (value === undefined) return undefined
+    if (typeof value !== 'string' || value === '' || value.includes('\0')) throw problem(`${name} must be a text`)
+    return value
+  }
+
+  requiredText(name: Name): string {
+    const value = this.value(name)
+    if (value === undefined || value === '') throw problem(`${name} is required`)
+    return this.text(name) ?? ''
+  }
+
+  flag(name: Name, absent: boolean): boolean {
+    const value = this.value(name) ?? absent
+    if (typeof value !== 'boolean') throw problem(`${name} must be true or false`)
+    return value
+  }
+
+  number(name: Name, range: { above?: number; min?: number; max: number; isWhole?: boolean }): number | undefined {
+    const value = this.value(name)
+    if (value === undefined) return undefined
+    const { above = -Infinity, min = -Infinity, max, isWhole = false } = range
+    const isFine = typeof value === 'number' && value > above && value >= min && value <= max
+    if (isFine && (!isWhole || Number.isInteger(value))) return value
+    const from = range.min === undefined ? `above ${above}` : `from ${min}`
+    throw problem(`${name} must be a ${isWhole ? 'whole ' : ''}number ${from}, at most ${max}`)
+  }
+
+  /** An empty text stands for the port that is usual (contract 01, 1.4). */
+  port(): number | undefined {
+    return this.value('port') === '' ? undefined : this.number('port', { min: 1, max: 65_535, isWhole: true })
+  }
+
+  choice<T>(name: Name, choices: Readonly<Record<string, T>>): T | undefined {
+    const value = this.value(name)
+    if (value === undefined) return undefined
+    const entry = Object.entries(choices).find(([choice]) => choice === value)
+    if (entry === undefined) {
+      const list = Object.keys(choices).map((choice) => JSON.stringify(choice))
+      throw problem(`${name} must be ${list.slice(0, -1).join(', ')} or ${list.at(-1) ?? ''}`)
+    }
+    return entry[1]
+  }
+}
+
+function readDn(name: Name, dn: string): string {
+  if (normaliseDn(dn) !== undefined) return dn
+  throw problem(`${name} ${JSON.stringify(shown(dn))} is no distinguished name such as "ou=people,dc=example,dc=org"`)
+}
+
+function readGroups(value: unknown): string[] {
+  const list: unknown[] = Array.isArray(value) ? value : [value ?? '']
+  if (list.length === 0 || (list.length === 1 && list[0] === '')) throw problem('group_dns is required')
+  if (list.length > MAX_GROUP_DNS) throw problem(`group_dns holds more than ${MAX_GROUP_DNS} groups`)
+  const groups = list.map((dn) => {
+    if (typeof dn !== 'string') throw problem('group_dns must be a list of distinguished names, or one of them')
+    return normaliseDn(readDn('group_dns', dn)) ?? ''
+  })
+  return [...new Set(groups)]
+}
+
+function readHosts(text: string): string[] {
+  const hosts = text.split(',').map((host) => host.trim().replace(/^\[(.*)\]$/, '$1'))
+  if (hosts.length > MAX_SERVERS) throw problem(`host names more than ${MAX_SERVERS} servers`)
+  for (const host of hosts) {
+    if (host === '') throw problem('host has an empty entry between its commas')
+    if (isIPv6(host) || /^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?\.?$/.test(host)) continue
+    throw problem(
+      `host ${JSON.stringify(shown(host))} is no name or address of a server; the port goes into port, and use_ssl stands for ldaps://`,
+    )
+  }
+  return [...new Set(hosts)]
+}
+
+function inOption<T>(name: Name, read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof PatternProblem) throw problem(`${name} ${shown(error.message)}`)
+    throw error
+  }
+}
+
+function readPattern(name: Name, pattern: string, placeholders: readonly Placeholder[]): FilterPattern {
+  return inOption(name, () => compileFilter(pattern, placeholders))
+}
+
+async function readTls(
+  cacert: string | undefined,
+  settings: ClientSettings,
+  basePath: string,
+): Promise<LdapOptions['tls']> {
+  const { caFile, minVersion } = settings
+  if (cacert !== undefined && caFile !== undefined && cacert !== caFile) {
+    throw problem('cacert and client_options 24578 name different files: drop the second')
+  }
+  const [name, path] = cacert === undefined ? ['client_options 24578', caFile] : ['cacert', cacert]
+  const ca = path === undefined ? undefined : await readCertificates(name, resolve(basePath, path))
+  const { isVerified } = settings
+  if (isVerified === false && ca !== undefined) {
+    throw problem('client_options 24582 turns off the check of certificates for which cacert is: drop one of them')
+  }
+  return { ca, isVerified: isVerified ?? ca !== undefined, minVersion }
+}
+
+async function readCertificates(name: string, path: string): Promise<string> {
+  let text: string
+  try {
+    text = await readFile(path, 'utf8')
+  } catch (error) {
+    const why = hasCode(error, 'ENOENT') ? 'does not exist' : `cannot be read (${String(error)})`
+    throw problem(`${name} ${shown(path)} ${why}`)
+  }
+  try {
+    void new X509Certificate(text)
+  } catch {
+    throw problem(`${name} ${shown(path)} holds no certificate in PEM form`)
+  }
+  return text
+}
+
+function readChasing(given: Arguments, { referrals }: ClientSettings): boolean {
+  const isChosen = given.value('chase_referrals') !== undefined
+  const chase = given.flag('chase_referrals', false)
+  if (isChosen && referrals !== undefined && referrals !== chase) {
+    throw problem('chase_referrals and client_options 8 contradict each other: drop the second')
+  }
+  return isChosen ? chase : (referrals ?? false)
+}
+
+function readCache(given: Arguments): LdapOptions['cache'] {
+  const isKept = given.flag('cache_user_groups_response', true)
+  const range = { min: 0, max: MAX_TTL_SECONDS }
+  const short = given.number('cache_user_groups_ttl', range)
+  const long = given.number('cache_user_groups_cache_ttl', range)
+  if (short !== undefined && long !== undefined && short !== long) {
+    throw problem('cache_user_groups_ttl and cache_user_groups_cache_ttl are one option: give it once')
+  }
+  const ttlSeconds = short ?? long ?? 120
+  const sizes = { min: 1, max: MAX_CACHED_USERS, isWhole: true }
+  const maxUsers = given.number('cache_user_groups_cache_max_size', sizes) ?? 100
+  return isKept && ttlSeconds > 0 ? { ttlSeconds, maxUsers } : undefined
+}
