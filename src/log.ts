@@ -1,11 +1,14 @@
 /**
- * Structured log of the process: one line per message on standard error, text or JSON (contract 10, 10.3).
+ * Structured log of the process: one line per message on standard error, text or JSON, and of AUDIT messages a JSON object
+ * in a file of their own (contract 10, 10.3).
  *
  * Every message has an `event`, a stable name to match on, a sentence for people, and fields. Whatever the fields hold,
  * a message is one bounded line without secrets, and logging neither throws nor calls itself.
  */
+import { hostname } from 'node:os'
 import { Writable } from 'node:stream'
 import winston from 'winston'
+import { openLineFile } from './line-file.ts'
 import { ErrorCopy, clip, createRedactor, escapeUnprintable, maximumTextLength, type Redactor } from './redact.ts'
 
 /** From the least to the most severe; AUDIT is above all others, so no level filters it out. */
@@ -36,6 +39,8 @@ export interface Log {
 }
 
 export interface RootLog extends Log {
+  /** Goes on in a new audit file after the old one has been renamed. */
+  reopen(): Promise<void>
   /** Resolves when everything has been handed to the operating system, at the latest after two seconds. */
   close(): Promise<void>
 }
@@ -47,6 +52,8 @@ export interface LogOptions {
   maskSecrets?: boolean
   /** Names of secrets besides the built-in ones (`log.mask_secrets_blacklist`). */
   maskNames?: readonly string[]
+  /** `log.audit_file`, absolute; default and empty: none. */
+  auditFile?: string
   /** Default standard error. It is not ended by `close`. */
   stream?: Writable
   /** Default the system clock. */
@@ -57,6 +64,7 @@ const closeTimeoutMs = 2000
 const maximumFields = 50
 const maximumWaitingBytes = 8 * 1024 * 1024
 
+/** @throws what the file system says about `auditFile` */
 export function createLog(options: LogOptions): RootLog {
   const threshold = logLevels.indexOf(options.level)
   const redactor = createRedactor(options.maskSecrets ?? true, options.maskNames)
@@ -89,16 +97,46 @@ export function createLog(options: LogOptions): RootLog {
     if (formatting) return
     formatting = true
     let line: string
+    let audit: string | undefined
     try {
-      line = formatLine(now(), level, event, message, withFields(redactor, own, fields))
+      const time = now()
+      const safe = withFields(redactor, own, fields)
+      line = formatLine(time, level, event, message, safe)
+      if (level === 'AUDIT' && audits !== undefined) {
+        const plain = formatLine === textLine ? line : textLine(time, level, event, message, safe)
+        audit = auditLine(time, event, message, safe, plain)
+      }
     } catch {
       line = formatLine(new Date(), level, 'log.unreadable', 'A message could not be written.', [])
     } finally {
       formatting = false
     }
+    if (audit !== undefined) audits?.append(audit)
     if (closed === undefined) logger.log(level.toLowerCase(), line)
     else sink.write(`${line}\n`)
   }
+
+  const { auditFile = '' } = options
+  const audits =
+    auditFile === ''
+      ? undefined
+      : openLineFile(auditFile, {
+          failed: (error) =>
+            write([], 'ERROR', 'log.audit_lost', 'The audit file cannot be written; audit lines are only here.', {
+              file: auditFile,
+              error,
+            }),
+          resumed: (lines) =>
+            write([], 'WARNING', 'log.audit_lost', 'The audit file is written again.', {
+              file: auditFile,
+              lost: lines,
+            }),
+          lost: (lines) =>
+            write([], 'ERROR', 'log.audit_lost', 'Audit lines are missing in the audit file.', {
+              file: auditFile,
+              lost: lines,
+            }),
+        })
 
   const create = (own: readonly SafeField[]): Log => {
     const writer = (level: LogLevel): Write => {
@@ -121,12 +159,17 @@ export function createLog(options: LogOptions): RootLog {
   }
 
   const close = async (): Promise<void> => {
+    await audits?.close()
     const ended = new Promise((resolve) => logger.once('finish', resolve))
     logger.end()
     await ended
     await flush(target)
   }
-  return { ...create([]), close: () => (closed ??= close()) }
+  return {
+    ...create([]),
+    reopen: async () => audits?.reopen(),
+    close: () => (closed ??= close()),
+  }
 }
 
 function sentenceOf(event: string): string {
@@ -204,6 +247,40 @@ const jsonLine: FormatLine = (time, level, event, message, fields) => {
   record['message'] = clip(message, maximumTextLength)
   for (const [name, value] of fields) record[ownNames.has(name) ? `${name}_` : name] = value
   return escapeUnprintable(JSON.stringify(record))
+}
+
+const host = hostname()
+const auditNames = new Set(['event', 'python', 'exception', 'traceback', 'id'])
+
+/** One JSON object in the style of GELF 1.1. A field named like one of ours gets a `_` behind its name. */
+function auditLine(time: Date, event: string, message: string, fields: readonly SafeField[], plain: string): string {
+  const milliseconds = time.getTime()
+  const record: Record<string, unknown> = Object.create(null)
+  record['version'] = '1.1'
+  record['host'] = host
+  record['short_message'] = clip(message, maximumTextLength)
+  record['full_message'] = plain
+  record['timestamp'] = Math.floor(milliseconds / 1000)
+  record['timestamp_f'] = milliseconds / 1000
+  // AUDIT in the numbers of syslog.
+  record['level'] = 6
+  record['_python'] = { name: 'svc', process: process.pid, module: event.split('.', 1)[0] }
+  record['_event'] = event
+  for (const [name, value] of fields) {
+    record[`_${auditNames.has(name) ? `${name}_` : name}`] = value
+    if (name !== 'error' || !(value instanceof ErrorCopy)) continue
+    record['_exception'] = `${value.name}: ${value.message}`
+    record['_traceback'] = value.frames?.join('\n') ?? ''
+  }
+  return escapeUnprintable(wellFormed(JSON.stringify(record)))
+}
+
+/** JSON without escapes of lone surrogates, which strict readers refuse. */
+function wellFormed(json: string): string {
+  if (!json.includes('\\ud')) return json
+  return json.replace(/\\(?:u(d[89a-f][0-9a-f]{2})|.)/g, (escape, half: string | undefined) =>
+    half === undefined ? escape : '\\ufffd',
+  )
 }
 
 const guarded = new WeakSet<Writable>()

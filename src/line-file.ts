@@ -1,0 +1,246 @@
+/**
+ * A file that lines are added to while others rename, delete or fill up what is under it.
+ *
+ * Adding never waits and never throws: lines of the same moment share a write, and lines that cannot be written wait, up to
+ * a bound, until they can.
+ */
+import {
+  close,
+  constants,
+  fstat,
+  fstatSync,
+  ftruncate,
+  mkdir,
+  mkdirSync,
+  open,
+  openSync,
+  write,
+  type Stats,
+} from 'node:fs'
+import { dirname } from 'node:path'
+import { promisify } from 'node:util'
+
+export interface LineFile {
+  /** @param line without line break */
+  append(line: string): void
+  /**
+   * Goes on in whatever file has the path now, making it when there is none. Every line is in the one or in the other.
+   * Resolves when that is done or has failed, which is reported.
+   */
+  reopen(): Promise<void>
+  /** Resolves when every line is written, at the latest after two seconds. Lines that come later are dropped. */
+  close(): Promise<void>
+}
+
+export interface LineFileReport {
+  /** Once for each time of trouble. */
+  failed(error: unknown): void
+  /** Lines are written again. */
+  resumed(lostLines: number): void
+  /** It is closed, and these have not been written. */
+  lost(lines: number): void
+}
+
+const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK
+const maximumWaitingLength = 8 * 1024 * 1024
+/** Of one write. */
+const maximumBatchLength = 1024 * 1024
+const retryMs = 1000
+/** Between two looks at whether the file has been deleted. */
+const lookMs = 1000
+const closeMs = 2000
+
+const openFile = promisify(open)
+const makeFolder = promisify(mkdir)
+const statFile = promisify(fstat)
+const truncateFile = promisify(ftruncate)
+const writeFile = promisify(write)
+
+/** Creates the folder with mode 0700 and the file with 0600. @throws what the file system says */
+export function openLineFile(path: string, report: LineFileReport): LineFile {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  let file = openSync(path, flags, 0o600)
+  /** Only a file has a size. */
+  let isFile: boolean
+  try {
+    isFile = requireFile(fstatSync(file))
+  } catch (error) {
+    close(file, () => undefined)
+    throw error
+  }
+
+  /** Whole lines that a write has left over. */
+  let rest: Buffer = Buffer.alloc(0)
+  let waiting: string[] = []
+  let waitingLength = 0
+  let lost = 0
+  let trouble: 'write' | 'open' | undefined
+  /** Half a line is at the end of the file. */
+  let isTorn = false
+  let reopenWanted = false
+  let pumping: Promise<void> | undefined
+  let retry: NodeJS.Timeout | undefined
+  let lookedAt = performance.now()
+  let isClosed = false
+
+  function fail(kindOfTrouble: 'write' | 'open', error: unknown): void {
+    const isNews = trouble === undefined
+    trouble = kindOfTrouble
+    if (isNews) report.failed(error)
+    if (isClosed) return
+    retry ??= setTimeout(() => {
+      retry = undefined
+      reopenWanted = true
+      void pump()
+    }, retryMs).unref()
+  }
+
+  function succeed(kindOfTrouble: 'write' | 'open'): void {
+    if (trouble !== kindOfTrouble) return
+    trouble = undefined
+    const lines = lost
+    lost = 0
+    report.resumed(lines)
+  }
+
+  async function openAgain(): Promise<void> {
+    reopenWanted = false
+    let next: number | undefined
+    try {
+      await makeFolder(dirname(path), { recursive: true, mode: 0o700 })
+      next = await openFile(path, flags, 0o600)
+      isFile = requireFile(await statFile(next))
+    } catch (error) {
+      if (next !== undefined) close(next, () => undefined)
+      fail('open', error)
+      return
+    }
+    close(file, () => undefined)
+    file = next
+    isTorn = false
+    succeed('open')
+  }
+
+  /** A deleted file takes lines as before, and nobody will ever read them. */
+  async function lookForFile(): Promise<void> {
+    if (performance.now() - lookedAt < lookMs) return
+    lookedAt = performance.now()
+    const { nlink } = await statFile(file)
+    if (nlink === 0) await openAgain()
+  }
+
+  function takeBatch(): Buffer {
+    if (rest.length > 0) return rest
+    let count = 0
+    let length = 0
+    while (count < waiting.length && length < maximumBatchLength) length += waiting[count++]?.length ?? 0
+    const lines = waiting.splice(0, count)
+    waitingLength -= length
+    return Buffer.from(`${lines.join('\n')}\n`)
+  }
+
+  async function writeBatch(): Promise<void> {
+    const batch = takeBatch()
+    let written = 0
+    try {
+      if (isTorn) await writeFile(file, Buffer.from('\n'))
+      isTorn = false
+      while (written < batch.length) {
+        const { bytesWritten } = await writeFile(file, batch, written, batch.length - written, null)
+        written += bytesWritten
+      }
+      rest = Buffer.alloc(0)
+    } catch (error) {
+      const whole = batch.lastIndexOf('\n', written - 1) + 1
+      const wholeLength = written === 0 ? 0 : whole
+      rest = batch.subarray(wholeLength)
+      await takeBack(written - wholeLength)
+      throw error
+    }
+  }
+
+  /** Removes the half line that a full disk has left, so that readers find whole ones alone. */
+  async function takeBack(bytes: number): Promise<void> {
+    if (bytes === 0) return
+    isTorn = true
+    if (!isFile) return
+    try {
+      const { size } = await statFile(file)
+      await truncateFile(file, size - bytes)
+      isTorn = false
+    } catch {
+      // The next line then begins behind the torn one.
+    }
+  }
+
+  async function run(): Promise<void> {
+    // The lines of this turn of the event loop share a write.
+    await new Promise((resolve) => setImmediate(resolve))
+    for (;;) {
+      if (reopenWanted) await openAgain()
+      if (rest.length === 0 && waiting.length === 0) return
+      try {
+        await lookForFile()
+        await writeBatch()
+      } catch (error) {
+        fail('write', error)
+        return
+      }
+      succeed('write')
+    }
+  }
+
+  function pump(): Promise<void> {
+    pumping ??= run().finally(() => {
+      pumping = undefined
+    })
+    return pumping
+  }
+
+  return {
+    append(line) {
+      if (isClosed) return
+      if (waitingLength + rest.length > maximumWaitingLength) {
+        lost += 1
+        fail('write', new Error('the disk takes lines too slowly'))
+        return
+      }
+      waiting.push(line)
+      waitingLength += line.length
+      if (trouble !== 'write') void pump()
+    },
+    async reopen() {
+      if (isClosed) return
+      reopenWanted = true
+      await pumping
+      if (reopenWanted) await pump()
+    },
+    async close() {
+      if (isClosed) return
+      isClosed = true
+      clearTimeout(retry)
+      let timer: NodeJS.Timeout | undefined
+      const late = new Promise((resolve) => {
+        timer = setTimeout(resolve, closeMs)
+      })
+      await Promise.race([Promise.resolve(pumping).then(pump), late])
+      clearTimeout(timer)
+      const left = lost + waiting.length + countLines(rest)
+      if (left > 0) report.lost(left)
+      // A write that does not end holds the file itself.
+      if (pumping === undefined) close(file, () => undefined)
+    },
+  }
+}
+
+/** Whether it is a file in the narrow sense. @throws for what is no device either, such as a pipe whose reader may go */
+function requireFile(stats: Stats): boolean {
+  if (!stats.isFile() && !stats.isCharacterDevice()) throw new Error('it is neither a file nor a device')
+  return stats.isFile()
+}
+
+function countLines(bytes: Buffer): number {
+  let count = 0
+  for (let at = bytes.indexOf(10); at !== -1; at = bytes.indexOf(10, at + 1)) count += 1
+  return count
+}
