@@ -20,6 +20,8 @@ const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const
  * trap G).
  */
 const SERVER_FLAGS = ['--max-semi-space-size=8', '--heap-growing-percent=30']
+/** The others ask for something to be done again, and each of them has its own reason. */
+const FROM_TERMINAL: ReadonlySet<NodeJS.Signals> = new Set(['SIGINT', 'SIGTERM'])
 /** One key press reaches this process from the terminal, and once more from npm. */
 const SAME_SIGNAL_MILLISECONDS = 500
 
@@ -74,7 +76,8 @@ function runUnder(node: string): void {
     const now = performance.now()
     const before = lastSeen.get(signal)
     lastSeen.set(signal, now)
-    if (before === undefined || now - before > SAME_SIGNAL_MILLISECONDS) child.kill(signal)
+    const isRepeated = before !== undefined && now - before <= SAME_SIGNAL_MILLISECONDS
+    if (!isRepeated || !FROM_TERMINAL.has(signal)) child.kill(signal)
   }
   for (const signal of FORWARDED) process.on(signal, forward)
   child.once('error', (error) => refuse(`the one installed beside it cannot be started here: ${error.message}`))

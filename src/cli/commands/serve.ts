@@ -1,9 +1,18 @@
 /** `svc serve`: the server in the foreground. */
 import { Command, Option } from 'commander'
 import { startApp, type App } from '../../app.ts'
-import { collectFlags, configFlags, ConfigProblems, loadConfig, type LoadedConfig } from '../../config/load.ts'
+import {
+  collectFlags,
+  configFlags,
+  ConfigProblems,
+  loadConfig,
+  type Config,
+  type LoadedConfig,
+} from '../../config/load.ts'
 import { createLog, type RootLog } from '../../log.ts'
 import { exitCodes } from '../exit-codes.ts'
+import { codeOf } from '../settings.ts'
+import { findTerminal } from '../terminal.ts'
 
 export function createServeCommand(setExitCode: (code: number) => void): Command {
   const command = new Command('serve')
@@ -22,30 +31,33 @@ function collect(value: string, before: string[]): string[] {
 
 /** Resolves with the exit code once the server has stopped. */
 async function serve(files: string[], flags: Record<string, string>): Promise<number> {
+  const signals = listenToSignals()
   let loaded: LoadedConfig
   try {
     loaded = loadConfig({ files: files.length === 0 ? undefined : files, env: process.env, flags, cwd: process.cwd() })
   } catch (error) {
-    if (!(error instanceof ConfigProblems)) throw error
-    process.stderr.write(`${error.message}\n`)
-    return exitCodes.config
+    return refuseConfig(error)
   }
   const { config } = loaded
-  const log = createLog({
-    level: config.log.level,
-    format: config.log.format,
-    maskSecrets: config.log.mask_secrets,
-    maskNames: config.log.mask_secrets_blacklist,
-  })
+  let log: RootLog
+  try {
+    log = openLog(config.log)
+  } catch (error) {
+    return refuseConfig(error)
+  }
+  signals.onReopen(() => log.reopen())
   for (const warning of loaded.warnings) log.warning('config.warning', warning)
   for (const note of loaded.notes) log.info('config.note', note)
 
   endOnFault(log)
-  const signals = waitForSignals()
   let app: App | NodeJS.Signals
   try {
     app = await Promise.race([startApp(config, log), signals.first])
   } catch (error) {
+    if (error instanceof ConfigProblems) {
+      await log.close()
+      return refuseConfig(error)
+    }
     process.stderr.write(`svc: the server cannot start: ${error instanceof Error ? error.message : String(error)}\n`)
     log.debug('server.not_started', 'The server cannot start', { error })
     await log.close()
@@ -59,7 +71,42 @@ async function serve(files: string[], flags: Record<string, string>): Promise<nu
     process.exit(exitCodes.ok)
   }
   process.stdout.write(greeting(app, config.auth.enable))
+  signals.onReload(() => app.reload())
   return stopOnSignal(app, signals, log)
+}
+
+/** Says what is wrong with the configuration, and with what; other errors are passed on. */
+function refuseConfig(error: unknown): number {
+  if (!(error instanceof ConfigProblems)) throw error
+  process.stderr.write(`${error.message}\n`)
+  return exitCodes.config
+}
+
+/** @throws ConfigProblems when the audit file cannot be written */
+function openLog(settings: Config['log']): RootLog {
+  const { level, format, mask_secrets, mask_secrets_blacklist, audit_file } = settings
+  try {
+    return createLog({
+      level,
+      format,
+      maskSecrets: mask_secrets,
+      maskNames: mask_secrets_blacklist,
+      auditFile: audit_file,
+    })
+  } catch (error) {
+    const why = reasons[codeOf(error)] ?? (error instanceof Error ? error.message : String(error))
+    throw new ConfigProblems([`log.audit_file: ${audit_file} cannot be written: ${why}`])
+  }
+}
+
+const reasons: Readonly<Record<string, string>> = {
+  EACCES: 'permission denied',
+  EPERM: 'permission denied',
+  EISDIR: 'it is a folder',
+  ENOTDIR: 'a part of the path is a file',
+  EEXIST: 'a part of the path is a file',
+  ENXIO: 'it is neither a file nor a device',
+  EROFS: 'the file system is read-only',
 }
 
 /**
@@ -96,25 +143,60 @@ interface Signals {
   first: Promise<NodeJS.Signals>
   /** Resolves with the second one. */
   second: Promise<NodeJS.Signals>
+  /** SIGHUP that is not about the terminal; one that came before is heard now. */
+  onReload(reload: () => Promise<void>): void
+  /** SIGUSR1. */
+  onReopen(reopen: () => Promise<void>): void
 }
 
 /** One key press reaches the server from the terminal, and once more from whatever started it. */
 const SAME_SIGNAL_MS = 1000
 
-function waitForSignals(): Signals {
+/** The kernel tells of a terminal's end a moment before it takes the terminal away. */
+const TERMINAL_GONE_MS = 1000
+
+function listenToSignals(): Signals {
   const waiting: ((signal: NodeJS.Signals) => void)[] = []
   const next = (): Promise<NodeJS.Signals> => new Promise((resolve) => waiting.push(resolve))
-  const signals = { first: next(), second: next() }
   let lastAt = -SAME_SIGNAL_MS
-  const onSignal = (signal: NodeJS.Signals): void => {
+  const onStop = (signal: NodeJS.Signals): void => {
     const at = performance.now()
     if (at - lastAt < SAME_SIGNAL_MS) return
     lastAt = at
     waiting.shift()?.(signal)
   }
-  // SIGHUP: the terminal is gone, and with it whoever could stop the server.
-  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, onSignal)
-  return signals
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, onStop)
+
+  const terminal = findTerminal()
+  let isReloadDue = false
+  let reload: (() => Promise<void>) | undefined
+  process.on('SIGHUP', () => {
+    // Nobody could stop a server in the foreground any more.
+    const stopWithTerminal = (): boolean => {
+      if (!terminal.isGone()) return false
+      onStop('SIGHUP')
+      return true
+    }
+    if (stopWithTerminal()) return
+    setTimeout(stopWithTerminal, TERMINAL_GONE_MS).unref()
+    if (reload === undefined) isReloadDue = true
+    else void reload()
+  })
+  let reopen: (() => Promise<void>) | undefined
+  // Without a listener Node would open the port of its debugger.
+  process.on('SIGUSR1', () => void reopen?.())
+
+  return {
+    first: next(),
+    second: next(),
+    onReload(listener) {
+      reload = listener
+      if (isReloadDue) void reload()
+    },
+    onReopen(listener) {
+      reopen = listener
+    },
+  }
 }
 
 /** The first signal stops in order; a second one skips the grace of running actions. */
