@@ -9,8 +9,7 @@ export interface AccessControl {
   login(request: Request, response: Response): Promise<Principal> | Principal
   rightsOf(principal: Principal): Rights
   /**
-   * For answers that go on: calls `ended` once when the credential stops to count, be it expired, revoked, disabled or
-   * deleted, or when its user's rights have changed.
+   * For answers that go on: calls `ended` once when the credential is taken away, be it revoked, disabled or deleted.
    *
    * @returns stops watching
    */

@@ -74,7 +74,6 @@ export function createAuth(deps: AuthDependencies): Auth {
     const unsubscribe = bus.subscribe('token.revoked', () => tokens.forget())
     const watchers = createWatchers({
       bus,
-      now,
       isValid: ({ tokenId }) => tokenId === undefined || store.findToken(tokenId) !== undefined,
     })
     running = {
