@@ -6,6 +6,7 @@ import type { Module } from '../../module.ts'
 import type { OutputType, Runner } from '../../runners/runner.ts'
 import type { Actions } from '../actions/index.ts'
 import type { Traces } from '../traces/index.ts'
+import { auditChanges } from './audit.ts'
 import { createChange } from './change.ts'
 import { createDispatcher, type Prepared } from './dispatcher.ts'
 import { createLive } from './live.ts'
@@ -61,6 +62,7 @@ export interface ExecutionsDeps {
 export function createExecutions(deps: ExecutionsDeps): Executions {
   const { database, bus, log, actions, settings } = deps
   const store = createExecutionStore(database)
+  auditChanges(bus, log)
   const live = createLive(bus, () => store.countWithStatus('requested', 'delayed'), settings.queueLimit)
   const hurried = new AbortController()
   const output = createOutput({ store, database, bus, log, givingUp: hurried.signal })
