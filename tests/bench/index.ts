@@ -3,6 +3,7 @@
  * run. Parts: the names below; default all.
  */
 import { availableParallelism, totalmem } from 'node:os'
+import { verifiedRequests } from './access.ts'
 import { oneAtATime, throughput } from './executions.ts'
 import { largeOutput, liveDelay, loopDelay, manyFollowers } from './output.ts'
 import { printRows, type Row } from './report.ts'
@@ -17,6 +18,7 @@ const parts: Record<string, () => Promise<Row[]>> = {
   loop: loopDelay,
   scale,
   cli: commandLine,
+  access: verifiedRequests,
 }
 
 const wanted = process.argv.slice(2)
@@ -28,7 +30,7 @@ if (unknown.length > 0) {
 
 process.stdout.write(
   `Node ${process.versions.node}, ${availableParallelism()} cores, ${(totalmem() / 2 ** 30).toFixed(0)} GiB; ` +
-    'full durability as by default (synchronous = normal), log at INFO, no authentication\n\n',
+    'full durability as by default (synchronous = normal), log at INFO, no authentication unless a row says so\n\n',
 )
 const rows: Row[] = []
 for (const [name, measure] of Object.entries(parts)) {

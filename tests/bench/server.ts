@@ -25,6 +25,8 @@ export interface BenchServer {
 export interface BenchServerOptions {
   basePath?: string
   ballastMb?: number
+  /** Further flags of `svc serve`. */
+  flags?: readonly string[]
 }
 
 export function makeFolder(): string {
@@ -46,6 +48,7 @@ export async function startBenchServer(options: BenchServerOptions = {}): Promis
       '--auth-port=0',
       '--api-port=0',
       '--stream-port=0',
+      ...(options.flags ?? []),
     ],
     {
       cwd: basePath,
@@ -123,8 +126,12 @@ export interface Client {
   close(): void
 }
 
-/** One keep-alive client, and unless `listens` is false one stream that hears how executions end. */
-export async function connect(port: number, listens = true): Promise<Client> {
+/**
+ * One keep-alive client, and unless `listens` is false one stream that hears how executions end.
+ *
+ * @param always headers of every request
+ */
+export async function connect(port: number, listens = true, always: Record<string, string> = {}): Promise<Client> {
   const agent = new Agent({ keepAlive: true, maxSockets: 64 })
   const waiting = new Map<string, (status: string) => void>()
   const heard = new Map<string, string>()
@@ -163,7 +170,9 @@ export async function connect(port: number, listens = true): Promise<Client> {
       const text = body === undefined ? undefined : JSON.stringify(body)
       return new Promise<T>((resolve, reject) => {
         const headers =
-          text === undefined ? {} : { 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) }
+          text === undefined
+            ? always
+            : { ...always, 'Content-Type': 'application/json', 'Content-Length': Buffer.byteLength(text) }
         const outgoing = request({ host: '127.0.0.1', port, method, path, agent, headers }, (response) => {
           let received = ''
           response.setEncoding('utf8').on('data', (chunk: string) => (received += chunk))
