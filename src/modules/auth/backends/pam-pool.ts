@@ -255,20 +255,20 @@ class PamHelper {
     const { pid } = this.#child
     this.#ref()
     if (pid !== undefined && this.#isBusy) {
-      // Stopped, it cannot start further ones while those are ended that a module has started; they are its descendants
-      // only as long as it is there.
+      // Stopped, it cannot start further processes while those are ended that its modules have started.
       this.#child.kill('SIGSTOP')
-      await this.#killDescendants(pid)
+      await this.#killStarted(pid)
     }
     this.#child.kill('SIGKILL')
     await this.ended
   }
 
-  async #killDescendants(pid: number): Promise<void> {
+  async #killStarted(pid: number): Promise<void> {
+    const family = new Set([pid])
     for (let round = 0; round < MAX_KILL_ROUNDS; round++) {
-      const descendants = findDescendants(pid, await this.#reader.rows(await listPids()))
-      if (descendants.length === 0) return
-      await this.#reader.signal(descendants, 'SIGKILL')
+      const started = findFamily(family, await this.#reader.rows(await listPids()))
+      if (started.length === 0) return
+      await this.#reader.signal(started, 'SIGKILL')
     }
   }
 
@@ -321,17 +321,22 @@ function readReport(line: string): PamReport | undefined {
   }
 }
 
-function findDescendants(pid: number, rows: readonly (ProcessRow | undefined)[]): ProcessRow[] {
-  const found: ProcessRow[] = []
-  const parents = new Set([pid])
-  for (let isComplete = false; !isComplete;) {
-    isComplete = true
+/**
+ * Descendants of the first of the family, which is left out itself, and their sessions: these keep those together whose
+ * parents are dead already. Adds their pids to the family.
+ */
+function findFamily(family: Set<number>, rows: readonly (ProcessRow | undefined)[]): ProcessRow[] {
+  const [first] = family
+  const found = new Map<number, ProcessRow>()
+  let size = -1
+  while (found.size > size) {
+    size = found.size
     for (const row of rows) {
-      if (row === undefined || !row.alive || parents.has(row.pid) || !parents.has(row.ppid)) continue
-      parents.add(row.pid)
-      found.push(row)
-      isComplete = false
+      if (row === undefined || !row.alive || row.pid === first) continue
+      if (!family.has(row.ppid) && !family.has(row.sid)) continue
+      family.add(row.pid)
+      found.set(row.pid, row)
     }
   }
-  return found
+  return [...found.values()]
 }
