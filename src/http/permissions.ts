@@ -2,6 +2,7 @@
  * Every permission type there is (contract 11, 11.2), and what a permission can be about. Routes name the one they need;
  * roles grant them. To add one: an entry here.
  */
+import { shown } from '../errors.ts'
 
 /** Resource type → permission type → what it allows. */
 export const permissionTypes = {
@@ -182,6 +183,29 @@ export function resourceTypeOf(permission: string): ResourceType | undefined {
 
 export function isPermission(name: string): name is Permission {
   return typeOf.has(name)
+}
+
+/** About content of packs; they can also be granted on a whole pack. */
+const grantedOnPacks: ReadonlySet<string> = new Set<Permission>([
+  ...(['view', 'modify', 'all'] as const).map((verb) => `sensor_type_${verb}` as const),
+  ...(['view', 'create', 'modify', 'delete', 'execute', 'all'] as const).map((verb) => `action_${verb}` as const),
+  ...(['view', 'create', 'modify', 'delete', 'all'] as const).flatMap(
+    (verb) => [`action_alias_${verb}`, `rule_${verb}`] as const,
+  ),
+])
+
+/**
+ * Why a permission type cannot be granted on a resource (contract 11, 11.6); undefined: it can. What it says repeats at
+ * most 200 characters of each.
+ */
+export function problemOfGrant(permission: string, resourceUid: string): string | undefined {
+  const colon = resourceUid.indexOf(':')
+  const type = resourceUid.slice(0, Math.max(colon, 0))
+  if (!Object.hasOwn(permissionTypes, type) || colon === resourceUid.length - 1) {
+    return `Invalid resource "${shown(resourceUid)}": it is one of ${Object.keys(permissionTypes).join(', ')}, a colon, and which one, such as action:core:local`
+  }
+  const isFitting = typeOf.get(permission) === type || (type === 'pack' && grantedOnPacks.has(permission))
+  return isFitting ? undefined : `Invalid permission type "${shown(permission)}" for resource type "${type}"`
 }
 
 /** What a permission is needed on. */
