@@ -24,6 +24,8 @@ export interface ListenerTls {
   identity: TlsIdentity
   /** Headers of every answer to a request. */
   headers: Readonly<Record<string, string>>
+  /** A client that has not finished its handshake by then is cut; default 10 seconds. */
+  handshakeMs?: number
   /** Hears of clients with whom TLS could not begin. */
   handshakeFailed(error: Error & { code?: string }, peer: string): void
 }
@@ -58,7 +60,6 @@ interface Connection {
 /** A connection on which nothing moves for so long is cut. The heartbeats of a stream are at most an hour apart. */
 const STALLED_MS = 7_200_000
 
-/** A client that has not finished its TLS handshake by then is cut. */
 const HANDSHAKE_MS = 10_000
 
 export async function listen(app: Express, options: ListenerOptions): Promise<Listener> {
@@ -93,7 +94,10 @@ export async function listen(app: Express, options: ListenerOptions): Promise<Li
       ? createServer(http, answer)
       : process
           .getBuiltinModule('node:https')
-          .createServer({ ...http, ...secureContext(tls.identity), handshakeTimeout: HANDSHAKE_MS }, answer)
+          .createServer(
+            { ...http, ...secureContext(tls.identity), handshakeTimeout: tls.handshakeMs ?? HANDSHAKE_MS },
+            answer,
+          )
   const sockets = keepSockets(server)
   if (tls !== undefined) {
     // In place of Node's own, which takes such a connection for one that speaks HTTP.

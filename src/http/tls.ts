@@ -127,15 +127,16 @@ function readCertificates(bytes: Buffer): X509Certificate[] | string {
 }
 
 function readKey(bytes: Buffer): KeyObject | string {
-  if (!/-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----/.test(bytes.toString('latin1'))) {
+  const text = bytes.toString('latin1')
+  if (!/-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----/.test(text)) {
     return 'holds no private key in PEM form (-----BEGIN PRIVATE KEY-----)'
+  }
+  if (/-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m.test(text)) {
+    return 'is protected by a passphrase; write it without one, for example with openssl pkey'
   }
   try {
     return createPrivateKey(bytes)
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ERR_MISSING_PASSPHRASE') {
-      return 'is protected by a passphrase; write it without one, for example with openssl pkey'
-    }
     return `holds a private key that cannot be read: ${libraryReason(error)}`
   }
 }

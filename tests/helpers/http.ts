@@ -1,17 +1,26 @@
 /** The HTTP layer alone: a route table of the test's own behind real listeners. */
 import { once } from 'node:events'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
+import { connect as connectTls } from 'node:tls'
 import { createHttpApp, type HttpAppOptions } from '../../src/http/app.ts'
 import { openAccess } from '../../src/http/authenticate.ts'
-import { listen, type Listener } from '../../src/http/listeners.ts'
+import { listen, type Listener, type ListenerTls } from '../../src/http/listeners.ts'
 import { createOriginPolicy } from '../../src/http/origin.ts'
 import { createPeers } from '../../src/http/peers.ts'
 import type { Route, Surface } from '../../src/http/route.ts'
 import { createLog } from '../../src/log.ts'
 import { TextSink } from './text-sink.ts'
 
+export interface TestTls extends ListenerTls {
+  /** PEM of the authority that clients trust. */
+  ca: Buffer
+}
+
 export interface TestHttp {
   urls: Record<Surface, string>
+  listeners: readonly Listener[]
+  /** A connection as clients have one: through TLS where there is TLS. */
+  connect(surface?: Surface): Socket
   /** What was logged. */
   logged(): string
   /** Sends these bytes over one connection, and returns what comes back until the server closes it or `until` fits. */
@@ -19,7 +28,7 @@ export interface TestHttp {
   close(): Promise<void>
 }
 
-export async function startHttp(routes: Route[], more: Partial<HttpAppOptions> = {}): Promise<TestHttp> {
+export async function startHttp(routes: Route[], more: Partial<HttpAppOptions> = {}, tls?: TestTls): Promise<TestHttp> {
   const logged = new TextSink()
   const app = createHttpApp({
     routes,
@@ -35,15 +44,21 @@ export async function startHttp(routes: Route[], more: Partial<HttpAppOptions> =
   const listeners: Listener[] = []
   const urls: Record<Surface, string> = { auth: '', api: '', stream: '' }
   for (const surface of ['auth', 'api', 'stream'] as const) {
-    const listener = await listen(app, { surface, host: '127.0.0.1', port: 0 })
+    const listener = await listen(app, { surface, host: '127.0.0.1', port: 0, tls })
     listeners.push(listener)
     urls[surface] = listener.url
   }
+  const connectTo = (surface: Surface = 'api'): Socket => {
+    const address = { port: Number(new URL(urls[surface]).port), host: '127.0.0.1' }
+    return tls === undefined ? connect(address) : connectTls({ ...address, ca: tls.ca })
+  }
   return {
     urls,
+    listeners,
+    connect: connectTo,
     logged: () => logged.text,
     async raw(text, until, surface = 'api') {
-      const socket = connect(Number(new URL(urls[surface]).port), '127.0.0.1')
+      const socket = connectTo(surface)
       let received = ''
       socket.setEncoding('latin1').on('data', (part: string) => {
         received += part
