@@ -2,8 +2,8 @@
 import { randomBytes } from 'node:crypto'
 import { join } from 'node:path'
 import type { BackendContext } from './backend.ts'
-import { createSecretFile, replaceSecretFile } from '../secret-file.ts'
-import { hashPassword } from './password-hash.ts'
+import { hashPassword } from '../../../password-file.ts'
+import { createSecretFile, replaceSecretFile } from '../../../secret-file.ts'
 
 const NAME = 'admin'
 const PASSWORD_BYTES = 18
@@ -18,6 +18,6 @@ export async function createFirstAdministrator(file: string, { basePath, log }: 
   if (!(await createSecretFile(file, line))) return
   log.warning(
     'auth.first_administrator',
-    `Created the user "${NAME}" with the password ${password} (shown only now, kept in ${kept}); change it: htpasswd -B ${file} ${NAME}`,
+    `Created the user "${NAME}" with the password ${password} (shown only now, kept in ${kept}); change it: svc user passwd ${NAME}`,
   )
 }

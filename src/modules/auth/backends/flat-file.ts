@@ -1,20 +1,18 @@
 /** `flat_file`: users and hashes in a file in the format of htpasswd (contract 01, 1.4). Edits count from the next login. */
 import { createHmac, randomBytes } from 'node:crypto'
-import { constants, open, stat, type FileHandle } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { shown } from '../../../errors.ts'
 import type { JsonObject } from '../../../config/options.ts'
 import type { Log } from '../../../log.ts'
-import { hasCode } from '../secret-file.ts'
+import { hashPassword, openPasswordFile, parsePasswordLine, readPasswordFile } from '../../../password-file.ts'
+import { hasCode } from '../../../secret-file.ts'
 import { BackendProblem, type AuthBackend, type BackendContext, type BackendType } from './backend.ts'
 import { createFirstAdministrator } from './first-administrator.ts'
-import { createPasswordVerifier, hashPassword, isUsableHash } from './password-hash.ts'
+import { createPasswordVerifier, isUsableHash } from './password-hash.ts'
 
-const MAX_FILE_BYTES = 16 * 1024 * 1024
 /** A file changed less than this before it was read may change again and keep size and time: clocks of files are coarse. */
 const SETTLED_MS = 2000
-/** Without `O_NONBLOCK`, opening a named pipe would wait for its writer. */
-const openFlags = constants.O_RDONLY | constants.O_NONBLOCK
 
 export const flatFile: BackendType = { name: 'flat_file', create }
 
@@ -107,15 +105,13 @@ class PasswordFile {
 
   /** @throws the failure of the file system */
   async read(): Promise<Users> {
-    const file = await open(this.#path, openFlags)
+    const file = await openPasswordFile(this.#path)
     try {
-      const stats = await file.stat()
-      if (!stats.isFile()) throw new Error('it is not a file')
-      const { mtimeMs, ctimeMs, size, ino } = stats
+      const { mtimeMs, ctimeMs, size, ino } = await file.stat()
       const state = `${mtimeMs} ${ctimeMs} ${size} ${ino}`
       if (state === this.#state) return this.#users
       const isSettled = Date.now() - Math.max(mtimeMs, ctimeMs) > SETTLED_MS
-      const { users, unusable } = parse(await readText(file))
+      const { users, unusable } = parse((await readPasswordFile(file)).toString('utf8'))
       this.#warn(unusable)
       this.#users = users
       this.#state = isSettled ? state : undefined
@@ -139,29 +135,14 @@ class PasswordFile {
   }
 }
 
-/** The size is bounded whatever `stat` says. */
-async function readText(file: FileHandle): Promise<string> {
-  const chunks: Buffer[] = []
-  let total = 0
-  for await (const chunk of file.createReadStream({ autoClose: false, end: MAX_FILE_BYTES })) {
-    const bytes: Buffer = chunk // no encoding was asked for
-    chunks.push(bytes)
-    total += bytes.length
-  }
-  if (total > MAX_FILE_BYTES) throw new Error(`it is larger than ${MAX_FILE_BYTES} bytes`)
-  return Buffer.concat(chunks).toString('utf8')
-}
-
 /** A later line for the same user replaces an earlier one, also when it then can not be used. */
 function parse(text: string): { users: Users; unusable: string[] } {
   const users = new Map<string, string>()
   const unusable = new Set<string>()
   for (const rawLine of text.split('\n')) {
-    const line = rawLine.trim()
-    const colon = line.indexOf(':')
-    if (colon === -1 || line.startsWith('#')) continue
-    const user = line.slice(0, colon)
-    const hash = line.slice(colon + 1)
+    const line = parsePasswordLine(rawLine)
+    if (line === undefined) continue
+    const { user, hash } = line
     if (isUsableHash(hash)) {
       users.set(user, hash)
       unusable.delete(user)

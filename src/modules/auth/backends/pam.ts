@@ -5,7 +5,7 @@
 import { stat } from 'node:fs/promises'
 import { shown } from '../../../errors.ts'
 import type { JsonObject } from '../../../config/options.ts'
-import { hasCode } from '../secret-file.ts'
+import { hasCode } from '../../../secret-file.ts'
 import { BackendProblem, type AuthBackend, type BackendContext, type BackendType } from './backend.ts'
 import { createPamPool } from './pam-pool.ts'
 

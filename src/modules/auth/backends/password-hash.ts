@@ -3,9 +3,6 @@ import argon2 from 'argon2'
 import { isCryptHash } from './crypt.ts'
 import { createCryptWorker } from './crypt-worker.ts'
 
-/** 19 MiB, two passes, one lane: about 20 ms here; the package's own default takes 64 MiB and four threads per login. */
-const cost = { type: argon2.argon2id, memoryCost: 19_456, timeCost: 2, parallelism: 1 } as const
-
 /** The reference program writes m, t, p; the package writes m, p, t, and reads both. */
 const argon2Pattern =
   /^\$argon2id\$v=19\$([mtp]=\d{1,7},[mtp]=\d{1,7},[mtp]=\d{1,7})\$[A-Za-z0-9+/]{11,86}\$[A-Za-z0-9+/]{16,86}$/
@@ -20,11 +17,6 @@ function isArgon2Hash(hash: string): boolean {
   const [memory = 0, passes = 0, lanes = 0] = ['m', 't', 'p'].map((name) => numbers.get(name))
   if (passes < 1 || passes > MAX_PASSES || lanes < 1 || lanes > MAX_LANES) return false
   return memory >= 8 * lanes && memory <= MAX_MEMORY_KIB
-}
-
-/** `$argon2id$…`, the form this server writes itself. */
-export function hashPassword(password: string): Promise<string> {
-  return argon2.hash(password, cost)
 }
 
 /** Whether passwords can be checked against this: a known form, at a bearable cost. */

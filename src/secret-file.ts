@@ -1,0 +1,93 @@
+/** Files that only the server's own account may read. They appear whole or not at all. */
+import { randomBytes } from 'node:crypto'
+import { link, mkdir, open, rename, unlink, type FileHandle } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+
+/** Mode 0600; folders that are missing get 0700. @returns false, and nothing is changed, if the file exists */
+export async function createSecretFile(path: string, content: string | Buffer): Promise<boolean> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  return withTemporaryFile(path, content, async (temporary) => {
+    try {
+      await link(temporary, path)
+      return true
+    } catch (error) {
+      if (hasCode(error, 'EEXIST')) return false
+      throw error
+    } finally {
+      await unlink(temporary)
+    }
+  })
+}
+
+/** As `createSecretFile`, in place of whatever is there. */
+export async function replaceSecretFile(path: string, content: string): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  await withTemporaryFile(path, content, (temporary) => rename(temporary, path))
+}
+
+/** Whose a file is, and who may do what with it. */
+export interface FileOwnership {
+  mode: number
+  uid: number
+  gid: number
+}
+
+/**
+ * Replaces a file that others may read as well.
+ *
+ * @param isDue asked when the new content is ready
+ * @returns false, and nothing is changed, if it is not due
+ * @throws also when it cannot be given this owner
+ */
+export async function replaceFile(
+  path: string,
+  content: Buffer,
+  ownership: FileOwnership,
+  isDue: () => Promise<boolean>,
+): Promise<boolean> {
+  const replaceIfDue = async (temporary: string): Promise<boolean> => {
+    const mayReplace = await isDue().catch(async (error: unknown) => {
+      await unlink(temporary)
+      throw error
+    })
+    await (mayReplace ? rename(temporary, path) : unlink(temporary))
+    return mayReplace
+  }
+  return withTemporaryFile(path, content, replaceIfDue, ownership)
+}
+
+async function withTemporaryFile<T>(
+  path: string,
+  content: string | Buffer,
+  use: (temporary: string) => Promise<T>,
+  ownership?: FileOwnership,
+): Promise<T> {
+  const temporary = join(dirname(path), `.${randomBytes(9).toString('base64url')}.tmp`)
+  const file = await open(temporary, 'wx', 0o600)
+  try {
+    if (ownership !== undefined) await setOwnership(file, ownership)
+    await file.writeFile(content)
+    await file.sync()
+  } catch (error) {
+    await unlink(temporary)
+    throw error
+  } finally {
+    await file.close()
+  }
+  return use(temporary)
+}
+
+async function setOwnership(file: FileHandle, { mode, uid, gid }: FileOwnership): Promise<void> {
+  const own = await file.stat()
+  if (own.uid !== uid || own.gid !== gid) {
+    await file.chown(uid, gid).catch((error: unknown) => {
+      throw new Error('its owner could not be kept; do it as root, or as the account it belongs to', { cause: error })
+    })
+  }
+  await file.chmod(mode)
+}
+
+/** Whether a failure of the file system has this code, such as `ENOENT`. */
+export function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code
+}
