@@ -410,6 +410,25 @@ describe('several options together', () => {
     expect(warnings.join()).not.toContain('use_ssl')
   })
 
+  it.each([
+    ['trusted_proxies =', /^auth\.trusted_proxies: it is empty/],
+    ['trusted_proxies = 10.0.0.1, 0.0.0.0/0', /^auth\.trusted_proxies: .*0\.0\.0\.0\/0/],
+    ['trusted_proxies = ::/0', /^auth\.trusted_proxies: .*::\/0/],
+    ['[rbac]\nsync_remote_groups = True', /^rbac\.sync_remote_groups: .*auth\.mode/],
+  ])('refuses with auth.mode = proxy: %s', (line, problem) => {
+    expect(problemsOf(() => loadText(`[auth]\nenable = True\nmode = proxy\n${line}`))).toEqual([
+      expect.stringMatching(problem),
+    ])
+    for (const calm of ['enable = True\nmode = standalone', 'enable = False\nmode = proxy']) {
+      expect(problemsOf(() => loadText(`[auth]\n${calm}\n${line}`))).toEqual([])
+    }
+  })
+
+  it('warns of whom auth.mode = proxy believes', () => {
+    const { warnings } = loadText('[auth]\nenable = True\nmode = proxy\ntrusted_proxies = 10.0.0.1, 10.1.0.0/16')
+    expect(warnings).toEqual([expect.stringMatching(/^auth\.mode: .*10\.0\.0\.1, 10\.1\.0\.0\/16/)])
+  })
+
   it('warns of a certificate that is not used', () => {
     const { warnings } = loadText('[api]\ncert = /etc/a.pem\nkey = /etc/a.key')
     expect(warnings).toContainEqual(expect.stringMatching(/^api\.use_ssl: .*api\.cert/))

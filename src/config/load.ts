@@ -307,6 +307,24 @@ function checkTogether(config: Config, faulty: ReadonlySet<string>, problems: st
       problems.push('rbac.backend: it must be default when rbac.enable is on')
     }
   }
+  if (config.auth.enable && config.auth.mode === 'proxy' && sound('auth.enable', 'auth.mode')) {
+    const { trusted_proxies: trusted } = config.auth
+    if (sound('auth.trusted_proxies')) {
+      const everybody = trusted.find((network) => /\/0+$/.test(network))
+      if (trusted.length === 0) {
+        problems.push('auth.trusted_proxies: it is empty, so with auth.mode = proxy nobody could log in')
+      } else if (everybody !== undefined) {
+        problems.push(
+          `auth.trusted_proxies: with auth.mode = proxy, ${everybody} would let everybody log in as anybody; name the address of the web server in front`,
+        )
+      }
+    }
+    if (config.rbac.sync_remote_groups && sound('rbac.sync_remote_groups')) {
+      problems.push(
+        'rbac.sync_remote_groups: with auth.mode = proxy there is no backend that knows groups; set it to False',
+      )
+    }
+  }
   for (const section of listenerSections) {
     if (!config[section].use_ssl || !sound(`${section}.use_ssl`)) continue
     for (const name of ['cert', 'key'] as const) {
@@ -354,6 +372,11 @@ function riskySettings(config: Config): string[] {
     )
   } else if (!config.auth.enable) {
     warnings.push('auth.enable: authentication is off; every user of this machine can run commands through the server')
+  }
+  if (config.auth.enable && config.auth.mode === 'proxy') {
+    warnings.push(
+      `auth.mode: whoever can connect from ${config.auth.trusted_proxies.join(', ')} (auth.trusted_proxies) can log in as anybody, every user of such a machine included`,
+    )
   }
   for (const section of listenerSections) {
     const { use_ssl, cert, key } = config[section]

@@ -326,7 +326,38 @@ export const options = {
       default: '127.0.0.0/8, ::1/128',
       problem: 'must be a comma separated list of addresses and networks such as 127.0.0.0/8, ::1/128',
       item: readNetwork,
-      about: 'Peers whose X-Forwarded-For and other forwarding headers are believed.',
+      about:
+        'Peers whose X-Forwarded-For and other forwarding headers are believed; with auth.mode = proxy also the user names that they send.',
+    }),
+    failures_per_user: integer({
+      default: 20,
+      min: 0,
+      max: 100_000,
+      unit: 'failures',
+      about:
+        'So many failed logins of one user within auth.failure_window, and the next ones have to wait, answered 429. From an address where this user has logged in before they are counted apart. 0 counts none.',
+    }),
+    failures_per_address: integer({
+      default: 100,
+      min: 0,
+      max: 1_000_000,
+      unit: 'failures',
+      about:
+        'The same for one address (of IPv6 the first 64 bits), whoever the user; tokens and API keys that nobody has count too, each once. Requests with a valid token or API key never wait. 0 counts none.',
+    }),
+    failure_window: integer({
+      default: 300,
+      min: 1,
+      max: dayOfSeconds,
+      unit: 'seconds',
+      about: 'After it only half of the counted failures still count, and so on.',
+    }),
+    max_failure_wait: integer({
+      default: 60,
+      min: 1,
+      max: 3600,
+      unit: 'seconds',
+      about: 'The longest wait after a failed login. The first is 1 second, and each further failure doubles it.',
     }),
   },
   api: {
