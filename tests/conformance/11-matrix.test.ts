@@ -1,0 +1,484 @@
+/**
+ * Every endpoint × every kind of credential, and every endpoint × every role, made from the list of endpoints that the
+ * server itself publishes: a new one without an entry here fails. What opens which endpoint stands here as contract 11 says
+ * it (11.3, 11.4), not as the sources do.
+ */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { permissionTypes } from '../../src/http/permissions.ts'
+import { makeFolder } from '../helpers/folders.ts'
+import { call, startServer, type Answer, type TestServer } from '../helpers/server.ts'
+import { waitFor } from '../helpers/wait.ts'
+import type { ErrorAnswer } from './support.ts'
+
+/** What the requests of the matrix are about; what they destroy is made anew. */
+interface Objects {
+  execution: string
+  /** An API key of the administrator. */
+  readonly apiKey: () => Promise<string>
+  readonly token: () => Promise<string>
+  readonly user: () => Promise<string>
+  role: string
+  assignment: string
+}
+
+interface Entry {
+  /** `public` answers anybody, `any` whoever has a valid credential, else the permission types that open it. */
+  opens: 'public' | 'any' | 'administrator' | 'login' | readonly string[]
+  /** Whether the system role that only looks may use it. */
+  observer?: boolean
+  readonly path: (objects: Objects) => string | Promise<string>
+  body?: unknown
+  /** An answer that never ends is cut after its status. */
+  streams?: boolean
+}
+
+const fixed = (path: string) => () => path
+const actionView = ['action_view', 'action_create', 'action_modify', 'action_delete', 'action_execute', 'action_all']
+const executionView = ['action_view', 'action_execute', 'action_all']
+const executionChange = ['action_execute', 'action_all']
+const looks = { observer: true }
+
+const entries: Record<string, Entry> = {
+  'POST /auth/v1/tokens': { opens: 'login', path: fixed('/auth/v1/tokens') },
+  'POST /auth/v1/tokens/validate': { opens: 'any', path: fixed('/auth/v1/tokens/validate'), body: { token: 'x' } },
+  'DELETE /auth/v1/tokens': { opens: 'administrator', path: fixed('/auth/v1/tokens?user=somebody') },
+  'DELETE /auth/v1/tokens/{token}': {
+    opens: 'administrator',
+    path: async (objects) => `/auth/v1/tokens/${await objects.token()}`,
+  },
+  'GET /v1/': { opens: 'any', path: fixed('/v1/') },
+  'GET /v1/user': { opens: 'any', path: fixed('/v1/user') },
+  'GET /v1/openapi.json': { opens: 'public', path: fixed('/v1/openapi.json') },
+  'GET /v1/docs': { opens: 'public', path: fixed('/v1/docs') },
+  'GET /v1/docs/{file}': { opens: 'public', path: fixed('/v1/docs/start.js') },
+
+  'GET /v1/actions': { opens: ['action_list'], ...looks, path: fixed('/v1/actions') },
+  'GET /v1/actions/views/overview': { opens: ['action_list'], ...looks, path: fixed('/v1/actions/views/overview') },
+  'GET /v1/actions/{ref_or_id}': { opens: actionView, ...looks, path: fixed('/v1/actions/core.noop') },
+  'GET /v1/actions/views/parameters/{id}': {
+    opens: actionView,
+    ...looks,
+    path: fixed('/v1/actions/views/parameters/core.noop'),
+  },
+  'GET /v1/actions/views/overview/{ref_or_id}': {
+    opens: actionView,
+    ...looks,
+    path: fixed('/v1/actions/views/overview/core.noop'),
+  },
+  'GET /v1/actions/views/entry_point/{ref_or_id}': {
+    opens: actionView,
+    ...looks,
+    path: fixed('/v1/actions/views/entry_point/core.noop'),
+  },
+  'GET /v1/runnertypes': { opens: ['runner_type_list'], ...looks, path: fixed('/v1/runnertypes') },
+  'GET /v1/runnertypes/{name_or_id}': {
+    opens: ['runner_type_view', 'runner_type_modify', 'runner_type_all'],
+    ...looks,
+    path: fixed('/v1/runnertypes/noop'),
+  },
+  'PUT /v1/runnertypes/{name_or_id}': {
+    opens: ['runner_type_modify', 'runner_type_all'],
+    path: fixed('/v1/runnertypes/noop'),
+    body: { enabled: true },
+  },
+
+  'POST /v1/executions': {
+    opens: ['action_execute', 'action_all'],
+    path: fixed('/v1/executions'),
+    body: { action: 'core.noop' },
+  },
+  'GET /v1/executions': { opens: ['execution_list'], ...looks, path: fixed('/v1/executions') },
+  'GET /v1/executions/views/filters': {
+    opens: ['execution_views_filters_list'],
+    ...looks,
+    path: fixed('/v1/executions/views/filters'),
+  },
+  'GET /v1/executions/{id}': { opens: executionView, ...looks, path: ({ execution }) => `/v1/executions/${execution}` },
+  'GET /v1/executions/{id}/output': {
+    opens: executionView,
+    ...looks,
+    path: ({ execution }) => `/v1/executions/${execution}/output`,
+  },
+  'GET /v1/executions/{id}/result': {
+    opens: executionView,
+    ...looks,
+    path: ({ execution }) => `/v1/executions/${execution}/result`,
+  },
+  'GET /v1/executions/{id}/attribute/{name}': {
+    opens: executionView,
+    ...looks,
+    path: ({ execution }) => `/v1/executions/${execution}/attribute/status`,
+  },
+  'GET /v1/executions/{id}/children': {
+    opens: executionView,
+    ...looks,
+    path: ({ execution }) => `/v1/executions/${execution}/children`,
+  },
+  'DELETE /v1/executions/{id}': { opens: executionChange, path: ({ execution }) => `/v1/executions/${execution}` },
+  'PUT /v1/executions/{id}': {
+    opens: executionChange,
+    path: ({ execution }) => `/v1/executions/${execution}`,
+    body: { status: 'canceled' },
+  },
+  'POST /v1/executions/{id}/re_run': {
+    opens: executionChange,
+    path: ({ execution }) => `/v1/executions/${execution}/re_run`,
+    body: {},
+  },
+  'GET /stream/v1/stream': { opens: ['stream_view'], ...looks, path: fixed('/stream/v1/stream'), streams: true },
+  'GET /stream/v1/executions/{id}/output': {
+    opens: executionView,
+    ...looks,
+    path: ({ execution }) => `/stream/v1/executions/${execution}/output`,
+    streams: true,
+  },
+
+  'GET /v1/apikeys': { opens: ['api_key_list'], ...looks, path: fixed('/v1/apikeys') },
+  'POST /v1/apikeys': { opens: ['api_key_create'], path: fixed('/v1/apikeys'), body: {} },
+  'GET /v1/apikeys/{id_or_key}': {
+    opens: [],
+    ...looks,
+    path: async (objects) => `/v1/apikeys/${await objects.apiKey()}`,
+  },
+  'PUT /v1/apikeys/{id_or_key}': {
+    opens: [],
+    path: async (objects) => `/v1/apikeys/${await objects.apiKey()}`,
+    body: { enabled: false },
+  },
+  'DELETE /v1/apikeys/{id_or_key}': { opens: [], path: async (objects) => `/v1/apikeys/${await objects.apiKey()}` },
+
+  'GET /v1/rbac/permission_types': { opens: 'administrator', path: fixed('/v1/rbac/permission_types') },
+  'GET /v1/rbac/permission_types/{type}': { opens: 'administrator', path: fixed('/v1/rbac/permission_types/action') },
+  'GET /v1/rbac/roles': { opens: 'administrator', path: fixed('/v1/rbac/roles') },
+  'GET /v1/rbac/roles/{name_or_id}': { opens: 'administrator', path: ({ role }) => `/v1/rbac/roles/${role}` },
+  'GET /v1/rbac/role_assignments': { opens: 'administrator', path: fixed('/v1/rbac/role_assignments') },
+  'GET /v1/rbac/role_assignments/{id}': {
+    opens: 'administrator',
+    path: ({ assignment }) => `/v1/rbac/role_assignments/${assignment}`,
+  },
+  'POST /v1/rbac/definitions/apply': { opens: 'administrator', path: fixed('/v1/rbac/definitions/apply'), body: {} },
+
+  'GET /v1/users': { opens: 'administrator', path: fixed('/v1/users') },
+  'POST /v1/users': { opens: 'administrator', path: fixed('/v1/users'), body: { name: 'somebody new' } },
+  'GET /v1/users/{name}': { opens: 'administrator', path: async (objects) => `/v1/users/${await objects.user()}` },
+  'PUT /v1/users/{name}': {
+    opens: 'administrator',
+    path: async (objects) => `/v1/users/${await objects.user()}`,
+    body: { nicknames: {} },
+  },
+  'DELETE /v1/users/{name}': { opens: 'administrator', path: async (objects) => `/v1/users/${await objects.user()}` },
+}
+
+/** On which resource a role of the matrix has its one permission; others are granted without one. */
+const resources: Record<string, string> = {
+  runner_type: 'runner_type:noop',
+  pack: 'pack:examples',
+  sensor_type: 'sensor_type:core:Sensor',
+  action: 'action:core:noop',
+  action_alias: 'action_alias:core:alias',
+  rule: 'rule:core:rule',
+  rule_enforcement: 'rule_enforcement:none',
+  execution: 'execution:6000000000000000000000aa',
+  key_value_pair: 'key_value_pair:svckv.system:name',
+  webhook: 'webhook:sample',
+  timer: 'timer:none',
+  api_key: 'api_key:none',
+  trace: 'trace:none',
+  trigger: 'trigger:core:none',
+  policy_type: 'policy_type:action:none',
+  policy: 'policy:core:none',
+  inquiry: 'inquiry:none',
+  user: 'user:somebody',
+}
+
+/** Contract 11, 11.2: the ones granted without a resource. */
+const globals = new Set(
+  (
+    'pack_install pack_uninstall pack_create pack_register pack_config pack_search pack_views_index_health ' +
+    'action_alias_match action_alias_help api_key_create policy_create stream_view inquiry_respond inquiry_view ' +
+    'user_impersonate'
+  ).split(' '),
+)
+
+const permissions = Object.entries(permissionTypes).flatMap(([type, names]) =>
+  Object.keys(names).map((name) => ({ name, type, isGlobal: name.endsWith('_list') || globals.has(name) })),
+)
+
+interface Caller {
+  name: string
+  headers: Record<string, string>
+  readonly may: (entry: Entry) => boolean
+}
+
+const folder = makeFolder()
+let server: TestServer
+let password: string
+let objects: Objects
+let published: string[]
+const callers: Caller[] = []
+
+const basic = (user: string, secret: string): string => `Basic ${Buffer.from(`${user}:${secret}`).toString('base64')}`
+
+const login = async (ttl?: number): Promise<{ id: string; token: string }> => {
+  const answer = await call<{ id: string; token: string }>(
+    `${server.urls.auth}/tokens`,
+    'POST',
+    ttl === undefined ? {} : { ttl },
+    { Authorization: basic('admin', password) },
+  )
+  return accepted(answer)
+}
+
+/** The body of an answer to something that was to be made. */
+function accepted<T>({ status, body, text }: Answer<T>): T {
+  if (status !== 201) throw new Error(`not accepted (${status}): ${text}`)
+  return body
+}
+
+interface KeyAnswer {
+  id: string
+  key: string
+}
+
+let administrator: Record<string, string>
+
+async function makeKey(more: Record<string, unknown>): Promise<KeyAnswer> {
+  return accepted(await server.call<KeyAnswer>('POST', '/v1/apikeys', more, administrator))
+}
+
+/** The answer of an endpoint; a stream is not waited for. */
+async function ask(key: string, headers: Record<string, string>): Promise<Answer<ErrorAnswer>> {
+  const entry = entries[key]
+  if (entry === undefined) throw new Error(`${key} has no entry`)
+  const path = await entry.path(objects)
+  const [method = ''] = key.split(' ')
+  if (entry.streams !== true) return server.call<ErrorAnswer>(method, path, entry.body, headers)
+  const abort = new AbortController()
+  const response = await fetch(`${server.urls.api}${path}`, { headers, signal: abort.signal })
+  const isEvents = response.headers.get('content-type')?.startsWith('text/event-stream') === true
+  const text = isEvents ? '' : await response.text()
+  abort.abort()
+  const body = (isEvents ? {} : JSON.parse(text)) as ErrorAnswer // the error of a refused stream
+  return { status: response.status, headers: response.headers, body, text }
+}
+
+const role = (name: string, grant: string): void => {
+  writeFileSync(join(folder.path, 'rbac', 'roles', `${name}.yaml`), `name: ${name}\npermission_grants:\n${grant}`)
+  assign(name, name)
+}
+
+const assign = (user: string, roleName: string): void =>
+  writeFileSync(join(folder.path, 'rbac', 'assignments', `${user}.yaml`), `username: ${user}\nroles: [${roleName}]\n`)
+
+beforeAll(async () => {
+  for (const name of ['roles', 'assignments']) mkdirSync(join(folder.path, 'rbac', name), { recursive: true })
+  assign('admin', 'system_admin')
+  assign('second-admin', 'admin')
+  assign('observer', 'observer')
+  for (const { name, type, isGlobal } of permissions) {
+    role(name, `  - permission_types: [${name}]\n${isGlobal ? '' : `    resource_uid: '${resources[type] ?? ''}'\n`}`)
+  }
+  // The same permission on something else opens nothing.
+  role('elsewhere', `  - permission_types: [action_all]\n    resource_uid: 'action:core:local'\n`)
+  role('whole-pack', `  - permission_types: [action_all]\n    resource_uid: 'pack:core'\n`)
+  role('pack-itself', `  - permission_types: [pack_all]\n    resource_uid: 'pack:core'\n`)
+
+  server = await startServer({
+    basePath: folder.path,
+    settings: { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default', 'stream.heartbeat': '3600' },
+  })
+  password = readFileSync(join(folder.path, 'initial-admin-password'), 'utf8').trim()
+  administrator = { 'X-Auth-Token': (await login()).token }
+
+  const { body: execution } = await server.call<{ id: string }>(
+    'POST',
+    '/v1/executions',
+    { action: 'core.noop' },
+    administrator,
+  )
+  await waitFor('the execution to end', async () => {
+    const { body } = await server.call<{ status: string }>(
+      'GET',
+      `/v1/executions/${execution.id}`,
+      undefined,
+      administrator,
+    )
+    return body.status === 'succeeded'
+  })
+  const assignments = await server.call<{ id: string; user: string }[]>(
+    'GET',
+    '/v1/rbac/role_assignments?user=second-admin',
+    undefined,
+    administrator,
+  )
+  let users = 0
+  objects = {
+    execution: execution.id,
+    role: 'observer',
+    assignment: assignments.body[0]?.id ?? '',
+    apiKey: async () => (await makeKey({})).id,
+    token: async () => (await login()).id,
+    async user() {
+      users += 1
+      const name = `made-${users}`
+      accepted(await server.call('POST', '/v1/users', { name }, administrator))
+      return name
+    },
+  }
+
+  const caller = async (name: string, may: Caller['may']): Promise<void> => {
+    callers.push({ name, headers: { 'Svc-Api-Key': (await makeKey({ user: name })).key }, may })
+  }
+  const opensTo =
+    (...held: string[]) =>
+    (entry: Entry) =>
+      entry.opens === 'any' || (Array.isArray(entry.opens) && entry.opens.some((name) => held.includes(name)))
+  await caller('admin', () => true)
+  await caller('second-admin', () => true)
+  await caller('observer', (entry) => entry.opens === 'any' || entry.observer === true)
+  await caller('nobody', opensTo())
+  await caller('elsewhere', opensTo())
+  await caller('whole-pack', opensTo('action_all'))
+  await caller('pack-itself', opensTo())
+  for (const { name } of permissions) await caller(name, opensTo(name))
+
+  const { body: document } = await server.call<{ paths: Record<string, Record<string, unknown>> }>(
+    'GET',
+    '/v1/openapi.json',
+  )
+  published = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+  )
+}, 120_000)
+
+afterAll(async () => {
+  await server.stop()
+  folder.remove()
+})
+
+it('11.3 every endpoint has its entry, and every entry its endpoint', () => {
+  expect(Object.keys(entries).toSorted()).toEqual(published.toSorted())
+})
+
+describe('01.8 every endpoint × every credential', () => {
+  const refused: [name: string, make: () => Promise<Record<string, string>>][] = [
+    ['none', () => Promise.resolve({})],
+    ['an empty token', () => Promise.resolve({ 'X-Auth-Token': '' })],
+    ['a wrong token', () => Promise.resolve({ 'X-Auth-Token': 'f'.repeat(32) })],
+    ['a token of another server', () => Promise.resolve({ 'X-Auth-Token': foreignToken })],
+    [
+      'an expired token',
+      async () => {
+        const { token } = await login(1)
+        const headers = { 'X-Auth-Token': token }
+        await waitFor('the token to expire', async () => {
+          return (await server.call('GET', '/v1/user', undefined, headers)).status === 401
+        })
+        return headers
+      },
+    ],
+    [
+      'a revoked token',
+      async () => {
+        const { token } = await login()
+        const headers = { 'X-Auth-Token': token }
+        expect((await server.call('DELETE', `/auth/v1/tokens/${token}`, undefined, headers)).status).toBe(204)
+        return headers
+      },
+    ],
+    ['a wrong API key', () => Promise.resolve({ 'Svc-Api-Key': 'k'.repeat(60) })],
+    ['a disabled API key', async () => ({ 'Svc-Api-Key': (await makeKey({ enabled: false })).key })],
+    [
+      'a deleted API key',
+      async () => {
+        const { id, key } = await makeKey({})
+        await server.call('DELETE', `/v1/apikeys/${id}`, undefined, administrator)
+        return { 'Svc-Api-Key': key }
+      },
+    ],
+    [
+      'an API key of a disabled user',
+      async () => {
+        const name = await objects.user()
+        const { key } = await makeKey({ user: name })
+        const { status } = await server.call('PUT', `/v1/users/${name}`, { is_disabled: true }, administrator)
+        expect(status).toBe(200)
+        return { 'Svc-Api-Key': key }
+      },
+    ],
+    [
+      'an expired API key',
+      async () => {
+        const { key } = await makeKey({ expires_at: new Date(Date.now() + 1000).toISOString() })
+        const headers = { 'Svc-Api-Key': key }
+        await waitFor('the key to expire', async () => {
+          return (await server.call('GET', '/v1/user', undefined, headers)).status === 401
+        })
+        return headers
+      },
+    ],
+    ['a token and an API key', async () => ({ ...administrator, 'Svc-Api-Key': (await makeKey({})).key })],
+    ['a password where a token is needed', () => Promise.resolve({ Authorization: basic('admin', password) })],
+  ]
+  const foreignToken =
+    'eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0.eyJqdGkiOiI2MDAwMDAwMDAwMDAwMDAwMDAwMDAwYWEiLCJ1c2VyIjoiYWRtaW4ifQ.'
+
+  it.each(refused)('%s', async (name, make) => {
+    const headers = await make()
+    for (const [key, entry] of Object.entries(entries)) {
+      const { status, body } = await ask(key, headers)
+      const isOpen = entry.opens === 'public' || (entry.opens === 'login' && 'Authorization' in headers)
+      const tellsPassword = !isOpen && body.faultstring.includes(password)
+      expect({ key, name, is401: status === 401, tellsPassword }).toEqual({
+        key,
+        name,
+        is401: !isOpen,
+        tellsPassword: false,
+      })
+    }
+  })
+
+  it('a wrong password opens nothing', async () => {
+    for (const key of Object.keys(entries)) {
+      const { status } = await ask(key, { Authorization: basic('admin', 'wrong') })
+      expect({ key, is401: status === 401 }).toEqual({ key, is401: entries[key]?.opens !== 'public' })
+    }
+  })
+
+  it.each(['header', 'query', 'cookie'] as const)('the right token, by %s', async (location) => {
+    const { token } = await login()
+    const { status, body } = await server.call<{ username: string; authentication: { location: string } }>(
+      'GET',
+      location === 'query' ? `/v1/user?x-auth-token=${token}` : '/v1/user',
+      undefined,
+      location === 'header'
+        ? { 'X-Auth-Token': token }
+        : location === 'cookie'
+          ? { Cookie: `auth-token=${token}` }
+          : {},
+    )
+    expect(status).toBe(200)
+    expect(body).toMatchObject({ username: 'admin', authentication: { location } })
+  })
+})
+
+describe('11.3, 11.4 every endpoint × every role', () => {
+  it.each(Object.keys(entries).filter((key) => !['public', 'login'].includes(String(entries[key]?.opens))))(
+    '%s',
+    async (key) => {
+      const entry = entries[key]
+      if (entry === undefined) throw new Error(`${key} has no entry`)
+      const wrong: string[] = []
+      for (const { name, headers, may } of callers) {
+        const { status, body } = await ask(key, headers)
+        // A refusal of rights, and not of what else was wrong with the request.
+        const isDenied = status === 403 && body.code === 'PERMISSION_DENIED'
+        if (status === 401 || isDenied === may(entry)) wrong.push(`${name}: ${status} ${body.faultstring}`)
+      }
+      expect(wrong).toEqual([])
+    },
+    60_000,
+  )
+})
