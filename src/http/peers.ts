@@ -8,18 +8,30 @@ export interface Peers {
   addressOf(request: IncomingMessage): string
   /** Whether the client came over TLS, to us or to a trusted proxy. */
   isSecure(request: IncomingMessage): boolean
+  /** Whether the other end of the connection itself is a trusted proxy, whatever it says of others. */
+  isTrustedPeer(request: IncomingMessage): boolean
+}
+
+export interface PeersOptions {
+  /** Whether a trusted proxy may name the client in `Remote-Addr` or `X-Remote-Addr` too (proxy mode); default not. */
+  believeRemoteAddr?: boolean
 }
 
 const MAX_HOPS = 32
 
+/** Bits in front of the IPv4 address in `::ffff:10.0.0.1`. */
+const MAPPED_BITS = 96
+
 /** @param trusted addresses and networks such as `127.0.0.0/8` */
-export function createPeers(trusted: readonly string[]): Peers {
+export function createPeers(trusted: readonly string[], options: PeersOptions = {}): Peers {
   const list = new BlockList()
   for (const network of trusted) {
-    const [address = '', prefix] = network.split('/')
-    const family = isIP(address) === 6 ? 'ipv6' : 'ipv4'
-    if (prefix === undefined) list.addAddress(address, family)
-    else list.addSubnet(address, Number(prefix), family)
+    const [given = '', prefix] = network.split('/')
+    const bits = Number(prefix ?? 128)
+    const inner = bits < MAPPED_BITS ? given : plainAddress(given)
+    const family = isIP(inner) === 6 ? 'ipv6' : 'ipv4'
+    if (prefix === undefined) list.addAddress(inner, family)
+    else list.addSubnet(inner, inner === given ? bits : bits - MAPPED_BITS, family)
   }
 
   function isTrusted(address: string): boolean {
@@ -27,10 +39,21 @@ export function createPeers(trusted: readonly string[]): Peers {
     return family !== 0 && list.check(address, family === 6 ? 'ipv6' : 'ipv4')
   }
 
+  /** Contract 01, 1.3. */
+  function remoteAddr({ headers }: IncomingMessage): string | undefined {
+    const named = plainAddress(headerText(headers['remote-addr'] ?? headers['x-remote-addr']).trim())
+    return isIP(named) === 0 ? undefined : named
+  }
+
   return {
+    isTrustedPeer: (request) => isTrusted(peerOf(request)),
     addressOf(request) {
-      let address = plainAddress(request.socket.remoteAddress ?? '')
-      const forwarded = headerText(request.headers['x-forwarded-for']).split(',').slice(-MAX_HOPS)
+      let address = peerOf(request)
+      const header = headerText(request.headers['x-forwarded-for'])
+      if (header === '' && options.believeRemoteAddr === true && isTrusted(address)) {
+        return remoteAddr(request) ?? address
+      }
+      const forwarded = header.split(',').slice(-MAX_HOPS)
       for (const hop of forwarded.toReversed()) {
         const named = plainAddress(hop.trim())
         if (!isTrusted(address) || isIP(named) === 0) break
@@ -41,9 +64,13 @@ export function createPeers(trusted: readonly string[]): Peers {
     isSecure(request) {
       if (request.socket instanceof TLSSocket) return true
       const scheme = headerText(request.headers['x-forwarded-proto']).split(',').at(-1)?.trim().toLowerCase()
-      return scheme === 'https' && isTrusted(plainAddress(request.socket.remoteAddress ?? ''))
+      return scheme === 'https' && isTrusted(peerOf(request))
     },
   }
+}
+
+function peerOf(request: IncomingMessage): string {
+  return plainAddress(request.socket.remoteAddress ?? '')
 }
 
 /** An IPv4 address seen through an IPv6 socket is that IPv4 address. */
