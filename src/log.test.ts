@@ -1,7 +1,11 @@
 import { execFile } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
 import { Writable } from 'node:stream'
 import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
+import { makeFolder } from '../tests/helpers/folders.ts'
 import { TextSink } from '../tests/helpers/text-sink.ts'
 import { createLog, logLevels, type Log, type LogLevel, type LogOptions } from './log.ts'
 
@@ -275,5 +279,129 @@ describe('the stream', () => {
     const lines = stderr.trim().split('\n')
     expect(lines).toHaveLength(2000)
     expect(lines.at(-1)).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3} INFO x+ \(event=a\.b, i=1999\)$/)
+  })
+})
+
+describe('the audit file', () => {
+  /** The lines of standard error and of the audit file. */
+  async function audited(
+    options: Partial<LogOptions>,
+    act: (log: Log) => void,
+  ): Promise<{ text: string; file: string[] }> {
+    const folder = makeFolder()
+    try {
+      const auditFile = join(folder.path, 'audit.log')
+      const text = await written({ ...options, auditFile }, act)
+      return { text, file: readFileSync(auditFile, 'utf8').split('\n').slice(0, -1) }
+    } finally {
+      folder.remove()
+    }
+  }
+
+  it('holds audit lines alone, each an object', async () => {
+    const { text, file } = await audited({ level: 'DEBUG' }, (log) => {
+      log.critical('a.b', 'Not this.')
+      log.child({ request_id: 'r1' }).audit('token.issued', 'Access granted to "x y".', { user: 'x y', count: 2 })
+    })
+    const plain =
+      '2030-01-01 10:00:00,123 AUDIT Access granted to "x y". (event=token.issued, request_id=r1, user="x y", count=2)'
+    expect(text.split('\n')).toContain(plain)
+    expect(file.map((line): unknown => JSON.parse(line))).toEqual([
+      {
+        version: '1.1',
+        host: hostname(),
+        short_message: 'Access granted to "x y".',
+        full_message: plain,
+        timestamp: 1_893_492_000,
+        timestamp_f: 1_893_492_000.123,
+        level: 6,
+        _python: { name: 'svc', process: process.pid, module: 'token' },
+        _event: 'token.issued',
+        _request_id: 'r1',
+        _user: 'x y',
+        _count: 2,
+      },
+    ])
+  })
+
+  it('has the plain line also when the log is JSON', async () => {
+    const { text, file } = await audited({ format: 'json' }, (log) => log.audit('a.b', 'Text.'))
+    expect(JSON.parse(text)).toMatchObject({ level: 'AUDIT', message: 'Text.' })
+    expect(JSON.parse(file[0] ?? '')).toMatchObject({ full_message: '2030-01-01 10:00:00,123 AUDIT Text. (event=a.b)' })
+  })
+
+  it('tells of an error what it was and where', async () => {
+    const { file } = await audited({}, (log) => log.audit('a.b', 'Text.', { error: new RangeError('too far') }))
+    const [record] = file.map((line) => JSON.parse(line) as Record<string, unknown>)
+    expect(record).toMatchObject({ _exception: 'RangeError: too far', _error: { name: 'RangeError' } })
+    expect(record?.['_traceback']).toContain('log.test.ts')
+  })
+
+  it('is one line of strict JSON a message, whatever the values hold', async () => {
+    const hostile = [
+      '\ud800',
+      '\udc00x',
+      '\\ud800 is text',
+      '\\\ud800',
+      '\0\n\r\u2028\u001b[31m"',
+      '\u{e0041}\u{1f600}',
+    ]
+    const { file } = await audited({}, (log) => {
+      for (const value of hostile) log.audit(value, value, { [value]: value, deep: { [value]: [value] }, id: value })
+      log.audit('a.b', 'Names of ours', {
+        event: 1,
+        python: 2,
+        exception: 3,
+        traceback: 4,
+        id: 5,
+        level: 7,
+      })
+    })
+    expect(file).toHaveLength(hostile.length + 1)
+    for (const [index, value] of hostile.entries()) {
+      const line = file[index] ?? ''
+      expect(line).toMatch(/^[\P{Cc}]*$/u)
+      const record = JSON.parse(line) as Record<string, unknown>
+      const expected = value.toWellFormed()
+      expect(record).toMatchObject({ _event: expected, _deep: { [expected]: [expected] }, _id_: expected })
+      expect(record['short_message']).toBe(expected)
+      expect(JSON.stringify(record)).not.toMatch(/(?<!\\)(\\\\)*\\ud[89a-f]/)
+    }
+    expect(JSON.parse(file.at(-1) ?? '')).toMatchObject({
+      _event: 'a.b',
+      _event_: 1,
+      _python_: 2,
+      _exception_: 3,
+      _traceback_: 4,
+      _id_: 5,
+      _level: 7,
+      level: 6,
+    })
+  })
+
+  it('masks what the log masks', async () => {
+    const secret = 'canary-3f9a'
+    const { text, file } = await audited({ maskNames: ['pin'] }, (log) =>
+      log.child({ token: secret }).audit('a.b', 'Text.', {
+        password: secret,
+        pin: secret,
+        nested: [{ Authorization: secret, 'X-Auth-Token': secret }],
+        error: Object.assign(new Error('failed'), { config: { headers: secret } }),
+      }),
+    )
+    expect(text + file.join()).not.toContain(secret)
+    expect(JSON.parse(file[0] ?? '')).toMatchObject({ _password: '********', _pin: '********', _token: '********' })
+  })
+
+  it('that takes no lines is said once, on standard error, and costs the process nothing', async () => {
+    const text = await written({ auditFile: '/dev/full' }, (log) => {
+      for (let index = 0; index < 1000; index += 1) log.audit('a.b', `Line ${index}.`)
+    })
+    expect(text.match(/AUDIT Line/g)).toHaveLength(1000)
+    const told = text.split('\n').filter((line) => line.includes('log.audit_lost'))
+    expect(told).toEqual([
+      expect.stringMatching(/ ERROR .*file=\/dev\/full.*ENOSPC/),
+      expect.stringMatching(/ ERROR .*lost=1000/),
+    ])
   })
 })
