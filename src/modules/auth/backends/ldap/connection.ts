@@ -144,9 +144,11 @@ function asFailure(error: unknown): Error {
   return new DirectoryFailure(error instanceof Error ? error.message : String(error), { cause: error })
 }
 
-/** What the server said, with the result code. */
-function textOf({ message }: ResultCodeError): string {
-  return message.trim()
+/** Name and number of the result code, and what the server says about it. */
+function textOf({ name, code, message }: ResultCodeError): string {
+  const words = name.replace(/Error$/, '').replace(/([a-z])([A-Z])/g, '$1 $2')
+  const remark = message.replace(/ ?Code: 0x[0-9a-f]+$/, '')
+  return `${words.toLowerCase()} (${code})${remark === '' ? '' : `: ${remark}`}`
 }
 
 /** The library on an open socket. */
@@ -168,7 +170,6 @@ class Exchange {
         return socket
       },
     })
-    socket.on('error', (error) => (this.#problem ??= error))
   }
 
   async run<T>(work: (client: Client) => Promise<T>): Promise<T> {
@@ -187,6 +188,8 @@ class Exchange {
   /** Stands between the socket and the library, which has just begun to listen. */
   #read(): void {
     this.#isReading = true
+    // Only now, as the library has just removed all that listened before.
+    this.#socket.on('error', (error) => (this.#problem ??= error))
     const readers = this.#socket.listeners('data')
     this.#socket.removeAllListeners('data')
     this.#socket.on('data', (chunk: Buffer) => {
