@@ -1,10 +1,10 @@
 /** Packs: folders of content in the layout of contract 02, 2.8, and the `core` pack that comes with the program. */
 import { fileURLToPath } from 'node:url'
 import type { Log } from '../../log.ts'
+import { describeProblem } from '../../metadata.ts'
 import type { Module } from '../../module.ts'
 import type { RunnerTypeDefinition } from '../../runners/runner.ts'
 import type { Actions } from '../actions/index.ts'
-import { describeProblem } from './read.ts'
 import { registerPack, type PackRegistration } from './register.ts'
 
 export interface Packs extends Module {

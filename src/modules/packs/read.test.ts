@@ -3,7 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { describeProblem, readPack, type PackContent } from './read.ts'
+import { describeProblem } from '../../metadata.ts'
+import { readPack, type PackContent } from './read.ts'
 
 const manifest = 'name: Mine\ndescription: d\nversion: 1.2.3\nauthor: a\n'
 
@@ -122,7 +123,7 @@ describe('metadata files', () => {
     const content = await read()
     expect(content.actions.map(({ path }) => path)).toEqual(['actions/inside.yaml', 'actions/link.yaml'])
     expect(content.problems.map(describeProblem)).toEqual([
-      'actions/leak.yaml: the file lies outside of the pack; links may not lead out of it',
+      'actions/leak.yaml: the file lies outside of the folder; links may not lead out of it',
       'actions/loose.yaml: the file is missing',
     ])
   })

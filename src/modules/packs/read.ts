@@ -1,23 +1,14 @@
 /** Reading a pack folder (contract 02, 2.7 and 2.8). Nothing outside of the folder is read, nothing in it is run. */
-import { readdir } from 'node:fs/promises'
 import { basename, resolve } from 'node:path'
-import { readContainedFile } from '../../contained-file.ts'
 import { shown } from '../../errors.ts'
+import { listFiles, problemAt, readMetadataFile, type FileProblem, type MetadataDocument } from '../../metadata.ts'
 import { compileSchema, isObject, type JsonSchema } from '../../schema.ts'
-import { readJson, readYaml, type MetadataDocument } from './yaml.ts'
 
 const MAX_FILE_BYTES = 1_048_576
 const MAX_FILES = 5_000
 
-/** What is wrong, where: with these an author finds the place. */
-export interface PackProblem {
-  /** Relative to the pack. */
-  file: string
-  line?: number
-  /** Dotted path of the key. */
-  key?: string
-  message: string
-}
+/** Its file is relative to the pack. */
+export type PackProblem = FileProblem
 
 /** `pack.yaml`; other keys are allowed and kept. */
 export interface PackManifest {
@@ -92,7 +83,7 @@ async function readManifest(
   folder: string,
   problems: PackProblem[],
 ): Promise<{ ref: string; manifest: PackManifest } | undefined> {
-  const file = await readMetadataFile(folder, 'pack.yaml', problems)
+  const file = await readMetadata(folder, 'pack.yaml', problems)
   if (file === undefined) return undefined
   const { value, lineOf } = file.document
   // An empty address is how generated manifests leave it out.
@@ -124,79 +115,23 @@ async function readMetadataFolder(
   name: string,
   problems: PackProblem[],
 ): Promise<{ files: MetadataFile[]; paths: Set<string> } | undefined> {
-  const listed = await listNames(folder, name, problems)
+  const listed = await listFiles(folder, name, problems)
   if (listed === undefined) return undefined
-  const names = listed.filter(isMetadataName).sort()
+  const names = listed.filter((file) => /\.(yaml|json)$/.test(file))
   if (names.length > MAX_FILES) {
     problems.push({ file: name, message: `the folder has more than ${MAX_FILES} metadata files; the rest is left out` })
   }
   const files: MetadataFile[] = []
   for (const fileName of names.slice(0, MAX_FILES)) {
-    const file = await readMetadataFile(folder, `${name}/${fileName}`, problems)
+    const file = await readMetadata(folder, `${name}/${fileName}`, problems)
     if (file !== undefined) files.push(file)
   }
   return { files, paths: new Set(names.map((fileName) => `${name}/${fileName}`)) }
 }
 
-function isMetadataName(name: string): boolean {
-  return !name.startsWith('.') && /\.(yaml|json)$/.test(name)
-}
-
-async function listNames(folder: string, name: string, problems: PackProblem[]): Promise<string[] | undefined> {
-  try {
-    const entries = await readdir(resolve(folder, name), { withFileTypes: true })
-    return entries.filter((entry) => !entry.isDirectory()).map((entry) => entry.name)
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
-    problems.push({ file: name, message: 'the folder cannot be read' })
-    return undefined
-  }
-}
-
-async function readMetadataFile(
-  folder: string,
-  path: string,
-  problems: PackProblem[],
-): Promise<MetadataFile | undefined> {
-  const file = await readContainedFile(folder, path, MAX_FILE_BYTES)
-  if ('problem' in file) {
-    problems.push({ file: path, message: fileProblems[file.problem] })
-    return undefined
-  }
-  const document = path.endsWith('.json') ? readJson(file.text) : readYaml(file.text)
-  if ('problem' in document) {
-    problems.push({ file: path, ...document.problem })
-    return undefined
-  }
-  return { path, document }
-}
-
-const fileProblems = {
-  missing: 'the file is missing',
-  outside: 'the file lies outside of the pack; links may not lead out of it',
-  unreadable: 'the file cannot be read',
-  'not a file': 'this is not a regular file',
-  'too large': `the file is larger than ${MAX_FILE_BYTES} bytes`,
-  'not UTF-8': 'the file is not valid UTF-8',
-} as const
-
-/** @param path keys on the way to the value the message is about */
-export function problemAt(
-  file: string,
-  path: readonly string[],
-  lineOf: MetadataDocument['lineOf'],
-  message: string,
-): PackProblem {
-  const line = lineOf(path)
-  return {
-    file,
-    ...(line === undefined ? {} : { line }),
-    ...(path.length === 0 ? {} : { key: shown(path.join('.')) }),
-    message,
-  }
-}
-
-/** `actions/local.yaml:12 (parameters.cmd): <message>` */
-export function describeProblem({ file, line, key, message }: PackProblem): string {
-  return `${file}${line === undefined ? '' : `:${line}`}${key === undefined ? '' : ` (${key})`}: ${message}`
+async function readMetadata(folder: string, path: string, problems: PackProblem[]): Promise<MetadataFile | undefined> {
+  const file = await readMetadataFile(folder, path, MAX_FILE_BYTES)
+  if ('document' in file) return { path, document: file.document }
+  problems.push(file.problem)
+  return undefined
 }

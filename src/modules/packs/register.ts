@@ -1,6 +1,7 @@
 /** Making what a pack folder holds known to the modules that own each kind of content. */
+import { problemAt } from '../../metadata.ts'
 import type { Actions } from '../actions/index.ts'
-import { problemAt, readPack, type PackProblem } from './read.ts'
+import { readPack, type PackProblem } from './read.ts'
 
 export interface PackRegistration {
   /** Undefined when the manifest cannot be used, or a folder of the pack cannot be read. */

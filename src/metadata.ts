@@ -1,8 +1,11 @@
 /** Metadata files: YAML as the field's Python readers understand it (YAML 1.1), or JSON; with the lines of their keys. */
+import { readdir } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import { constructFromEvents, EVENT_ID, getScalarValue, parseEvents, YAMLException, type Event } from 'js-yaml'
-import { shown } from '../../errors.ts'
-import { readJson as parseJson } from '../../json.ts'
-import { pythonYamlSchema } from '../../yaml.ts'
+import { readContainedFile, type ContainedFile } from './contained-file.ts'
+import { shown } from './errors.ts'
+import { readJson as parseJson } from './json.ts'
+import { pythonYamlSchema } from './yaml.ts'
 
 /** Aliases are loaded by reference, so few of them can stand for very many values. */
 const MAX_VALUES = 20_000
@@ -21,6 +24,85 @@ export interface MetadataProblem {
   message: string
   line?: number
   key?: string
+}
+
+/** What is wrong, where: with these an author finds the place. */
+export interface FileProblem {
+  /** Relative to the folder that is read. */
+  file: string
+  line?: number
+  /** Dotted path of the key. */
+  key?: string
+  message: string
+}
+
+/** @param path keys on the way to the value the message is about */
+export function problemAt(
+  file: string,
+  path: readonly string[],
+  lineOf: MetadataDocument['lineOf'],
+  message: string,
+): FileProblem {
+  const line = lineOf(path)
+  return {
+    file,
+    ...(line === undefined ? {} : { line }),
+    ...(path.length === 0 ? {} : { key: shown(path.join('.')) }),
+    message,
+  }
+}
+
+/** `actions/local.yaml:12 (parameters.cmd): <message>` */
+export function describeProblem({ file, line, key, message }: FileProblem): string {
+  return `${file}${line === undefined ? '' : `:${line}`}${key === undefined ? '' : ` (${key})`}: ${message}`
+}
+
+/**
+ * Names of what is no folder in `name` below `folder`, sorted, without hidden files. A missing folder is an empty one;
+ * undefined when nobody can say what is in it.
+ */
+export async function listFiles(folder: string, name: string, problems: FileProblem[]): Promise<string[] | undefined> {
+  try {
+    const entries = await readdir(resolve(folder, name), { withFileTypes: true })
+    return entries
+      .filter((entry) => !entry.isDirectory() && !entry.name.startsWith('.'))
+      .map((entry) => entry.name)
+      .sort()
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
+    problems.push({ file: name, message: 'the folder cannot be read' })
+    return undefined
+  }
+}
+
+/** A file that is no JSON by its name is YAML. */
+export async function readMetadataFile(
+  folder: string,
+  path: string,
+  maxBytes: number,
+): Promise<{ document: MetadataDocument; bytes: number } | { problem: FileProblem }> {
+  const file = await readContainedFile(folder, path, maxBytes)
+  if ('problem' in file) return { problem: { file: path, message: whyUnreadable(file.problem, maxBytes) } }
+  const document = path.endsWith('.json') ? readJson(file.text) : readYaml(file.text)
+  if ('problem' in document) return { problem: { file: path, ...document.problem } }
+  return { document, bytes: Buffer.byteLength(file.text) }
+}
+
+function whyUnreadable(problem: Extract<ContainedFile, { problem: string }>['problem'], maxBytes: number): string {
+  switch (problem) {
+    case 'missing':
+      return 'the file is missing'
+    case 'outside':
+      return 'the file lies outside of the folder; links may not lead out of it'
+    case 'unreadable':
+      return 'the file cannot be read'
+    case 'not a file':
+      return 'this is not a regular file'
+    case 'too large':
+      return `the file is larger than ${maxBytes} bytes`
+    case 'not UTF-8':
+      return 'the file is not valid UTF-8'
+  }
 }
 
 /** Reads the one document of a YAML file. */

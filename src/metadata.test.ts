@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readJson, readYaml, type MetadataDocument } from './yaml.ts'
+import { readJson, readYaml, type MetadataDocument } from './metadata.ts'
 
 function read(text: string): MetadataDocument {
   const document = readYaml(text)
