@@ -116,7 +116,8 @@ function identify(options: HttpAppOptions): RequestHandler {
     if (options.isStarting?.() === true) throw starting()
     if (options.isStopping()) throw shuttingDown()
     checkHost(request)
-    options.origins.check(request.method, request.headers.origin, request.headers.host)
+    const { host, origin } = request.headers
+    options.origins.check(request.method, origin, { host, isSecure: options.peers.isSecure(request) })
     const { surface } = request as Request & SurfaceTag // the listener set it
     const location = locate(surface, rawPath)
     if (location.surface === 'auth' && options.authNeedsTls === true && !options.peers.isSecure(request)) {
@@ -232,6 +233,8 @@ function prepareFor(options: HttpAppOptions, route: Route): Prepare {
   return async (request, response) => {
     const state = states.get(request)
     if (state === undefined) throw routeUnknown()
+    // What one caller may read, caches must not give to another; some answers are credentials themselves.
+    if (route.permission !== 'public') response.setHeader('Cache-Control', 'no-store')
     const principal = await identifyCaller(access, route, request, response)
     state.user = principal.user
     const rights = access.rightsOf(principal)

@@ -1,10 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { createOriginPolicy, type OriginPolicySettings } from './origin.ts'
+import { createOriginPolicy, type Addressee, type OriginPolicySettings } from './origin.ts'
 
 const allowedOrigins = ['https://good.example', 'http://127.0.0.1:3000']
 
 const policy = (more: Partial<OriginPolicySettings> = {}) =>
   createOriginPolicy({ allowedOrigins, knownHosts: undefined, ...more })
+
+const to = (host: string | undefined, isSecure = false): Addressee => ({ host, isSecure })
 
 /** Origins that only look like an allowed one. */
 const foreign = [
@@ -71,7 +73,7 @@ describe('CORS headers', () => {
   test('`null` cannot be allowed', () => {
     const careless = policy({ allowedOrigins: ['null', 'https://good.example'] })
     expect(careless.corsHeaders('null')['Access-Control-Allow-Origin']).toBe('https://good.example')
-    expect(() => careless.check('POST', 'null', 'svc.example')).toThrow('api.allow_origin')
+    expect(() => careless.check('POST', 'null', to('svc.example'))).toThrow('api.allow_origin')
   })
 
   test.each([
@@ -88,21 +90,21 @@ describe('CORS headers', () => {
 describe('requests that change something', () => {
   test.each(['POST', 'PUT', 'DELETE', 'PATCH'])('%s by a foreign page is refused', (method) => {
     for (const origin of foreign) {
-      expect(() => policy().check(method, origin, 'svc.example:9101')).toThrow(
+      expect(() => policy().check(method, origin, to('svc.example:9101'))).toThrow(
         expect.objectContaining({ code: 'ORIGIN_REFUSED', kind: 'forbidden' }),
       )
     }
   })
 
   test.each(['GET', 'HEAD', 'OPTIONS'])('%s is not', (method) => {
-    for (const origin of foreign) expect(() => policy().check(method, origin, 'svc.example:9101')).not.toThrow()
+    for (const origin of foreign) expect(() => policy().check(method, origin, to('svc.example:9101'))).not.toThrow()
   })
 
   test('by an allowed page, by our own, and by programs are not', () => {
     for (const origin of [...allowedOrigins, 'http://svc.example:9101', 'https://svc.example:9101', undefined]) {
-      expect(() => policy().check('POST', origin, 'svc.example:9101')).not.toThrow()
+      expect(() => policy().check('POST', origin, to('svc.example:9101'))).not.toThrow()
     }
-    expect(() => policy().check('POST', 'http://svc.example:9101', 'SVC.example:9101')).not.toThrow()
+    expect(() => policy().check('POST', 'http://svc.example:9101', to('SVC.example:9101'))).not.toThrow()
   })
 
   test.each([
@@ -110,12 +112,44 @@ describe('requests that change something', () => {
     ['http://svc.example', 'svc.example:9101'],
     ['http://svc.example:9101.evil.example', 'svc.example:9101'],
     ['http://evil.example', undefined],
+    ['HTTP://svc.example:9101', 'svc.example:9101'],
+    ['http://SVC.example:9101', 'svc.example:9101'],
+    ['http://svc.example.:9101', 'svc.example:9101'],
+    ['http://svc.example:9101/', 'svc.example:9101'],
+    ['http://user@svc.example:9101', 'svc.example:9101'],
+    ['http://svc.example:9101', 'user@svc.example:9101'],
+    ['http://svc.example:9101', 'evil.example/@svc.example:9101'],
+    ['http://evil.example', 'evil.example?'],
+    ['ftp://svc.example:9101', 'svc.example:9101'],
+    ['blob:http://svc.example:9101', 'svc.example:9101'],
+    ['//svc.example:9101', 'svc.example:9101'],
+    ['svc.example:9101', 'svc.example:9101'],
+    ['', 'svc.example:9101'],
   ])('the page %s of the host %s is not our own', (origin, host) => {
-    expect(() => policy().check('POST', origin, host)).toThrow('api.allow_origin')
+    expect(() => policy().check('POST', origin, to(host))).toThrow('api.allow_origin')
+  })
+
+  test.each([
+    ['http://svc.example', 'svc.example:80'],
+    ['https://svc.example', 'svc.example:443'],
+    ['http://[::1]:9101', '[0:0::1]:9101'],
+  ])('the page %s is our own on %s', (origin, host) => {
+    expect(() => policy().check('POST', origin, to(host))).not.toThrow()
+  })
+
+  test('a page that came over plain HTTP is not our own behind TLS', () => {
+    for (const [origin, isKnown] of [
+      ['https://svc.example', true],
+      ['http://svc.example', false],
+    ] as const) {
+      expect(policy().isKnown(origin, to('svc.example', true))).toBe(isKnown)
+      expect(policy().isKnown(origin, to('svc.example'))).toBe(true)
+    }
+    expect(() => policy().check('POST', 'http://svc.example', to('svc.example', true))).toThrow('api.allow_origin')
   })
 
   test('the refusal repeats the origin, bounded and printable', () => {
-    expect(() => policy().check('POST', `http://x\u0007${'y'.repeat(5000)}`, 'h')).toThrow(
+    expect(() => policy().check('POST', `http://x\u0007${'y'.repeat(5000)}`, to('h'))).toThrow(
       expect.objectContaining({ message: expect.stringMatching(/^[\x20-\x7e\ufffd…]{1,400}$/) as unknown }),
     )
   })
@@ -138,7 +172,7 @@ describe('names of the server, while nobody has to sign in', () => {
     'svc-host',
     undefined,
   ])('%s is one', (host) => {
-    for (const method of ['GET', 'POST']) expect(() => strict.check(method, undefined, host)).not.toThrow()
+    for (const method of ['GET', 'POST']) expect(() => strict.check(method, undefined, to(host))).not.toThrow()
   })
 
   test.each([
@@ -155,13 +189,13 @@ describe('names of the server, while nobody has to sign in', () => {
     '',
   ])('%j is none, even for reading, even for a page of that very name', (host) => {
     for (const method of ['GET', 'HEAD', 'POST']) {
-      expect(() => strict.check(method, `http://${host}`, host)).toThrow(
+      expect(() => strict.check(method, `http://${host}`, to(host))).toThrow(
         expect.objectContaining({ code: 'ORIGIN_REFUSED' }),
       )
     }
   })
 
   test('does not matter once they have to', () => {
-    expect(() => policy().check('GET', undefined, 'evil.example')).not.toThrow()
+    expect(() => policy().check('GET', undefined, to('evil.example'))).not.toThrow()
   })
 })

@@ -11,9 +11,17 @@ export interface OriginPolicy {
    *
    * @throws ORIGIN_REFUSED
    */
-  check(method: string, origin: string | undefined, host: string | undefined): void
+  check(method: string, origin: string | undefined, to: Addressee): void
   /** Whether pages of this origin are this server's own, or admitted by name; `*` names nobody. */
-  isKnown(origin: string, host: string | undefined): boolean
+  isKnown(origin: string, to: Addressee): boolean
+}
+
+/** Whom a request is meant for. */
+export interface Addressee {
+  /** The header `Host`. */
+  host: string | undefined
+  /** Whether the request is known to have come over TLS; behind some proxies that cannot be known. */
+  isSecure: boolean
 }
 
 export interface OriginPolicySettings {
@@ -45,7 +53,7 @@ export function createOriginPolicy(settings: OriginPolicySettings): OriginPolicy
   const isAllowed = (origin: string): boolean => allowsAny || allowed.has(origin)
 
   return {
-    isKnown: (origin, host) => allowed.has(origin) || sameHost(origin, host),
+    isKnown: (origin, to) => allowed.has(origin) || isOwn(origin, to),
     corsHeaders(origin) {
       if (allowsAny && (origin === undefined || !allowed.has(origin))) {
         return { 'Access-Control-Allow-Origin': '*', Vary: 'Origin', ...fixedHeaders }
@@ -59,14 +67,15 @@ export function createOriginPolicy(settings: OriginPolicySettings): OriginPolicy
         ...fixedHeaders,
       }
     },
-    check(method, origin, host) {
+    check(method, origin, to) {
+      const { host } = to
       if (knownHosts !== undefined && host !== undefined && !isKnownHost(knownHosts, host)) {
         throw originRefused(
           `The server is not known as "${shown(hostName(host))}". Use its address, or enable authentication.`,
         )
       }
       if (origin === undefined || harmless.has(method)) return
-      if (isAllowed(origin) || sameHost(origin, host)) return
+      if (isAllowed(origin) || isOwn(origin, to)) return
       throw originRefused(`Pages of the origin "${shown(origin)}" may not change anything here; see api.allow_origin.`)
     },
   }
@@ -90,6 +99,11 @@ function isKnownHost(known: ReadonlySet<string>, host: string): boolean {
   return isIP(name) !== 0 || name === 'localhost' || name.endsWith('.localhost') || known.has(name)
 }
 
-function sameHost(origin: string, host: string | undefined): boolean {
-  return URL.canParse(origin) && new URL(origin).host === host?.toLowerCase()
+/** Exactly as a browser writes it. Whoever can change what comes over plain HTTP is not the server behind TLS. */
+function isOwn(origin: string, { host, isSecure }: Addressee): boolean {
+  const [, scheme] = /^(https?):\/\//.exec(origin) ?? []
+  if (scheme === undefined || (isSecure && scheme === 'http')) return false
+  if (host === undefined || !/^[^/?#@\\\s]+$/.test(host)) return false
+  const own = `${scheme}://${host}`
+  return URL.canParse(own) && new URL(own).origin === origin
 }

@@ -37,7 +37,7 @@ export interface AccessOptions {
 
 export function createAccess(options: AccessOptions): AccessControl {
   const { tokens, backend, peers, origins, cookie, log, now, rights, watchers } = options
-  const gate = createGate('logins', MAX_CHECKS, MAX_WAITING_CHECKS)
+  const gate = createGate('logins', backend.maxChecks ?? MAX_CHECKS, MAX_WAITING_CHECKS)
 
   function about(request: Request): LogFields {
     return { remote_address: peers.addressOf(request), request_id: request.res?.getHeader('X-Request-ID') }
@@ -72,12 +72,15 @@ export function createAccess(options: AccessOptions): AccessControl {
   }
 
   /** Browsers add the cookie to whatever a foreign page makes them send. Ports do not keep cookies apart either. */
-  function refuseForeignPage({ method, headers }: Request): void {
+  function refuseForeignPage(request: Request): void {
+    const { method, headers } = request
     if (method === 'GET') return
     const { origin, host } = headers
     const site = headers['sec-fetch-site']
     const isForeign =
-      origin === undefined ? site === 'cross-site' || site === 'same-site' : !origins.isKnown(origin, host)
+      origin === undefined
+        ? site === 'cross-site' || site === 'same-site'
+        : !origins.isKnown(origin, { host, isSecure: peers.isSecure(request) })
     if (!isForeign) return
     throw originRefused(
       'A page of another origin cannot use the cookie of this server; send the token in X-Auth-Token.',
