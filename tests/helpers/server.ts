@@ -14,6 +14,8 @@ export interface ServerOptions {
   env?: Record<string, string>
   /** Keeps the data of an earlier server; the caller removes the folder. */
   basePath?: string
+  /** Starts it through another program: what to run instead of this command, with the same standard output. */
+  through?(command: string[]): [string, ...string[]]
 }
 
 export interface Answer<T = Record<string, unknown>> {
@@ -30,6 +32,8 @@ export interface TestServer {
   readonly pid: number
   /** Everything logged so far. */
   log(): string
+  /** Everything on standard output so far. */
+  printed(): string
   /** Resolves when the process has ended. */
   readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
   /** Sends the signal, waits for the end, removes the data unless a base path was given. */
@@ -55,7 +59,9 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     'stream.port': '0',
     ...options.settings,
   })
-  const child = spawn(process.execPath, [executable, 'serve', '--config-file', configFile], {
+  const command = [process.execPath, executable, 'serve', '--config-file', configFile]
+  const [program = '', ...words] = options.through?.(command) ?? command
+  const child = spawn(program, words, {
     cwd: basePath,
     env: { PATH: process.env['PATH'] ?? '', HOME: basePath, ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -96,6 +102,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
     configFile,
     pid: child.pid ?? 0,
     log: () => stderr,
+    printed: () => stdout,
     exited,
     async stop(signal = 'SIGTERM') {
       child.kill(signal)

@@ -167,15 +167,6 @@ describe('a server that is told to stop', () => {
     expect(await ended(server)).toBe(0)
     expect(await Promise.all(streams.map((stream) => stream.ended))).toEqual(['end', 'end', 'end'])
   })
-
-  it('stops in order when its terminal is closed', async () => {
-    const server = await start({ 'actionrunner.shutdown_grace_seconds': '0' })
-    const id = await runUntilUp(server, 'echo up; sleep 1000')
-    process.kill(server.pid, 'SIGHUP')
-    expect(await ended(server)).toBe(0)
-    expect(historyOf(id)).toBe('requested scheduled running abandoned')
-    expect(findProcesses(folder.path)).toEqual([])
-  })
 })
 
 describe('an error that nobody caught', () => {
