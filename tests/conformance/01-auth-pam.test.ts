@@ -167,13 +167,31 @@ describe('01.4 pam: what goes wrong', () => {
 describe('01.4 pam: a slow check', () => {
   it('01.4 holds up neither requests nor other logins', async () => {
     const { body } = await login(account.name, PASSWORD)
-    const waiting = login(slow.name, CANARY)
-    await waitFor('the check to be under way', () => barrier.reached() === 1)
+    const waiting = Promise.all([1, 2, 3].map(() => login(slow.name, CANARY)))
+    await waitFor('the checks to be under way', () => barrier.reached() === 3)
     for (let i = 0; i < 5; i++) await expectLogin()
     expect((await login(account.name, 'wrong')).status).toBe(401)
     expect((await server.call('GET', '/v1/user', undefined, { 'X-Auth-Token': body.token })).status).toBe(200)
     barrier.open()
-    expect((await waiting).status).toBe(201)
+    expect((await waiting).map(({ status }) => status)).toEqual([201, 201, 201])
+  })
+
+  it('01.4 refusals that the service makes slow hold up nobody either', async () => {
+    service.write('optional pam_faildelay.so delay=60000000', 'required pam_unix.so')
+    const cut = new AbortController()
+    const waiting = Array.from({ length: 8 }, (_, i) =>
+      fetch(`${server.urls.auth}/tokens`, {
+        method: 'POST',
+        headers: { Authorization: `Basic ${btoa(`${throwawayName()}:${i}`)}` },
+        signal: cut.signal,
+      }).then(
+        ({ status }) => status,
+        () => 'no answer',
+      ),
+    )
+    for (let i = 0; i < 8; i++) await expectLogin()
+    cut.abort()
+    expect(await Promise.all(waiting)).toEqual(waiting.map(() => 'no answer'))
   })
 
   it('01.4 shows the password to nobody: not in arguments, environments or the log', async () => {

@@ -15,6 +15,8 @@ export interface AuthBackend {
    * @throws when it cannot be decided, for example because a file cannot be read: the login is answered with 500
    */
   authenticate(user: string, password: string): Promise<boolean>
+  /** How many checks may be under way at a time; default 2, since hashing takes memory and a processor. */
+  readonly maxChecks?: number
   /**
    * Names of the groups of a user, for roles that groups bring (`rbac.sync_remote_groups`); absent when the backend knows
    * of no groups. Empty for a user nobody knows.

@@ -13,11 +13,14 @@ export type PamQuestion = { kind: 'check'; user: string; password: string } | { 
 /** What came of a password; `unasked`: PAM was content without asking for one, so it was not checked. */
 export type PamVerdict = 'accepted' | 'refused' | 'unasked'
 
-/** The first line says whether questions can be answered, and each further one answers a question. */
+/**
+ * The first line says whether questions can be answered, and each further one answers a question. `delayMs`: how long PAM
+ * wants whoever is refused to wait.
+ */
 export type PamReport =
   | { kind: 'ready' }
   | { kind: 'unusable'; reason: string }
-  | { kind: 'verdict'; verdict: PamVerdict }
+  | { kind: 'verdict'; verdict: PamVerdict; delayMs: number }
   | { kind: 'groups'; groups: string[] }
   | { kind: 'failed'; reason: string }
 
@@ -44,6 +47,7 @@ const PAM_SUCCESS = 0
 const PAM_BUF_ERR = 5
 const PAM_CONV_ERR = 19
 const PAM_USER = 2
+const PAM_FAIL_DELAY = 10
 /** No messages for a terminal, and accounts without a password are no accounts whose password is right. */
 const AUTHENTICATE_FLAGS = 0x8001
 const PROMPT_ECHO_OFF = 1
@@ -83,6 +87,7 @@ interface LibC {
 interface LibPam {
   start: (service: string, user: string, conversation: Pointer, handle: BigUint64Array) => number
   authenticate: (handle: Pointer, flags: number) => number
+  setItem: (handle: Pointer, item: number, value: Pointer) => number
   getItem: (handle: Pointer, item: number, value: BigUint64Array) => number
   end: (handle: Pointer, status: number) => number
   errorText: (handle: Pointer, code: number) => string | null
@@ -108,6 +113,7 @@ function loadLibPam(name: string): LibPam {
   return {
     start: library.func('int pam_start(const char *service, const char *user, void *conversation, void *handle)'),
     authenticate: library.func('int pam_authenticate(void *handle, int flags)'),
+    setItem: library.func('int pam_set_item(void *handle, int item, void *value)'),
     getItem: library.func('int pam_get_item(void *handle, int item, void *value)'),
     end: library.func('int pam_end(void *handle, int status)'),
     errorText: library.func('const char *pam_strerror(void *handle, int code)'),
@@ -188,9 +194,11 @@ class Pam {
   readonly #accounts: Accounts
   readonly #service: string
   readonly #conversation: Pointer
+  readonly #delay: Pointer
   #user = ''
   #password = ''
   #wasAsked = false
+  #delayMs = 0
 
   constructor(libc: LibC, library: LibPam, accounts: Accounts, service: string) {
     this.#libc = libc
@@ -202,16 +210,21 @@ class Pam {
     this.#conversation = this.#allocate(2, POINTER_BYTES)
     const pointer = koffi.register(this.#converse, koffi.pointer(converse))
     koffi.encode(this.#conversation, 'void *', pointer)
+    const delay = koffi.proto('void delay(int status, unsigned int microseconds, void *data)')
+    this.#delay = koffi.register((status: number, microseconds: number) => {
+      if (status !== PAM_SUCCESS) this.#delayMs = Math.ceil(microseconds / 1000)
+    }, koffi.pointer(delay))
   }
 
   /** @throws when PAM cannot tell */
-  check(user: string, password: string): PamVerdict {
-    if (this.#accounts.isRoot(user)) return 'refused'
+  check(user: string, password: string): { verdict: PamVerdict; delayMs: number } {
+    if (this.#accounts.isRoot(user)) return { verdict: 'refused', delayMs: 0 }
     this.#user = user
     this.#password = password
     this.#wasAsked = false
+    this.#delayMs = 0
     try {
-      return this.#authenticate()
+      return { verdict: this.#authenticate(), delayMs: this.#delayMs }
     } finally {
       this.#password = ''
     }
@@ -224,6 +237,8 @@ class Pam {
     if (code !== PAM_SUCCESS) throw new Error(`the PAM service "${this.#service}" cannot be used (code ${code})`)
     let status: number | undefined
     try {
+      // Otherwise the library itself would sleep, and this process could answer nobody else.
+      this.#library.setItem(handle, PAM_FAIL_DELAY, this.#delay)
       status = this.#library.authenticate(handle, AUTHENTICATE_FLAGS)
       if (REFUSALS.has(status)) return 'refused'
       if (status !== PAM_SUCCESS) {
@@ -319,7 +334,7 @@ function report(message: PamReport): void {
 function answer(question: PamQuestion, accounts: Accounts, pam: Pam): PamReport {
   try {
     if (question.kind === 'groups') return { kind: 'groups', groups: accounts.groupsOf(question.user) }
-    return { kind: 'verdict', verdict: pam.check(question.user, question.password) }
+    return { kind: 'verdict', ...pam.check(question.user, question.password) }
   } catch (error) {
     return { kind: 'failed', reason: error instanceof Error ? error.message : String(error) }
   }

@@ -1,6 +1,7 @@
 /** The processes that ask PAM (`pam-helper.ts`): a few, started when needed, ended when idle, replaced when they die. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { Socket } from 'node:net'
+import { setTimeout as delay } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { shuttingDown } from '../../../errors.ts'
 import type { Log } from '../../../log.ts'
@@ -10,7 +11,7 @@ import { threadFile } from '../../../thread.ts'
 import { createGate } from '../gate.ts'
 import type { PamQuestion, PamReport, PamVerdict } from './pam-helper.ts'
 
-/** A wrong password takes seconds on most machines; a process is about 45 MB. */
+/** A process is about 45 MB, and a check takes some milliseconds, unless a module asks another machine. */
 const MAX_HELPERS = 4
 const MAX_WAITING = 64
 const IDLE_MS = 30_000
@@ -37,7 +38,10 @@ export interface PamPoolOptions {
 export interface PamPool {
   /** Starts the first process. @throws Error with the reason why the library cannot be used */
   start(): Promise<void>
-  /** @throws when it cannot be found out; QUEUE_FULL, SHUTTING_DOWN */
+  /**
+   * Takes as long as the service wants a refusal to take, which keeps no process from the next check; whoever calls bounds
+   * how many wait so. @throws when it cannot be found out; QUEUE_FULL, SHUTTING_DOWN
+   */
   check(user: string, password: string): Promise<PamVerdict>
   /** Names; empty if there is no such account. @throws as `check` */
   groupsOf(user: string): Promise<string[]>
@@ -51,7 +55,7 @@ export function createPamPool(options: PamPoolOptions): PamPool {
   const reader = createProcessReader()
   const helpers = new Set<PamHelper>()
   const idle: { helper: PamHelper; timer: NodeJS.Timeout }[] = []
-  let isStopped = false
+  const stopping = new AbortController()
 
   async function startHelper(): Promise<PamHelper> {
     const helper = new PamHelper(options, reader)
@@ -96,7 +100,7 @@ export function createPamPool(options: PamPoolOptions): PamPool {
 
   async function withHelper<T>(use: (helper: PamHelper) => Promise<T>): Promise<T> {
     return gate.pass(async () => {
-      if (isStopped) throw shuttingDown()
+      if (stopping.signal.aborted) throw shuttingDown()
       let helper = takeIdle()
       try {
         helper ??= await startHelper()
@@ -105,7 +109,7 @@ export function createPamPool(options: PamPoolOptions): PamPool {
         return answer
       } catch (error) {
         await helper?.kill()
-        throw isStopped ? shuttingDown() : error
+        throw stopping.signal.aborted ? shuttingDown() : error
       }
     })
   }
@@ -121,7 +125,10 @@ export function createPamPool(options: PamPoolOptions): PamPool {
     async check(user, password) {
       const report = await ask({ kind: 'check', user, password })
       if (report.kind !== 'verdict') throw unexpected(report)
-      return report.verdict
+      const { verdict, delayMs } = report
+      if (delayMs > 0)
+        await delay(Math.min(delayMs, checkLimitMs), undefined, { signal: stopping.signal }).catch(refuse)
+      return verdict
     },
     async groupsOf(user) {
       const report = await ask({ kind: 'groups', user })
@@ -129,11 +136,15 @@ export function createPamPool(options: PamPoolOptions): PamPool {
       return report.groups
     },
     async stop() {
-      isStopped = true
+      stopping.abort()
       await Promise.all([...helpers].map((helper) => helper.kill()))
       await reader.stop()
     },
   }
+}
+
+function refuse(): never {
+  throw shuttingDown()
 }
 
 function unexpected(report: PamReport): Error {

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { setImmediate } from 'node:timers/promises'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createAccount, type Account } from '../../../../tests/helpers/accounts.ts'
@@ -147,6 +147,11 @@ describe('root', () => {
     expect(await backend.authenticate(alias.name, 'secret')).toBe(true)
     execFileSync('/usr/sbin/usermod', ['--non-unique', '--uid', '0', alias.name])
     expect(await backend.authenticate(alias.name, 'secret')).toBe(false)
+    expect(await backend.authenticate('root', 'secret')).toBe(false)
+  })
+
+  test('is not even asked about', async () => {
+    const { backend } = await start(`required ${module} crash root`, anybody)
     expect(await backend.authenticate('root', 'secret')).toBe(false)
   })
 
@@ -307,6 +312,23 @@ describe('processes', () => {
     expect(await Promise.all(waiting)).toEqual([true, true, true])
   })
 
+  test('who is refused waits as long as the service wants, and holds up nobody', async () => {
+    const { backend } = await start('optional pam_faildelay.so delay=60000000', 'required pam_unix.so')
+    let answered = 0
+    const waiting = Array.from({ length: 8 }, () =>
+      backend
+        .authenticate(account.name, 'wrong')
+        .catch(String)
+        .finally(() => (answered += 1)),
+    )
+    for (let i = 0; i < 8; i++) expect(await backend.authenticate(account.name, PASSWORD)).toBe(true)
+    expect(answered).toBe(0)
+    await backend.stop?.()
+    expect(new Set(await Promise.all(waiting))).toEqual(
+      new Set(['AppError: The server is shutting down; try again in a moment.']),
+    )
+  })
+
   test('four at a time; more than 64 others are turned away; the stop ends all', async () => {
     const barrier = createBarrier(folder.path)
     const { backend, service } = await start(barrier.line, anybody)
@@ -321,6 +343,12 @@ describe('processes', () => {
     expect(helpersOf(service)).toEqual([])
     expect(markedProcesses(barrier.program)).toEqual([])
     expect(barrier.reached()).toBe(4)
+  })
+
+  test('programs that modules start cannot hear the questions', async () => {
+    const { service } = await start(anybody)
+    const flags = /^flags:\s+([0-7]+)$/m.exec(readFileSync(`/proc/${helperOf(service)}/fdinfo/3`, 'latin1'))?.[1]
+    expect(Number.parseInt(flags ?? '', 8) & 0o2000000).toBe(0o2000000)
   })
 
   test('one that is stopped while it starts leaves nothing', async () => {

@@ -15,6 +15,8 @@ const servicePattern = /^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,100}$/
 const SERVICE_FOLDERS = ['/etc/pam.d', '/usr/lib/pam.d']
 const LIBRARY = 'libpam.so.0'
 const MAX_USER_CHARACTERS = 256
+/** Most of them wait: for other machines, or because they were refused. The pool bounds those that do more. */
+const MAX_CHECKS = 64
 
 export const pam: BackendType = { name: 'pam', create: (kwargs, context) => createPamBackend(kwargs, context) }
 
@@ -48,6 +50,7 @@ export async function createPamBackend(
   }
 
   return {
+    maxChecks: MAX_CHECKS,
     async authenticate(user, password) {
       if (!isPossibleName(user) || !isPossiblePassword(password)) return false
       // Without its file PAM would take the rules of another service, "other", and say nothing.
