@@ -159,8 +159,20 @@ describe.each([FAKED, ...findOldNodes()])('on $name', (old) => {
     expect(await runOn(old, ['die', 'SIGTERM'])).toMatchObject({ code: null, signal: 'SIGTERM' })
   })
 
-  test('signals and the end of stdin reach the program, a repetition at once does not', async () => {
-    const signals = ['SIGINT', 'SIGHUP', 'SIGUSR2', 'SIGTERM'] as const
+  test('each request to read or open files again reaches the program', async () => {
+    const signals = ['SIGHUP', 'SIGUSR1', 'SIGUSR2'] as const
+    const { child, next, ended } = await startRepeating(old, signals.join(','))
+    for (const signal of [...signals, ...signals]) {
+      child.kill(signal)
+      expect(await next()).toBe(signal)
+    }
+    child.stdin.end()
+    expect(await next()).toBeUndefined()
+    expect(await ended).toEqual({ code: 5, signal: null })
+  })
+
+  test('signals and the end of stdin reach the program, a repetition of a key press does not', async () => {
+    const signals = ['SIGINT', 'SIGHUP', 'SIGUSR1', 'SIGUSR2', 'SIGTERM'] as const
     const { child, next, ended } = await startRepeating(old, signals.join(','))
     for (const signal of signals) {
       child.kill(signal)
