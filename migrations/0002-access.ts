@@ -8,7 +8,8 @@ const statements = [
   `create table api_keys (
     id text primary key not null, user text not null, key_hash text not null unique, metadata text not null,
     created_at text not null, enabled integer not null, expires_at text, scopes text, last_used_at text)`,
-  `create index api_keys_user on api_keys (user, id)`,
+  `create index api_keys_user on api_keys (user, created_at, id)`,
+  `create index api_keys_created_at on api_keys (created_at, id)`,
 
   `create table roles (
     id text primary key not null, name text not null unique, description text not null, is_system integer not null,

@@ -116,6 +116,8 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     cookie: { secure: config.api.auth_cookie_secure, sameSite: config.api.auth_cookie_same_site },
     basePath: config.system.base_path,
     rbac,
+    maxPageSize: config.api.max_page_size,
+    maskSecrets: config.api.mask_secrets && config.log.mask_secrets,
     systemUser: config.system_user.user,
     apiUrl,
   })

@@ -229,6 +229,23 @@ export const tokenExpired = (): AppError =>
 export const apiKeyUnknown = (keyHash: string): AppError =>
   new AppError('unauthenticated', 'API_KEY_UNKNOWN', `Unauthorized - ApiKey with key_hash=${keyHash} not found.`)
 
+export const apiKeyDisabled = (): AppError =>
+  new AppError('unauthenticated', 'API_KEY_DISABLED', 'Unauthorized - API key is disabled.')
+
+export const apiKeyExpired = (): AppError =>
+  new AppError('unauthenticated', 'API_KEY_EXPIRED', 'Unauthorized - API key has expired.')
+
+export const apiKeyUserDisabled = (): AppError =>
+  new AppError('unauthenticated', 'API_KEY_USER_DISABLED', 'Unauthorized - The user of the API key is disabled.')
+
+/** @param id undefined: what was given may be a key, and is not repeated */
+export const apiKeyNotFound = (id: string | undefined): AppError =>
+  new AppError(
+    'not_found',
+    'API_KEY_NOT_FOUND',
+    `ApiKey matching ${id === undefined ? 'the given value' : `"${id}"`} as id or key not found.`,
+  )
+
 /** One answer for every reason, so that it tells nothing about who exists; the audit log has the reason. */
 export const loginRefused = (): AppError =>
   new AppError('unauthenticated', 'LOGIN_REFUSED', 'Invalid or missing credentials')

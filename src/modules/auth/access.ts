@@ -1,14 +1,24 @@
 /** Who is calling, for the chain of every request while authentication is on. */
-import { hash } from 'node:crypto'
 import type { Request, Response } from 'express'
 import { isLoopback } from '../../config/load.ts'
-import { apiKeyUnknown, isAppError, loginRefused, originRefused, tokenExpired, tokenInvalid } from '../../errors.ts'
+import {
+  apiKeyDisabled,
+  apiKeyExpired,
+  apiKeyUserDisabled,
+  isAppError,
+  loginRefused,
+  originRefused,
+  tokenExpired,
+  tokenInvalid,
+  type AppError,
+} from '../../errors.ts'
 import type { AccessControl } from '../../http/authenticate.ts'
 import type { OriginPolicy } from '../../http/origin.ts'
 import type { Peers } from '../../http/peers.ts'
 import type { Principal } from '../../http/route.ts'
 import type { Log, LogFields } from '../../log.ts'
 import { microsOf } from '../../time.ts'
+import type { ApiKeyObstacle, ApiKeys } from './api-keys/index.ts'
 import type { AuthBackend } from './backends/backend.ts'
 import type { UserPassword } from './basic.ts'
 import { authCookie, readCredential, type CookieSettings, type Credential } from './credentials.ts'
@@ -22,8 +32,15 @@ import type { Watchers } from './watchers.ts'
 const MAX_CHECKS = 2
 const MAX_WAITING_CHECKS = 64
 
+const obstacles: Record<ApiKeyObstacle, { event: string; problem: string; refusal: () => AppError }> = {
+  disabled: { event: 'api_key.disabled', problem: 'is disabled', refusal: apiKeyDisabled },
+  expired: { event: 'api_key.expired', problem: 'has expired', refusal: apiKeyExpired },
+  user_disabled: { event: 'api_key.user_disabled', problem: 'is of a disabled user', refusal: apiKeyUserDisabled },
+}
+
 export interface AccessOptions {
   tokens: Tokens
+  apiKeys: Pick<ApiKeys, 'check' | 'noteUse'>
   backend: AuthBackend
   peers: Peers
   origins: Pick<OriginPolicy, 'isKnown'>
@@ -36,7 +53,7 @@ export interface AccessOptions {
 }
 
 export function createAccess(options: AccessOptions): AccessControl {
-  const { tokens, backend, peers, origins, cookie, log, now, rights, watchers } = options
+  const { tokens, apiKeys, backend, peers, origins, cookie, log, now, rights, watchers } = options
   const gate = createGate('logins', backend.maxChecks ?? MAX_CHECKS, MAX_WAITING_CHECKS)
 
   function about(request: Request): LogFields {
@@ -71,6 +88,22 @@ export function createAccess(options: AccessOptions): AccessControl {
     return { user, isAdmin: rights.isAdmin(user), method: 'token', location, expiry, tokenId: id }
   }
 
+  function checkApiKey({ value, location }: Credential, request: Request): Principal {
+    const { id, user, scopes, obstacle } = apiKeys.check(value)
+    if (obstacle !== undefined) {
+      const { event, problem, refusal } = obstacles[obstacle]
+      log.audit(event, `API key with id "${id}" ${problem}.`, { user, api_key_id: id, ...about(request) })
+      throw refusal()
+    }
+    apiKeys.noteUse(id)
+    if (log.enabled('DEBUG')) {
+      const message = `API key with id "${id}" is validated.`
+      log.debug('api_key.validated', message, { user, api_key_id: id, ...about(request) })
+    }
+    const isAdmin = scopes === undefined && rights.isAdmin(user)
+    return { user, isAdmin, method: 'api_key', location, apiKeyId: id, ...(scopes === undefined ? {} : { scopes }) }
+  }
+
   /** Browsers add the cookie to whatever a foreign page makes them send. Ports do not keep cookies apart either. */
   function refuseForeignPage(request: Request): void {
     const { method, headers } = request
@@ -90,9 +123,7 @@ export function createAccess(options: AccessOptions): AccessControl {
   const authenticate = createAuthenticate({
     basic: checkPassword,
     token: checkToken,
-    apiKey: ({ value }) => {
-      throw apiKeyUnknown(hash('sha512', value))
-    },
+    apiKey: checkApiKey,
   })
 
   return {

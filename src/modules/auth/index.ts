@@ -12,6 +12,7 @@ import type { Module } from '../../module.ts'
 import type { Rbac } from '../rbac/index.ts'
 import { nowMicros } from '../../time.ts'
 import { createAccess } from './access.ts'
+import { createApiKeys } from './api-keys/index.ts'
 import type { AuthBackend } from './backends/backend.ts'
 import { createBackend } from './backends/index.ts'
 import type { CookieSettings } from './credentials.ts'
@@ -35,6 +36,10 @@ export interface AuthDependencies {
   /** Who is calling while authentication is off. */
   systemUser: string
   rbac: Rbac
+  /** `api.max_page_size` */
+  maxPageSize: number
+  /** `api.mask_secrets` and `log.mask_secrets` */
+  maskSecrets: boolean
   /** Public base URL of the API, without version and trailing slash. */
   readonly apiUrl: () => string
   /** Microseconds since the epoch; default the system clock. */
@@ -57,6 +62,10 @@ interface Running {
 /** `start` throws a one-line error that names the option if the backend or the key of the tokens cannot be used. */
 export function createAuth(deps: AuthDependencies): Auth {
   const { database, bus, log, config, basePath, now = nowMicros } = deps
+  const store = createAuthStore(database)
+  // Keys can also be prepared while authentication is off.
+  const { maxPageSize, maskSecrets } = deps
+  const apiKeys = createApiKeys({ database, bus, log, users: store, maxPageSize, maskSecrets, now })
   let running: Running | undefined
 
   function requireRunning(): Running {
@@ -68,13 +77,16 @@ export function createAuth(deps: AuthDependencies): Auth {
     if (!config.enable || running !== undefined) return
     const key = await loadTokenKey(join(basePath, 'keys', 'token.key'))
     const backend = await createBackend(config.backend, config.backend_kwargs, { basePath, log })
-    const store = createAuthStore(database)
     const tokens = createTokens({ key, findRow: (id) => store.findToken(id), now })
-    // First of those who hear of a revocation: the others then find nothing remembered.
+    // First of those who hear of changes: the others then find nothing remembered.
+    apiKeys.start()
     const unsubscribe = bus.subscribe('token.revoked', () => tokens.forget())
     const watchers = createWatchers({
       bus,
-      isValid: ({ tokenId }) => tokenId === undefined || store.findToken(tokenId) !== undefined,
+      isValid: (principal) =>
+        principal.method === 'api_key'
+          ? apiKeys.isValid(principal)
+          : principal.tokenId === undefined || store.findToken(principal.tokenId) !== undefined,
     })
     running = {
       backend,
@@ -83,6 +95,7 @@ export function createAuth(deps: AuthDependencies): Auth {
       service: createTokenService({ database, store, tokens, maxTtlSeconds: config.token_ttl, log, now }),
       access: createAccess({
         tokens,
+        apiKeys,
         backend,
         peers: deps.peers,
         origins: deps.origins,
@@ -98,12 +111,16 @@ export function createAuth(deps: AuthDependencies): Auth {
   async function stop(): Promise<void> {
     running?.unsubscribe()
     running?.watchers.stop()
+    await apiKeys.stop()
     await running?.backend.stop?.()
   }
 
   return {
     name: 'auth',
-    routes: createRoutes({ service: () => requireRunning().service, apiUrl: deps.apiUrl, rbac: deps.rbac }),
+    routes: [
+      ...createRoutes({ service: () => requireRunning().service, apiUrl: deps.apiUrl, rbac: deps.rbac }),
+      ...apiKeys.routes,
+    ],
     access: config.enable
       ? {
           authenticate: (request, response) => requireRunning().access.authenticate(request, response),

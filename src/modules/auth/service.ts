@@ -6,6 +6,7 @@ import type { ApiRequest, Principal } from '../../http/route.ts'
 import { isId } from '../../ids.ts'
 import type { Log, LogFields } from '../../log.ts'
 import { formatMicros } from '../../time.ts'
+import { refuseScoped } from './api-keys/index.ts'
 import type { AuthStore } from './store.ts'
 import type { Tokens } from './tokens.ts'
 import type { IssuedToken } from './types.ts'
@@ -79,6 +80,7 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
     },
 
     async revoke(tokenOrId, caller) {
+      refuseScoped(caller.principal, 'revoke tokens')
       const row = isId(tokenOrId) ? store.findToken(tokenOrId) : tokens.find(tokenOrId)
       if (row === undefined) throw tokenUnknown()
       if (!mayRevoke(caller.principal, row.user)) {

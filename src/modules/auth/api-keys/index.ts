@@ -1,0 +1,78 @@
+/** API keys: what can be done with them, and whether one that a request brings along counts. */
+import type { Bus, Unsubscribe } from '../../../bus/bus.ts'
+import type { Database } from '../../../db/database.ts'
+import type { Principal, Route } from '../../../http/route.ts'
+import type { Log } from '../../../log.ts'
+import type { AuthStore } from '../store.ts'
+import { createApiKeyRoutes } from './routes.ts'
+import { createApiKeyService } from './service.ts'
+import { createApiKeyStore } from './store.ts'
+import { createApiKeyUsage } from './usage.ts'
+import { createApiKeyVerifier, obstacleOf, type ApiKeyVerifier } from './verify.ts'
+
+export { refuseScoped } from './scopes.ts'
+export type { ApiKeyObstacle, VerifiedApiKey } from './verify.ts'
+
+export interface ApiKeysDependencies {
+  database: Database
+  bus: Bus
+  log: Log
+  users: Pick<AuthStore, 'insertUser'>
+  /** `api.max_page_size` */
+  maxPageSize: number
+  /** `api.mask_secrets` and `log.mask_secrets` */
+  maskSecrets: boolean
+  /** Microseconds since the epoch. */
+  readonly now: () => number
+}
+
+export interface ApiKeys {
+  routes: Route[]
+  /** @throws API_KEY_UNKNOWN */
+  check: ApiKeyVerifier['check']
+  /** Remembers that a key was used now. */
+  noteUse(id: string): void
+  /** Whether the key of a caller still counts as it did when it was checked, expiry aside. */
+  isValid(principal: Principal): boolean
+  /** Follows changes of keys and users; whoever hears of them later finds nothing remembered. */
+  start(): void
+  /** Idempotent. */
+  stop(): Promise<void>
+}
+
+export function createApiKeys(deps: ApiKeysDependencies): ApiKeys {
+  const { database, bus, log, now } = deps
+  const store = createApiKeyStore(database)
+  const service = createApiKeyService({ database, store, users: deps.users, log, now })
+  const verifier = createApiKeyVerifier({ store, now })
+  const usage = createApiKeyUsage({ database, store, log, now })
+  let unsubscribe: Unsubscribe[] = []
+  return {
+    routes: createApiKeyRoutes({
+      service,
+      findByIds: (ids) => store.findByIds(ids),
+      lastUseOf: (id) => usage.lastOf(id),
+      maxPageSize: deps.maxPageSize,
+      maskSecrets: deps.maskSecrets,
+    }),
+    check: (key) => verifier.check(key),
+    noteUse: (id) => usage.note(id),
+    isValid({ apiKeyId, user, scopes }) {
+      const row = apiKeyId === undefined ? undefined : store.findForCheckById(apiKeyId)
+      const held = scopes === undefined ? null : JSON.stringify(scopes)
+      return row !== undefined && row.user === user && row.scopes === held && obstacleOf(row) === undefined
+    },
+    start() {
+      if (unsubscribe.length > 0) return
+      unsubscribe = [
+        bus.subscribe('api_key.changed', () => verifier.forget()),
+        bus.subscribe('user.changed', () => verifier.forget()),
+      ]
+    },
+    async stop() {
+      for (const each of unsubscribe) each()
+      unsubscribe = []
+      await usage.stop()
+    },
+  }
+}

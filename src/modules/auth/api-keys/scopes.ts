@@ -1,0 +1,49 @@
+/** Scopes of API keys: a part of what the owner may do. */
+import { bodyInvalid, permissionDenied, shown } from '../../../errors.ts'
+import { isPermission, problemOfGrant, type Permission } from '../../../http/permissions.ts'
+import type { Principal, Scope } from '../../../http/route.ts'
+
+/** As a request has it, checked by the schema. */
+export interface GivenScope {
+  permission_types: readonly string[]
+  resource_uid?: string
+}
+
+/**
+ * The scopes in the form in which they are stored. A permission that is needed on a resource may stand without one, and
+ * then means whatever resource.
+ *
+ * @throws BODY_INVALID
+ */
+export function readScopes(given: readonly GivenScope[]): Scope[] {
+  return given.map(({ permission_types: types, resource_uid: uid }, index) => {
+    const problem = (why: string) => bodyInvalid(`scopes[${index}]: ${why}.`)
+    const permissions = types.map((type): Permission => {
+      if (!isPermission(type)) {
+        throw problem(`Invalid permission type "${shown(type)}"; GET /v1/rbac/permission_types lists those there are`)
+      }
+      const why = uid === undefined ? undefined : problemOfGrant(type, uid)
+      if (why !== undefined) throw problem(why)
+      return type
+    })
+    return { permission_types: permissions, ...(uid === undefined ? {} : { resource_uid: uid }) }
+  })
+}
+
+/** Inverse of storing; the same frozen object then serves every request of a key. */
+export function parseScopes(stored: string | null): readonly Scope[] | undefined {
+  if (stored === null) return undefined
+  const scopes = JSON.parse(stored) as Scope[] // what `readScopes` made
+  return Object.freeze(scopes)
+}
+
+/**
+ * A key with scopes must not be a way to more than its scopes, so it has no say about credentials.
+ *
+ * @param what it is about to do, after "An API key with scopes cannot"
+ * @throws PERMISSION_DENIED
+ */
+export function refuseScoped({ scopes }: Pick<Principal, 'scopes'>, what: string): void {
+  if (scopes === undefined) return
+  throw permissionDenied(`An API key with scopes cannot ${what}; use a token, or an API key without scopes.`)
+}
