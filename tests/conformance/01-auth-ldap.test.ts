@@ -1,6 +1,8 @@
 /** Contract 01, 1.4 "ldap", and the table of directory options: against a real slapd, alone and behind the real server. */
 import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
 import { createServer, type AddressInfo, type Server as TcpServer, type Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
 import { Attribute, Change, type Client } from 'ldapts'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { createLog, type RootLog } from '../../src/log.ts'
@@ -528,24 +530,45 @@ describe('01.4 ldap: encryption', () => {
     }
   })
 
-  // Message 2 is the request for StartTLS; the next one is the bind.
-  const startTlsGranted = Buffer.from('300c02010278070a010004000400', 'hex')
-  const bindGranted = Buffer.from('300c02010361070a010004000400', 'hex')
+  /** The answer to a bind or an extended request; its text is one byte that also begins every other answer. */
+  const answer = (id: number, type: 0x61 | 0x78, code: number): Buffer =>
+    Buffer.from([0x30, 13, 2, 1, id, type, 8, 0x0a, 1, code, 4, 0, 4, 1, 0x30])
+  const startTlsGranted = answer(2, 0x78, 0)
 
   it.each([
-    ['whole', bindGranted],
-    ['but for its last byte', bindGranted.subarray(0, -1)],
-  ])('01.4 an answer put before the encryption, %s, grants nothing', async (_, injected) => {
+    ['whole', 2, 0],
+    ['whole, for the message after', 3, 0],
+    ['but for its last byte', 2, -1],
+    ['but for its last byte, for the message after', 3, -1],
+  ])('01.4 an answer put before the encryption, %s, grants nothing', async (_, id, end) => {
+    const { certFile, keyFile } = authority.issue('between', 'IP:127.0.0.1')
+    const injected = answer(id, 0x61, 0)
+    const requests: number[] = []
     const fake = await startFake((socket, data) => {
-      if (data.includes('1.3.6.1.4.1.1466.20037')) socket.write(Buffer.concat([startTlsGranted, injected]))
+      if (!data.includes('1.3.6.1.4.1.1466.20037')) return
+      socket.removeAllListeners('data')
+      socket.write(Buffer.concat([startTlsGranted, injected.subarray(0, injected.length + end)]))
+      const secure = new TLSSocket(socket, {
+        isServer: true,
+        cert: readFileSync(certFile),
+        key: readFileSync(keyFile),
+      })
+      secure.on('error', () => undefined)
+      secure.on('data', (request: Buffer) => {
+        requests.push(request[5] ?? 0)
+        secure.write(answer(request[4] ?? 0, 0x61, 49))
+      })
     })
-    const backend = await create({ use_tls: true, port: fake.port, network_timeout: 0.5 })
-    expect(await login(backend, 'alice')).toBe(false)
-    expect(fake.received).not.toContain(reader.bind_password)
+    const backend = await create({ use_tls: true, port: fake.port, cacert: authority.caFile })
+    const { result, text } = await logOf(() => login(backend, 'alice'))
+    expect(result).toBe(false)
+    expect(text).toMatch(/WARNING.*auth\.directory_failed.*invalid credentials \(49\)/)
+    // A bind, and the farewell.
+    expect(requests.filter((type) => type !== 0x42)).toEqual([0x60])
   })
 
   it('01.4 a connection that the server closes is not made again behind our back', async () => {
-    const fake = await startFake((socket) => socket.end(bindGranted.with(4, 2)))
+    const fake = await startFake((socket) => socket.end(answer(2, 0x61, 0)))
     const backend = await create({ port: fake.port })
     const { result, text } = await logOf(() => login(backend, 'alice'))
     expect(result).toBe(false)

@@ -146,7 +146,8 @@ function asFailure(error: unknown): Error {
 
 /** Name and number of the result code, and what the server says about it. */
 function textOf({ name, code, message }: ResultCodeError): string {
-  const words = name.replace(/Error$/, '').replace(/([a-z])([A-Z])/g, '$1 $2')
+  // The library has no name for this one, and does not tell where the referral leads.
+  const words = code === 10 ? 'served elsewhere' : name.replace(/Error$/, '').replace(/([a-z])([A-Z])/g, '$1 $2')
   const remark = message.replace(/ ?Code: 0x[0-9a-f]+$/, '')
   return `${words.toLowerCase()} (${code})${remark === '' ? '' : `: ${remark}`}`
 }
