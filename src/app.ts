@@ -116,6 +116,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     cookie: { secure: config.api.auth_cookie_secure, sameSite: config.api.auth_cookie_same_site },
     basePath: config.system.base_path,
     rbac,
+    syncsGroups: config.rbac.enable && config.rbac.sync_remote_groups,
     maxPageSize: config.api.max_page_size,
     maskSecrets: config.api.mask_secrets && config.log.mask_secrets,
     systemUser: config.system_user.user,

@@ -18,19 +18,15 @@ import type { Peers } from '../../http/peers.ts'
 import type { Principal } from '../../http/route.ts'
 import type { Log, LogFields } from '../../log.ts'
 import { microsOf } from '../../time.ts'
+import type { Admit } from './admission.ts'
 import type { ApiKeyObstacle, ApiKeys } from './api-keys/index.ts'
-import type { AuthBackend } from './backends/backend.ts'
 import type { UserPassword } from './basic.ts'
 import { authCookie, readCredential, type CookieSettings, type Credential } from './credentials.ts'
-import { createGate } from './gate.ts'
+import type { PasswordCheck } from './password-check.ts'
 import { createAuthenticate } from './strategies.ts'
 import type { Rbac } from '../rbac/index.ts'
 import type { Tokens } from './tokens.ts'
 import type { Watchers } from './watchers.ts'
-
-/** One password check costs up to 19 MiB and a processor for some 20 ms, so logins must not crowd out the actions. */
-const MAX_CHECKS = 2
-const MAX_WAITING_CHECKS = 64
 
 const obstacles: Record<ApiKeyObstacle, { event: string; problem: string; refusal: () => AppError }> = {
   disabled: { event: 'api_key.disabled', problem: 'is disabled', refusal: apiKeyDisabled },
@@ -41,7 +37,8 @@ const obstacles: Record<ApiKeyObstacle, { event: string; problem: string; refusa
 export interface AccessOptions {
   tokens: Tokens
   apiKeys: Pick<ApiKeys, 'check' | 'noteUse'>
-  backend: AuthBackend
+  checkPassword: PasswordCheck
+  admit: Admit
   peers: Peers
   origins: Pick<OriginPolicy, 'isKnown'>
   cookie: CookieSettings
@@ -53,23 +50,23 @@ export interface AccessOptions {
 }
 
 export function createAccess(options: AccessOptions): AccessControl {
-  const { tokens, apiKeys, backend, peers, origins, cookie, log, now, rights, watchers } = options
-  const gate = createGate('logins', backend.maxChecks ?? MAX_CHECKS, MAX_WAITING_CHECKS)
+  const { tokens, apiKeys, peers, origins, cookie, log, now, rights, watchers } = options
 
   function about(request: Request): LogFields {
     return { remote_address: peers.addressOf(request), request_id: request.res?.getHeader('X-Request-ID') }
   }
 
-  async function checkPassword(given: UserPassword | string, request: Request): Promise<Principal> {
+  async function checkLogin(given: UserPassword | string, request: Request): Promise<Principal> {
     if (typeof given === 'string') {
       log.audit('login.refused', given, about(request))
       throw loginRefused()
     }
     const { user, password } = given
-    if (!(await gate.pass(() => backend.authenticate(user, password)))) {
+    if (!(await options.checkPassword(user, password))) {
       log.audit('login.refused', 'Invalid credentials provided', { user, ...about(request) })
       throw loginRefused()
     }
+    await options.admit(user, about(request))
     return { user, isAdmin: rights.isAdmin(user), method: 'basic' }
   }
 
@@ -121,7 +118,7 @@ export function createAccess(options: AccessOptions): AccessControl {
   }
 
   const authenticate = createAuthenticate({
-    basic: checkPassword,
+    basic: checkLogin,
     token: checkToken,
     apiKey: checkApiKey,
   })

@@ -12,10 +12,12 @@ import type { Module } from '../../module.ts'
 import type { Rbac } from '../rbac/index.ts'
 import { nowMicros } from '../../time.ts'
 import { createAccess } from './access.ts'
+import { createAdmission } from './admission.ts'
 import { createApiKeys } from './api-keys/index.ts'
-import type { AuthBackend } from './backends/backend.ts'
+import { BackendProblem, type AuthBackend } from './backends/backend.ts'
 import { createBackend } from './backends/index.ts'
 import type { CookieSettings } from './credentials.ts'
+import { createPasswordCheck } from './password-check.ts'
 import { createRoutes } from './routes.ts'
 import { createTokenService, type TokenService } from './service.ts'
 import { createAuthStore } from './store.ts'
@@ -36,6 +38,8 @@ export interface AuthDependencies {
   /** Who is calling while authentication is off. */
   systemUser: string
   rbac: Rbac
+  /** `rbac.enable` and `rbac.sync_remote_groups`: a login brings the roles of the user's groups. */
+  syncsGroups: boolean
   /** `api.max_page_size` */
   maxPageSize: number
   /** `api.mask_secrets` and `log.mask_secrets` */
@@ -73,10 +77,22 @@ export function createAuth(deps: AuthDependencies): Auth {
     return running
   }
 
+  /** Undefined: groups bring no roles. @throws BackendProblem */
+  async function readerOfGroups(backend: AuthBackend): Promise<AuthBackend['groupsOf']> {
+    if (!deps.syncsGroups) return undefined
+    if (backend.groupsOf !== undefined) return backend.groupsOf.bind(backend)
+    await backend.stop?.()
+    throw new BackendProblem(
+      `rbac.sync_remote_groups: the authentication backend "${config.backend}" (auth.backend) knows of no groups; switch the option off, or use ldap or pam`,
+    )
+  }
+
   async function start(): Promise<void> {
     if (!config.enable || running !== undefined) return
     const key = await loadTokenKey(join(basePath, 'keys', 'token.key'))
     const backend = await createBackend(config.backend, config.backend_kwargs, { basePath, log })
+    const groupsOf = await readerOfGroups(backend)
+    const checkPassword = createPasswordCheck(backend)
     const tokens = createTokens({ key, findRow: (id) => store.findToken(id), now })
     // First of those who hear of changes: the others then find nothing remembered.
     apiKeys.start()
@@ -96,7 +112,8 @@ export function createAuth(deps: AuthDependencies): Auth {
       access: createAccess({
         tokens,
         apiKeys,
-        backend,
+        checkPassword,
+        admit: createAdmission({ store, log, rbac: deps.rbac, groupsOf }),
         peers: deps.peers,
         origins: deps.origins,
         cookie: deps.cookie,
