@@ -1,6 +1,7 @@
 /** A real server as its users run it: the built executable, in a process of its own, on free ports. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { existsSync, writeFileSync } from 'node:fs'
+import { request } from 'node:https'
 import { join } from 'node:path'
 import { makeFolder, type TemporaryFolder } from './folders.ts'
 import { waitFor } from './wait.ts'
@@ -14,6 +15,8 @@ export interface ServerOptions {
   env?: Record<string, string>
   /** Keeps the data of an earlier server; the caller removes the folder. */
   basePath?: string
+  /** PEM of the authority that `call` trusts, for listeners with TLS. */
+  ca?: Buffer
   /** Starts it through another program: what to run instead of this command, with the same standard output. */
   through?(command: string[]): [string, ...string[]]
 }
@@ -110,7 +113,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
       folder?.remove()
       return exit
     },
-    call: (method, path, body, headers) => call(`${api}${path}`, method, body, headers),
+    call: (method, path, body, headers) => call(`${api}${path}`, method, body, headers, options.ca),
   }
 }
 
@@ -128,18 +131,20 @@ function exitOf(child: ChildProcess): Promise<{ code: number | null; signal: Nod
   return new Promise((resolve) => child.once('exit', (code, signal) => resolve({ code, signal })))
 }
 
-/** One request; the body is parsed when it is JSON. */
+/** One request; the body is parsed when it is JSON. An https address needs the authority to trust. */
 export async function call<T = Record<string, unknown>>(
   url: string,
   method: string,
   body?: unknown,
   headers: Record<string, string> = {},
+  ca?: Buffer,
 ): Promise<Answer<T>> {
-  const response = await fetch(url, {
+  const init = {
     method,
     headers: { ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...headers },
     ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
-  })
+  }
+  const response = url.startsWith('https:') ? await fetchSecurely(url, init, ca) : await fetch(url, init)
   const text = await response.text()
   const isJson = response.headers.get('content-type')?.includes('json') === true && text !== ''
   return {
@@ -149,6 +154,30 @@ export async function call<T = Record<string, unknown>>(
     body: (isJson ? JSON.parse(text) : text) as T,
     text,
   }
+}
+
+/** `fetch` can trust further authorities for the whole process alone. */
+function fetchSecurely(
+  url: string,
+  { method, headers, body }: { method: string; headers: Record<string, string>; body?: string },
+  ca: Buffer | undefined,
+): Promise<Response> {
+  return new Promise((resolve, reject) => {
+    const outgoing = request(url, { method, headers, agent: false, ca }, (incoming) => {
+      const chunks: Buffer[] = []
+      incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
+      incoming.once('error', reject)
+      incoming.once('end', () => {
+        const status = incoming.statusCode ?? 0
+        const pairs = Object.entries(incoming.headersDistinct).flatMap(([name, values = []]) =>
+          values.map((value): [string, string] => [name, value]),
+        )
+        resolve(new Response(status === 204 ? null : Buffer.concat(chunks), { status, headers: pairs }))
+      })
+    })
+    outgoing.once('error', reject)
+    outgoing.end(body)
+  })
 }
 
 /** What the tests read of an execution. */

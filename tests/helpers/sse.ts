@@ -1,5 +1,6 @@
 /** A strict client of server-sent events: keeps the raw bytes as well as the frames. */
 import { request, type IncomingHttpHeaders, type IncomingMessage } from 'node:http'
+import { request as secureRequest } from 'node:https'
 import { waitFor } from './wait.ts'
 
 export interface EventFrame {
@@ -25,14 +26,19 @@ export interface EventClient {
   frame(fits: (frame: EventFrame) => boolean, timeoutMs?: number): Promise<EventFrame>
 }
 
-/** @param onFrame called for each frame as soon as it is complete */
+/**
+ * @param onFrame called for each frame as soon as it is complete
+ * @param ca PEM of the authority to trust, for an https address
+ */
 export function openEvents(
   url: string,
   headers: Record<string, string> = {},
   onFrame?: (frame: EventFrame) => void,
+  ca?: Buffer,
 ): Promise<EventClient> {
   return new Promise((resolve, reject) => {
-    const outgoing = request(url, { headers, agent: false }, (response) =>
+    const begin = url.startsWith('https:') ? secureRequest : request
+    const outgoing = begin(url, { headers, agent: false, ca }, (response) =>
       resolve(readEvents(response, () => outgoing.destroy(), onFrame)),
     )
     outgoing.once('error', reject)

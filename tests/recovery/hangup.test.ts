@@ -67,18 +67,18 @@ async function isAnswering(): Promise<boolean> {
 
 describe('without a terminal', () => {
   it('files are read again, as often as it is asked for, and the server goes on', async () => {
-    const { pid, log } = await start()
+    const started = await start()
     for (let times = 1; times <= 3; times += 1) {
-      process.kill(pid, 'SIGHUP')
-      await waitFor('the reload', () => log().split(RELOADED).length > times)
+      process.kill(started.pid, 'SIGHUP')
+      await waitFor('the reload', () => started.log().split(RELOADED).length > times)
     }
     expect(await isAnswering()).toBe(true)
   })
 
   it('SIGTERM still stops it after that', async () => {
-    const { pid, log } = await start()
-    process.kill(pid, 'SIGHUP')
-    await waitFor('the reload', () => log().includes(RELOADED))
+    const started = await start()
+    process.kill(started.pid, 'SIGHUP')
+    await waitFor('the reload', () => started.log().includes(RELOADED))
     expect(await server?.stop('SIGTERM')).toEqual({ code: 0, signal: null })
     server = undefined
   })
@@ -86,9 +86,9 @@ describe('without a terminal', () => {
 
 describe('in a terminal', () => {
   it('that is there: files are read again', async () => {
-    const { printed } = await start(inTerminal((command) => `exec ${command}`))
+    const started = await start(inTerminal((command) => `exec ${command}`))
     process.kill(serverPid(), 'SIGHUP')
-    await waitFor('the reload', () => printed().includes(RELOADED))
+    await waitFor('the reload', () => started.printed().includes(RELOADED))
     expect(await isAnswering()).toBe(true)
   })
 
