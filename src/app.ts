@@ -93,7 +93,9 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     log.warning('system_user.unavailable', `${runners.systemUser.reason}; commands run as the server's own account.`)
   }
 
-  const peers = createPeers(config.auth.trusted_proxies)
+  const peers = createPeers(config.auth.trusted_proxies, {
+    believeRemoteAddr: config.auth.enable && config.auth.mode === 'proxy',
+  })
   const origins = createOriginPolicy({
     allowedOrigins: [
       ...config.api.allow_origin,

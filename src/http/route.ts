@@ -12,7 +12,7 @@ export interface Principal {
   /** Without access control everybody is, except by an API key with scopes. */
   isAdmin: boolean
   /** How the caller proved who it is; `none` while authentication is off. */
-  method: 'none' | 'token' | 'api_key' | 'basic'
+  method: 'none' | 'token' | 'api_key' | 'basic' | 'proxy'
   location?: 'header' | 'query' | 'cookie'
   /** Wire timestamp, tokens only. */
   expiry?: string

@@ -8,6 +8,7 @@ import {
   isAppError,
   loginRefused,
   originRefused,
+  shown,
   tokenExpired,
   tokenInvalid,
   type AppError,
@@ -22,9 +23,12 @@ import type { Admit } from './admission.ts'
 import type { ApiKeyObstacle, ApiKeys } from './api-keys/index.ts'
 import type { UserPassword } from './basic.ts'
 import { authCookie, readCredential, type CookieSettings, type Credential } from './credentials.ts'
-import type { PasswordCheck } from './password-check.ts'
+import type { PasswordCheck, Source } from './password-check.ts'
+import type { NoRemoteUser, RemoteUser } from './proxy.ts'
+import { createRepeatLimit } from './repeat-limit.ts'
 import { createAuthenticate } from './strategies.ts'
 import type { Rbac } from '../rbac/index.ts'
+import type { Throttle } from './throttle.ts'
 import type { Tokens } from './tokens.ts'
 import type { Watchers } from './watchers.ts'
 
@@ -37,7 +41,9 @@ const obstacles: Record<ApiKeyObstacle, { event: string; problem: string; refusa
 export interface AccessOptions {
   tokens: Tokens
   apiKeys: Pick<ApiKeys, 'check' | 'noteUse'>
-  checkPassword: PasswordCheck
+  /** Undefined in proxy mode: there a trusted web server in front says who logs in. */
+  checkPassword: PasswordCheck | undefined
+  throttle: Throttle<Source>
   admit: Admit
   peers: Peers
   origins: Pick<OriginPolicy, 'isKnown'>
@@ -50,24 +56,58 @@ export interface AccessOptions {
 }
 
 export function createAccess(options: AccessOptions): AccessControl {
-  const { tokens, apiKeys, peers, origins, cookie, log, now, rights, watchers } = options
+  const { tokens, apiKeys, checkPassword, throttle, peers, origins, cookie, log, now, rights, watchers } = options
+
+  const repeats = createRepeatLimit(() => performance.now())
+
+  function sourceOf(request: Request): Source {
+    return { address: peers.addressOf(request), requestId: String(request.res?.getHeader('X-Request-ID') ?? '-') }
+  }
 
   function about(request: Request): LogFields {
-    return { remote_address: peers.addressOf(request), request_id: request.res?.getHeader('X-Request-ID') }
+    const { address, requestId } = sourceOf(request)
+    return { remote_address: address, request_id: requestId }
+  }
+
+  /** For what anybody can cause over and over: of many lines with one key only some are written. */
+  function writeSome(level: 'audit' | 'info', key: string, event: string, message: string, fields: LogFields): void {
+    const kept = repeats(`${event} ${key}`)
+    if (kept === undefined) return
+    log[level](event, message, kept === 0 ? fields : { ...fields, lines_kept_back: kept })
+  }
+
+  function refuseLogin(message: string, fields: LogFields, request: Request): never {
+    const key = `${peers.addressOf(request)} ${message}`
+    writeSome('audit', key, 'login.refused', message, { ...fields, ...about(request) })
+    throw loginRefused()
+  }
+
+  async function admit(user: string, method: 'basic' | 'proxy', request: Request): Promise<Principal> {
+    await options.admit(user, about(request))
+    return { user, isAdmin: rights.isAdmin(user), method }
   }
 
   async function checkLogin(given: UserPassword | string, request: Request): Promise<Principal> {
-    if (typeof given === 'string') {
-      log.audit('login.refused', given, about(request))
-      throw loginRefused()
-    }
+    if (typeof given === 'string') refuseLogin(given, {}, request)
     const { user, password } = given
-    if (!(await options.checkPassword(user, password))) {
+    if (checkPassword === undefined || !(await checkPassword(user, password, sourceOf(request)))) {
       log.audit('login.refused', 'Invalid credentials provided', { user, ...about(request) })
       throw loginRefused()
     }
-    await options.admit(user, about(request))
-    return { user, isAdmin: rights.isAdmin(user), method: 'basic' }
+    return admit(user, 'basic', request)
+  }
+
+  async function checkRemoteUser(given: RemoteUser | NoRemoteUser, request: Request): Promise<Principal> {
+    const name = 'user' in given ? given.user : given.given
+    const fields = name === undefined ? {} : { user: shown(name) }
+    if (name === undefined || peers.isTrustedPeer(request)) {
+      if ('user' in given) return admit(given.user, 'proxy', request)
+      refuseLogin(given.problem, fields, request)
+    }
+    throttle.refused(sourceOf(request))
+    const message = 'A peer that is not in auth.trusted_proxies named a remote user'
+    log.audit('login.spoofed', message, { ...fields, ...about(request) })
+    throw loginRefused()
   }
 
   function checkToken({ value, location }: Credential, request: Request): Principal {
@@ -76,7 +116,8 @@ export function createAccess(options: AccessOptions): AccessControl {
     if (token === undefined) throw tokenInvalid()
     const { id, user, expiry, hasExpired } = token
     if (hasExpired) {
-      log.audit('token.expired', `Token with id "${id}" has expired.`, { user, token_id: id, ...about(request) })
+      const fields = { user, token_id: id, ...about(request) }
+      writeSome('audit', id, 'token.expired', `Token with id "${id}" has expired.`, fields)
       throw tokenExpired()
     }
     if (log.enabled('DEBUG')) {
@@ -89,7 +130,8 @@ export function createAccess(options: AccessOptions): AccessControl {
     const { id, user, scopes, obstacle } = apiKeys.check(value)
     if (obstacle !== undefined) {
       const { event, problem, refusal } = obstacles[obstacle]
-      log.audit(event, `API key with id "${id}" ${problem}.`, { user, api_key_id: id, ...about(request) })
+      const fields = { user, api_key_id: id, ...about(request) }
+      writeSome('audit', id, event, `API key with id "${id}" ${problem}.`, fields)
       throw refusal()
     }
     apiKeys.noteUse(id)
@@ -119,16 +161,31 @@ export function createAccess(options: AccessOptions): AccessControl {
 
   const authenticate = createAuthenticate({
     basic: checkLogin,
+    proxy: checkRemoteUser,
     token: checkToken,
     apiKey: checkApiKey,
   })
 
+  /** @throws TOO_MANY_FAILURES in place of the refusal */
+  function noteRefusal(error: AppError, credential: Credential | undefined, request: Request): void {
+    const source = sourceOf(request)
+    if (credential !== undefined && isGuess(error, credential)) throttle.refused(source, credential.value)
+    const fields = { code: error.code, ...about(request) }
+    writeSome('info', `${error.code} ${source.address}`, 'request.unauthenticated', error.message, fields)
+  }
+
+  /** What was good once is none. */
+  function isGuess({ code }: AppError, { kind, value }: Credential): boolean {
+    return kind === 'token' ? code === 'TOKEN_INVALID' && !tokens.isGenuine(value) : code !== 'API_KEY_EXPIRED'
+  }
+
   return {
-    login: (request, response) => authenticate('basic', request, response),
+    login: (request, response) => authenticate(checkPassword === undefined ? 'proxy' : 'basic', request, response),
 
     async authenticate(request: Request, response: Response) {
+      let credential: Credential | undefined
       try {
-        const credential = readCredential(request)
+        credential = readCredential(request)
         const principal = await authenticate(credential.kind, request, response)
         if (credential.kind === 'token' && credential.location !== 'cookie' && principal.expiry !== undefined) {
           const seconds = Math.max(0, Math.floor((microsOf(principal.expiry) - now()) / 1_000_000))
@@ -137,9 +194,7 @@ export function createAccess(options: AccessOptions): AccessControl {
         }
         return principal
       } catch (error) {
-        if (isAppError(error) && error.kind === 'unauthenticated') {
-          log.info('request.unauthenticated', error.message, { code: error.code, ...about(request) })
-        }
+        if (isAppError(error) && error.kind === 'unauthenticated') noteRefusal(error, credential, request)
         throw error
       }
     },

@@ -13,8 +13,8 @@ test.for([
   ['alice: blanks ', 'alice', ' blanks '],
 ] as const)('%s', ([text, user, password]) => {
   for (const scheme of ['Basic', 'basic', 'BASIC']) {
-    expect(readBasic(`${scheme} ${encode(text)}`)).toEqual({ user, password })
-    expect(readBasic(`${scheme}   ${encode(text).replace(/=+$/, '')}`)).toEqual({ user, password })
+    expect(readBasic([`${scheme} ${encode(text)}`])).toEqual({ user, password })
+    expect(readBasic([`${scheme}   ${encode(text).replace(/=+$/, '')}`])).toEqual({ user, password })
   }
 })
 
@@ -39,14 +39,22 @@ test.for([
   [`Basic ${encode(':')}`, /anonymous/],
   [`Basic ${encode('alice:sec\0ret')}`, /Invalid credentials/],
   [`Basic ${encode('al\0ice:secret')}`, /Invalid credentials/],
+  [`Basic ${encode('al\nice:secret')}`, /Invalid credentials/],
+  [`Basic ${encode('alice\u2028:secret')}`, /Invalid credentials/],
   [`Basic ${encode(`${'a'.repeat(257)}:secret`)}`, /Invalid credentials/],
   [`Basic ${encode(`alice:${'é'.repeat(513)}`)}`, /Invalid credentials/],
 ] as const)('refused: %s', ([header, reason]) => {
-  expect(readBasic(header)).toMatch(reason)
+  expect(readBasic(header === undefined ? undefined : [header])).toMatch(reason)
 })
 
 test('no reason repeats what may be a password', () => {
   for (const header of ['hunter2', 'Basic hunter2 hunter2', 'Basic hunter2', `Basic ${encode('hunter2')}`]) {
-    expect(readBasic(header)).not.toMatch(/hunter2/)
+    expect(readBasic([header])).not.toMatch(/hunter2/)
   }
+})
+
+test('refused: two of them, even of the same value', () => {
+  const good = `Basic ${encode('alice:secret')}`
+  expect(readBasic([good, good])).toMatch(/more than once/)
+  expect(readBasic([])).toMatch(/not provided/)
 })

@@ -6,13 +6,27 @@ export interface UserPassword {
 }
 
 /** Generous for people, and a bound for what a hash has to chew. */
-const MAX_USER_CHARACTERS = 256
+export const MAX_USER_CHARACTERS = 256
 const MAX_PASSWORD_BYTES = 1024
+
+/** Control characters and line ends, which no name has and of which some backends would read only what is before them. */
+const unprintable = /[\p{Cc}\p{Zl}\p{Zp}]/u
+
+export function isUserName(text: string): boolean {
+  return text !== '' && text.length <= MAX_USER_CHARACTERS && !unprintable.test(text)
+}
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** The user and password, or, as text for the audit log, why there are none. The password may hold colons. */
-export function readBasic(header: string | undefined): UserPassword | string {
+/**
+ * The user and password, or, as text for the audit log, why there are none. The password may hold colons.
+ *
+ * @param headers every `Authorization` of the request
+ */
+export function readBasic(headers: readonly string[] | undefined): UserPassword | string {
+  const [header, ...others] = headers ?? []
+  // A proxy may look at another one than this server.
+  if (others.length > 0) return 'Authorization header given more than once'
   if (header === undefined || header.trim() === '') return 'Authorization header not provided'
   const [scheme = '', encoded, ...more] = header.trim().split(/ +/)
   // A single word is more likely a credential without its scheme than a scheme, and must not be logged.
@@ -25,11 +39,9 @@ export function readBasic(header: string | undefined): UserPassword | string {
   const user = decoded.slice(0, colon)
   const password = decoded.slice(colon + 1)
   if (user === '' || password === '') return 'Access denied to anonymous user.'
-  if (user.length > MAX_USER_CHARACTERS || Buffer.byteLength(password) > MAX_PASSWORD_BYTES) {
-    return 'Invalid credentials provided'
-  }
-  // No program makes such a name or password, and some backends would read only what stands before the NUL.
-  if (decoded.includes('\0')) return 'Invalid credentials provided'
+  if (!isUserName(user) || Buffer.byteLength(password) > MAX_PASSWORD_BYTES) return 'Invalid credentials provided'
+  // No program makes such a password, and some backends would read only what stands before the NUL.
+  if (password.includes('\0')) return 'Invalid credentials provided'
   return { user, password }
 }
 

@@ -14,19 +14,20 @@ const COOKIE = 'auth-token'
 export type CredentialSource = Pick<IncomingMessage, 'headers'> & { originalUrl: string }
 
 /**
- * Exactly one kind may be there; header before query, and the cookie only counts alone. An empty value is none.
+ * Exactly one kind may be there; header before query, and the cookie only counts alone. An empty value is none. Several
+ * different values in the query, or in cookies, which a page of a sibling domain can add, are nobody's to choose from.
  *
  * @throws CREDENTIALS_MISSING, TWO_CREDENTIALS
  */
 export function readCredential({ headers, originalUrl }: CredentialSource): Credential {
   const query = queryOf(originalUrl)
-  const token = fromHeaderOrQuery('token', headers['x-auth-token'], query?.get('x-auth-token'))
-  const key = fromHeaderOrQuery('api-key', headers['svc-api-key'], query?.get('svc-api-key'))
+  const token = fromHeaderOrQuery('token', headers['x-auth-token'], query?.getAll('x-auth-token'))
+  const key = fromHeaderOrQuery('api-key', headers['svc-api-key'], query?.getAll('svc-api-key'))
   if (token !== undefined && key !== undefined) throw twoCredentials()
   const credential = token ?? key
   if (credential !== undefined) return credential
-  const cookie = readCookie(headers.cookie)
-  if (cookie === undefined || cookie === '') throw credentialsMissing()
+  const cookie = onlyValue(readCookies(headers.cookie))
+  if (cookie === undefined) throw credentialsMissing()
   return { kind: 'token', value: cookie, location: 'cookie' }
 }
 
@@ -38,21 +39,29 @@ function queryOf(url: string): URLSearchParams | undefined {
 function fromHeaderOrQuery(
   kind: Credential['kind'],
   header: string | string[] | undefined,
-  query: string | null | undefined,
+  query: readonly string[] = [],
 ): Credential | undefined {
   // A header given twice is one value with a comma here: no token and no key.
   const text = Array.isArray(header) ? header.join(', ') : header
   if (text !== undefined && text.trim() !== '') return { kind, value: text.trim(), location: 'header' }
-  return query === undefined || query === null || query === '' ? undefined : { kind, value: query, location: 'query' }
+  const value = onlyValue(query)
+  return value === undefined ? undefined : { kind, value, location: 'query' }
 }
 
-function readCookie(header: string | undefined): string | undefined {
-  if (header === undefined) return undefined
-  for (const part of header.split(';')) {
+/** @throws TWO_CREDENTIALS */
+function onlyValue(given: readonly string[]): string | undefined {
+  const [value, ...others] = new Set(given.filter((text) => text !== ''))
+  if (others.length > 0) throw twoCredentials()
+  return value
+}
+
+function readCookies(header: string | undefined): string[] {
+  const values: string[] = []
+  for (const part of header?.split(';') ?? []) {
     const equals = part.indexOf('=')
-    if (equals !== -1 && part.slice(0, equals).trim() === COOKIE) return part.slice(equals + 1).trim()
+    if (equals !== -1 && part.slice(0, equals).trim() === COOKIE) values.push(part.slice(equals + 1).trim())
   }
-  return undefined
+  return values
 }
 
 /** `api.auth_cookie_secure` and `api.auth_cookie_same_site`. */

@@ -17,10 +17,11 @@ import { createApiKeys } from './api-keys/index.ts'
 import { BackendProblem, type AuthBackend } from './backends/backend.ts'
 import { createBackend } from './backends/index.ts'
 import type { CookieSettings } from './credentials.ts'
-import { createPasswordCheck } from './password-check.ts'
+import { createPasswordCheck, type Source } from './password-check.ts'
 import { createRoutes } from './routes.ts'
 import { createTokenService, type TokenService } from './service.ts'
 import { createAuthStore } from './store.ts'
+import { createThrottle, type Trier } from './throttle.ts'
 import { loadTokenKey } from './token-key.ts'
 import { createTokens } from './tokens.ts'
 import { createWatchers, type Watchers } from './watchers.ts'
@@ -58,7 +59,8 @@ export interface Auth extends Module {
 interface Running {
   service: TokenService
   access: AccessControl
-  backend: AuthBackend
+  /** Undefined in proxy mode. */
+  backend: AuthBackend | undefined
   watchers: Watchers
   unsubscribe: Unsubscribe
 }
@@ -90,9 +92,24 @@ export function createAuth(deps: AuthDependencies): Auth {
   async function start(): Promise<void> {
     if (!config.enable || running !== undefined) return
     const key = await loadTokenKey(join(basePath, 'keys', 'token.key'))
-    const backend = await createBackend(config.backend, config.backend_kwargs, { basePath, log })
-    const groupsOf = await readerOfGroups(backend)
-    const checkPassword = createPasswordCheck(backend)
+    const isProxied = config.mode === 'proxy'
+    const backend = isProxied
+      ? undefined
+      : await createBackend(config.backend, config.backend_kwargs, { basePath, log })
+    const groupsOf = backend && (await readerOfGroups(backend))
+    const throttle = createThrottle<Trier & Source>({
+      failuresPerUser: config.failures_per_user,
+      failuresPerAddress: config.failures_per_address,
+      windowSeconds: config.failure_window,
+      maxWaitSeconds: config.max_failure_wait,
+      now: () => performance.now(),
+      onWait: ({ user, address, requestId }, { of, failures, seconds }) => {
+        const message = `Too many failed logins of this ${of}; the next ones have to wait`
+        const fields = { user, remote_address: address, request_id: requestId, failures, wait_seconds: seconds }
+        log.audit('login.throttled', message, fields)
+      },
+    })
+    const checkPassword = backend && createPasswordCheck(backend, throttle)
     const tokens = createTokens({ key, findRow: (id) => store.findToken(id), now })
     // First of those who hear of changes: the others then find nothing remembered.
     apiKeys.start()
@@ -113,6 +130,7 @@ export function createAuth(deps: AuthDependencies): Auth {
         tokens,
         apiKeys,
         checkPassword,
+        throttle,
         admit: createAdmission({ store, log, rbac: deps.rbac, groupsOf }),
         peers: deps.peers,
         origins: deps.origins,
@@ -129,7 +147,7 @@ export function createAuth(deps: AuthDependencies): Auth {
     running?.unsubscribe()
     running?.watchers.stop()
     await apiKeys.stop()
-    await running?.backend.stop?.()
+    await running?.backend?.stop?.()
   }
 
   return {

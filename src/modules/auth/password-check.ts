@@ -1,15 +1,30 @@
 /** Whether a password is the user's, for every login and wherever else it is asked for. */
 import type { AuthBackend } from './backends/backend.ts'
 import { createGate } from './gate.ts'
+import type { Throttle } from './throttle.ts'
 
 /** One password check costs up to 19 MiB and a processor for some 20 ms, so logins must not crowd out the actions. */
 const MAX_CHECKS = 2
 const MAX_WAITING_CHECKS = 64
 
-/** Rejects with QUEUE_FULL, and with whatever keeps the backend from deciding. */
-export type PasswordCheck = (user: string, password: string) => Promise<boolean>
+/** Where a request comes from. */
+export interface Source {
+  address: string
+  requestId: string
+}
 
-export function createPasswordCheck(backend: Pick<AuthBackend, 'authenticate' | 'maxChecks'>): PasswordCheck {
+/** Rejects with TOO_MANY_FAILURES, QUEUE_FULL, and with whatever keeps the backend from deciding. */
+export type PasswordCheck = (user: string, password: string, from: Source) => Promise<boolean>
+
+export function createPasswordCheck(
+  backend: Pick<AuthBackend, 'authenticate' | 'maxChecks'>,
+  throttle: Throttle<Source & { user: string }>,
+): PasswordCheck {
   const gate = createGate('logins', backend.maxChecks ?? MAX_CHECKS, MAX_WAITING_CHECKS)
-  return (user, password) => gate.pass(() => backend.authenticate(user, password))
+  return async (user, password, from) => {
+    const by = { ...from, user }
+    // Who has to wait does not take a place in the line of the others.
+    throttle.admit(by)
+    return gate.pass(() => throttle.attempt(by, () => backend.authenticate(user, password)))
+  }
 }

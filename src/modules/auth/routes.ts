@@ -136,6 +136,7 @@ export function createRoutes({ service, apiUrl, rbac }: AuthRoutesOptions): Rout
 const methodTexts: Record<Principal['method'], string | null> = {
   none: null,
   basic: null,
+  proxy: null,
   token: 'authentication token',
   api_key: 'API key',
 }

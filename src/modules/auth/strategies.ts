@@ -5,14 +5,17 @@ import { BasicStrategy } from 'passport-http'
 import { credentialsMissing } from '../../errors.ts'
 import type { Principal } from '../../http/route.ts'
 import { readBasic, type UserPassword } from './basic.ts'
+import { readRemoteUser, type NoRemoteUser, type RemoteUser } from './proxy.ts'
 import { readCredential, type Credential } from './credentials.ts'
 
-export type StrategyName = 'basic' | Credential['kind']
+export type StrategyName = 'basic' | 'proxy' | Credential['kind']
 
 /** Each resolves with the caller or throws the error that is the answer. */
 export interface Verifiers {
   /** Gets the reason as text if the header holds no user and password. */
   basic(given: UserPassword | string, request: Request): Promise<Principal>
+  /** Gets the reason if nobody is named. Whether the peer may name somebody is for it to find out. */
+  proxy(given: RemoteUser | NoRemoteUser, request: Request): Promise<Principal>
   token(credential: Credential, request: Request): Principal
   apiKey(credential: Credential, request: Request): Principal
 }
@@ -42,39 +45,43 @@ class StrictBasicStrategy extends BasicStrategy {
   }
 
   override authenticate(request: Request): void {
-    this.verify(readBasic(request.headers.authorization), request).then(
+    this.verify(readBasic(request.headersDistinct['authorization']), request).then(
       (principal) => this.success(principal),
       (error: unknown) => this.error(error),
     )
   }
 }
 
-/** A token or an API key in a header, the query or the cookie. */
-class CredentialStrategy extends passport.Strategy {
-  readonly verify: Verifiers['token']
+type Verify = (request: Request) => Principal | Promise<Principal>
 
-  constructor(verify: Verifiers['token']) {
+/** Whatever else a request carries: it is read, then verified. */
+class RequestStrategy extends passport.Strategy {
+  readonly verify: Verify
+
+  constructor(verify: Verify) {
     super()
     this.verify = verify
   }
 
   override authenticate(request: Request): void {
-    let principal: Principal
+    let principal: Principal | Promise<Principal>
     try {
-      principal = this.verify(readCredential(request), request)
+      principal = this.verify(request)
     } catch (error) {
       this.error(error)
       return
     }
-    this.success(principal)
+    if (principal instanceof Promise) principal.then(this.success.bind(this), this.error.bind(this))
+    else this.success(principal)
   }
 }
 
 export function createAuthenticate(verifiers: Verifiers): Authenticate {
   const authenticator = new passport.Passport()
   authenticator.use('basic', new StrictBasicStrategy((given, request) => verifiers.basic(given, request)))
-  authenticator.use('token', new CredentialStrategy((credential, request) => verifiers.token(credential, request)))
-  authenticator.use('api-key', new CredentialStrategy((credential, request) => verifiers.apiKey(credential, request)))
+  authenticator.use('proxy', new RequestStrategy((request) => verifiers.proxy(readRemoteUser(request), request)))
+  authenticator.use('token', new RequestStrategy((request) => verifiers.token(readCredential(request), request)))
+  authenticator.use('api-key', new RequestStrategy((request) => verifiers.apiKey(readCredential(request), request)))
   return (strategy, request, response) =>
     new Promise((resolve, reject) => {
       const run: (request: Request, response: Response, next: (error: unknown) => void) => void =

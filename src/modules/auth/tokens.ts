@@ -31,6 +31,8 @@ export interface Tokens {
   check(token: string): (VerifiedToken & { hasExpired: boolean }) | undefined
   /** The row of a genuine token, expired or not. */
   find(token: string): TokenTable | undefined
+  /** Whether this server made it, be it expired or revoked. */
+  isGenuine(token: string): boolean
   /** Forgets all verifications: a token was revoked. */
   forget(): void
 }
@@ -69,6 +71,7 @@ export function createTokens({ key, findRow, now }: TokensOptions): Tokens {
       return { id, user, expiry, hasExpired: expiry <= formatMicros(now()) }
     },
     find,
+    isGenuine: (token) => token.length <= MAX_TOKEN_LENGTH && readId(token, key) !== undefined,
     forget: () => verified.clear(),
   }
 }

@@ -1,0 +1,48 @@
+import { expect, test } from 'vitest'
+import { readRemoteUser } from './proxy.ts'
+
+/** As Node.js hands over the bytes that a web server wrote. */
+const wire = (text: string): string => Buffer.from(text).toString('latin1')
+
+function read(headers: Record<string, string | string[]>): unknown {
+  const headersDistinct = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, [value].flat()]))
+  return readRemoteUser({ headersDistinct })
+}
+
+test.for<[string, Record<string, string>, string, string]>([
+  ['Remote-User', { 'remote-user': 'alice' }, 'alice', 'remote-user'],
+  ['X-Remote-User', { 'x-remote-user': 'alice' }, 'alice', 'x-remote-user'],
+  ['X-Forwarded-User', { 'x-forwarded-user': 'alice' }, 'alice', 'x-forwarded-user'],
+  ['the first of all', { 'x-forwarded-user': 'c', 'x-remote-user': 'b', 'remote-user': 'a' }, 'a', 'remote-user'],
+  ['the first of two', { 'x-forwarded-user': 'c', 'x-remote-user': 'b' }, 'b', 'x-remote-user'],
+  ['a name of any spelling', { 'remote-user': 'EXAMPLE\\Alice B. <a@b>' }, 'EXAMPLE\\Alice B. <a@b>', 'remote-user'],
+  ['UTF-8', { 'remote-user': wire('zoë 日本') }, 'zoë 日本', 'remote-user'],
+  ['256 characters', { 'remote-user': 'a'.repeat(256) }, 'a'.repeat(256), 'remote-user'],
+])('%s', ([, headers, user, header]) => {
+  expect(read(headers)).toEqual({ user, header })
+})
+
+test.for<[string, Record<string, string | string[]>, RegExp]>([
+  ['nothing', {}, /^No remote user/],
+  ['another header', { remote_user: 'alice', authorization: 'Basic YTpi', 'x-user': 'alice' }, /^No remote user/],
+  ['an empty one', { 'remote-user': '' }, /empty/],
+  ['an empty one before a good one', { 'remote-user': '', 'x-forwarded-user': 'alice' }, /remote-user is empty/],
+  ['the same twice', { 'remote-user': ['alice', 'alice'] }, /more than once/],
+  ['two names', { 'x-forwarded-user': ['alice', 'root'] }, /more than once/],
+  ['joined', { 'x-forwarded-user': 'alice, root' }, /comma/],
+  ['Latin-1', { 'remote-user': 'zo\u00eb' }, /not UTF-8/],
+  ['cut UTF-8', { 'remote-user': wire('é').slice(0, 1) }, /not UTF-8/],
+  ['a surrogate in UTF-8', { 'remote-user': '\u00ed\u00a0\u0080' }, /not UTF-8/],
+  ['too long', { 'remote-user': 'a'.repeat(257) }, /256 characters/],
+  ['a tab', { 'remote-user': 'a\tb' }, /unprintable/],
+  ['DEL', { 'remote-user': 'a\u007f' }, /unprintable/],
+  ['a control character in UTF-8', { 'remote-user': wire('a\u0085b') }, /unprintable/],
+  ['a line separator in UTF-8', { 'remote-user': wire('a\u2028b') }, /unprintable/],
+])('nobody: %s', ([, headers, problem]) => {
+  expect(read(headers)).toEqual({
+    problem: expect.stringMatching(problem) as unknown,
+    ...(Object.keys(headers).some((name) => /^(x-)?(remote|forwarded)-user$/.test(name))
+      ? { given: expect.any(String) as unknown }
+      : {}),
+  })
+})

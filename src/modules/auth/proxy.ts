@@ -1,0 +1,57 @@
+/** Whom a web server in front says it has authenticated (proxy mode; contract 01, 1.3). */
+import type { IncomingMessage } from 'node:http'
+import { isUserName, MAX_USER_CHARACTERS } from './basic.ts'
+
+/** In the order in which they count. All of them must be removed or set by whatever stands in front. */
+const userHeaders = ['remote-user', 'x-remote-user', 'x-forwarded-user'] as const
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+export interface RemoteUser {
+  user: string
+  /** `remote-user` */
+  header: string
+}
+
+/** Why there is no user, for the audit log. */
+export interface NoRemoteUser {
+  problem: string
+  /** What was given; absent when nothing was. */
+  given?: string
+}
+
+/**
+ * The name in the first of the headers that is there, exactly as it is spelled. One that is there and cannot be a name is
+ * not passed over: the proxy has said that this is nobody, or somebody else has written it. Says nothing about whether
+ * the peer may be believed.
+ */
+export function readRemoteUser(request: Pick<IncomingMessage, 'headersDistinct'>): RemoteUser | NoRemoteUser {
+  for (const header of userHeaders) {
+    const values = request.headersDistinct[header]
+    const [value] = values ?? []
+    if (values === undefined || value === undefined) continue
+    if (values.length > 1) return { problem: `The header ${header} is given more than once`, given: values.join(', ') }
+    const user = decode(value)
+    if (user === undefined) return { problem: `The header ${header} is not UTF-8`, given: value }
+    if (user === '') return { problem: `The header ${header} is empty`, given: '' }
+    // Two headers that something on the way has joined look like this.
+    if (user.includes(',')) return { problem: `The header ${header} holds a comma`, given: user }
+    if (!isUserName(user)) {
+      return {
+        problem: `The header ${header} has more than ${MAX_USER_CHARACTERS} characters or unprintable ones`,
+        given: user,
+      }
+    }
+    return { user, header }
+  }
+  return { problem: 'No remote user provided' }
+}
+
+/** Node.js reads headers as Latin-1, web servers write names as UTF-8. */
+function decode(value: string): string | undefined {
+  try {
+    return utf8.decode(Buffer.from(value, 'latin1'))
+  } catch {
+    return undefined
+  }
+}
