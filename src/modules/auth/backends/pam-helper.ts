@@ -10,8 +10,11 @@ import koffi from 'koffi'
 
 export type PamQuestion = { kind: 'check'; user: string; password: string } | { kind: 'groups'; user: string }
 
-/** What came of a password; `unasked`: PAM was content without asking for one, so it was not checked. */
-export type PamVerdict = 'accepted' | 'refused' | 'unasked'
+/**
+ * What came of a password. `unasked`: PAM was content without asking for one, so it was not checked. `renamed`: the right
+ * one of an account whose name is another, or is spelled otherwise.
+ */
+export type PamVerdict = 'accepted' | 'refused' | 'unasked' | 'renamed'
 
 /**
  * The first line says whether questions can be answered, and each further one answers a question. `delayMs`: how long PAM
@@ -24,11 +27,9 @@ export type PamReport =
   | { kind: 'groups'; groups: string[] }
   | { kind: 'failed'; reason: string }
 
-/** The descriptor of the socket. */
+/** The descriptor of the socket. Node closes it, as all it was started with, in programs that modules start. */
 const CHANNEL = 3
 
-const FD_CLOEXEC = 1
-const F_SETFD = 2
 const RLIMIT_CORE = 4
 const PR_SET_PDEATHSIG = 1
 const SIGKILL = 9
@@ -38,7 +39,7 @@ const ERANGE = 34
 /** Limits that no directory service comes near to; beyond them there is a mistake. */
 const MAX_RECORD_BYTES = 16 * 1024 * 1024
 const MAX_GROUPS = 65_536
-/** `struct passwd` and `struct group` begin alike in every C library: two pointers, then the numbers. */
+/** `struct passwd` and `struct group` begin alike in every C library: two pointers, the first to the name, then the numbers. */
 const RECORD_BYTES = 128
 const UID_AT = 16
 const GID_AT = 20
@@ -76,7 +77,6 @@ type Pointer = bigint
 interface LibC {
   calloc: (count: number, bytes: number) => Pointer | null
   strdup: (text: string) => Pointer | null
-  fcntl: (fd: number, command: number, argument: number) => number
   prctl: (option: number, argument: number) => number
   prlimit: (pid: number, resource: number, limits: BigUint64Array, before: null) => number
   getpwnam: (name: string, record: Buffer, text: Buffer, bytes: number, found: BigUint64Array) => number
@@ -99,7 +99,6 @@ function loadLibC(): LibC {
   return {
     calloc: program.func('void *calloc(size_t count, size_t bytes)'),
     strdup: program.func('void *strdup(const char *text)'),
-    fcntl: program.func('int fcntl(int fd, int command, long argument)'),
     prctl: program.func('int prctl(int option, unsigned long argument)'),
     prlimit: program.func('int prlimit(int pid, int resource, void *limits, void *before)'),
     getpwnam: program.func('int getpwnam_r(const char *name, void *record, void *text, size_t bytes, void *found)'),
@@ -131,6 +130,11 @@ class Accounts {
     return this.#find(name)?.uid === 0
   }
 
+  /** As the system spells it; without an account the name itself. */
+  nameOf(name: string): string {
+    return this.#find(name)?.name ?? name
+  }
+
   /** Names of all groups of the account, its own one first; empty if there is no such account. */
   groupsOf(name: string): string[] {
     const account = this.#find(name)
@@ -146,11 +150,15 @@ class Accounts {
     return [...new Set(names)]
   }
 
-  #find(name: string): { uid: number; gid: number } | undefined {
+  #find(name: string): { name: string; uid: number; gid: number } | undefined {
     return readRecord(
       `the account "${name}"`,
       (record, text, found) => this.#libc.getpwnam(name, record, text, text.length, found),
-      (record) => ({ uid: record.readUInt32LE(UID_AT), gid: record.readUInt32LE(GID_AT) }),
+      (record) => ({
+        name: textAt(record.readBigUInt64LE(0)),
+        uid: record.readUInt32LE(UID_AT),
+        gid: record.readUInt32LE(GID_AT),
+      }),
     )
   }
 
@@ -245,9 +253,10 @@ class Pam {
         const text = this.#library.errorText(handle, status) ?? 'unknown'
         throw new Error(`the PAM service "${this.#service}" answered: ${text} (code ${status})`)
       }
-      // Modules may map the name to another account.
-      if (this.#accounts.isRoot(this.#finalUser(handle))) return 'refused'
-      return this.#wasAsked ? 'accepted' : 'unasked'
+      if (!this.#wasAsked) return 'unasked'
+      // Modules may go on with another name, and the system may know an account by several.
+      const name = this.#finalUser(handle)
+      return name === this.#user && this.#accounts.nameOf(name) === name ? 'accepted' : 'renamed'
     } finally {
       this.#library.end(handle, status ?? PAM_BUF_ERR)
     }
@@ -344,8 +353,6 @@ function serve(service: string, libraryName: string, serverPid: number): void {
   const libc = loadLibC()
   bindToServer(libc, serverPid)
   libc.prlimit(0, RLIMIT_CORE, new BigUint64Array(2), null)
-  // Programs that modules start have no business with it.
-  libc.fcntl(CHANNEL, F_SETFD, FD_CLOEXEC)
   const accounts = new Accounts(libc)
   let pam: Pam
   try {

@@ -33,6 +33,8 @@ export interface PamPoolOptions {
   log: Log
   /** How long one check may take before its process is ended; default 60 seconds. */
   checkLimitMs?: number
+  /** After how long without a question a process is ended; default 30 seconds. */
+  idleMs?: number
 }
 
 export interface PamPool {
@@ -50,7 +52,7 @@ export interface PamPool {
 }
 
 export function createPamPool(options: PamPoolOptions): PamPool {
-  const { checkLimitMs = CHECK_LIMIT_MS } = options
+  const { checkLimitMs = CHECK_LIMIT_MS, idleMs = IDLE_MS } = options
   const gate = createGate('logins', MAX_HELPERS, MAX_WAITING)
   const reader = createProcessReader()
   const helpers = new Set<PamHelper>()
@@ -84,7 +86,7 @@ export function createPamPool(options: PamPoolOptions): PamPool {
     const timer = setTimeout(() => {
       forget(helper)
       void helper.kill()
-    }, IDLE_MS)
+    }, idleMs)
     timer.unref()
     idle.push({ helper, timer })
   }
@@ -268,7 +270,8 @@ class PamHelper {
     if (pid !== undefined && this.#isBusy) {
       // Stopped, it cannot start further processes while those are ended that its modules have started.
       this.#child.kill('SIGSTOP')
-      await this.#killStarted(pid)
+      // Those that cannot be found, as when no file can be opened, come to their own end.
+      await this.#killStarted(pid).catch(() => undefined)
     }
     this.#child.kill('SIGKILL')
     await this.ended

@@ -18,7 +18,7 @@ import { waitFor } from '../../../../tests/helpers/wait.ts'
 import { createLog, type RootLog } from '../../../log.ts'
 import type { AuthBackend } from './backend.ts'
 import { createBackend } from './index.ts'
-import { createPamPool, type PamPool } from './pam-pool.ts'
+import { createPamPool, type PamPool, type PamPoolOptions } from './pam-pool.ts'
 import { createPamBackend } from './pam.ts'
 
 const PASSWORD = `pä:ss"w'örd\\n $HOME %s {} 🔑`
@@ -72,9 +72,8 @@ async function start(...lines: string[]): Promise<{ backend: AuthBackend; servic
   return { backend, service }
 }
 
-function startPool(service: PamService, checkLimitMs?: number): PamPool {
-  const limit = checkLimitMs === undefined ? {} : { checkLimitMs }
-  const pool = createPamPool({ service: service.name, library: 'libpam.so.0', log, ...limit })
+function startPool(service: PamService, limits: Pick<PamPoolOptions, 'checkLimitMs' | 'idleMs'> = {}): PamPool {
+  const pool = createPamPool({ service: service.name, library: 'libpam.so.0', log, ...limits })
   started.push(pool)
   return pool
 }
@@ -154,13 +153,6 @@ describe('root', () => {
     const { backend } = await start(`required ${module} crash root`, anybody)
     expect(await backend.authenticate('root', 'secret')).toBe(false)
   })
-
-  test('is refused when a module goes on with it', async () => {
-    const { backend, service } = await start(`required ${module} rename ${account.name}`)
-    expect(await backend.authenticate('somebody', 'x')).toBe(true)
-    service.write(`required ${module} rename root`)
-    expect(await backend.authenticate('somebody', 'x')).toBe(false)
-  })
 })
 
 describe('names', () => {
@@ -192,6 +184,18 @@ describe('names', () => {
       expect(await backend.authenticate(name, PASSWORD)).toBe(false)
     },
   )
+})
+
+describe('an account under another name', () => {
+  test('is refused when a module goes on with its name', async () => {
+    const { backend, service } = await start(`required ${module} rename ${account.name}`)
+    expect(await backend.authenticate(account.name, 'x')).toBe(true)
+    logged.text = ''
+    expect(await backend.authenticate('somebody', 'x')).toBe(false)
+    expect(logged.text).toMatch(/ WARNING Login refused: the PAM service .* takes the name for that of another account/)
+    service.write(`required ${module} rename root`)
+    expect(await backend.authenticate('somebody', 'x')).toBe(false)
+  })
 })
 
 describe('groups', () => {
@@ -351,6 +355,15 @@ describe('processes', () => {
     expect(Number.parseInt(flags ?? '', 8) & 0o2000000).toBe(0o2000000)
   })
 
+  test('one that nobody needs is ended, and the next check has another', async () => {
+    const service = addService(anybody)
+    const pool = startPool(service, { idleMs: 50 })
+    for (let i = 0; i < 2; i++) {
+      expect(await pool.check(account.name, 'x')).toBe('accepted')
+      await waitFor('its end', () => helpersOf(service).length === 0)
+    }
+  })
+
   test('one that is stopped while it starts leaves nothing', async () => {
     const service = addService(anybody)
     const pool = startPool(service)
@@ -365,7 +378,7 @@ describe('processes', () => {
     const slow = throwawayName()
     const barrier = createBarrier(folder.path, slow)
     const service = addService(barrier.line, anybody)
-    const pool = startPool(service, 3000)
+    const pool = startPool(service, { checkLimitMs: 3000 })
     await pool.start()
     const pid = helperOf(service)
     await expect(pool.check(slow, 'x')).rejects.toThrow('the PAM helper did not answer within 3 seconds')

@@ -18,6 +18,12 @@ const MAX_USER_CHARACTERS = 256
 /** Most of them wait: for other machines, or because they were refused. The pool bounds those that do more. */
 const MAX_CHECKS = 64
 
+/** The rights in this server belong to names, so an account must not get in under several. */
+const reasons = {
+  unasked: 'accepts without asking for the password. Choose a service that asks.',
+  renamed: 'takes the name for that of another account. Log in under the name of the account.',
+}
+
 export const pam: BackendType = { name: 'pam', create: (kwargs, context) => createPamBackend(kwargs, context) }
 
 /**
@@ -56,12 +62,8 @@ export async function createPamBackend(
       // Without its file PAM would take the rules of another service, "other", and say nothing.
       if (!(await hasService(service))) throw new Error(`the PAM service ${fileOf(service)} is gone`)
       const verdict = await pool.check(user, password)
-      if (verdict === 'unasked') {
-        log.warning(
-          'auth.pam_unasked',
-          `Login refused: the PAM service "${service}" accepts without asking for the password. Choose a service that asks.`,
-          { user },
-        )
+      if (verdict === 'unasked' || verdict === 'renamed') {
+        log.warning(`auth.pam_${verdict}`, `Login refused: the PAM service "${service}" ${reasons[verdict]}`, { user })
       }
       return verdict === 'accepted'
     },
