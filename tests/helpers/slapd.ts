@@ -3,7 +3,7 @@ import { spawn, spawnSync } from 'node:child_process'
 import { randomInt, randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:net'
+import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { Client } from 'ldapts'
 import { ensureDebianPackage } from './apt.ts'
@@ -101,10 +101,13 @@ async function start(folder: string, options: SlapdOptions, onStop: () => void):
   child.stderr.setEncoding('utf8').on('data', (text: string) => (log += text))
   const exited = once(child, 'exit').then(() => (hasEnded = true))
   try {
-    await waitFor('slapd to start', () => {
-      if (hasEnded) throw new Error(`slapd ended:\n${log}`)
-      return log.includes('slapd starting')
-    })
+    // It says that it starts a moment before it listens.
+    for (const one of tlsPort === 0 ? [port] : [port, tlsPort]) {
+      await waitFor('slapd to listen', () => {
+        if (hasEnded) throw new Error(`slapd ended:\n${log}`)
+        return log.includes('slapd starting') && accepts(host, one)
+      })
+    }
   } catch (error) {
     child.kill('SIGKILL')
     throw error
@@ -142,6 +145,18 @@ async function start(folder: string, options: SlapdOptions, onStop: () => void):
       await exited
       onStop()
     },
+  }
+}
+
+async function accepts(host: string, port: number): Promise<boolean> {
+  const socket = connect(port, host)
+  try {
+    await once(socket, 'connect')
+    return true
+  } catch {
+    return false
+  } finally {
+    socket.destroy()
   }
 }
 
