@@ -107,7 +107,14 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     knownHosts: config.auth.enable || config.system.allow_open_network ? undefined : knownHosts(config),
   })
 
-  const rbac = createRbac({ database, bus, log, config: config.rbac, basePath: config.system.base_path })
+  const rbac = createRbac({
+    database,
+    bus,
+    log,
+    config: config.rbac,
+    basePath: config.system.base_path,
+    maxPageSize: config.api.max_page_size,
+  })
   const auth = createAuth({
     database,
     bus,

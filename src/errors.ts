@@ -226,6 +226,9 @@ export const tokenInvalid = (): AppError =>
 export const tokenExpired = (): AppError =>
   new AppError('unauthenticated', 'TOKEN_EXPIRED', 'Unauthorized - Token has expired.')
 
+export const tokenUserDisabled = (): AppError =>
+  new AppError('unauthenticated', 'TOKEN_USER_DISABLED', 'Unauthorized - The user of the token is disabled.')
+
 export const apiKeyUnknown = (keyHash: string): AppError =>
   new AppError('unauthenticated', 'API_KEY_UNKNOWN', `Unauthorized - ApiKey with key_hash=${keyHash} not found.`)
 
@@ -261,6 +264,30 @@ export const impersonationRefused = (): AppError =>
     'IMPERSONATION_REFUSED',
     'Current user is not a service and cannot request impersonated tokens; leave out "user" and "impersonate_user".',
   )
+
+/** @param who a user name, or `<nickname>@<origin>` */
+export const userNotLocated = (who: string): AppError =>
+  new AppError('invalid', 'USER_NOT_LOCATED', `Could not locate user ${shown(who)}`)
+
+export const nicknameOriginMissing = (nickname: string): AppError =>
+  new AppError(
+    'invalid',
+    'NICKNAME_ORIGIN_MISSING',
+    `Nickname origin is not provided for nickname '${shown(nickname)}'; send the chat system as "nickname_origin".`,
+  )
+
+export const nicknameAmbiguous = (who: string): AppError =>
+  new AppError('invalid', 'NICKNAME_AMBIGUOUS', `${shown(who)} matched more than one username`)
+
+export const passwordsKeptElsewhere = (backend: string): AppError =>
+  new AppError(
+    'invalid',
+    'PASSWORDS_KEPT_ELSEWHERE',
+    `The authentication backend "${shown(backend)}" does not keep the passwords, so they cannot be set here; leave out "password" and change it where it is kept.`,
+  )
+
+export const currentPasswordWrong = (): AppError =>
+  new AppError('forbidden', 'CURRENT_PASSWORD_WRONG', 'current_password is not the password of this user.')
 
 export const tokenNotProvided = (): AppError =>
   new AppError('invalid', 'TOKEN_NOT_PROVIDED', 'Token is not provided. Send it as "token" in the body.')
@@ -309,3 +336,24 @@ export const administratorRequired = (): AppError =>
 
 export const administratorOrSelfRequired = (): AppError =>
   new AppError('forbidden', 'PERMISSION_DENIED', 'Administrator or self access required')
+
+export const accessControlOff = (): AppError =>
+  new AppError(
+    'invalid',
+    'ACCESS_CONTROL_OFF',
+    'Access control is off (rbac.enable): there are no definitions to apply.',
+  )
+
+const MAX_SHOWN_PROBLEMS = 100
+
+/** @param problems each with its file */
+export const definitionsInvalid = (problems: readonly string[]): AppError => {
+  const more = problems.length - MAX_SHOWN_PROBLEMS
+  const told = [...problems.slice(0, MAX_SHOWN_PROBLEMS), ...(more > 0 ? [`and ${more} more`] : [])]
+  return new AppError('invalid', 'DEFINITIONS_INVALID', `Nothing was applied: ${told.join('; ')}`, {
+    details: { problems: told },
+  })
+}
+
+export const resourceTypeUnknown = (type: string): AppError =>
+  new AppError('not_found', 'RESOURCE_TYPE_UNKNOWN', `Invalid resource type: ${shown(type)}`)

@@ -75,16 +75,20 @@ export async function listFiles(folder: string, name: string, problems: FileProb
   }
 }
 
-/** A file that is no JSON by its name is YAML. */
+/** A file that is no JSON by its name is YAML; `isEmpty` where it holds nothing at all. */
 export async function readMetadataFile(
   folder: string,
   path: string,
   maxBytes: number,
-): Promise<{ document: MetadataDocument; bytes: number } | { problem: FileProblem }> {
+): Promise<{ document: MetadataDocument; bytes: number } | { problem: FileProblem; isEmpty: boolean }> {
   const file = await readContainedFile(folder, path, maxBytes)
-  if ('problem' in file) return { problem: { file: path, message: whyUnreadable(file.problem, maxBytes) } }
-  const document = path.endsWith('.json') ? readJson(file.text) : readYaml(file.text)
-  if ('problem' in document) return { problem: { file: path, ...document.problem } }
+  if ('problem' in file) {
+    return { problem: { file: path, message: whyUnreadable(file.problem, maxBytes) }, isEmpty: false }
+  }
+  const document: ReturnType<typeof readYaml> = path.endsWith('.json') ? readJson(file.text) : readYaml(file.text)
+  if ('problem' in document) {
+    return { problem: { file: path, ...document.problem }, isEmpty: document.isEmpty === true }
+  }
   return { document, bytes: Buffer.byteLength(file.text) }
 }
 
@@ -106,7 +110,7 @@ function whyUnreadable(problem: Extract<ContainedFile, { problem: string }>['pro
 }
 
 /** Reads the one document of a YAML file. */
-export function readYaml(text: string): MetadataDocument | { problem: MetadataProblem } {
+export function readYaml(text: string): MetadataDocument | { problem: MetadataProblem; isEmpty?: boolean } {
   try {
     const events = parseEvents(text, { maxDepth: MAX_DEPTH })
     const documents = constructFromEvents(events, {
@@ -116,7 +120,8 @@ export function readYaml(text: string): MetadataDocument | { problem: MetadataPr
       maxTotalMergeKeys: MAX_MERGE_KEYS,
     })
     if (documents.length !== 1) {
-      return { problem: { message: `one YAML document is needed, the file has ${documents.length}` } }
+      const message = `one YAML document is needed, the file has ${documents.length}`
+      return { problem: { message }, isEmpty: documents.length === 0 }
     }
     const document = { value: documents[0], lineOf: lineFinder(text, events) }
     return checked(document)

@@ -185,6 +185,12 @@ export function isPermission(name: string): name is Permission {
   return typeOf.has(name)
 }
 
+/** Sorted. */
+export const globalPermissions: readonly Permission[] = [...typeOf.keys()]
+  .filter((name) => isPermission(name))
+  .filter((permission) => isGlobalPermission(permission))
+  .sort()
+
 /** About content of packs; they can also be granted on a whole pack. */
 const grantedOnPacks: ReadonlySet<string> = new Set<Permission>([
   ...(['view', 'modify', 'all'] as const).map((verb) => `sensor_type_${verb}` as const),

@@ -1,12 +1,16 @@
 /** Role based access control: roles, who has them, and what that allows (contract 11). */
+import { join } from 'node:path'
 import type { Bus } from '../../bus/bus.ts'
 import type { Config } from '../../config/load.ts'
 import type { Database } from '../../db/database.ts'
 import type { Principal, Rights } from '../../http/route.ts'
 import type { Log } from '../../log.ts'
 import type { Module } from '../../module.ts'
-import { createGrantSet } from './resolve.ts'
 import { createRights } from './rights.ts'
+import { createRoutes } from './routes.ts'
+import { createRbacService } from './service.ts'
+import { createRbacStore } from './store.ts'
+import { createUserRightsCache } from './user-rights.ts'
 
 export interface RbacDeps {
   database: Database
@@ -15,8 +19,11 @@ export interface RbacDeps {
   config: Config['rbac']
   /** Absolute `system.base_path`: definitions are in its folder `rbac`. */
   basePath: string
+  /** `api.max_page_size` */
+  maxPageSize: number
 }
 
+/** `start` throws one error with everything that is wrong with the definition files. */
 export interface Rbac extends Module {
   /** `rbac.enable` */
   readonly enabled: boolean
@@ -25,20 +32,53 @@ export interface Rbac extends Module {
   isAdmin(user: string): boolean
   /** Names, sorted; empty while access control is off. */
   rolesOf(user: string): string[]
-  /** Replaces the roles that a user has by groups. @param groups of the user, as the backend names them */
+  /**
+   * Replaces the roles that a user has by groups; does nothing unless `rbac.sync_remote_groups`.
+   *
+   * @param groups of the user, as the backend names them
+   * @throws when it cannot be stored
+   */
   syncGroups(user: string, groups: readonly string[]): Promise<void>
+  /**
+   * Sees to it that somebody is administrator, else warns. At the very first start with access control, while there is no
+   * definition file at all, it is whom `findFirst` names.
+   *
+   * @param findFirst the account that this server has made itself and that nobody can have replaced; undefined: none
+   */
+  ensureAdministrator(findFirst: () => Promise<string | undefined>): Promise<void>
 }
 
-export function createRbac(deps: RbacDeps): Rbac {
-  const enabled = deps.config.enable
-  const nobody = { isAdmin: false, isObserver: false, grants: createGrantSet([]) }
+export function createRbac({ database, bus, log, config, basePath, maxPageSize }: RbacDeps): Rbac {
+  const { enable: enabled, permission_isolation: isolation, sync_remote_groups: countsGroups } = config
+  const store = createRbacStore(database)
+  const service = createRbacService({ database, store, log, folder: join(basePath, 'rbac'), countsGroups })
+  const users = createUserRightsCache(store, countsGroups)
+  // Before all who look again at rights when they hear of it.
+  if (enabled) bus.subscribe('rbac.changed', () => users.forget())
+  const options = { enabled, isolation, ofUser: (user: string) => users.ofUser(user) }
   return {
     name: 'rbac',
     enabled,
-    rightsOf: (principal) =>
-      createRights(principal, { enabled, isolation: deps.config.permission_isolation, ofUser: () => nobody }),
-    isAdmin: () => !enabled,
-    rolesOf: () => [],
-    syncGroups: () => Promise.resolve(),
+    routes: createRoutes({ enabled, store, service, maxPageSize }),
+    rightsOf: (principal) => createRights(principal, options),
+    isAdmin: (user) => !enabled || users.ofUser(user).isAdmin,
+    rolesOf: (user) => (enabled ? [...users.ofUser(user).roles] : []),
+    async syncGroups(user, groups) {
+      if (enabled && countsGroups) await service.syncGroups(user, groups)
+    },
+    async ensureAdministrator(findFirst) {
+      if (enabled) await service.ensureAdministrator(findFirst)
+    },
+    async start() {
+      if (enabled) await service.start()
+    },
+    async reload() {
+      if (!enabled) return
+      const result = await service.apply({})
+      if (!('problems' in result)) return
+      for (const problem of result.problems) {
+        log.error('rbac.definition_invalid', `${problem}; no definition was applied, roles stay as they were`)
+      }
+    },
   }
 }

@@ -1,7 +1,14 @@
 /** Whether grants allow something: the resolution rules (contract 11, 11.4). */
-import { permissionTypes, resourceTypeOf, type Permission, type Resource } from '../../http/permissions.ts'
+import {
+  isGlobalPermission,
+  isPermission,
+  permissionTypes,
+  resourceTypeOf,
+  type Permission,
+  type Resource,
+} from '../../http/permissions.ts'
 
-/** What somebody was granted. Names that are no permission types are allowed in, and grant nothing. */
+/** Names that are no permission types are allowed in, and grant nothing. */
 export interface Grant {
   permission_types: readonly string[]
   /** Absent: what is granted without a resource; in the scopes of an API key, whatever resource. */
@@ -16,15 +23,32 @@ export interface GrantSet {
 /** What view follows from. */
 const verbs = ['create', 'modify', 'delete', 'execute', 'all']
 
-/** Permission types that imply each one, itself included (rules 3, 5, 6, 7, 8 and 10). */
-const impliedBy: ReadonlyMap<Permission, readonly string[]> = new Map(
+/** Permission types that imply each one, itself included. */
+interface Implying {
+  /** When granted on the resource or its pack (rules 3, 5, 6, 7, 8 and 10). */
+  onResource: readonly Permission[]
+  /**
+   * When granted without a resource. What is about a whole type says nothing about each resource of it: who may create
+   * API keys may not view those of everybody.
+   */
+  onAll: readonly Permission[]
+}
+
+const implyingOf: ReadonlyMap<Permission, Implying> = new Map(
   Object.values(permissionTypes)
     // `Object.keys` forgets which names there are.
     .flatMap((permissions) => Object.keys(permissions) as Permission[])
-    .map((permission) => [permission, implying(permission)]),
+    .map((permission) => {
+      const onResource = namesOfImplying(permission).filter(isPermission)
+      const onAll = onResource.filter(
+        (implying) =>
+          implying === permission || !isGlobalPermission(implying) || permission === 'rule_enforcement_list',
+      )
+      return [permission, { onResource, onAll }]
+    }),
 )
 
-function implying(permission: Permission): string[] {
+function namesOfImplying(permission: Permission): string[] {
   const type = resourceTypeOf(permission) ?? ''
   const all = `${type}_all`
   switch (permission) {
@@ -38,7 +62,7 @@ function implying(permission: Permission): string[] {
     case 'rule_enforcement_list':
       return [permission, 'rule_list']
     case 'inquiry_respond':
-      return [permission, all, 'action_execute']
+      return [permission, all, 'action_execute', 'action_all']
     case 'key_value_pair_view':
       return [permission, all, 'key_value_pair_list', 'key_value_pair_set', 'key_value_pair_delete']
     default:
@@ -62,10 +86,12 @@ export function createGrantSet(grants: Iterable<Grant>): GrantSet {
   }
   return {
     allows(permission, resource) {
-      const implying = impliedBy.get(permission) ?? [permission]
-      if (isGranted('', implying)) return true
+      const implying = implyingOf.get(permission)
+      if (implying === undefined) return false
+      if (isGranted('', implying.onAll)) return true
       if (resource === undefined) return false
-      return isGranted(resource.grantedBy ?? resource.uid, implying) || isGranted(resource.pack, implying)
+      const { onResource } = implying
+      return isGranted(resource.grantedBy ?? resource.uid, onResource) || isGranted(resource.pack, onResource)
     },
   }
 }

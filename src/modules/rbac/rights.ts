@@ -19,7 +19,7 @@ export interface RightsOptions {
   readonly ofUser: (user: string) => UserRights
 }
 
-/** Keys of which the owner needs no permission. */
+/** The owner needs no permission on these. */
 const ownTypes: ReadonlySet<string | undefined> = new Set(['api_key', 'key_value_pair'])
 const isolatedTypes: ReadonlySet<string | undefined> = new Set(['execution', 'rule'])
 
@@ -35,26 +35,32 @@ export function createRights({ user, scopes }: Principal, options: RightsOptions
 
   function mayAsUser(permission: Permission, resource: Resource | undefined): boolean {
     if (!options.enabled) return true
+    // An API key with scopes is no administrator: it could name this permission and stand for all of them.
+    if (permission === 'user_impersonate' && !isAdmin() && (resource === undefined || isAdministrator(resource))) {
+      return false
+    }
     const own = options.ofUser(user)
-    if (own.isAdmin) return true
-    if (permission === 'user_impersonate' && resource !== undefined && isAdministrator(resource)) return false
-    if (own.isObserver && observes(permission)) return true
-    if (resource?.owner === user && ownTypes.has(resourceTypeOf(permission))) return true
+    if (own.isAdmin || (own.isObserver && observes(permission))) return true
+    const type = resourceTypeOf(permission)
+    if (resource?.owner === user && ownTypes.has(type)) return true
+    // Items of other users are for system roles only (rule 10).
+    if (type === 'key_value_pair' && resource?.owner !== undefined) return false
     return own.grants.allows(permission, resource)
   }
 
-  /** Acting for an administrator would make one. */
   function isAdministrator({ uid }: Resource): boolean {
     return options.ofUser(uid.slice('user:'.length)).isAdmin
   }
 
+  function may(permission: Permission, resource?: Resource): boolean {
+    if (isIsolated(permission) && resource?.owner !== user) return false
+    return mayAsUser(permission, resource) && (scope === undefined || scope.allows(permission, resource))
+  }
+
   return {
-    may(permission, resource) {
-      if (isIsolated(permission) && resource?.owner !== user) return false
-      return mayAsUser(permission, resource) && (scope === undefined || scope.allows(permission, resource))
-    },
+    may,
     require(permission, resource) {
-      if (this.may(permission, resource)) return
+      if (may(permission, resource)) return
       if (resource?.owner !== undefined && resource.owner !== user && isIsolated(permission)) {
         throw isolationDenied(user, resource.uid)
       }

@@ -1,0 +1,181 @@
+/** Applying the definition files, and the roles that groups bring. */
+import { link, mkdir, stat, unlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Conflict, type Database } from '../../db/database.ts'
+import { shown } from '../../errors.ts'
+import type { Log, LogFields } from '../../log.ts'
+import { describeProblem } from '../../metadata.ts'
+import { planApply, planSync, planSystemRoles } from './apply.ts'
+import { definitionFolders, readDefinitions } from './definitions.ts'
+import type { RbacStore } from './store.ts'
+import { administratorRoles } from './system-roles.ts'
+import type { Applied, RoleAssignment } from './types.ts'
+
+export interface RbacService {
+  /** System roles, folders, and what the files say. @throws Error with everything that is wrong with the files */
+  start(): Promise<void>
+  /**
+   * Makes the rows say what the files say: all of it, or nothing if anything is wrong with them.
+   *
+   * @param about who asks for it, for the audit lines
+   */
+  apply(about: LogFields): Promise<{ applied: Applied } | { problems: string[] }>
+  /** See `Rbac.syncGroups`. */
+  syncGroups(user: string, groups: readonly string[]): Promise<void>
+  /** See `Rbac.ensureAdministrator`. */
+  ensureAdministrator(findFirst: () => Promise<string | undefined>): Promise<void>
+}
+
+export interface RbacServiceOptions {
+  database: Database
+  store: RbacStore
+  log: Log
+  /** Absolute. */
+  folder: string
+  /** `rbac.sync_remote_groups` */
+  countsGroups: boolean
+}
+
+const FIRST_ASSIGNMENT = 'admin.yaml'
+/** Two logins of one user at the same time; a third one finds that nothing is left to do. */
+const MAX_TRIES = 3
+
+export function createRbacService(options: RbacServiceOptions): RbacService {
+  const { database, store, log, folder, countsGroups } = options
+  /** The server runs with access control for the first time, and nobody has written a definition. */
+  let isNew = false
+  let last: Promise<unknown> = Promise.resolve()
+
+  /** A plan is made of rows that nobody else may change before it is carried out. */
+  function inTurn<T>(work: () => Promise<T>): Promise<T> {
+    const turn = last.then(work)
+    last = turn.catch(() => undefined)
+    return turn
+  }
+
+  function auditAssignments(created: RoleAssignment[], removed: RoleAssignment[], about: LogFields): void {
+    const fieldsOf = ({ user, role, source }: RoleAssignment): LogFields => ({ ...about, owner: user, role, source })
+    for (const each of removed) {
+      const message = `Role "${shown(each.role)}" is taken from "${shown(each.user)}".`
+      log.audit('role_assignment.removed', message, fieldsOf(each))
+    }
+    for (const each of created) {
+      const message = `Role "${shown(each.role)}" is given to "${shown(each.user)}".`
+      log.audit('role_assignment.created', message, fieldsOf(each))
+    }
+  }
+
+  async function applyNow(about: LogFields): ReturnType<RbacService['apply']> {
+    const { definitions, problems, isEmpty } = await readDefinitions(folder)
+    if (problems.length > 0) return { problems: problems.map(describeProblem) }
+    isNew &&= isEmpty
+    const { steps, applied, created, removed } = planApply(store, definitions)
+    if (steps.length > 0) {
+      await database.write({ steps, facts: [{ name: 'rbac.changed', payload: { reason: 'definitions applied' } }] })
+    }
+    log.audit('rbac.definitions_applied', describeCounts(applied), { ...about, ...applied })
+    auditAssignments(created, removed, about)
+    return { applied }
+  }
+
+  async function syncNow(user: string, groups: readonly string[]): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      const { steps, created, removed } = planSync(store, user, groups)
+      if (steps.length === 0) return
+      try {
+        await database.write({ steps, facts: [{ name: 'rbac.changed', payload: { reason: 'groups synchronised' } }] })
+        auditAssignments(created, removed, { user })
+        return
+      } catch (error) {
+        if (!(error instanceof Conflict) || tries === MAX_TRIES) throw error
+      }
+    }
+  }
+
+  function isAnybodyAdministrator(): boolean {
+    if (store.isAnyAssigned(administratorRoles)) return true
+    return (
+      countsGroups &&
+      store.mappings().some(({ enabled, roles }) => enabled && roles.some((role) => administratorRoles.includes(role)))
+    )
+  }
+
+  return {
+    async start() {
+      isNew = store.countRoles(true) === 0
+      if (!(await exists(folder))) {
+        for (const name of definitionFolders) await mkdir(join(folder, name), { recursive: true, mode: 0o700 })
+      }
+      const steps = planSystemRoles(store)
+      if (steps.length > 0) await database.write({ steps, facts: [] })
+      const result = await inTurn(() => applyNow({}))
+      if ('problems' in result) {
+        throw new Error([`The definition files in ${folder} cannot be used:`, ...result.problems].join('\n  '))
+      }
+    },
+    apply: (about) => inTurn(() => applyNow(about)),
+    syncGroups: (user, groups) => syncNow(user, groups),
+    async ensureAdministrator(findFirst) {
+      if (isAnybodyAdministrator()) return
+      const user = isNew ? await findFirst() : undefined
+      if (user !== undefined && (await writeFirstAssignment(join(folder, 'assignments'), user))) {
+        log.warning(
+          'rbac.first_administrator',
+          `"${user}" is administrator: ${join(folder, 'assignments', FIRST_ASSIGNMENT)} says so. All other users may do nothing until they have a role.`,
+        )
+        await inTurn(() => applyNow({}))
+        if (isAnybodyAdministrator()) return
+      }
+      log.warning(
+        'rbac.no_administrator',
+        `Nobody is administrator. Write a file such as ${join(folder, 'assignments', 'NAME.yaml')} with the lines "username: NAME" and "roles: [system_admin]", then send SIGHUP to the server.`,
+      )
+    },
+  }
+}
+
+function describeCounts(applied: Applied): string {
+  const parts = Object.entries(applied).map(
+    ([name, { created, updated, removed }]: [string, Applied['roles']]) =>
+      `${name} ${created} created, ${updated} updated, ${removed} removed`,
+  )
+  return `Role definitions applied: ${parts.join('; ')}.`
+}
+
+async function exists(path: string): Promise<boolean> {
+  try {
+    await stat(path)
+    return true
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false
+    throw error
+  }
+}
+
+/** Appears whole or not at all. @returns false if somebody else has written the file */
+async function writeFirstAssignment(folder: string, user: string): Promise<boolean> {
+  const path = join(folder, FIRST_ASSIGNMENT)
+  const temporary = join(folder, `.${FIRST_ASSIGNMENT}.tmp`)
+  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await writeFile(
+    temporary,
+    [
+      '# Written at the first start with access control: the account that this server has made is its administrator.',
+      '# Give other users roles with files like this one; with another system_admin this file may go.',
+      `username: ${JSON.stringify(user)}`,
+      'roles:',
+      '  - system_admin',
+      '',
+    ].join('\n'),
+    { mode: 0o600 },
+  )
+  try {
+    await link(temporary, path)
+    return true
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false
+    throw error
+  } finally {
+    await unlink(temporary)
+  }
+}

@@ -1,0 +1,77 @@
+/** Definitions of roles and of who has them, as files say it and as rows keep it. */
+
+/** What a role grants in one item of its file. */
+export interface GrantDefinition {
+  permission_types: string[]
+  /** Absent: without a resource. */
+  resource_uid?: string
+}
+
+export interface RoleDefinition {
+  name: string
+  description: string
+  grants: GrantDefinition[]
+}
+
+export interface AssignmentDefinition {
+  user: string
+  /** Names, each once. */
+  roles: string[]
+  description: string
+  /** `assignments/<file>` */
+  source: string
+}
+
+export interface MappingDefinition {
+  group: string
+  /** Names, each once. */
+  roles: string[]
+  description: string
+  enabled: boolean
+  /** `mappings/<file>` */
+  source: string
+}
+
+export interface Definitions {
+  roles: RoleDefinition[]
+  assignments: AssignmentDefinition[]
+  mappings: MappingDefinition[]
+}
+
+/** A grant of a stored role. */
+export interface StoredGrant extends GrantDefinition {
+  id: string
+}
+
+export interface Role {
+  id: string
+  name: string
+  description: string
+  isSystem: boolean
+  grants: StoredGrant[]
+}
+
+export interface RoleAssignment {
+  id: string
+  user: string
+  /** Name. */
+  role: string
+  description: string
+  /** By a group of the user. */
+  isRemote: boolean
+  /** `assignments/<file>`, `mappings/<file>` or `API` */
+  source: string
+}
+
+export interface Counts {
+  created: number
+  updated: number
+  removed: number
+}
+
+/** What applying the definition files changed. */
+export interface Applied {
+  roles: Counts
+  assignments: Counts
+  mappings: Counts
+}
