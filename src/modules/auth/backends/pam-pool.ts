@@ -11,7 +11,7 @@ import { threadFile } from '../../../thread.ts'
 import { createGate } from '../gate.ts'
 import type { PamQuestion, PamReport, PamVerdict } from './pam-helper.ts'
 
-/** A process is about 45 MB, and a check takes some milliseconds, unless a module asks another machine. */
+/** A process takes about 11 MB, and a check some milliseconds to a tenth of a second, unless a module asks another machine. */
 const MAX_HELPERS = 4
 const MAX_WAITING = 64
 const IDLE_MS = 30_000
