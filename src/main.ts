@@ -1,4 +1,6 @@
 /** The program behind `cli.ts`, once a fitting Node runs it. */
+import { argumentsFor } from './cli/names.ts'
 import { runProgram } from './cli/program.ts'
 
-process.exitCode = await runProgram(process.argv.slice(2))
+const [, program = '', ...args] = process.argv
+process.exitCode = await runProgram(argumentsFor(program, args))

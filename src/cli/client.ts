@@ -9,7 +9,8 @@ import https from 'node:https'
 import { readJson } from '../json.ts'
 import { createRedactor, escapeUnprintable, secretMask } from '../redact.ts'
 import { CliFailure, ConnectionFailure, HttpFailure, Interrupted } from './failures.ts'
-import { codeOf, type Settings } from './settings.ts'
+import { codeOf, type Credential, type Settings } from './settings.ts'
+import { quote } from './shell-words.ts'
 
 /** A server that accepts a request and then says nothing for this long is given up. */
 const SILENCE_MS = 60_000
@@ -22,6 +23,8 @@ export type Query = Record<string, string | number | boolean | undefined>
 export interface JsonRequest {
   query?: Query
   body?: unknown
+  /** Stands for the path in what is printed, when that holds a secret. */
+  shownPath?: string
 }
 
 export interface Answer {
@@ -34,6 +37,12 @@ export interface Client {
   readonly apiUrl: string
   /** Path below the API's address, such as `/executions`. @throws HttpFailure, ConnectionFailure, Interrupted */
   call(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, request?: JsonRequest): Promise<Answer>
+  /**
+   * Logs in: a token of the authentication service. The password goes alone, without any other credential.
+   *
+   * @throws as `call`, and CliFailure for a name that cannot be sent
+   */
+  createToken(user: string, password: string, ttlSeconds: number | undefined): Promise<Answer>
   /** An event stream below the stream address: the response, once it has begun with 200. */
   openStream(path: string, query: Query, headers: Record<string, string>): Promise<http.IncomingMessage>
   /** Values under these names are masked in what `--debug` prints. */
@@ -41,8 +50,19 @@ export interface Client {
   close(): void
 }
 
+/** Finds the credential where the settings have none. */
+export interface Login {
+  /** Asked before each request. Undefined: the request goes without. */
+  find(): Promise<Credential | undefined>
+  /** In place of one that the server refused; undefined: there is no other. */
+  renew(): Promise<Credential | undefined>
+  /** What somebody whom the server refuses can do. */
+  readonly advice: string
+}
+
 export interface ClientOptions {
   settings: Settings
+  login?: Login | undefined
   /** Aborted by Ctrl-C. */
   interrupted: AbortSignal
   /** A line for standard error. */
@@ -56,7 +76,17 @@ export function segment(text: string): string {
   return encodeURIComponent(text).replace(/^\.{1,2}$/, (dots) => dots.replaceAll('.', '%2E'))
 }
 
-export function createClient({ settings, interrupted, warn, debug, env }: ClientOptions): Client {
+interface Outgoing extends JsonRequest {
+  base: string
+  path: string
+  headers: Record<string, string>
+  credential?: Credential | undefined
+  basicAuth?: string | undefined
+  /** Does the user's login, so that there is no other way to tell of. */
+  isLogin?: boolean
+}
+
+export function createClient({ settings, login, interrupted, warn, debug, env }: ClientOptions): Client {
   const agents = new Map<string, http.Agent>()
   const secretNames = new Set<string>()
   const redactor = createRedactor(true)
@@ -84,33 +114,26 @@ export function createClient({ settings, interrupted, warn, debug, env }: Client
     return agent
   }
 
-  function headersFor(body: Buffer | undefined, more: Record<string, string>): Record<string, string> {
-    const headers: Record<string, string> = { ...more }
+  function headersFor(body: Buffer | undefined, request: Outgoing): Record<string, string> {
+    const { credential, basicAuth } = request
+    const headers: Record<string, string> = { ...request.headers }
     if (body !== undefined) {
       headers['Content-Type'] = 'application/json'
       headers['Content-Length'] = String(body.length)
     }
-    if (settings.credential !== undefined) headers[settings.credential.header] = settings.credential.value
-    if (settings.basicAuth !== undefined) {
-      headers['Authorization'] = `Basic ${Buffer.from(settings.basicAuth).toString('base64')}`
-    }
+    if (credential !== undefined) headers[credential.header] = credential.value
+    if (basicAuth !== undefined) headers['Authorization'] = `Basic ${Buffer.from(basicAuth).toString('base64')}`
     return headers
   }
 
   /** Resolves when the head of the answer is there. */
-  function send(
-    method: string,
-    base: string,
-    path: string,
-    request: JsonRequest,
-    more: Record<string, string>,
-  ): Promise<http.IncomingMessage> {
+  function send(method: string, request: Outgoing): Promise<http.IncomingMessage> {
     if (interrupted.aborted) return Promise.reject(new Interrupted())
-    const url = new URL(base)
-    const target = `${url.pathname.replace(/\/$/, '')}${path}${queryText(request.query ?? {})}`
+    const url = new URL(request.base)
+    const target = `${url.pathname.replace(/\/$/, '')}${request.path}${queryText(request.query ?? {})}`
     const body = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body))
-    const headers = headersFor(body, more)
-    if (settings.debug) debug(curlLine(method, `${url.origin}${target}`, headers, request.body))
+    const headers = headersFor(body, request)
+    if (settings.debug) debug(curlLine(method, shownUrl(request), headers, request.body))
     return new Promise((resolve, reject) => {
       const sent = (url.protocol === 'https:' ? https : http).request({
         protocol: url.protocol,
@@ -130,6 +153,31 @@ export function createClient({ settings, interrupted, warn, debug, env }: Client
       sent.once('error', (error) => reject(toFailure(error, url.origin)))
       sent.end(body)
     })
+  }
+
+  /** `send` with whatever says who is asking; what the server refuses is asked again once with another credential. */
+  async function sendAs(method: string, request: Outgoing): Promise<http.IncomingMessage> {
+    const { basicAuth, credential = await login?.find() } = settings
+    const response = await send(method, { ...request, basicAuth, credential })
+    if (response.statusCode !== 401 || settings.credential !== undefined || credential === undefined) return response
+    const renewed = await login?.renew()
+    if (renewed === undefined) return response
+    response.resume()
+    return send(method, { ...request, basicAuth, credential: renewed })
+  }
+
+  async function readAnswer(response: http.IncomingMessage, method: string, request: Outgoing): Promise<Answer> {
+    const status = response.statusCode ?? 0
+    if (status < 200 || status > 299) throw await failure(response, method, request)
+    const url = shownUrl(request)
+    const text = await readText(response, MAX_ANSWER_BYTES, new URL(url).origin)
+    if (settings.debug) debug(answerLines(status, response.statusMessage, text))
+    if (text === '') return { status, headers: response.headers, body: undefined }
+    const parsed = parseJson(text)
+    if (parsed === undefined) {
+      throw new CliFailure(`The answer of ${redactor.maskUrl(url)} is not JSON; is this the API of an svc server?`)
+    }
+    return { status, headers: response.headers, body: parsed.value }
   }
 
   function toFailure(error: Error, origin: string): Error {
@@ -156,8 +204,9 @@ export function createClient({ settings, interrupted, warn, debug, env }: Client
     return Buffer.concat(chunks).toString('utf8')
   }
 
-  async function failure(response: http.IncomingMessage, method: string, url: string): Promise<CliFailure> {
+  async function failure(response: http.IncomingMessage, method: string, request: Outgoing): Promise<CliFailure> {
     const status = response.statusCode ?? 0
+    const url = shownUrl(request)
     const origin = new URL(url).origin
     const location = response.headers.location
     if (status >= 300 && status < 400 && location !== undefined) {
@@ -170,14 +219,12 @@ export function createClient({ settings, interrupted, warn, debug, env }: Client
     const reason = response.statusMessage || http.STATUS_CODES[status] || 'Unknown'
     const said = body?.['faultstring']
     const faultstring = typeof said === 'string' ? said : text.trim().slice(0, 1000) || `${method} was refused`
-    const hint =
-      status === 401 && settings.credential === undefined
-        ? '\nSet SVC_AUTH_TOKEN or SVC_API_KEY, or use -t/--token or --api-key.'
-        : ''
+    const needsLogin = status === 401 && settings.credential === undefined && request.isLogin !== true
+    const hint = needsLogin ? `\n${login?.advice ?? loginAdvice}` : ''
     const code = body?.['code']
-    const shownUrl = redactor.maskUrl(url)
+    const maskedUrl = redactor.maskUrl(url)
     const words = escapeLines(faultstring)
-    const httpFailure = new HttpFailure(status, reason, words, typeof code === 'string' ? code : '', shownUrl)
+    const httpFailure = new HttpFailure(status, reason, words, typeof code === 'string' ? code : '', maskedUrl)
     httpFailure.message += hint
     return httpFailure
   }
@@ -214,27 +261,30 @@ export function createClient({ settings, interrupted, warn, debug, env }: Client
   return {
     apiUrl: settings.apiUrl,
     async call(method, path, request = {}) {
-      const response = await send(method, settings.apiUrl, path, request, { Accept: 'application/json' })
-      const status = response.statusCode ?? 0
-      const url = `${settings.apiUrl}${path}${queryText(request.query ?? {})}`
-      if (status < 200 || status > 299) throw await failure(response, method, url)
-      const text = await readText(response, MAX_ANSWER_BYTES, new URL(url).origin)
-      if (settings.debug) debug(answerLines(status, response.statusMessage, text))
-      if (text === '') return { status, headers: response.headers, body: undefined }
-      const parsed = parseJson(text)
-      if (parsed === undefined) {
-        throw new CliFailure(`The answer of ${redactor.maskUrl(url)} is not JSON; is this the API of an svc server?`)
+      const outgoing = { ...request, base: settings.apiUrl, path, headers: { Accept: 'application/json' } }
+      return readAnswer(await sendAs(method, outgoing), method, outgoing)
+    },
+    async createToken(user, password, ttlSeconds) {
+      // What follows the first colon would be taken for the password.
+      if (user.includes(':')) throw new CliFailure('A user name that holds a colon cannot be sent to the server.')
+      const outgoing = {
+        base: settings.authUrl,
+        path: '/tokens',
+        body: ttlSeconds === undefined ? {} : { ttl: ttlSeconds },
+        headers: { Accept: 'application/json' },
+        basicAuth: `${user}:${password}`,
+        isLogin: true,
       }
-      return { status, headers: response.headers, body: parsed.value }
+      return readAnswer(await send('POST', outgoing), 'POST', outgoing)
     },
     async openStream(path, query, headers) {
       const accept = { Accept: 'text/event-stream', ...headers }
-      const response = await send('GET', settings.streamUrl, path, { query }, accept)
-      const url = `${settings.streamUrl}${path}${queryText(query)}`
-      if (response.statusCode !== 200) throw await failure(response, 'GET', url)
+      const outgoing = { base: settings.streamUrl, path, query, headers: accept }
+      const response = await sendAs('GET', outgoing)
+      if (response.statusCode !== 200) throw await failure(response, 'GET', outgoing)
       if (response.headers['content-type']?.startsWith('text/event-stream') !== true) {
         response.destroy()
-        throw new CliFailure(`${redactor.maskUrl(url)} is no event stream; see --stream-url.`)
+        throw new CliFailure(`${redactor.maskUrl(shownUrl(outgoing))} is no event stream; see --stream-url.`)
       }
       return response
     },
@@ -245,6 +295,15 @@ export function createClient({ settings, interrupted, warn, debug, env }: Client
       for (const agent of agents.values()) agent.destroy()
     },
   }
+}
+
+/** For who has no credential. */
+const loginAdvice =
+  'Log in with "svc login <user>"; or set SVC_AUTH_TOKEN or SVC_API_KEY, or use -t/--token or --api-key.'
+
+/** The address of a request, as it may be printed once its query is masked. */
+function shownUrl({ base, path, shownPath, query = {} }: Outgoing): string {
+  return `${base}${shownPath ?? path}${queryText(query)}`
 }
 
 function readAuthorities(path: string): Buffer {
@@ -306,9 +365,4 @@ function parseObject(text: string): Record<string, unknown> | undefined {
 
 function escapeLines(text: string): string {
   return text.split('\n').map(escapeUnprintable).join('\n')
-}
-
-/** For a POSIX shell. */
-function quote(text: string): string {
-  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }

@@ -36,5 +36,8 @@ export class HttpFailure extends CliFailure {
 /** No complete answer came; asking again may help. */
 export class ConnectionFailure extends CliFailure {}
 
+/** The name and password that the client logs in with are refused. */
+export class NotLoggedIn extends CliFailure {}
+
 /** Ctrl-C. */
 export class Interrupted extends Error {}

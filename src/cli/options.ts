@@ -65,6 +65,18 @@ export function addGlobalOptions(program: Command): void {
 /** Adds what every command of the client takes: credentials, machine output, and, unlisted, the global flags. */
 export function addCommonOptions(command: Command): Command {
   for (const option of createCredentialOptions()) command.addOption(option)
+  return addOutputOptions(command)
+}
+
+/** The same for a command that makes the credential, and for which `-t` may mean something else. */
+export function addLoginOptions(command: Command): Command {
+  for (const name of ['--token <token>', '--api-key <key>']) command.addOption(new Option(name).hideHelp())
+  return addOutputOptions(command)
+    .option('-p, --password <password>', 'the password; other users of this machine see it in the list of processes')
+    .option('-l, --ttl <seconds>', 'how long the token shall be valid', parseSeconds)
+}
+
+function addOutputOptions(command: Command): Command {
   command.addOption(new Option('-j, --json', 'print JSON').conflicts('yaml')).option('-y, --yaml', 'print YAML')
   for (const option of createGlobalOptions()) command.addOption(option.hideHelp())
   return command
@@ -72,14 +84,24 @@ export function addCommonOptions(command: Command): Command {
 
 /** Adds the options of a list: how many, which columns, how wide. */
 export function addListOptions(command: Command): Command {
-  return command
-    .option('-n, --last <count>', 'how many; -1: all', parseLast, 50)
-    .option('-a, --attr <name...>', 'attributes to print, such as id or action.ref; "all"')
-    .option('-w, --width <columns...>', 'width of the columns: one for all, or one each', collectWidth)
+  return addWidthOption(
+    command
+      .option('-n, --last <count>', 'how many; -1: all', parseLast, 50)
+      .option('-a, --attr <name...>', 'attributes to print, such as id or action.ref; "all"'),
+  )
+}
+
+export function addWidthOption(command: Command): Command {
+  return command.option('-w, --width <columns...>', 'width of the columns: one for all, or one each', collectWidth)
 }
 
 function parseLast(text: string): number {
   if (!/^(-1|[1-9]\d{0,8})$/.test(text)) throw new InvalidArgumentError('It must be a whole number from 1 on, or -1.')
+  return Number(text)
+}
+
+function parseSeconds(text: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number of seconds from 1 on.')
   return Number(text)
 }
 

@@ -95,6 +95,11 @@ export function formatTime(value: unknown, timezone: string): string {
   return `${day} ${part('hour')}:${part('minute')}:${part('second')} ${part('timeZoneName')}`
 }
 
+/** Whether what stands under this name is a point in time. */
+export function isTimeName(name: string): boolean {
+  return /(?:timestamp|_at|^expiry)$/.test(name)
+}
+
 /** Columns of a terminal that a text takes. */
 export function displayWidth(text: string): number {
   if (!/[^\x20-\x7e]/.test(text)) return text.length

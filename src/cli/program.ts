@@ -70,7 +70,9 @@ function leadingLength(args: readonly string[], program: Command): number {
 }
 
 function createLazyCommand(entry: CommandEntry, context: CommandContext): Command {
-  return new LazyCommand(entry.name)
+  const command = new LazyCommand(entry.name)
+  if (entry.alias !== undefined) command.alias(entry.alias)
+  return command
     .summary(entry.summary)
     .helpGroup(entry.group)
     .helpOption(false)
@@ -99,7 +101,7 @@ function createHelpCommand(program: Command, context: CommandContext): Command {
     .argument('[command...]', 'the command, such as execution list')
     .action(async ([name, ...rest]: string[]) => {
       if (name === undefined) program.help()
-      const entry = commands.find((each) => each.name === name)
+      const entry = commands.find((each) => each.name === name || each.alias === name)
       if (entry === undefined) {
         await program.parseAsync([name], { from: 'user' })
         return

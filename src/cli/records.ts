@@ -1,5 +1,6 @@
 /** Reading and printing records of any kind: lists page by page, one record as a table (contract 09, 9.2). */
-import { segment, type Query } from './client.ts'
+import { secretMask } from '../redact.ts'
+import { segment, type Answer, type Query } from './client.ts'
 import { listIn, recordIn, textOf } from './execution-calls.ts'
 import { exitCodes } from './exit-codes.ts'
 import { HttpFailure, NotFound } from './failures.ts'
@@ -8,6 +9,7 @@ import {
   cellText,
   colorStatus,
   formatTime,
+  isTimeName,
   pickAttributes,
   renderTable,
   truncationNote,
@@ -70,7 +72,7 @@ export async function printList(session: Session, records: readonly Json[], disp
   const rows = records.map((record) =>
     columns.map((column) => {
       const value = attributeOf(record, column)
-      return column.endsWith('timestamp') ? formatTime(value, timezone) : cellText(value)
+      return isTimeName(column) ? formatTime(value, timezone) : cellText(value)
     }),
   )
   const status = columns.indexOf('status')
@@ -85,8 +87,7 @@ export async function printList(session: Session, records: readonly Json[], disp
 export function renderRecord(session: Session, record: Json, names: readonly string[]): string {
   const rows = names.map((name) => {
     const value = attributeOf(record, name)
-    const isTime = name.endsWith('timestamp')
-    return [cellText(name), isTime ? formatTime(value, session.settings.timezone) : cellText(value)]
+    return [cellText(name), isTimeName(name) ? formatTime(value, session.settings.timezone) : cellText(value)]
   })
   const status = names.indexOf('status')
   const paint = (column: number, row: number, text: string): string =>
@@ -114,13 +115,36 @@ export async function printRecord(
   await session.print(renderRecord(session, record, names))
 }
 
+/** Something of the server that has an id or a name. */
+export interface Subject {
+  /** Display name, such as `Action`. */
+  kind: string
+  /** Of the list it is in, such as `/actions`. */
+  path: string
+  id: string
+  /** The id is a credential, which is never printed. Default false. */
+  isSecret?: boolean
+}
+
 /** @throws NotFound */
 export async function getRecord(session: Session, kind: string, path: string, id: string): Promise<Json> {
-  if (id === '') throw new NotFound(kind, id)
+  return recordIn(await callOn(session, 'GET', { kind, path, id }))
+}
+
+/** A request about one thing. @throws NotFound */
+export async function callOn(
+  session: Session,
+  method: 'GET' | 'PUT' | 'DELETE',
+  { kind, path, id, isSecret = false }: Subject,
+  request: { query?: Query; body?: unknown } = {},
+): Promise<Answer> {
+  const shownId = isSecret ? secretMask : id
+  if (id === '') throw new NotFound(kind, shownId)
   try {
-    return recordIn(await session.client.call('GET', `${path}/${segment(id)}`))
+    const shownPath = `${path}/${isSecret ? secretMask : segment(id)}`
+    return await session.client.call(method, `${path}/${segment(id)}`, { ...request, shownPath })
   } catch (error) {
-    if (error instanceof HttpFailure && error.status === 404) throw new NotFound(kind, id)
+    if (error instanceof HttpFailure && error.status === 404) throw new NotFound(kind, shownId)
     throw error
   }
 }

@@ -1,6 +1,6 @@
 /** What one command of the client works with: settings, connection, output; and how it ends. */
 import { once } from 'node:events'
-import { createClient, type Client } from './client.ts'
+import { createClient, type Client, type Login } from './client.ts'
 import { exitCodes } from './exit-codes.ts'
 import type { CommonFlags } from './options.ts'
 import { isColored, toJson } from './print.ts'
@@ -36,17 +36,24 @@ export interface CommandContext {
 /** One key press reaches the client from the terminal, and once more from the older Node that started it. */
 const SAME_SIGNAL_MS = 500
 
+export interface SessionOptions {
+  /** For commands that log in themselves. Default false. */
+  withoutLogin?: boolean
+}
+
 /** Runs the action of a command. @param work resolves with the exit code */
 export async function withSession(
   context: CommandContext,
   flags: CommonFlags,
   work: (session: Session) => Promise<number>,
+  { withoutLogin = false }: SessionOptions = {},
 ): Promise<void> {
   const { settings, warnings } = loadSettings({ ...context.globals(), ...flags }, process.env)
   const note = (text: string): void => {
     process.stderr.write(text)
   }
-  for (const warning of warnings) note(`WARNING: ${warning}\n`)
+  const warn = (text: string): void => note(`WARNING: ${text}\n`)
+  for (const warning of warnings) warn(warning)
 
   const interruption = new AbortController()
   let interruptedAt: number | undefined
@@ -59,10 +66,18 @@ export async function withSession(
   }
   process.on('SIGINT', interrupt)
 
+  const { account } = settings
+  let login: Login | undefined
+  if (!withoutLogin && settings.credential === undefined && account !== undefined) {
+    const { createLogin } = await import('./login.ts')
+    const createToken: Client['createToken'] = (...args) => client.createToken(...args)
+    login = createLogin({ settings, account, createToken, warn })
+  }
   const client = createClient({
     settings,
+    login,
     interrupted: interruption.signal,
-    warn: (text) => note(`WARNING: ${text}\n`),
+    warn,
     debug: (text) => note(`${text}\n`),
     env: process.env,
   })

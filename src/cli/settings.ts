@@ -29,6 +29,18 @@ export interface Settings {
   credential: Credential | undefined
   /** `user:password` for a proxy in front of the server. */
   basicAuth: string | undefined
+  /** Who logs in where no credential is given. */
+  account: Account | undefined
+  /** Whether the token of a login is kept for the next command. */
+  cachesToken: boolean
+  /** Where the configuration file is, or would be; undefined when none is read. */
+  configFile: ConfigFile | undefined
+}
+
+/** Of the configuration file. */
+export interface Account {
+  username: string
+  password: string | undefined
 }
 
 type Source = 'default' | 'file' | 'environment' | 'flag' | 'derived'
@@ -88,12 +100,13 @@ export function loadSettings(flags: ConnectionFlags, env: NodeJS.ProcessEnv): Lo
     const value = valueOf(row, flags, env, ini)
     if (value !== undefined) values.set(`${row.section}.${row.name}`, value)
   }
-  const settings = toSettings(values)
+  const settings = { ...toSettings(values), configFile: file }
   const text = describe(values, file, ini !== undefined, settings)
   return { settings, warnings, text }
 }
 
-interface ConfigFile {
+export interface ConfigFile {
+  /** Absolute. */
   path: string
   /** Named by a flag or the environment: it must be there. */
   isExplicit: boolean
@@ -141,7 +154,8 @@ function readFile({ path, isExplicit, isOurs }: ConfigFile, warnings: string[]):
   return sections
 }
 
-function findUnknown(path: string, sections: IniFile['sections']): string[] {
+/** A line for each option of a file that the client does not know. */
+export function findUnknown(path: string, sections: IniFile['sections']): string[] {
   const known: readonly Row[] = rows
   return [...sections].flatMap(([section, options]) =>
     [...options]
@@ -165,7 +179,7 @@ function valueOf(
   return row.default === undefined ? undefined : { text: row.default, source: 'default' }
 }
 
-function toSettings(values: Map<string, Value>): Settings {
+function toSettings(values: Map<string, Value>): Omit<Settings, 'configFile'> {
   const text = (key: Key): string | undefined => values.get(key)?.text
   const boolean = (key: Key): boolean => {
     const word = text(key) ?? 'False'
@@ -174,6 +188,7 @@ function toSettings(values: Map<string, Value>): Settings {
     throw new CliFailure(`${key} is "${word}"; it must be True or False.`)
   }
   const cacert = text('general.cacert') ?? 'False'
+  const username = text('credentials.username')
   return {
     ...findUrls(values),
     cacert: isTrue(cacert) ? true : isFalse(cacert) ? false : resolve(cacert),
@@ -182,6 +197,8 @@ function toSettings(values: Map<string, Value>): Settings {
     timezone: checkTimezone(text('cli.timezone') ?? 'UTC'),
     credential: findCredential(values),
     basicAuth: checkBasicAuth(text('credentials.basic_auth')),
+    account: username === undefined ? undefined : { username, password: text('credentials.password') },
+    cachesToken: boolean('cli.cache_token'),
   }
 }
 
@@ -244,8 +261,13 @@ function findCredential(values: Map<string, Value>): Credential | undefined {
   return key === undefined ? undefined : { header: 'Svc-Api-Key', value: checkHeaderValue('API key', key.text) }
 }
 
+/** Whether a header can carry it. */
+export function isCredentialText(value: string): boolean {
+  return /^[\x21-\x7e]{1,4096}$/.test(value)
+}
+
 function checkHeaderValue(what: string, value: string): string {
-  if (!/^[\x21-\x7e]{1,4096}$/.test(value)) {
+  if (!isCredentialText(value)) {
     throw new CliFailure(
       `The ${what} must be one word of printable ASCII characters; was something else pasted with it?`,
     )

@@ -7,6 +7,8 @@ import type { CommandContext } from '../session.ts'
 
 export interface CommandEntry {
   name: string
+  /** Another name for it. */
+  alias?: string
   /** For `svc --help`. */
   summary: string
   /** Heading it stands under in `svc --help`. */
@@ -38,5 +40,54 @@ export const commands: readonly CommandEntry[] = [
     summary: 'List, show, follow, repeat and stop executions.',
     group: 'Executions:',
     load: async (context) => (await import('./execution.ts')).createExecutionCommand(context),
+  },
+  {
+    name: 'login',
+    summary: 'Log in: further commands act as this user.',
+    group: 'Access:',
+    load: async (context) => (await import('./auth.ts')).createLoginCommand(context),
+  },
+  {
+    name: 'whoami',
+    summary: 'Tell who is logged in, and with which roles.',
+    group: 'Access:',
+    load: async (context) => (await import('./auth.ts')).createWhoamiCommand(context),
+  },
+  {
+    name: 'auth',
+    summary: 'Make a token and print it.',
+    group: 'Access:',
+    load: async (context) => (await import('./auth.ts')).createAuthCommand(context),
+  },
+  {
+    name: 'apikey',
+    alias: 'api-key',
+    summary: 'Make, list, disable and delete API keys.',
+    group: 'Access:',
+    load: async (context) => (await import('./apikey.ts')).createApiKeyCommand(context),
+  },
+  {
+    name: 'user',
+    summary: 'Add, list, change and delete users.',
+    group: 'Access:',
+    load: async (context) => (await import('./user.ts')).createUserCommand(context),
+  },
+  {
+    name: 'role',
+    summary: 'List and show roles.',
+    group: 'Access:',
+    load: async (context) => (await import('./role.ts')).createRoleCommand(context),
+  },
+  {
+    name: 'role-assignment',
+    summary: 'List and show which users have which roles.',
+    group: 'Access:',
+    load: async (context) => (await import('./role.ts')).createRoleAssignmentCommand(context),
+  },
+  {
+    name: 'rbac',
+    summary: 'Apply the definition files of roles.',
+    group: 'Access:',
+    load: async (context) => (await import('./rbac.ts')).createRbacCommand(context),
   },
 ]

@@ -106,6 +106,7 @@ const reasons: Readonly<Record<string, string>> = {
   ENOTDIR: 'a part of the path is a file',
   EEXIST: 'a part of the path is a file',
   ENXIO: 'it is neither a file nor a device',
+  ENOENT: 'its folder cannot be made',
   EROFS: 'the file system is read-only',
 }
 

@@ -1,0 +1,121 @@
+/** Files of API keys, as `svc apikey load` takes them (contract 01, 1.9 "Load file"). */
+import { readFile, stat } from 'node:fs/promises'
+import { extname } from 'node:path'
+import { readJson } from '../json.ts'
+import { secretMask } from '../redact.ts'
+import { exitCodes } from './exit-codes.ts'
+import { CliFailure } from './failures.ts'
+import type { Json } from './print.ts'
+import { codeOf } from './settings.ts'
+
+const MAX_BYTES = 16 * 1024 * 1024
+const MAX_ENTRIES = 100_000
+const MAX_ALIASES = 1000
+const MAX_SHOWN_PROBLEMS = 20
+const parts = ['user', 'key_hash', 'metadata', 'enabled', 'expires_at', 'scopes'] as const
+
+export interface KeyEntry {
+  /** The server's record of this id is replaced, if there is one. */
+  id: string | undefined
+  /** What is sent. */
+  body: Json
+}
+
+/**
+ * Reads and checks all entries.
+ *
+ * @throws CliFailure (2) that names what is wrong with which entry
+ */
+export async function readKeyFile(path: string): Promise<KeyEntry[]> {
+  const value = await parse(path, await read(path))
+  const entries: unknown[] = Array.isArray(value) ? value : [value]
+  if (entries.length === 0) throw problem(path, 'holds no API key')
+  if (entries.length > MAX_ENTRIES) throw problem(path, `holds more than ${MAX_ENTRIES} entries; split it`)
+  const problems: string[] = []
+  const checked = entries.map((entry, index) => toEntry(entry, (text) => problems.push(`entry ${index + 1}: ${text}`)))
+  if (problems.length > 0) {
+    const shown = problems.slice(0, MAX_SHOWN_PROBLEMS)
+    const more = problems.length > shown.length ? [`and ${problems.length - shown.length} more`] : []
+    throw problem(
+      path,
+      `cannot be loaded, and nothing was sent:\n${[...shown, ...more].map((line) => `  ${line}`).join('\n')}`,
+    )
+  }
+  return checked
+}
+
+function problem(path: string, text: string): CliFailure {
+  return new CliFailure(`The file ${path} ${text}`, exitCodes.usage)
+}
+
+async function read(path: string): Promise<string> {
+  try {
+    const stats = await stat(path)
+    if (!stats.isFile()) throw problem(path, 'is not a file')
+    if (stats.size > MAX_BYTES) throw problem(path, 'is larger than 16 MiB; split it')
+    return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(path))
+  } catch (error) {
+    if (error instanceof CliFailure) throw error
+    const code = codeOf(error)
+    if (code === 'ENOENT') throw problem(path, 'does not exist')
+    throw problem(path, code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'is not UTF-8' : `cannot be read (${code})`)
+  }
+}
+
+async function parse(path: string, text: string): Promise<unknown> {
+  const form = extname(path).toLowerCase()
+  try {
+    if (form === '.json') return readJson(text)
+    if (form === '.yaml' || form === '.yml') return await parseYaml(text)
+  } catch (error) {
+    // The text around a fault may be a secret.
+    const line = lineOf(error)
+    throw problem(path, `is not ${form === '.json' ? 'JSON' : 'YAML'}${line === undefined ? '' : `: see line ${line}`}`)
+  }
+  throw problem(path, 'must end with .json, .yaml or .yml')
+}
+
+function lineOf(error: unknown): number | undefined {
+  if (typeof error !== 'object' || error === null) return undefined
+  if ('mark' in error && typeof error.mark === 'object' && error.mark !== null && 'line' in error.mark) {
+    return Number(error.mark.line) + 1
+  }
+  const line = 'message' in error ? /\(line (\d+) /.exec(String(error.message))?.[1] : undefined
+  return line === undefined ? undefined : Number(line)
+}
+
+const jsonTypes: ReadonlySet<string> = new Set(['null', 'bool', 'int', 'float', 'str', 'seq', 'map', 'merge'])
+
+/** Only what JSON has too: a time stays the text it is. */
+async function parseYaml(text: string): Promise<unknown> {
+  const [{ loadAll, Schema }, { pythonYamlSchema }] = await Promise.all([import('js-yaml'), import('../yaml.ts')])
+  const tags = pythonYamlSchema.tags.filter(({ tagName }) => jsonTypes.has(tagName.replace('tag:yaml.org,2002:', '')))
+  const documents = loadAll(text, { schema: new Schema(tags), maxAliases: MAX_ALIASES })
+  // Several documents are as good as a list.
+  return documents.length === 1 ? documents[0] : documents.flat()
+}
+
+function toEntry(value: unknown, report: (text: string) => void): KeyEntry {
+  const entry: Json = typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
+  if (entry !== value && Object.keys(entry).length === 0) {
+    report('it must be an object with user and key_hash')
+    return { id: undefined, body: entry }
+  }
+  const { user, key_hash, metadata, enabled, id } = entry
+  if (typeof user !== 'string' || user === '') report('user is missing, or no text')
+  if (key_hash === secretMask) {
+    report(`key_hash is masked (${secretMask}); make the file with "svc apikey list -n -1 -y --show-secrets"`)
+  } else if (typeof key_hash !== 'string' || key_hash === '') report('key_hash is missing, or no text')
+  if (metadata !== undefined && (typeof metadata !== 'object' || metadata === null || Array.isArray(metadata))) {
+    report('metadata must be an object')
+  }
+  if (enabled !== undefined && typeof enabled !== 'boolean') report('enabled must be true or false')
+  if (id !== undefined && (typeof id !== 'string' || !/^[0-9a-f]{24}$/.test(id))) {
+    report('id must be 24 hexadecimal digits, or left out')
+  }
+  const given = parts.filter((name) => entry[name] !== undefined).map((name) => [name, entry[name]] as const)
+  return {
+    id: typeof id === 'string' ? id : undefined,
+    body: { ...Object.fromEntries(given), enabled: enabled ?? false },
+  }
+}

@@ -1,0 +1,267 @@
+/** `svc apikey`: keys for programs (contract 01, 1.9; contract 09, 9.3). */
+import { Command } from 'commander'
+import { parseExpiry, parseMetadata, parseScope, type Scope } from '../api-key-options.ts'
+import type { Answer } from '../client.ts'
+import { recordIn, textOf } from '../execution-calls.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { CliFailure, HttpFailure, NotFound } from '../failures.ts'
+import { addCommonOptions, addListOptions, addWidthOption, createCommand, type CommonFlags } from '../options.ts'
+import { printable, type Json } from '../print.ts'
+import { withSecretInput } from '../prompt.ts'
+import { callOn, forEachId, printList } from '../records.ts'
+import { showList, showRecord, type AttributeFlags, type ListFlags, type Resource } from '../resources.ts'
+import { withSession, type CommandContext, type Session } from '../session.ts'
+
+const apiKey: Resource = {
+  name: 'API Key',
+  pluralName: 'API Keys',
+  path: '/apikeys',
+  columns: ['id', 'user', 'metadata'],
+  order: [
+    'id',
+    'user',
+    'key',
+    'enabled',
+    'expires_at',
+    'scopes',
+    'metadata',
+    'created_at',
+    'last_used_at',
+    'uid',
+    'key_hash',
+  ],
+}
+const keyNote =
+  '\nA key in place of an id is seen by other users of this machine in the list of processes; - reads it from standard input.'
+const keyArgument = 'ids or keys, or - to read a key from standard input'
+
+interface KeyListFlags extends ListFlags {
+  user?: string
+  detail?: boolean
+  showSecrets?: boolean
+}
+
+interface CreateFlags extends AttributeFlags {
+  user?: string
+  metadata?: Record<string, unknown>
+  onlyKey?: boolean
+  expires?: string
+  scope?: Scope[]
+}
+
+export function createApiKeyCommand(context: CommandContext): Command {
+  const list = addListOptions(addCommonOptions(createCommand(new Command('list'))))
+    .description('List API keys.')
+    .option('-u, --user <user>', 'only of this user')
+    .option('-d, --detail', 'every attribute')
+    .option('--show-secrets', 'with the hashes of the keys; only for administrators')
+    .addHelpText('after', '\nExample:\n  svc apikey list -n -1 -y --show-secrets > keys.yaml')
+    .action((flags: KeyListFlags) =>
+      withKeys(context, flags, (session) => {
+        const query = { user: flags.user, show_secrets: flags.showSecrets }
+        const attr = flags.attr ?? (flags.detail === true ? ['all'] : undefined)
+        return showList(session, apiKey, query, attr === undefined ? flags : { ...flags, attr })
+      }),
+    )
+
+  const get = addCommonOptions(createCommand(new Command('get')))
+    .description('Show API keys.')
+    .argument('<key-or-id...>', keyArgument)
+    .option('-a, --attr <name...>', 'attributes to print')
+    .addHelpText('after', `${keyNote}\n\nExample:\n  svc apikey get 6000000000000000000000aa`)
+    .action((keys: string[], flags: AttributeFlags) =>
+      withKeys(context, flags, (session) =>
+        forEachKey(session, keys, async (key) =>
+          showRecord(session, apiKey, recordIn(await callOn(session, 'GET', subjectOf(key))), flags),
+        ),
+      ),
+    )
+
+  const create = addCommonOptions(createCommand(new Command('create')))
+    .description('Make an API key. It is shown only now.')
+    .option('-u, --user <user>', 'whose key, when it is not your own; needs its own permission')
+    .option('-m, --metadata <json>', 'what to remember with it, a JSON object', parseMetadata)
+    .option('-k, --only-key', 'print nothing but the key')
+    .option(
+      '--expires <time>',
+      'until when it is valid: 2030-01-31T12:00:00Z, or how long: 45m, 12h, 30d, 8w',
+      (text) => parseExpiry(text),
+    )
+    .option(
+      '--scope <permissions>',
+      'what it may do, and nothing else: permission types separated by commas, then @ and the uid of the one resource ' +
+        'they are for; may be given several times',
+      (text: string, before: Scope[] | undefined) => parseScope(text, before),
+    )
+    .option('-a, --attr <name...>', 'attributes to print')
+    .addHelpText(
+      'after',
+      `
+Without --scope a key may do whatever its user may; with it, what both allow. The types are those of
+GET /v1/rbac/permission_types.
+
+Examples:
+  svc apikey create -m '{"used_by": "deploy"}' --expires 90d
+  svc apikey create -k --scope webhook_send@webhook:sample
+  svc apikey create -k --scope action_execute,action_view@action:core:local --scope execution_list`,
+    )
+    .action((flags: CreateFlags) => withKeys(context, flags, (session) => createKey(session, flags)))
+
+  const remove = createChangeCommand(context, 'delete', async (session, key) => {
+    await callOn(session, 'DELETE', subjectOf(key))
+    await session.print(`${apiKey.name} ${isId(key) ? `"${key}" ` : ''}is deleted.\n`)
+    return exitCodes.ok
+  })
+    .description('Delete API keys: they are worthless at once.')
+    .addHelpText('after', `${keyNote}\n\nExample:\n  svc apikey delete 6000000000000000000000aa`)
+
+  const enable = createChangeCommand(context, 'enable', (session, key, flags) => setEnabled(session, key, true, flags))
+    .description('Let disabled API keys work again.')
+    .addHelpText('after', `${keyNote}\n\nExample:\n  svc apikey enable 6000000000000000000000aa`)
+
+  const disable = createChangeCommand(context, 'disable', (session, key, flags) =>
+    setEnabled(session, key, false, flags),
+  )
+    .description('Make API keys worthless until they are enabled.')
+    .addHelpText('after', `${keyNote}\n\nExample:\n  svc apikey disable 6000000000000000000000aa`)
+
+  const load = addWidthOption(addCommonOptions(createCommand(new Command('load'))))
+    .description('Take over API keys of another server, or of this one, from a file.')
+    .argument('<file>', 'one object or a list, in .json or .yaml')
+    .addHelpText(
+      'after',
+      `
+Each entry has user and key_hash, and may have metadata, enabled (false when it is left out), expires_at, scopes
+and id: a key of that id is replaced. A file in which something is wrong is refused before anything is sent.
+
+Example:
+  svc apikey list -n -1 -y --show-secrets > keys.yaml
+  svc --url https://other.example.com apikey load keys.yaml`,
+    )
+    .action((file: string, flags: CommonFlags & { width?: number[] }) =>
+      withKeys(context, flags, (session) => loadKeys(session, file, flags.width)),
+    )
+
+  return createCommand(new Command('apikey'))
+    .description('Make, list, disable and delete API keys, with which programs call the server.')
+    .addCommand(list)
+    .addCommand(get)
+    .addCommand(create)
+    .addCommand(remove)
+    .addCommand(enable)
+    .addCommand(disable)
+    .addCommand(load)
+}
+
+function createChangeCommand(
+  context: CommandContext,
+  name: string,
+  work: (session: Session, key: string, flags: CommonFlags) => Promise<number>,
+): Command {
+  return addCommonOptions(createCommand(new Command(name)))
+    .argument('<key-or-id...>', keyArgument)
+    .action((keys: string[], flags: CommonFlags) =>
+      withKeys(context, flags, (session) => forEachKey(session, keys, (key) => work(session, key, flags))),
+    )
+}
+
+/** A session that prints no key, nor what one could be guessed from, for `--debug`. */
+function withKeys(
+  context: CommandContext,
+  flags: CommonFlags,
+  work: (session: Session) => Promise<number>,
+): Promise<void> {
+  return withSession(context, flags, (session) => {
+    session.client.maskNames(['key', 'key_hash', 'uid'])
+    return work(session)
+  })
+}
+
+function isId(text: string): boolean {
+  return /^[0-9a-f]{24}$/.test(text)
+}
+
+function subjectOf(key: string) {
+  return { kind: apiKey.name, path: apiKey.path, id: key, isSecret: !isId(key) }
+}
+
+/** As `forEachId`; every `-` stands for the next line of standard input. */
+function forEachKey(
+  session: Session,
+  keys: readonly string[],
+  work: (key: string) => Promise<number>,
+): Promise<number> {
+  return withSecretInput(session, (input) =>
+    forEachId(session, keys, async (key) => work(key === '-' ? await input.ask('API key') : key)),
+  )
+}
+
+async function createKey(session: Session, flags: CreateFlags): Promise<number> {
+  const { user, metadata, expires, scope } = flags
+  const body = {
+    ...(user === undefined ? {} : { user }),
+    ...(metadata === undefined ? {} : { metadata }),
+    ...(expires === undefined ? {} : { expires_at: expires }),
+    ...(scope === undefined ? {} : { scopes: scope }),
+  }
+  const record = recordIn(await orRefusal(session.client.call('POST', apiKey.path, { body })))
+  if (flags.onlyKey === true) {
+    await session.print(`${textOf(record['key'])}\n`)
+    return exitCodes.ok
+  }
+  await showRecord(session, apiKey, record, flags)
+  if (session.form === 'human')
+    session.note('Note: The key is shown only now; the server keeps nothing it could be made from.\n')
+  return exitCodes.ok
+}
+
+/** Contract 09, 9.1: a refused creation ends with 2. */
+async function orRefusal(call: Promise<Answer>): Promise<Answer> {
+  try {
+    return await call
+  } catch (error) {
+    if (error instanceof HttpFailure && error.status !== 401) throw new CliFailure(error.message, exitCodes.usage)
+    throw error
+  }
+}
+
+async function setEnabled(session: Session, key: string, isEnabled: boolean, flags: CommonFlags): Promise<number> {
+  const record = recordIn(await callOn(session, 'GET', subjectOf(key)))
+  const id = textOf(record['id'])
+  const changed = await callOn(session, 'PUT', subjectOf(id), { body: { ...record, enabled: isEnabled } })
+  return showRecord(session, apiKey, recordIn(changed), flags)
+}
+
+async function loadKeys(session: Session, file: string, widths: readonly number[] | undefined): Promise<number> {
+  const { readKeyFile } = await import('../api-key-file.ts')
+  const entries = await readKeyFile(file)
+  const loaded: Json[] = []
+  let failure: CliFailure | undefined
+  for (const [index, { id, body }] of entries.entries()) {
+    try {
+      loaded.push(recordIn(await putOrPost(session, id, body)))
+    } catch (error) {
+      if (!(error instanceof CliFailure)) throw error
+      const done = `entry ${index + 1} of ${entries.length} was not loaded, and none after it`
+      failure = new CliFailure(`${printable(file)}: ${done}: ${error.message}`, exitCodes.usage)
+      break
+    }
+  }
+  if (loaded.length > 0 || failure === undefined) {
+    const { columns, name, pluralName } = apiKey
+    await printList(session, loaded, { columns, attributes: undefined, widths, name, pluralName, isTruncated: false })
+  }
+  if (failure !== undefined) throw failure
+  return exitCodes.ok
+}
+
+async function putOrPost(session: Session, id: string | undefined, body: Json): Promise<Answer> {
+  if (id !== undefined) {
+    try {
+      return await callOn(session, 'PUT', subjectOf(id), { body: { ...body, id } })
+    } catch (error) {
+      if (!(error instanceof NotFound)) throw error
+    }
+  }
+  return session.client.call('POST', apiKey.path, { body: id === undefined ? body : { ...body, id } })
+}

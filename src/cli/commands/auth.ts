@@ -1,0 +1,160 @@
+/** `svc auth`, `svc login`, `svc whoami`: tokens, and who has one (contract 09, 9.3). */
+import { Command } from 'commander'
+import { escapeUnprintable } from '../../redact.ts'
+import { changeConfigFile } from '../config-edit.ts'
+import { recordIn, textOf, toObject } from '../execution-calls.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { CliFailure, HttpFailure, NotLoggedIn } from '../failures.ts'
+import { keepToken } from '../login.ts'
+import { addCommonOptions, addLoginOptions, createCommand, type CommonFlags } from '../options.ts'
+import { formatTime, printable, type Json } from '../print.ts'
+import { withSecretInput } from '../prompt.ts'
+import { printRecord } from '../records.ts'
+import { withSession, type CommandContext, type Session } from '../session.ts'
+
+interface LoginFlags extends CommonFlags {
+  password?: string
+  ttl?: number
+}
+
+interface TokenFlags extends LoginFlags {
+  onlyToken?: boolean
+}
+
+interface KeptLoginFlags extends LoginFlags {
+  writePassword?: boolean
+}
+
+const withoutLogin = { withoutLogin: true }
+const passwordSources = `
+Without -p the password is asked for; when standard input is no terminal, its first line is the password.`
+
+export function createAuthCommand(context: CommandContext): Command {
+  return addLoginOptions(createCommand(new Command('auth')))
+    .description('Make a token and print it.')
+    .argument('<user>', 'whose token')
+    .option('-t, --only-token', 'print nothing but the token')
+    .addHelpText(
+      'after',
+      `${passwordSources}
+
+Examples:
+  svc auth alice
+  export SVC_AUTH_TOKEN=$(svc auth alice -t -l 3600 < password-file)`,
+    )
+    .action((user: string, flags: TokenFlags) =>
+      withSession(
+        context,
+        flags,
+        async (session) => {
+          const record = await makeToken(session, user, await readPassword(session, flags), flags)
+          if (flags.onlyToken === true) await session.print(`${textOf(record['token'])}\n`)
+          else
+            await printRecord(session, record, [], session.form === 'human' ? ['user', 'token', 'expiry'] : undefined)
+          return exitCodes.ok
+        },
+        withoutLogin,
+      ),
+    )
+}
+
+export function createLoginCommand(context: CommandContext): Command {
+  return addLoginOptions(createCommand(new Command('login')))
+    .description('Log in: further commands act as this user.')
+    .argument('<user>', 'who')
+    .option('-w, --write-password', 'keep the password too, as it is, in the configuration file')
+    .addHelpText(
+      'after',
+      `${passwordSources}
+
+The name of the user is kept in the configuration file (~/.svc/config), the token beside it. Without the
+password there, log in again when the token has expired.
+
+Example:
+  svc login alice`,
+    )
+    .action((user: string, flags: KeptLoginFlags) =>
+      withSession(context, flags, (session) => logIn(session, user, flags), withoutLogin),
+    )
+}
+
+export function createWhoamiCommand(context: CommandContext): Command {
+  return addCommonOptions(createCommand(new Command('whoami')))
+    .description('Tell who is logged in, how that is proved, and which roles come with it.')
+    .addHelpText('after', '\nExample:\n  svc whoami')
+    .action((flags: CommonFlags) => withSession(context, flags, showUser))
+}
+
+async function readPassword(session: Session, { password }: LoginFlags): Promise<string> {
+  return password ?? withSecretInput(session, (input) => input.ask('Password'))
+}
+
+async function makeToken(session: Session, user: string, password: string, { ttl }: LoginFlags): Promise<Json> {
+  if (user === '' || password === '') throw new CliFailure('The name and the password must not be empty.')
+  return recordIn(await session.client.createToken(user, password, ttl))
+}
+
+async function logIn(session: Session, user: string, flags: KeptLoginFlags): Promise<number> {
+  const { settings } = session
+  if (settings.configFile === undefined) {
+    throw new CliFailure('A login is kept in the configuration file; leave out --skip-config, or use "svc auth".')
+  }
+  const password = await readPassword(session, flags)
+  const record = await makeToken(session, user, password, flags)
+  const isWritten = flags.writePassword === true
+  const changes = { username: user, password: isWritten ? password : undefined }
+  await changeConfigFile(settings.configFile, 'credentials', changes)
+  const warn = (text: string): void => session.note(`WARNING: ${text}\n`)
+  const isKept = settings.cachesToken && (await keepToken(user, record, settings.authUrl, warn))
+  await session.print(`Logged in as ${escapeUnprintable(user)}\n`)
+  if (!isWritten) {
+    const end = formatTime(record['expiry'], settings.timezone)
+    session.note(
+      isKept
+        ? `\nNote: The password was not saved; log in again when the token expires, on ${end}.\n` +
+            `With -w/--write-password it is kept in ${settings.configFile.path}, where whoever can read that file finds it.\n`
+        : '\nNote: Neither the password nor the token was saved ([cli] cache_token), so no further command is logged in.\n',
+    )
+  }
+  if (settings.credential !== undefined) {
+    session.note(
+      '\nNote: A token or API key is set in the environment or the configuration file, and goes before this login.\n',
+    )
+  }
+  return exitCodes.ok
+}
+
+async function showUser(session: Session): Promise<number> {
+  let record: Json
+  try {
+    record = recordIn(await session.client.call('GET', '/user'))
+  } catch (error) {
+    if (!(error instanceof NotLoggedIn) && !(error instanceof HttpFailure && error.status === 401)) throw error
+    await session.print('Not authenticated\n')
+    session.note(`${error.message}\n`)
+    return exitCodes.failed
+  }
+  if (session.form !== 'human') {
+    await session.printMachine(record)
+    return exitCodes.ok
+  }
+  const authentication = toObject(record['authentication'])
+  const rbac = toObject(record['rbac'])
+  const method = textOf(authentication['method'])
+  const expiry = authentication['token_expire']
+  const roles = Array.isArray(rbac['roles']) ? rbac['roles'].map(String) : []
+  const lines = [
+    `Currently logged in as "${escapeUnprintable(textOf(record['username']))}".`,
+    '',
+    `Authentication method: ${method === '' ? 'none, since authentication is off' : method}`,
+    ...(expiry === undefined
+      ? []
+      : [`Authentication token expire time: ${formatTime(expiry, session.settings.timezone)}`]),
+    '',
+    'RBAC:',
+    ` - Enabled: ${rbac['enabled'] === true ? 'True' : 'False'}`,
+    ` - Roles: ${roles.join(', ')}`,
+  ]
+  await session.print(`${printable(lines.join('\n'))}\n`)
+  return exitCodes.ok
+}

@@ -1,0 +1,283 @@
+/** `svc user`: accounts, on a server or in a password file (contract 01, 1.6). */
+import { Command, InvalidArgumentError } from 'commander'
+import { removeUser, PasswordFileProblem, setPassword, userNames } from '../../password-file.ts'
+import { recordIn, textOf, toObject } from '../execution-calls.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { CliFailure, NotFound } from '../failures.ts'
+import { addCommonOptions, createCommand, type CommonFlags } from '../options.ts'
+import { printable, type Json } from '../print.ts'
+import { withSecretInput, type SecretInput } from '../prompt.ts'
+import { callOn, forEachId } from '../records.ts'
+import { createGetCommand, createListCommand, showRecord, type ListFlags, type Resource } from '../resources.ts'
+import { withSession, type CommandContext, type Session } from '../session.ts'
+
+const user: Resource = {
+  name: 'User',
+  pluralName: 'Users',
+  path: '/users',
+  columns: ['name', 'is_service', 'is_disabled', 'has_password', 'created_at'],
+  order: ['name', 'is_service', 'is_disabled', 'has_password', 'nicknames', 'created_at'],
+}
+const passwordHelp = `
+Without -p the password is asked for; when standard input is no terminal, it is the next line of that.`
+
+interface UserListFlags extends ListFlags {
+  service?: boolean
+  disabled?: boolean
+}
+
+interface AccountFlags extends CommonFlags {
+  service?: boolean
+  nickname?: Record<string, string>
+}
+
+interface PasswordFlags extends CommonFlags {
+  password?: string
+  file?: string
+}
+
+interface AddFlags extends AccountFlags {
+  /** False: there shall be none. */
+  password?: string | false
+  file?: string
+}
+
+export function createUserCommand(context: CommandContext): Command {
+  const queryOf = ({ service, disabled }: UserListFlags) => ({ is_service: service, is_disabled: disabled })
+  const list = createListCommand(context, user, queryOf)
+    .description('List users. Who is no administrator may not.')
+    .option('--service', 'only service accounts')
+    .option('--disabled', 'only users who are disabled')
+    .addHelpText('after', '\nExample:\n  svc user list --disabled')
+
+  const get = createGetCommand(context, user, '<name...>', 'names')
+    .description('Show users.')
+    .addHelpText('after', '\nExample:\n  svc user get alice')
+
+  const add = addPasswordOptions(addAccountOptions(addUserOptions('add')))
+    .description('Add a user.')
+    .argument('<name>', 'who')
+    .option('--no-password', 'a user who has none here: one of another authentication backend, or with API keys alone')
+    .option('--service', 'a service account, which may have tokens made for other users')
+    .addHelpText(
+      'after',
+      `${passwordHelp}
+
+Examples:
+  svc user add alice --nickname chat=al
+  svc user add alice --file /var/lib/svc/htpasswd < password-file`,
+    )
+    .action((name: string, flags: AddFlags) =>
+      flags.file === undefined
+        ? withSession(context, flags, (session) => addUser(session, name, flags))
+        : withFile(context, (input) => addToFile(input, flags.file ?? '', name, flags)),
+    )
+
+  const passwd = addPasswordOptions(addUserOptions('passwd'))
+    .description('Change a password: your own, or as an administrator that of any user.')
+    .argument('[name]', 'whose; default: your own')
+    .addHelpText(
+      'after',
+      `${passwordHelp}
+For your own password the present one is asked for first.
+
+Examples:
+  svc user passwd
+  svc user passwd admin --file /var/lib/svc/htpasswd`,
+    )
+    .action((name: string | undefined, flags: PasswordFlags) =>
+      flags.file === undefined
+        ? withSession(context, flags, (session) => changePassword(session, name, flags))
+        : withFile(context, (input) => changeInFile(input, flags.file ?? '', name, flags)),
+    )
+
+  const update = addAccountOptions(addUserOptions('update'))
+    .description('Change what is known of a user.')
+    .argument('<name>', 'who')
+    .option('--service', 'make it a service account, which may have tokens made for other users')
+    .option('--no-service', 'make it an ordinary user')
+    .addHelpText(
+      'after',
+      `
+A nickname without a name, such as chat=, is removed.
+
+Example:
+  svc user update alice --nickname chat=al --no-service`,
+    )
+    .action((name: string, flags: AccountFlags) =>
+      withSession(context, flags, (session) => updateUser(session, name, flags)),
+    )
+
+  const enable = createSwitchCommand(context, 'enable', false)
+    .description('Let disabled users log in again.')
+    .addHelpText('after', '\nExample:\n  svc user enable alice')
+
+  const disable = createSwitchCommand(context, 'disable', true)
+    .description('Lock users out: their passwords, tokens and API keys are refused at once.')
+    .addHelpText('after', '\nExample:\n  svc user disable alice')
+
+  const remove = addFileOption(addUserOptions('delete'))
+    .description('Delete users, with their tokens and API keys.')
+    .argument('<name...>', 'who')
+    .addHelpText('after', '\nExample:\n  svc user delete alice')
+    .action((names: string[], flags: PasswordFlags) => {
+      const { file } = flags
+      if (file !== undefined) return withFile(context, () => deleteFromFile(file, names))
+      return withSession(context, flags, (session) => forEachId(session, names, (name) => deleteUser(session, name)))
+    })
+
+  return createCommand(new Command('user'))
+    .description('Add, list, change and delete users.')
+    .addCommand(list)
+    .addCommand(get)
+    .addCommand(add)
+    .addCommand(passwd)
+    .addCommand(update)
+    .addCommand(enable)
+    .addCommand(disable)
+    .addCommand(remove)
+}
+
+function addUserOptions(name: string): Command {
+  return addCommonOptions(createCommand(new Command(name)))
+}
+
+function addPasswordOptions(command: Command): Command {
+  return addFileOption(
+    command.option(
+      '-p, --password <password>',
+      'the password; other users of this machine see it in the list of processes',
+    ),
+  )
+}
+
+function addFileOption(command: Command): Command {
+  return command.option('--file <htpasswd>', 'change this password file, and ask no server')
+}
+
+function addAccountOptions(command: Command): Command {
+  return command.option('--nickname <origin=name>', 'name in a chat; may be given several times', collectNickname)
+}
+
+function collectNickname(text: string, before: Record<string, string> | undefined): Record<string, string> {
+  const [, origin, name] = /^([^=]+)=(.*)$/s.exec(text) ?? []
+  if (origin === undefined || name === undefined) throw new InvalidArgumentError('It must be written as origin=name.')
+  return Object.fromEntries([...Object.entries(before ?? {}), [origin, name]])
+}
+
+function createSwitchCommand(context: CommandContext, name: string, isDisabled: boolean): Command {
+  return addUserOptions(name)
+    .argument('<name...>', 'who')
+    .action((names: string[], flags: CommonFlags) =>
+      withSession(context, flags, (session) =>
+        forEachId(session, names, async (each) => {
+          const changed = await callOn(session, 'PUT', subjectOf(each), { body: { is_disabled: isDisabled } })
+          return showRecord(session, user, recordIn(changed), {})
+        }),
+      ),
+    )
+}
+
+function subjectOf(name: string) {
+  return { kind: user.name, path: user.path, id: name }
+}
+
+async function addUser(session: Session, name: string, flags: AddFlags): Promise<number> {
+  const { password, service, nickname } = flags
+  const secret =
+    password === false
+      ? undefined
+      : (password ?? (await withSecretInput(session, (input) => input.askTwice(`Password of ${printable(name)}`))))
+  const body = {
+    name,
+    ...(secret === undefined ? {} : { password: secret }),
+    ...(service === undefined ? {} : { is_service: service }),
+    ...(nickname === undefined ? {} : { nicknames: nickname }),
+  }
+  return showRecord(session, user, recordIn(await session.client.call('POST', user.path, { body })), {})
+}
+
+async function changePassword(session: Session, name: string | undefined, flags: PasswordFlags): Promise<number> {
+  const own = textOf(recordIn(await session.client.call('GET', '/user'))['username'])
+  const target = name ?? own
+  const body = await withSecretInput(session, async (input) => {
+    const current = target === own ? { current_password: await input.ask('Current password') } : {}
+    return { ...current, password: flags.password ?? (await input.askTwice(`New password of ${printable(target)}`)) }
+  })
+  await callOn(session, 'PUT', subjectOf(target), { body })
+  await session.print(`The password of "${printable(target)}" is changed.\n`)
+  const { account } = session.settings
+  if (account?.username === target && account.password !== undefined) {
+    session.note('Note: The configuration file still has the password before; change it with: svc login -w <user>\n')
+  }
+  return exitCodes.ok
+}
+
+async function updateUser(session: Session, name: string, { service, nickname }: AccountFlags): Promise<number> {
+  if (service === undefined && nickname === undefined) {
+    throw new CliFailure('Nothing to change was named: --service, --no-service or --nickname.', exitCodes.usage)
+  }
+  const body: Json = service === undefined ? {} : { is_service: service }
+  if (nickname !== undefined) {
+    const before = toObject(recordIn(await callOn(session, 'GET', subjectOf(name)))['nicknames'])
+    body['nicknames'] = Object.fromEntries(Object.entries({ ...before, ...nickname }).filter(([, nick]) => nick !== ''))
+  }
+  return showRecord(session, user, recordIn(await callOn(session, 'PUT', subjectOf(name), { body })), {})
+}
+
+async function deleteUser(session: Session, name: string): Promise<number> {
+  await callOn(session, 'DELETE', subjectOf(name))
+  await session.print(`User "${printable(name)}" is deleted.\n`)
+  return exitCodes.ok
+}
+
+/** Needs neither a server nor a configuration. */
+async function withFile(context: CommandContext, work: (input: SecretInput) => Promise<string>): Promise<void> {
+  const note = (text: string): void => void process.stderr.write(text)
+  try {
+    const done = await withSecretInput({ interrupted: new AbortController().signal, note }, work)
+    process.stdout.write(done)
+  } catch (error) {
+    if (error instanceof PasswordFileProblem) throw new CliFailure(error.message, exitCodes.usage)
+    throw error
+  }
+  context.setExitCode(exitCodes.ok)
+}
+
+async function addToFile(input: SecretInput, file: string, name: string, flags: AddFlags): Promise<string> {
+  if (flags.service !== undefined || flags.nickname !== undefined || flags.password === false) {
+    throw new CliFailure(
+      'A password file holds names and passwords alone; leave out --service, --nickname and --no-password.',
+      exitCodes.usage,
+    )
+  }
+  if ((await userNames(file)).includes(name)) {
+    throw new CliFailure(
+      `User "${printable(name)}" is in ${file} already; "svc user passwd" changes the password.`,
+      exitCodes.usage,
+    )
+  }
+  await setPassword(file, name, flags.password ?? (await input.askTwice(`Password of ${printable(name)}`)))
+  return `User "${printable(name)}" was added to ${printable(file)}.\n`
+}
+
+async function changeInFile(
+  input: SecretInput,
+  file: string,
+  name: string | undefined,
+  { password }: PasswordFlags,
+): Promise<string> {
+  if (name === undefined) throw new CliFailure('With --file, name the user.', exitCodes.usage)
+  if (!(await userNames(file)).includes(name)) throw new NotFound(user.name, name)
+  await setPassword(file, name, password ?? (await input.askTwice(`New password of ${printable(name)}`)))
+  return `The password of "${printable(name)}" is changed in ${printable(file)}.\n`
+}
+
+async function deleteFromFile(file: string, names: readonly string[]): Promise<string> {
+  const done: string[] = []
+  for (const name of names) {
+    if (!(await removeUser(file, name))) throw new NotFound(user.name, name)
+    done.push(`User "${printable(name)}" is deleted from ${printable(file)}.\n`)
+  }
+  return done.join('')
+}

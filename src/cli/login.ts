@@ -1,0 +1,79 @@
+/** Logging in by itself: with the token of an earlier login, else with the password of the configuration file. */
+import type { Client, Login } from './client.ts'
+import { recordIn, textOf } from './execution-calls.ts'
+import { ConnectionFailure, HttpFailure, NotLoggedIn } from './failures.ts'
+import type { Json } from './print.ts'
+import type { Account, Credential, Settings } from './settings.ts'
+import { readCachedToken, writeCachedToken } from './token-cache.ts'
+
+export interface LoginOptions {
+  settings: Pick<Settings, 'authUrl' | 'cachesToken' | 'configFile'>
+  account: Account
+  createToken: Client['createToken']
+  /** For standard error. */
+  readonly warn: (text: string) => void
+}
+
+export function createLogin({ settings, account, createToken, warn }: LoginOptions): Login {
+  const { authUrl, cachesToken, configFile } = settings
+  const { username, password } = account
+  let found: Promise<Credential | undefined> | undefined
+
+  async function first(): Promise<Credential | undefined> {
+    const token = cachesToken ? readCachedToken(username, authUrl, warn) : undefined
+    return token === undefined ? logIn() : toCredential(token)
+  }
+
+  async function logIn(): Promise<Credential | undefined> {
+    if (password === undefined) return undefined
+    let record: Json
+    try {
+      record = recordIn(await createToken(username, password, undefined))
+    } catch (error) {
+      if (error instanceof ConnectionFailure) {
+        warn(`Not logged in, since the authentication service does not answer: ${error.message}`)
+        return undefined
+      }
+      // Authentication is off: nobody asks.
+      if (error instanceof HttpFailure && error.status === 404) return undefined
+      if (!(error instanceof HttpFailure) || error.status !== 401) throw error
+      throw new NotLoggedIn(
+        `The password of ${JSON.stringify(username)} in ${configFile?.path ?? 'the configuration file'} is refused; ` +
+          `log in again: ${loginCommand(username)}`,
+      )
+    }
+    if (cachesToken) await keepToken(username, record, authUrl, warn)
+    return toCredential(textOf(record['token']))
+  }
+
+  return {
+    find: () => (found ??= first()),
+    renew: () => (password === undefined ? Promise.resolve(undefined) : (found = logIn())),
+    advice: `Log in again: ${loginCommand(username)}`,
+  }
+}
+
+/** What is not kept is made again. */
+export async function keepToken(
+  user: string,
+  record: Json,
+  authUrl: string,
+  warn: (text: string) => void,
+): Promise<boolean> {
+  const expireTimestamp = Math.floor(Date.parse(textOf(record['expiry'])) / 1000)
+  try {
+    await writeCachedToken(user, { token: textOf(record['token']), expireTimestamp, authUrl })
+    return true
+  } catch (error) {
+    warn(`The token cannot be kept for the next command: ${error instanceof Error ? error.message : String(error)}`)
+    return false
+  }
+}
+
+function toCredential(token: string): Credential {
+  return { header: 'X-Auth-Token', value: token }
+}
+
+function loginCommand(user: string): string {
+  return `svc login ${/^[\w@.+-]+$/.test(user) ? user : '<user>'}`
+}

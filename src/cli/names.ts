@@ -1,0 +1,12 @@
+/** Further names of the executable, each of which stands for a command (contract 11, 11.6). */
+import { basename } from 'node:path'
+
+const commandOf: Readonly<Record<string, readonly string[]>> = {
+  'svc-apply-rbac-definitions': ['rbac', 'apply'],
+}
+
+/** The arguments that `svc` would have to be called with. @param program path the executable was called by */
+export function argumentsFor(program: string, args: readonly string[]): string[] {
+  const name = basename(program)
+  return [...(Object.hasOwn(commandOf, name) ? (commandOf[name] ?? []) : []), ...args]
+}

@@ -1,0 +1,156 @@
+/** Asks for secrets: without echo on a terminal, else a line of standard input each. Questions go to standard error. */
+import { StringDecoder } from 'node:string_decoder'
+import type { ReadStream } from 'node:tty'
+import { CliFailure, Interrupted } from './failures.ts'
+
+/** No secret is longer. */
+const MAX_LENGTH = 64 * 1024
+
+const ESCAPE = '\u001b'
+/** A character, or what a terminal sends for a key without one. */
+const keyPattern = new RegExp(`^(?:${ESCAPE}[[O][0-?]*[ -/]*[@-~]|[^])`, 'u')
+
+export interface SecretInput {
+  /** @throws CliFailure when nothing was given, Interrupted */
+  ask(question: string): Promise<string>
+  /** For a new secret: a person types it twice. @throws as `ask`, CliFailure when the two differ */
+  askTwice(question: string): Promise<string>
+  /** Standard input is let go. */
+  close(): void
+}
+
+export type Input = NodeJS.ReadableStream & Partial<Pick<ReadStream, 'isTTY' | 'setRawMode'>>
+
+export interface SecretInputOptions {
+  /** Standard input, opened for the first question. */
+  readonly open: () => Input
+  /** Aborted by Ctrl-C that comes as a signal. */
+  interrupted: AbortSignal
+  /** Writes to standard error. */
+  readonly note: (text: string) => void
+}
+
+export function openSecretInput({ open, interrupted, note }: SecretInputOptions): SecretInput {
+  const decoder = new StringDecoder('utf8')
+  let opened: Input | undefined
+  let rest = ''
+  let isAtEnd = false
+
+  /** More of the input is in `rest`, or there is no more. */
+  function readMore(input: Input): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const settle = (act: () => void): void => {
+        input.pause()
+        input.off('data', onData).off('end', onEnd).off('error', onError)
+        interrupted.removeEventListener('abort', onAbort)
+        act()
+      }
+      const onData = (chunk: Buffer | string): void => {
+        rest += typeof chunk === 'string' ? chunk : decoder.write(chunk)
+        settle(resolve)
+      }
+      const onEnd = (): void => {
+        isAtEnd = true
+        settle(resolve)
+      }
+      const onError = (error: Error): void =>
+        settle(() => reject(new CliFailure(`Standard input cannot be read: ${error.message}`)))
+      const onAbort = (): void => settle(() => reject(new Interrupted()))
+      if (interrupted.aborted) {
+        reject(new Interrupted())
+        return
+      }
+      interrupted.addEventListener('abort', onAbort, { once: true })
+      input.on('data', onData).once('end', onEnd).once('error', onError)
+      input.resume()
+    })
+  }
+
+  async function readLine(input: Input): Promise<string> {
+    for (;;) {
+      const end = rest.indexOf('\n')
+      if (end !== -1 || isAtEnd) {
+        const line = end === -1 ? rest : rest.slice(0, end)
+        rest = end === -1 ? '' : rest.slice(end + 1)
+        return line.replace(/\r$/, '')
+      }
+      if (rest.length > MAX_LENGTH) throw new CliFailure('The line on standard input is too long for a password.')
+      await readMore(input)
+    }
+  }
+
+  async function readKeys(input: Input): Promise<string> {
+    const typed: string[] = []
+    for (;;) {
+      const key = keyPattern.exec(rest)?.[0]
+      if (key === undefined) {
+        if (isAtEnd) return typed.join('')
+        await readMore(input)
+        continue
+      }
+      rest = rest.slice(key.length)
+      if (key === '\r' || key === '\n') return typed.join('')
+      if (key === '\u0003') throw new Interrupted()
+      // Ctrl-D.
+      if (key === '\u0004') {
+        if (typed.length === 0) return ''
+        continue
+      }
+      if (key === '\u007f' || key === '\b') typed.pop()
+      // Ctrl-U.
+      else if (key === '\u0015') typed.length = 0
+      // Arrows and the like are no text.
+      else if (!/^\p{Cc}/u.test(key) && typed.length < MAX_LENGTH) typed.push(key)
+    }
+  }
+
+  async function readHidden(input: Input, question: string): Promise<string> {
+    note(`${question}: `)
+    input.setRawMode?.(true)
+    try {
+      return await readKeys(input)
+    } finally {
+      input.setRawMode?.(false)
+      note('\n')
+    }
+  }
+
+  async function ask(question: string): Promise<string> {
+    opened ??= open()
+    const isTerminal = opened.isTTY === true
+    const secret = await (isTerminal ? readHidden(opened, question) : readLine(opened))
+    if (secret !== '') return secret
+    throw new CliFailure(
+      isTerminal
+        ? 'Nothing was typed.'
+        : `${question}: standard input is no terminal to type it at, and has no further line.`,
+    )
+  }
+
+  return {
+    ask,
+    async askTwice(question) {
+      const secret = await ask(question)
+      if (opened?.isTTY === true && (await ask(`${question} again`)) !== secret) {
+        throw new CliFailure('The two passwords differ; nothing was changed.')
+      }
+      return secret
+    },
+    close() {
+      opened?.pause()
+    },
+  }
+}
+
+/** Lends standard input to a command. */
+export async function withSecretInput<T>(
+  { interrupted, note }: Pick<SecretInputOptions, 'interrupted' | 'note'>,
+  work: (input: SecretInput) => Promise<T>,
+): Promise<T> {
+  const input = openSecretInput({ open: () => process.stdin, interrupted, note })
+  try {
+    return await work(input)
+  } finally {
+    input.close()
+  }
+}

@@ -1,0 +1,99 @@
+/** The token of a login, kept for the next command: `~/.svc/token-<user>` (contract 09, 9.7). */
+import { createHash } from 'node:crypto'
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { readJson } from '../json.ts'
+import { replaceSecretFile } from '../secret-file.ts'
+import { CliFailure } from './failures.ts'
+import { codeOf, isCredentialText } from './settings.ts'
+import { quote } from './shell-words.ts'
+
+const MAX_BYTES = 64 * 1024
+/** A token that ends while a request is under way is of no use. */
+const EARLY_SECONDS = 15
+/** File systems take 255 bytes. */
+const MAX_NAME_LENGTH = 200
+
+export interface CachedToken {
+  token: string
+  /** Epoch seconds. */
+  expireTimestamp: number
+  /** Who made it: nobody else shall see it. */
+  authUrl: string
+}
+
+/** The folder of the client: its configuration, and the tokens. */
+export function clientFolder(): string {
+  return join(homedir(), '.svc')
+}
+
+/** Any name makes a file of its own in the folder. */
+export function tokenPath(user: string): string {
+  const name = encodeURIComponent(user.toWellFormed())
+  const shortName = name.length <= MAX_NAME_LENGTH ? name : createHash('sha256').update(user).digest('hex')
+  return join(clientFolder(), `token-${shortName}`)
+}
+
+/**
+ * Undefined when there is none that can still be used at this address.
+ *
+ * @throws CliFailure when the file is damaged
+ */
+export function readCachedToken(
+  user: string,
+  authUrl: string,
+  warn: (text: string) => void,
+  nowSeconds: number = Date.now() / 1000,
+): string | undefined {
+  const path = tokenPath(user)
+  const text = readFile(path, warn)
+  if (text === undefined) return undefined
+  const cached = parse(text)
+  if (cached === undefined) {
+    throw new CliFailure(`The kept token ${path} is damaged; delete it and try again: rm ${quote(path)}`)
+  }
+  // A file without the address is of a client that keeps none.
+  const isOfServer = cached.authUrl === '' || cached.authUrl === authUrl
+  return isOfServer && cached.expireTimestamp - EARLY_SECONDS > nowSeconds ? cached.token : undefined
+}
+
+/** @throws the failure of the file system */
+export async function writeCachedToken(user: string, cached: CachedToken): Promise<void> {
+  const { token, expireTimestamp, authUrl } = cached
+  const content = { token, expire_timestamp: expireTimestamp, auth_url: authUrl }
+  await replaceSecretFile(tokenPath(user), `${JSON.stringify(content)}\n`)
+}
+
+function readFile(path: string, warn: (text: string) => void): string | undefined {
+  let file: number
+  try {
+    // Opening a named pipe would wait for its writer.
+    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return undefined
+    throw new CliFailure(`The kept token ${path} cannot be read (${codeOf(error)}).`)
+  }
+  try {
+    const stats = fstatSync(file)
+    if (!stats.isFile() || stats.size > MAX_BYTES) return ''
+    if ((stats.mode & 0o077) !== 0) warn(`${path} is open to other users; close it with: chmod 600 ${quote(path)}`)
+    return readFileSync(file, 'utf8')
+  } finally {
+    closeSync(file)
+  }
+}
+
+function parse(text: string): CachedToken | undefined {
+  let value: unknown
+  try {
+    value = readJson(text)
+  } catch {
+    return undefined
+  }
+  if (typeof value !== 'object' || value === null) return undefined
+  const { token, expire_timestamp, auth_url = '' }: Record<string, unknown> = { ...value }
+  if (typeof token !== 'string' || !isCredentialText(token)) return undefined
+  if (typeof expire_timestamp !== 'number' || typeof auth_url !== 'string') return undefined
+  return { token, expireTimestamp: expire_timestamp, authUrl: auth_url }
+}
