@@ -27,6 +27,7 @@ import {
   type ApiRequest,
   type JsonRoute,
   type Principal,
+  type Rights,
   type Route,
   type StreamRoute,
   type Surface,
@@ -238,8 +239,7 @@ function prepareFor(options: HttpAppOptions, route: Route): Prepare {
     const principal = await identifyCaller(access, route, request, response)
     state.user = principal.user
     const rights = access.rightsOf(principal)
-    if (route.permission === 'administrator') rights.requireAdministrator()
-    else if (isPermission(route.permission) && isGlobalPermission(route.permission)) rights.require(route.permission)
+    requireGlobally(route, rights)
     const prepared: ApiRequest = {
       principal,
       rights,
@@ -265,6 +265,14 @@ function prepareFor(options: HttpAppOptions, route: Route): Prepare {
   }
 }
 
+/** What is needed whatever the request is about. @throws PERMISSION_DENIED */
+function requireGlobally(route: Route, rights: Rights): void {
+  const { permission } = route
+  if (permission === 'administrator') rights.requireAdministrator()
+  else if (isPermission(permission) && isGlobalPermission(permission)) rights.require(permission)
+  if ('besides' in route && route.besides !== undefined) rights.require(route.besides)
+}
+
 /**
  * The permission on the one resource a request is about. Only a caller without all rights costs the look at it.
  *
@@ -278,6 +286,36 @@ function requireOn({ permission }: Route, { rights }: ApiRequest, find: () => Re
 /** For routes without a body; see `Guard`. */
 function requireAtLast(route: Route, request: ApiRequest): void {
   if (route.body === undefined && 'resource' in route) requireOn(route, request, () => route.resource(request))
+}
+
+/**
+ * For answers that go on.
+ *
+ * @returns whether the caller still may have it
+ * @throws PERMISSION_DENIED, and what finding the resource throws
+ */
+function requireForStream(route: StreamRoute, request: ApiRequest): () => boolean {
+  const { permission } = route
+  // Found once: later, `last` may be another one.
+  const resource =
+    'resource' in route
+      ? route.resource(request)
+      : 'resourceOfBody' in route
+        ? route.resourceOfBody(request.body)
+        : undefined
+  const require = (): void => {
+    requireGlobally(route, request.rights)
+    if (resource !== undefined && isPermission(permission)) request.rights.require(permission, resource)
+  }
+  require()
+  return () => {
+    try {
+      require()
+      return true
+    } catch {
+      return false
+    }
+  }
 }
 
 function identifyCaller(
@@ -365,10 +403,10 @@ function streamHandler(options: HttpAppOptions, route: StreamRoute): RequestHand
   return async (request: Request, response: Response, next: NextFunction) => {
     try {
       const prepared = await prepare(request, response)
-      requireAtLast(route, prepared)
+      const isAllowed = requireForStream(route, prepared)
       const run = await route.handler(prepared)
       const revoked = new AbortController()
-      const unwatch = options.access.watch(prepared.principal, () => revoked.abort())
+      const unwatch = options.access.watch(prepared.principal, { isAllowed, end: () => revoked.abort() })
       await respondWithEvents(response, options.events, run, revoked.signal).finally(unwatch)
     } catch (error) {
       next(error)

@@ -9,11 +9,19 @@ export interface AccessControl {
   login(request: Request, response: Response): Promise<Principal> | Principal
   rightsOf(principal: Principal): Rights
   /**
-   * For answers that go on: calls `ended` once when the credential is taken away, be it revoked, disabled or deleted.
+   * Ends an answer that goes on when the credential is taken away, be it revoked, disabled or deleted, or when its user's
+   * rights have changed and it is not allowed any more.
    *
    * @returns stops watching
    */
-  watch(principal: Principal, ended: () => void): () => void
+  watch(principal: Principal, answer: LastingAnswer): () => void
+}
+
+export interface LastingAnswer {
+  /** Asked when rights have changed. */
+  isAllowed(): boolean
+  /** Called once. */
+  end(): void
 }
 
 /** May do everything. */

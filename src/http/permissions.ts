@@ -123,7 +123,7 @@ export const permissionTypes = {
     policy_all: 'Everything about a policy.',
   },
   stream: {
-    stream_view: 'Follow the general event stream; it holds events of executions that may be viewed.',
+    stream_view: 'Follow event streams; they hold events of executions that may be viewed.',
   },
   inquiry: {
     inquiry_list: 'List inquiries.',

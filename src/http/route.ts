@@ -17,6 +17,8 @@ export interface Principal {
   /** Wire timestamp, tokens only. */
   expiry?: string
   tokenId?: string
+  /** Tokens only: it is of an action that runs, and ends with the run. */
+  isServiceToken?: true
   apiKeyId?: string
   /** API keys only: what the key is limited to. */
   scopes?: readonly Scope[]
@@ -121,6 +123,8 @@ export type Guard =
        * is read.
        */
       resource(request: Omit<ApiRequest, 'body'>): Resource
+      /** Needed as well, whatever the resource. */
+      besides?: GlobalPermission
     }
   | {
       permission: ResourcePermission

@@ -128,8 +128,9 @@ const entries: Record<string, Entry> = {
     body: {},
   },
   'GET /stream/v1/stream': { opens: ['stream_view'], ...looks, path: fixed('/stream/v1/stream'), streams: true },
+  // Two are needed, stream_view and execution_view, so none of them opens it alone.
   'GET /stream/v1/executions/{id}/output': {
-    opens: executionView,
+    opens: [],
     ...looks,
     path: ({ execution }) => `/stream/v1/executions/${execution}/output`,
     streams: true,

@@ -3,11 +3,12 @@
  * when the answer began, and lets it go on (contract 04, 4.1).
  */
 import type { Bus, Unsubscribe } from '../../bus/bus.ts'
+import type { LastingAnswer } from '../../http/authenticate.ts'
 import type { Principal } from '../../http/route.ts'
 
 export interface Watchers {
   /** @returns stops watching */
-  watch(principal: Principal, ended: () => void): () => void
+  watch(principal: Principal, answer: LastingAnswer): () => void
   stop(): void
 }
 
@@ -19,7 +20,7 @@ export interface WatchersOptions {
 
 interface Watcher {
   principal: Principal
-  ended(): void
+  answer: LastingAnswer
 }
 
 export function createWatchers({ bus, isValid }: WatchersOptions): Watchers {
@@ -27,7 +28,7 @@ export function createWatchers({ bus, isValid }: WatchersOptions): Watchers {
 
   function end(watcher: Watcher): void {
     if (!watchers.delete(watcher)) return
-    watcher.ended()
+    watcher.answer.end()
   }
 
   /** The end of each action's run revokes a token, so only those concerned are looked at. */
@@ -37,19 +38,25 @@ export function createWatchers({ bus, isValid }: WatchersOptions): Watchers {
     }
   }
 
+  function checkRights(): void {
+    for (const watcher of watchers) {
+      if (!isValid(watcher.principal) || !watcher.answer.isAllowed()) end(watcher)
+    }
+  }
+
   const unsubscribe: Unsubscribe[] = [
     bus.subscribe('token.revoked', ({ id }) => check(({ tokenId }) => tokenId === id)),
     bus.subscribe('api_key.changed', ({ id }) => check(({ apiKeyId }) => apiKeyId === id)),
     bus.subscribe('user.changed', ({ name }) => check(({ user }) => user === name)),
-    bus.subscribe('rbac.changed', () => check(() => true)),
+    bus.subscribe('rbac.changed', () => checkRights()),
   ]
 
   return {
-    watch(principal, ended) {
-      const watcher: Watcher = { principal, ended }
+    watch(principal, answer) {
+      const watcher: Watcher = { principal, answer }
       watchers.add(watcher)
-      // It may have been revoked since it was checked.
-      if (!isValid(principal)) end(watcher)
+      // It may have been taken away since it was checked.
+      if (!isValid(principal) || !answer.isAllowed()) end(watcher)
       return () => {
         watchers.delete(watcher)
       }

@@ -42,6 +42,7 @@ export function createRoutes(deps: {
       path: '/executions/:id/output',
       aliases: ['/actionexecutions/:id/output'],
       permission: 'execution_view',
+      besides: 'stream_view',
       resource: (request) => executionResource(pick(executions, request.params['id'] ?? '', resumePosition(request))),
       summary: 'Delivers the output of one execution from its beginning, then live, then an EOF event.',
       query: {
