@@ -1,5 +1,6 @@
 /** What the conformance tests share: raw requests, a pack of example actions, a look at the rows. */
 import { request } from 'node:http'
+import { request as secureRequest } from 'node:https'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { openSqlite } from '../../src/db/sqlite/open.ts'
@@ -17,8 +18,13 @@ export interface RawRequest {
   method?: string
   /** Sent as it is, not normalised. */
   path: string
-  headers?: Record<string, string>
+  /** Several values are several headers. */
+  headers?: Record<string, string | string[]>
   body?: string | Buffer
+  /** Address of this machine to connect from, such as `127.0.0.2`; default the system's choice. */
+  from?: string
+  /** PEM of the authority to trust, for an https address. */
+  ca?: Buffer
 }
 
 export interface RawAnswer {
@@ -29,10 +35,15 @@ export interface RawAnswer {
 }
 
 /** One request exactly as given, on a connection of its own. */
-export function send(baseUrl: string, { method = 'GET', path, headers = {}, body }: RawRequest): Promise<RawAnswer> {
-  const { hostname, port } = new URL(baseUrl)
+export function send(
+  baseUrl: string,
+  { method = 'GET', headers = {}, body, from, ...more }: RawRequest,
+): Promise<RawAnswer> {
+  const { protocol, hostname, port } = new URL(baseUrl)
+  const begin = protocol === 'https:' ? secureRequest : request
+  const options = { hostname, port, method, headers, agent: false as const, localAddress: from, ...more }
   return new Promise((resolve, reject) => {
-    const outgoing = request({ hostname, port, method, path, headers, agent: false }, (response) => {
+    const outgoing = begin(options, (response) => {
       const chunks: Buffer[] = []
       response.on('data', (chunk: Buffer) => chunks.push(chunk))
       response.once('error', reject)
@@ -44,6 +55,11 @@ export function send(baseUrl: string, { method = 'GET', path, headers = {}, body
     outgoing.once('error', reject)
     outgoing.end(body)
   })
+}
+
+/** Value of `Authorization` for a login. */
+export function basicAuth(user: string, password: string): string {
+  return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
 }
 
 export interface ErrorAnswer {
