@@ -15,6 +15,7 @@ import { createAccess } from './access.ts'
 import { createAdmission } from './admission.ts'
 import { createApiKeys } from './api-keys/index.ts'
 import { BackendProblem, type AuthBackend } from './backends/backend.ts'
+import { findFirstAdministrator } from './backends/first-administrator.ts'
 import { createBackend } from './backends/index.ts'
 import type { CookieSettings } from './credentials.ts'
 import { createPasswordCheck, type Source } from './password-check.ts'
@@ -141,6 +142,12 @@ export function createAuth(deps: AuthDependencies): Auth {
         watchers,
       }),
     }
+    await deps.rbac.ensureAdministrator(async () =>
+      // Of another backend, or another file, this server has made no account.
+      backend === undefined || config.backend !== 'flat_file' || 'file_path' in config.backend_kwargs
+        ? undefined
+        : findFirstAdministrator(backend, basePath),
+    )
   }
 
   async function stop(): Promise<void> {

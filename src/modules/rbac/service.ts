@@ -1,10 +1,11 @@
 /** Applying the definition files, and the roles that groups bring. */
-import { link, mkdir, stat, unlink, writeFile } from 'node:fs/promises'
+import { mkdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Conflict, type Database } from '../../db/database.ts'
 import { shown } from '../../errors.ts'
 import type { Log, LogFields } from '../../log.ts'
 import { describeProblem } from '../../metadata.ts'
+import { createSecretFile, hasCode } from '../../secret-file.ts'
 import { planApply, planSync, planSystemRoles } from './apply.ts'
 import { definitionFolders, readDefinitions } from './definitions.ts'
 import type { RbacStore } from './store.ts'
@@ -118,13 +119,12 @@ export function createRbacService(options: RbacServiceOptions): RbacService {
     async ensureAdministrator(findFirst) {
       if (isAnybodyAdministrator()) return
       const user = isNew ? await findFirst() : undefined
-      if (user !== undefined && (await writeFirstAssignment(join(folder, 'assignments'), user))) {
-        log.warning(
-          'rbac.first_administrator',
-          `"${user}" is administrator: ${join(folder, 'assignments', FIRST_ASSIGNMENT)} says so. All other users may do nothing until they have a role.`,
-        )
+      const path = join(folder, 'assignments', FIRST_ASSIGNMENT)
+      if (user !== undefined && (await writeFirstAssignment(path, user))) {
         await inTurn(() => applyNow({}))
-        if (isAnybodyAdministrator()) return
+        const message = `"${user}" is the administrator, because ${path} says so; other users may do nothing until files give them roles`
+        log.warning('rbac.first_administrator', message)
+        return
       }
       log.warning(
         'rbac.no_administrator',
@@ -147,35 +147,20 @@ async function exists(path: string): Promise<boolean> {
     await stat(path)
     return true
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return false
+    if (hasCode(error, 'ENOENT')) return false
     throw error
   }
 }
 
-/** Appears whole or not at all. @returns false if somebody else has written the file */
-async function writeFirstAssignment(folder: string, user: string): Promise<boolean> {
-  const path = join(folder, FIRST_ASSIGNMENT)
-  const temporary = join(folder, `.${FIRST_ASSIGNMENT}.tmp`)
-  await mkdir(folder, { recursive: true, mode: 0o700 })
-  await writeFile(
-    temporary,
-    [
-      '# Written at the first start with access control: the account that this server has made is its administrator.',
-      '# Give other users roles with files like this one; with another system_admin this file may go.',
-      `username: ${JSON.stringify(user)}`,
-      'roles:',
-      '  - system_admin',
-      '',
-    ].join('\n'),
-    { mode: 0o600 },
-  )
-  try {
-    await link(temporary, path)
-    return true
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EEXIST') return false
-    throw error
-  } finally {
-    await unlink(temporary)
-  }
+/** @returns false if somebody else has written the file */
+function writeFirstAssignment(path: string, user: string): Promise<boolean> {
+  const lines = [
+    '# Written at the first start with access control: the account that this server has made is its administrator.',
+    '# Give other users roles with files like this one; with another system_admin this file may go.',
+    `username: ${JSON.stringify(user)}`,
+    'roles:',
+    '  - system_admin',
+    '',
+  ]
+  return createSecretFile(path, lines.join('\n'))
 }
