@@ -74,6 +74,7 @@ describe('the file', () => {
     expect(() => open()).toThrow('EISDIR')
     writeFileSync(join(folder.path, 'plain'), '')
     expect(() => open(join(folder.path, 'plain', 'x', 'a.log'))).toThrow('ENOTDIR')
+    expect(() => open('/proc/nothing/a.log')).toThrow('ENOENT')
     execFileSync('mkfifo', [join(folder.path, 'pipe')])
     expect(() => open(join(folder.path, 'pipe'))).toThrow('ENXIO')
   })

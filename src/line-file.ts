@@ -58,7 +58,13 @@ const writeFile = promisify(write)
 
 /** Creates the folder with mode 0700 and the file with 0600. @throws what the file system says */
 export function openLineFile(path: string, report: LineFileReport): LineFile {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  for (const folder of foldersOf(path)) {
+    try {
+      mkdirSync(folder, 0o700)
+    } catch (error) {
+      throwUnlessThere(error)
+    }
+  }
   let file = openSync(path, flags, 0o600)
   /** Only a file has a size. */
   let isFile: boolean
@@ -107,7 +113,7 @@ export function openLineFile(path: string, report: LineFileReport): LineFile {
     reopenWanted = false
     let next: number | undefined
     try {
-      await makeFolder(dirname(path), { recursive: true, mode: 0o700 })
+      for (const folder of foldersOf(path)) await makeFolder(folder, 0o700).catch(throwUnlessThere)
       next = await openFile(path, flags, 0o600)
       isFile = requireFile(await statFile(next))
     } catch (error) {
@@ -231,6 +237,16 @@ export function openLineFile(path: string, report: LineFileReport): LineFile {
       if (pumping === undefined) close(file, () => undefined)
     },
   }
+}
+
+/** From the outermost one. Node's own way to make them all never ends where the file system takes none, as in `/proc`. */
+function foldersOf(path: string): string[] {
+  const folder = dirname(path)
+  return folder === dirname(folder) ? [] : [...foldersOf(folder), folder]
+}
+
+function throwUnlessThere(error: unknown): void {
+  if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
 }
 
 /** Whether it is a file in the narrow sense. @throws for what is no device either, such as a pipe whose reader may go */
