@@ -238,18 +238,22 @@ describe('01.4 pam: the end of the server', () => {
     '01.4 %s leaves no process behind, in the middle of checks',
     async (signal) => {
       const other = await start()
-      const before = helperPids()
-      const waiting = login(slow.name, CANARY, other).then(
-        ({ status }) => status,
-        () => 'cut off',
-      )
-      await waitFor('the check to be under way', () => barrier.reached() === 1)
-      const own = helperPids().filter((pid) => isChildOf(pid, other.pid))
-      expect(own).not.toEqual([])
-      expect(before).toEqual(expect.arrayContaining(own))
-      await other.stop(signal)
-      expect([500, 503, 'cut off']).toContain(await waiting)
-      await waitFor('the end of its processes', () => own.every((pid) => !isRunning(pid)))
+      try {
+        const before = helperPids()
+        const waiting = login(slow.name, CANARY, other).then(
+          ({ status }) => status,
+          () => 'cut off',
+        )
+        await waitFor('the check to be under way', () => barrier.reached() === 1)
+        const own = helperPids().filter((pid) => isChildOf(pid, other.pid))
+        expect(own).not.toEqual([])
+        expect(before).toEqual(expect.arrayContaining(own))
+        await other.stop(signal)
+        expect([500, 503, 'cut off']).toContain(await waiting)
+        await waitFor('the end of its processes', () => own.every((pid) => !isRunning(pid)))
+      } finally {
+        await other.stop('SIGKILL')
+      }
     },
   )
 })
