@@ -139,6 +139,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     bus,
     log,
     actions,
+    rolesOf: rbac.enabled ? (user) => rbac.rolesOf(user) : undefined,
     traces,
     runners: runners.list,
     sweep: (leftovers) => runners.sweep(leftovers),

@@ -14,6 +14,7 @@ import { createOutput, type OutputCursor } from './output.ts'
 import { executionRecord, liveactionRecord, type ExecutionRecord, type RecordOptions } from './record.ts'
 import { recover, type SweepLeftovers } from './recovery.ts'
 import { createRoutes } from './routes.ts'
+import type { RolesOf } from './request.ts'
 import { createScheduler } from './scheduler.ts'
 import { createExecutionService } from './service.ts'
 import { createExecutionStore, type ExecutionStore } from './store.ts'
@@ -38,6 +39,8 @@ export interface ExecutionsDeps {
   bus: Bus
   log: Log
   actions: Actions
+  /** Default: access control is off. */
+  rolesOf?: RolesOf
   traces: Traces
   runners: readonly Runner[]
   sweep: SweepLeftovers
@@ -87,6 +90,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     database,
     change,
     actions,
+    rolesOf: deps.rolesOf,
     traces: deps.traces,
     live,
     log,

@@ -119,8 +119,12 @@ export interface Draft {
 /** Who asks, and what they may do. */
 export type Caller = Pick<ApiRequest, 'principal' | 'rights'>
 
+/** Role names of a user; undefined while access control is off. */
+export type RolesOf = ((user: string) => string[]) | undefined
+
 interface DraftOptions {
   actions: Actions
+  rolesOf: RolesOf
   caller: Caller
   request: ExecutionRequest
   /** `svc-context` header. */
@@ -153,7 +157,13 @@ export function draftExecution(options: DraftOptions): Draft {
   const actingUser = parent === undefined ? (request.user ?? principal.user) : parent.user
   // Whoever names a parent acts for its user, and nobody may become somebody else that way.
   if (actingUser !== principal.user) rights.require('user_impersonate', userResource(actingUser))
-  const context: Record<string, unknown> = { ...supplied, user: actingUser, pack: action.pack }
+  const roles = options.rolesOf?.(actingUser)
+  const context: Record<string, unknown> = {
+    ...supplied,
+    user: actingUser,
+    pack: action.pack,
+    ...(roles === undefined ? {} : { rbac: { user: actingUser, roles } }),
+  }
   const traceContext = traceContextOf(supplied)
   if (traceContext === undefined) delete context['trace_context']
 

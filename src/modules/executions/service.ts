@@ -17,6 +17,7 @@ import {
   type Draft,
   type ExecutionRequest,
   type RerunRequest,
+  type RolesOf,
 } from './request.ts'
 import { isCancelable, isFinal, type FinalStatus } from './state.ts'
 import type { ExecutionStore } from './store.ts'
@@ -46,13 +47,14 @@ export function createExecutionService(deps: {
   database: Database
   change: Change
   actions: Actions
+  rolesOf: RolesOf
   traces: Traces
   live: Live
   log: Log
   /** `actionrunner.queue_limit` */
   queueLimit: number
 }): ExecutionService {
-  const { store, database, change, actions, traces, log } = deps
+  const { store, database, change, actions, rolesOf, traces, log } = deps
 
   /** Admitted and not committed yet. */
   let creating = 0
@@ -154,7 +156,7 @@ export function createExecutionService(deps: {
     async request(caller, request, contextHeader) {
       admit()
       return create(
-        draftExecution({ actions, caller, request, contextHeader, findExecution: findById(store) }),
+        draftExecution({ actions, rolesOf, caller, request, contextHeader, findExecution: findById(store) }),
         caller.principal,
       )
     },
@@ -168,6 +170,7 @@ export function createExecutionService(deps: {
       const templates = new Set([...Object.keys(overrides), ...(original.liveaction.unrendered ?? [])])
       const draft = draftExecution({
         actions,
+        rolesOf,
         caller,
         literals: new Set(Object.keys(inherited).filter((name) => !templates.has(name))),
         request: {
