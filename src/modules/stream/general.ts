@@ -49,6 +49,8 @@ export interface GeneralStream {
 
 interface Client {
   sink: EventSink
+  mayView(event: StreamEvent): boolean
+  /** Of events that may be viewed. */
   wants(event: StreamEvent): boolean
   filter: StreamFilter
   end(): void
@@ -100,6 +102,7 @@ export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record'
 
   function deliver(event: StreamEvent): void {
     for (const client of clients) {
+      if (!client.mayView(event)) continue
       if (client.wants(event)) client.sink.write(event.frame())
       const { end } = client.filter
       if (
@@ -128,9 +131,9 @@ export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record'
           sink,
           filter,
           end,
-          wants: ({ name, actionRef, executionId, resource }) =>
+          mayView: ({ resource }) => rights.may('execution_view', resource),
+          wants: ({ name, actionRef, executionId }) =>
             matchesName(name) &&
-            rights.may('execution_view', resource) &&
             (filter.actionRefs === undefined || filter.actionRefs.has(actionRef)) &&
             (filter.executionIds === undefined || (executionId !== undefined && filter.executionIds.has(executionId))),
         }
