@@ -1,6 +1,6 @@
 /** Contract 01, 1.9: API keys; 00, 0.5 (reasons of a 401) and 0.15 (masking). */
 import { createHash } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
@@ -529,6 +529,138 @@ it('10.3 makes audit lines that name the key by its id', async () => {
     expect(lines.filter((line) => line.includes(text))).toHaveLength(1)
   }
   expect(server.log()).toContain('Registered new user "audited".')
+})
+
+describe('with access control', () => {
+  const base = makeFolder()
+  let guarded: TestServer
+  let root: Record<string, string>
+  /** User name → headers of a key without scopes. */
+  const as: Record<string, Record<string, string>> = {}
+
+  const at = <T = KeyAnswer>(user: string, method: string, path: string, body?: unknown): Promise<Answer<T>> =>
+    guarded.call<T>(method, `/v1/apikeys${path}`, body, as[user] ?? root)
+
+  beforeAll(async () => {
+    const define = (kind: string, name: string, text: string): void => {
+      mkdirSync(join(base.path, 'rbac', kind), { recursive: true })
+      writeFileSync(join(base.path, 'rbac', kind, `${name}.yaml`), text)
+    }
+    const roles: Record<string, string> = {
+      maker: '[{permission_types: [api_key_create, api_key_list]}]',
+      robots:
+        '[{permission_types: [api_key_create, action_list]}, {permission_types: [user_impersonate]}, ' +
+        '{resource_uid: "action:core:noop", permission_types: [action_execute]}, ' +
+        '{resource_uid: "action:core:local", permission_types: [action_execute]}]',
+    }
+    for (const [name, grants] of Object.entries(roles)) {
+      define('roles', name, `name: ${name}\npermission_grants: ${grants}\n`)
+    }
+    const assigned = { admin: 'system_admin', watcher: 'observer', alice: 'maker', bob: 'maker', carol: 'robots' }
+    for (const [user, role] of Object.entries(assigned)) {
+      define('assignments', user, `username: ${user}\nroles: [${role}]\n`)
+    }
+    guarded = await startServer({
+      basePath: base.path,
+      settings: { ...settings, 'rbac.enable': 'True', 'rbac.backend': 'default' },
+    })
+    root = await login(guarded)
+    for (const user of ['alice', 'bob', 'carol', 'watcher']) {
+      as[user] = withKey((await at('admin', 'POST', '', { user })).body.key)
+    }
+  }, 60_000)
+
+  afterAll(async () => {
+    await guarded.stop()
+    base.remove()
+  })
+
+  it('11.3 a list is of own keys unless one may see the others, whatever is asked for', async () => {
+    const owners = async (user: string, query = ''): Promise<[string[], string | null]> => {
+      const { body, headers } = await at<KeyAnswer[]>(user, 'GET', query)
+      return [body.map((key) => key.user), headers.get('x-total-count')]
+    }
+    expect(await owners('alice')).toEqual([['alice'], '1'])
+    expect(await owners('alice', '?user=bob')).toEqual([[], '0'])
+    expect(await owners('alice', '?user=null&show_secrets=true&offset=0&limit=100')).toEqual([[], '0'])
+    expect(await owners('watcher')).toEqual([['alice', 'bob', 'carol', 'watcher'], '4'])
+    expect(await owners('admin', '?user=bob')).toEqual([['bob'], '1'])
+    expect((await at('carol', 'GET', '')).status).toBe(403)
+    const { text } = await at('watcher', 'GET', '?show_secrets=true')
+    expect(text).not.toMatch(/[0-9a-f]{64}/)
+  })
+
+  it('01.9 the owner of a key may look at it, change it and delete it; others are told what they lack', async () => {
+    const { id, key } = (await at('alice', 'POST', '', {})).body
+    for (const [method, permission, body] of [
+      ['GET', 'api_key_view'],
+      ['PUT', 'api_key_modify', { enabled: false }],
+      ['DELETE', 'api_key_delete'],
+    ] as const) {
+      for (const name of [id, key]) {
+        const { status, body: answer, text } = await at('bob', method, `/${name}`, body)
+        expect([status, answer.faultstring]).toEqual([
+          403,
+          `User "bob" doesn't have required permission "${permission}" on resource "api_key:${id}"`,
+        ])
+        expect(text).not.toContain(key)
+      }
+    }
+    expect((await at('watcher', 'GET', `/${id}`)).status).toBe(200)
+    expect((await at('watcher', 'PUT', `/${id}`, {})).status).toBe(403)
+    expect((await at('alice', 'PUT', `/${id}`, { enabled: false })).status).toBe(200)
+    expect((await at('alice', 'DELETE', `/${id}`)).status).toBe(204)
+    await waitFor('the refusal in the log', () => guarded.log().includes(`on resource "api_key:${id}"`))
+    expect(guarded.log()).not.toContain(key)
+  })
+
+  it('st2#6380 a key for somebody else, by each way, needs the permission to act for them', async () => {
+    const foreign = [
+      { user: 'bob' },
+      { user: 'admin', key_hash: newDigest() },
+      { user: 'nobody', id: unknownId, key_hash: newDigest(), enabled: false },
+    ]
+    for (const body of foreign) {
+      const answer = await at('alice', 'POST', '', body)
+      expect([answer.status, answer.body.faultstring]).toEqual([
+        403,
+        `User "alice" doesn't have required permission "user_impersonate" on resource "user:${body.user}"`,
+      ])
+    }
+    const { id } = (await at('alice', 'POST', '', {})).body
+    expect((await at('alice', 'PUT', `/${id}`, { user: 'admin' })).status).toBe(403)
+    expect((await at('carol', 'POST', '', { user: 'bob' })).status).toBe(201)
+    // Acting for an administrator would make one.
+    expect((await at('carol', 'POST', '', { user: 'admin' })).status).toBe(403)
+    expect((await at('admin', 'POST', '', { user: 'bob' })).status).toBe(201)
+    const keys = (await at<KeyAnswer[]>('admin', 'GET', '?user=nobody')).body
+    expect(keys).toEqual([])
+  })
+
+  it('01.8 a key limited to one action runs that action and nothing else', async () => {
+    const scopes = [{ permission_types: ['action_execute'], resource_uid: 'action:core:noop' }]
+    const { key } = (await at('carol', 'POST', '', { scopes })).body
+    const run = (action: string, headers = withKey(key)): Promise<Answer<{ id: string }>> =>
+      guarded.call<{ id: string }>('POST', '/v1/executions', { action }, headers)
+    const { status, body } = await run('core.noop')
+    expect(status).toBe(201)
+    expect((await guarded.call('GET', `/v1/executions/${body.id}`, undefined, withKey(key))).status).toBe(200)
+    expect((await run('core.local')).status).toBe(403)
+    expect((await run('core.local', as['carol'])).status).not.toBe(403)
+    expect((await guarded.call('GET', '/v1/actions', undefined, withKey(key))).status).toBe(403)
+    expect((await guarded.call('GET', '/v1/actions', undefined, as['carol'])).status).toBe(200)
+  })
+
+  it('01.8 a key of an administrator with scopes makes no administrator', async () => {
+    const scopes = [{ permission_types: ['api_key_list', 'api_key_view', 'user_impersonate', 'execution_list'] }]
+    const { key } = (await at('admin', 'POST', '', { scopes })).body
+    const { body } = await guarded.call<UserAnswer>('GET', '/v1/user', undefined, withKey(key))
+    expect([body.username, body.rbac.is_admin]).toEqual(['admin', false])
+    const list = await guarded.call('GET', '/v1/apikeys?show_secrets=true', undefined, withKey(key))
+    expect(list.text).not.toMatch(/[0-9a-f]{64}/)
+    expect((await guarded.call('GET', '/v1/rbac/roles', undefined, withKey(key))).status).toBe(403)
+    expect((await guarded.call('POST', '/v1/apikeys', {}, withKey(key))).status).toBe(403)
+  })
 })
 
 describe('while authentication is off', () => {

@@ -284,6 +284,13 @@ const samples: [
   ['post', '/auth/v1/tokens/validate', { body: { token: 'x' } }],
   ['delete', '/auth/v1/tokens/{token}', { path: () => `/auth/v1/tokens/${unknownId}`, status: 404 }],
   ['get', '/v1/user', {}],
+  ['post', '/v1/apikeys', { body: { scopes: [{ permission_types: ['action_list'] }] }, status: 201 }],
+  ['post', '/v1/apikeys', { body: { key_hash: 'x' }, status: 400 }],
+  ['get', '/v1/apikeys', {}],
+  ['get', '/v1/apikeys', { path: () => '/v1/apikeys?limit=0', status: 400 }],
+  ['get', '/v1/apikeys/{id_or_key}', { status: 404 }],
+  ['put', '/v1/apikeys/{id_or_key}', { body: {}, status: 404 }],
+  ['delete', '/v1/apikeys/{id_or_key}', { status: 404 }],
   ['get', '/v1/actions', {}],
   ['get', '/v1/actions', { path: () => '/v1/actions?include_attributes=name&limit=1' }],
   ['get', '/v1/actions/{ref_or_id}', {}],
@@ -351,6 +358,24 @@ describe('recorded answers fit the document', () => {
     const answer = await request('delete', `/auth/v1/tokens/${spare.id}`)
     expect(answer.status).toBe(204)
     holdToDocument(revoke, answer)
+  })
+
+  it('openapi: an API key from its making to its end', async () => {
+    const made = await request('post', '/v1/apikeys', { expires_at: '2100-01-01T00:00:00Z' })
+    const { id, key } = JSON.parse(made.text) as { id: string; key: string }
+    const operationsOnOne = document.paths['/v1/apikeys/{id_or_key}'] ?? {}
+    for (const [method, name, status, body] of [
+      ['get', key, 200],
+      ['put', id, 200, { enabled: false }],
+      ['put', id, 400, { key_hash: 'x' }],
+      ['delete', id, 204],
+    ] as const) {
+      const operation = operationsOnOne[method]
+      if (operation === undefined) throw new Error('not listed')
+      const answer = await request(method, `/v1/apikeys/${name}`, body)
+      expect([method, answer.status]).toEqual([method, status])
+      holdToDocument(operation, answer)
+    }
   })
 
   it('openapi: both event streams', async () => {
