@@ -26,6 +26,8 @@ const EXIT_CONFIG = 78
 const FORWARDED = ['SIGINT', 'SIGTERM', 'SIGHUP', 'SIGUSR1', 'SIGUSR2']
 /** Exit codes of a program that was told to stop. */
 const INTERRUPTIONS = ['SIGINT', 'SIGTERM', 'SIGHUP'].map((signal) => 128 + constants.signals[signal])
+/** A repetition of any other asks for something to be done again. */
+const FROM_TERMINAL = ['SIGINT', 'SIGTERM']
 const SAME_SIGNAL_MILLISECONDS = 500
 const LOCK_STALE_MILLISECONDS = 15 * 60_000
 /** Native add-ons without which nothing works, and what makes each load; the process launcher can do without koffi. */
@@ -103,7 +105,8 @@ export function run(file, args, options = {}) {
       const now = performance.now()
       const before = lastSeen.get(signal)
       lastSeen.set(signal, now)
-      if (before === undefined || now - before > SAME_SIGNAL_MILLISECONDS) child.kill(signal)
+      const isRepeated = before !== undefined && now - before <= SAME_SIGNAL_MILLISECONDS
+      if (!isRepeated || !FROM_TERMINAL.includes(signal)) child.kill(signal)
     }
     for (const signal of FORWARDED) process.on(signal, forward)
     const settle = (act) => {
