@@ -1,4 +1,5 @@
 /** What the conformance tests share: raw requests, a pack of example actions, a look at the rows. */
+import { readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { request as secureRequest } from 'node:https'
 import { join } from 'node:path'
@@ -60,6 +61,15 @@ export function send(
 /** Value of `Authorization` for a login. */
 export function basicAuth(user: string, password: string): string {
   return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
+}
+
+/** Records of one kind in the audit file of a server, the oldest first. */
+export function auditRecords(server: TestServer, event: string): Record<string, unknown>[] {
+  return readFileSync(join(server.basePath, 'logs', 'svc.audit.log'), 'utf8')
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => JSON.parse(line) as Record<string, unknown>) // one object on each line
+    .filter((record) => record['_event'] === event)
 }
 
 export interface ErrorAnswer {
