@@ -5,7 +5,6 @@ import { parseIni, parseIniBytes, type IniFile } from '../ini.ts'
 import { hasCode, replaceFile, replaceSecretFile, type FileOwnership } from '../secret-file.ts'
 import { CliFailure } from './failures.ts'
 import { findUnknown, type ConfigFile } from './settings.ts'
-import { clientFolder } from './token-cache.ts'
 
 /** Option → value; undefined: the option shall not be there. */
 export type Changes = Readonly<Record<string, string | undefined>>
@@ -13,9 +12,15 @@ export type Changes = Readonly<Record<string, string | undefined>>
 /**
  * Writes options of one section. A new file gets mode 0600; another one keeps its mode and owner.
  *
+ * @param ownFolder the client's own, which is closed to others
  * @throws CliFailure when the file, or a value, does not allow it
  */
-export async function changeConfigFile({ path, isOurs }: ConfigFile, section: string, changes: Changes): Promise<void> {
+export async function changeConfigFile(
+  { path, isOurs }: ConfigFile,
+  ownFolder: string,
+  section: string,
+  changes: Changes,
+): Promise<void> {
   try {
     // A link stays one.
     const target = await realpath(path).catch(() => path)
@@ -28,7 +33,7 @@ export async function changeConfigFile({ path, isOurs }: ConfigFile, section: st
       )
     }
     const text = changeOptions(bytes.toString('utf8'), section, changes)
-    await closeFolder(dirname(target))
+    await closeFolder(dirname(target), ownFolder)
     if (ownership === undefined) await replaceSecretFile(target, text)
     else await replaceFile(target, Buffer.from(text), ownership, () => Promise.resolve(true))
   } catch (error) {
@@ -49,9 +54,9 @@ async function read(path: string): Promise<{ bytes: Buffer; ownership: FileOwner
 }
 
 /** The client's own folder is nobody else's business; others belong to whoever made them. */
-async function closeFolder(folder: string): Promise<void> {
+async function closeFolder(folder: string, ownFolder: string): Promise<void> {
   await mkdir(folder, { recursive: true, mode: 0o700 })
-  const own = await realpath(clientFolder()).catch(() => undefined)
+  const own = await realpath(ownFolder).catch(() => undefined)
   if ((await realpath(folder)) === own && ((await stat(folder)).mode & 0o077) !== 0) await chmod(folder, 0o700)
 }
 

@@ -4,10 +4,10 @@ import { recordIn, textOf } from './execution-calls.ts'
 import { ConnectionFailure, HttpFailure, NotLoggedIn } from './failures.ts'
 import type { Json } from './print.ts'
 import type { Account, Credential, Settings } from './settings.ts'
-import { readCachedToken, writeCachedToken } from './token-cache.ts'
+import { readCachedToken, writeCachedToken, type TokenPlace } from './token-cache.ts'
 
 export interface LoginOptions {
-  settings: Pick<Settings, 'authUrl' | 'cachesToken' | 'configFile'>
+  settings: Pick<Settings, 'authUrl' | 'cachesToken' | 'folder' | 'configFile'>
   account: Account
   createToken: Client['createToken']
   /** For standard error. */
@@ -15,12 +15,13 @@ export interface LoginOptions {
 }
 
 export function createLogin({ settings, account, createToken, warn }: LoginOptions): Login {
-  const { authUrl, cachesToken, configFile } = settings
+  const { authUrl, cachesToken, folder, configFile } = settings
   const { username, password } = account
+  const place = { folder, user: username, authUrl }
   let found: Promise<Credential | undefined> | undefined
 
   async function first(): Promise<Credential | undefined> {
-    const token = cachesToken ? readCachedToken(username, authUrl, warn) : undefined
+    const token = cachesToken ? readCachedToken(place, warn) : undefined
     return token === undefined ? logIn() : toCredential(token)
   }
 
@@ -42,7 +43,7 @@ export function createLogin({ settings, account, createToken, warn }: LoginOptio
           `log in again: ${loginCommand(username)}`,
       )
     }
-    if (cachesToken) await keepToken(username, record, authUrl, warn)
+    if (cachesToken) await keepToken(place, record, warn)
     return toCredential(textOf(record['token']))
   }
 
@@ -54,15 +55,10 @@ export function createLogin({ settings, account, createToken, warn }: LoginOptio
 }
 
 /** What is not kept is made again. */
-export async function keepToken(
-  user: string,
-  record: Json,
-  authUrl: string,
-  warn: (text: string) => void,
-): Promise<boolean> {
+export async function keepToken(place: TokenPlace, record: Json, warn: (text: string) => void): Promise<boolean> {
   const expireTimestamp = Math.floor(Date.parse(textOf(record['expiry'])) / 1000)
   try {
-    await writeCachedToken(user, { token: textOf(record['token']), expireTimestamp, authUrl })
+    await writeCachedToken(place, textOf(record['token']), expireTimestamp)
     return true
   } catch (error) {
     warn(`The token cannot be kept for the next command: ${error instanceof Error ? error.message : String(error)}`)

@@ -35,35 +35,39 @@ export function openSecretInput({ open, interrupted, note }: SecretInputOptions)
   let opened: Input | undefined
   let rest = ''
   let isAtEnd = false
+  let failure: CliFailure | undefined
+  let wake = (): void => undefined
+
+  // It may end, or fail, between two questions.
+  const onData = (chunk: Buffer | string): void => {
+    rest += typeof chunk === 'string' ? chunk : decoder.write(chunk)
+    wake()
+  }
+  const onEnd = (): void => {
+    isAtEnd = true
+    wake()
+  }
+  const onError = (error: Error): void => {
+    failure = new CliFailure(`Standard input cannot be read: ${error.message}`)
+    wake()
+  }
+  const onAbort = (): void => wake()
+
+  function openInput(): Input {
+    if (opened !== undefined) return opened
+    opened = open()
+    interrupted.addEventListener('abort', onAbort)
+    return opened.on('data', onData).on('end', onEnd).on('error', onError)
+  }
 
   /** More of the input is in `rest`, or there is no more. */
-  function readMore(input: Input): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const settle = (act: () => void): void => {
-        input.pause()
-        input.off('data', onData).off('end', onEnd).off('error', onError)
-        interrupted.removeEventListener('abort', onAbort)
-        act()
-      }
-      const onData = (chunk: Buffer | string): void => {
-        rest += typeof chunk === 'string' ? chunk : decoder.write(chunk)
-        settle(resolve)
-      }
-      const onEnd = (): void => {
-        isAtEnd = true
-        settle(resolve)
-      }
-      const onError = (error: Error): void =>
-        settle(() => reject(new CliFailure(`Standard input cannot be read: ${error.message}`)))
-      const onAbort = (): void => settle(() => reject(new Interrupted()))
-      if (interrupted.aborted) {
-        reject(new Interrupted())
-        return
-      }
-      interrupted.addEventListener('abort', onAbort, { once: true })
-      input.on('data', onData).once('end', onEnd).once('error', onError)
-      input.resume()
-    })
+  async function readMore(input: Input): Promise<void> {
+    const woken = new Promise<void>((resolve) => (wake = resolve))
+    input.resume()
+    if (!interrupted.aborted && failure === undefined && !isAtEnd) await woken
+    input.pause()
+    if (interrupted.aborted) throw new Interrupted()
+    if (failure !== undefined) throw failure
   }
 
   async function readLine(input: Input): Promise<string> {
@@ -116,9 +120,9 @@ export function openSecretInput({ open, interrupted, note }: SecretInputOptions)
   }
 
   async function ask(question: string): Promise<string> {
-    opened ??= open()
-    const isTerminal = opened.isTTY === true
-    const secret = await (isTerminal ? readHidden(opened, question) : readLine(opened))
+    const input = openInput()
+    const isTerminal = input.isTTY === true
+    const secret = await (isTerminal ? readHidden(input, question) : readLine(input))
     if (secret !== '') return secret
     throw new CliFailure(
       isTerminal
@@ -137,7 +141,8 @@ export function openSecretInput({ open, interrupted, note }: SecretInputOptions)
       return secret
     },
     close() {
-      opened?.pause()
+      interrupted.removeEventListener('abort', onAbort)
+      opened?.off('data', onData).off('end', onEnd).off('error', onError).pause()
     },
   }
 }

@@ -33,6 +33,8 @@ export interface Settings {
   account: Account | undefined
   /** Whether the token of a login is kept for the next command. */
   cachesToken: boolean
+  /** The client's own: its configuration file, unless that is named, and the tokens of logins. */
+  folder: string
   /** Where the configuration file is, or would be; undefined when none is read. */
   configFile: ConfigFile | undefined
 }
@@ -100,7 +102,7 @@ export function loadSettings(flags: ConnectionFlags, env: NodeJS.ProcessEnv): Lo
     const value = valueOf(row, flags, env, ini)
     if (value !== undefined) values.set(`${row.section}.${row.name}`, value)
   }
-  const settings = { ...toSettings(values), configFile: file }
+  const settings = { ...toSettings(values), folder: clientFolder(), configFile: file }
   const text = describe(values, file, ini !== undefined, settings)
   return { settings, warnings, text }
 }
@@ -119,7 +121,11 @@ function findFile(flags: ConnectionFlags, env: NodeJS.ProcessEnv): ConfigFile | 
   if (flags.skipConfig === true || isTrue(env['SVC_CLI_SKIP_CONFIG'] ?? '')) return undefined
   const named = env['SVC_CONFIG_FILE'] ?? ''
   if (named !== '') return { path: resolve(named), isExplicit: true, isOurs: false }
-  return { path: join(homedir(), '.svc', 'config'), isExplicit: false, isOurs: true }
+  return { path: join(clientFolder(), 'config'), isExplicit: false, isOurs: true }
+}
+
+function clientFolder(): string {
+  return join(homedir(), '.svc')
 }
 
 function readFile({ path, isExplicit, isOurs }: ConfigFile, warnings: string[]): IniFile['sections'] | undefined {
@@ -179,7 +185,7 @@ function valueOf(
   return row.default === undefined ? undefined : { text: row.default, source: 'default' }
 }
 
-function toSettings(values: Map<string, Value>): Omit<Settings, 'configFile'> {
+function toSettings(values: Map<string, Value>): Omit<Settings, 'folder' | 'configFile'> {
   const text = (key: Key): string | undefined => values.get(key)?.text
   const boolean = (key: Key): boolean => {
     const word = text(key) ?? 'False'

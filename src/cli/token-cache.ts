@@ -1,7 +1,6 @@
 /** The token of a login, kept for the next command: `~/.svc/token-<user>` (contract 09, 9.7). */
 import { createHash } from 'node:crypto'
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { readJson } from '../json.ts'
 import { replaceSecretFile } from '../secret-file.ts'
@@ -15,24 +14,28 @@ const EARLY_SECONDS = 15
 /** File systems take 255 bytes. */
 const MAX_NAME_LENGTH = 200
 
-export interface CachedToken {
-  token: string
-  /** Epoch seconds. */
-  expireTimestamp: number
+/** Whose token it is, and where it is kept. */
+export interface TokenPlace {
+  /** The client's own. */
+  folder: string
+  user: string
   /** Who made it: nobody else shall see it. */
   authUrl: string
 }
 
-/** The folder of the client: its configuration, and the tokens. */
-export function clientFolder(): string {
-  return join(homedir(), '.svc')
+interface CachedToken {
+  token: string
+  /** Epoch seconds. */
+  expireTimestamp: number
+  /** Empty in the file of a client that keeps none. */
+  authUrl: string
 }
 
 /** Any name makes a file of its own in the folder. */
-export function tokenPath(user: string): string {
+export function tokenPath({ folder, user }: Pick<TokenPlace, 'folder' | 'user'>): string {
   const name = encodeURIComponent(user.toWellFormed())
   const shortName = name.length <= MAX_NAME_LENGTH ? name : createHash('sha256').update(user).digest('hex')
-  return join(clientFolder(), `token-${shortName}`)
+  return join(folder, `token-${shortName}`)
 }
 
 /**
@@ -41,28 +44,25 @@ export function tokenPath(user: string): string {
  * @throws CliFailure when the file is damaged
  */
 export function readCachedToken(
-  user: string,
-  authUrl: string,
+  place: TokenPlace,
   warn: (text: string) => void,
   nowSeconds: number = Date.now() / 1000,
 ): string | undefined {
-  const path = tokenPath(user)
+  const path = tokenPath(place)
   const text = readFile(path, warn)
   if (text === undefined) return undefined
   const cached = parse(text)
   if (cached === undefined) {
     throw new CliFailure(`The kept token ${path} is damaged; delete it and try again: rm ${quote(path)}`)
   }
-  // A file without the address is of a client that keeps none.
-  const isOfServer = cached.authUrl === '' || cached.authUrl === authUrl
+  const isOfServer = cached.authUrl === '' || cached.authUrl === place.authUrl
   return isOfServer && cached.expireTimestamp - EARLY_SECONDS > nowSeconds ? cached.token : undefined
 }
 
-/** @throws the failure of the file system */
-export async function writeCachedToken(user: string, cached: CachedToken): Promise<void> {
-  const { token, expireTimestamp, authUrl } = cached
-  const content = { token, expire_timestamp: expireTimestamp, auth_url: authUrl }
-  await replaceSecretFile(tokenPath(user), `${JSON.stringify(content)}\n`)
+/** @param expireTimestamp epoch seconds. @throws the failure of the file system */
+export async function writeCachedToken(place: TokenPlace, token: string, expireTimestamp: number): Promise<void> {
+  const content = { token, expire_timestamp: expireTimestamp, auth_url: place.authUrl }
+  await replaceSecretFile(tokenPath(place), `${JSON.stringify(content)}\n`)
 }
 
 function readFile(path: string, warn: (text: string) => void): string | undefined {

@@ -96,6 +96,7 @@ async function makeToken(session: Session, user: string, password: string, { ttl
 
 async function logIn(session: Session, user: string, flags: KeptLoginFlags): Promise<number> {
   const { settings } = session
+  const { folder, authUrl } = settings
   if (settings.configFile === undefined) {
     throw new CliFailure('A login is kept in the configuration file; leave out --skip-config, or use "svc auth".')
   }
@@ -103,9 +104,9 @@ async function logIn(session: Session, user: string, flags: KeptLoginFlags): Pro
   const record = await makeToken(session, user, password, flags)
   const isWritten = flags.writePassword === true
   const changes = { username: user, password: isWritten ? password : undefined }
-  await changeConfigFile(settings.configFile, 'credentials', changes)
+  await changeConfigFile(settings.configFile, folder, 'credentials', changes)
   const warn = (text: string): void => session.note(`WARNING: ${text}\n`)
-  const isKept = settings.cachesToken && (await keepToken(user, record, settings.authUrl, warn))
+  const isKept = settings.cachesToken && (await keepToken({ folder, user, authUrl }, record, warn))
   await session.print(`Logged in as ${escapeUnprintable(user)}\n`)
   if (!isWritten) {
     const end = formatTime(record['expiry'], settings.timezone)

@@ -1,0 +1,9 @@
+import { expect, test } from 'vitest'
+import { argumentsFor } from './names.ts'
+
+test('the executable is the command that it is called as', () => {
+  expect(argumentsFor('/usr/bin/svc', ['run'])).toEqual(['run'])
+  expect(argumentsFor('/usr/bin/svc-apply-rbac-definitions', ['-j'])).toEqual(['rbac', 'apply', '-j'])
+  expect(argumentsFor('/x/cli.js', [])).toEqual([])
+  expect(argumentsFor('/x/constructor', [])).toEqual([])
+})
