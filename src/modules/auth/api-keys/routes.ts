@@ -19,7 +19,7 @@ const scopeSchema: JsonSchema = {
       type: 'string',
       minLength: 1,
       maxLength: 1024,
-      description: 'What they are limited to, such as `webhook:deploy` or `action:core:local`; absent: whatever there is.',
+      description: 'What they are limited to, such as `webhook:deploy` or `action:core:local`; absent: any.',
     },
   },
 }
