@@ -1,0 +1,224 @@
+/** Failed logins of one user, or from one address, slow down: 429 with `Retry-After`. */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, describe, expect, it } from 'vitest'
+import { startServer, type TestServer } from '../helpers/server.ts'
+import { waitFor } from '../helpers/wait.ts'
+import { auditRecords, basicAuth, send, type ErrorAnswer, type RawAnswer } from './support.ts'
+
+const HOME = '127.0.0.1'
+const ELSEWHERE = '127.0.0.2'
+/** Waits that are over after seconds, counts that stay for the test. */
+const usual = { 'auth.failure_window': '86400' }
+
+let server: TestServer
+let password: string
+
+async function start(settings: Record<string, string>): Promise<void> {
+  server = await startServer({ settings: { 'auth.enable': 'True', ...usual, ...settings } })
+  password = readFileSync(join(server.basePath, 'initial-admin-password'), 'utf8').trim()
+}
+
+afterEach(async () => {
+  await server.stop()
+})
+
+interface Try {
+  user?: string
+  password?: string
+  from?: string
+  /** `X-Forwarded-For` */
+  client?: string
+  surface?: 'auth' | 'api'
+}
+
+function login({ user = 'admin', password: given = password, from = HOME, client, surface }: Try): Promise<RawAnswer> {
+  const headers = {
+    Authorization: basicAuth(user, given),
+    ...(client === undefined ? {} : { 'X-Forwarded-For': client }),
+  }
+  const path = surface === 'api' ? '/auth/v1/tokens' : '/tokens'
+  return send(server.urls[surface ?? 'auth'], { method: 'POST', path, headers, from })
+}
+
+const statusOf = async (by: Try): Promise<number> => (await login(by)).status
+
+/** Statuses of so many wrong passwords, one after the other. */
+async function guess(by: Try, times: number): Promise<number[]> {
+  const statuses: number[] = []
+  for (let n = 0; n < times; n++) statuses.push(await statusOf({ password: `guess ${n}`, ...by }))
+  return statuses
+}
+
+/** Goes on guessing until the wait is so long that a slow machine cannot sit it out by accident. */
+async function hold(by: Try): Promise<void> {
+  await waitFor(
+    'a long wait',
+    async () => {
+      const { headers } = await login({ password: 'wrong', ...by })
+      return Number(headers['retry-after']) >= 4
+    },
+    30_000,
+  )
+}
+
+const many = (count: number, status: number): number[] => Array.from({ length: count }, () => status)
+
+const request = (headers: Record<string, string>, from = HOME): Promise<RawAnswer> =>
+  send(server.urls.api, { path: '/v1/user', headers, from })
+
+async function tokenOf(by: Try): Promise<string> {
+  const { status, text } = await login(by)
+  expect(status).toBe(201)
+  return (JSON.parse(text) as { token: string }).token
+}
+
+describe('01 failed logins of one user', () => {
+  it('01 are answered 401 up to auth.failures_per_user, then 429 with Retry-After, whatever the password', async () => {
+    await start({ 'auth.failures_per_user': '4', 'auth.max_failure_wait': '3600' })
+    expect(await guess({}, 4)).toEqual(many(4, 401))
+    for (const given of ['wrong', password]) {
+      const { status, headers, text } = await login({ password: given })
+      expect([status, headers['retry-after']]).toEqual([429, '1'])
+      const body = JSON.parse(text) as ErrorAnswer & { details: unknown }
+      expect(body).toMatchObject({ code: 'TOO_MANY_FAILURES', details: { retry_after: 1 } })
+      expect(body.faultstring).toContain('try again in 1 s')
+    }
+    await hold({})
+    // From another address, over the other listener, in another spelling: the same user.
+    for (const by of [{ from: ELSEWHERE }, { surface: 'api' as const }, { user: 'ADMIN' }]) {
+      expect(await statusOf(by)).toBe(429)
+    }
+    expect(await statusOf({ user: 'somebody' })).toBe(401)
+    await waitFor('the wait to be over', async () => (await statusOf({})) === 201, 20_000)
+  })
+
+  it('01 each further failure doubles the wait, up to auth.max_failure_wait', async () => {
+    await start({ 'auth.failures_per_user': '1', 'auth.max_failure_wait': '2' })
+    const waits: string[] = []
+    for (let n = 0; n < 3; n++) {
+      await waitFor('a try to be looked at', async () => (await statusOf({ password: 'wrong' })) === 401)
+      waits.push(String((await login({ password: 'wrong' })).headers['retry-after']))
+    }
+    expect(waits).toEqual(['1', '2', '2'])
+  })
+
+  it('01 do not keep the user out of where the user has logged in', async () => {
+    await start({ 'auth.failures_per_user': '3', 'auth.max_failure_wait': '3600' })
+    expect(await statusOf({ from: HOME })).toBe(201)
+    expect(await guess({ from: ELSEWHERE }, 4)).toEqual([401, 401, 401, 429])
+    for (let n = 0; n < 5; n++) expect(await statusOf({ from: HOME })).toBe(201)
+    expect(await guess({ from: HOME }, 2)).toEqual([401, 401])
+    expect(await statusOf({ from: HOME })).toBe(201)
+    expect(await guess({ from: HOME }, 4)).toEqual([401, 401, 401, 429])
+  })
+
+  it('01 many guesses at once are no more than one after the other', async () => {
+    await start({ 'auth.failures_per_user': '5', 'auth.max_failure_wait': '3600' })
+    const statuses = await Promise.all(Array.from({ length: 64 }, (_, n) => statusOf({ password: `guess ${n}` })))
+    const count = (status: number): number => statuses.filter((found) => found === status).length
+    expect(count(401) + count(429)).toBe(64)
+    // The checks of this machine may take so long that a wait is over in between.
+    expect(count(401)).toBeGreaterThanOrEqual(5)
+    expect(count(401)).toBeLessThanOrEqual(8)
+  })
+
+  it('01 many right logins at once all succeed', async () => {
+    await start({ 'auth.failures_per_user': '5', 'auth.failures_per_address': '5' })
+    const statuses = await Promise.all(Array.from({ length: 50 }, () => statusOf({})))
+    expect(statuses).toEqual(many(50, 201))
+  })
+
+  it('01 are not counted with 0', async () => {
+    await start({ 'auth.failures_per_user': '0', 'auth.failures_per_address': '0' })
+    expect(await guess({}, 30)).toEqual(many(30, 401))
+    for (let n = 0; n < 150; n++) expect((await request({ 'X-Auth-Token': `wrong ${n}` })).status).toBe(401)
+  })
+})
+
+describe('01 failures from one address', () => {
+  it('01 count whoever is tried, and stop logins of all users from there', async () => {
+    await start({ 'auth.failures_per_address': '6', 'auth.max_failure_wait': '3600' })
+    const token = await tokenOf({})
+    for (let n = 0; n < 6; n++) expect(await statusOf({ user: `user${n}`, password: 'x' })).toBe(401)
+    expect(await statusOf({ user: 'user7', password: 'x' })).toBe(429)
+    await hold({ user: 'user8' })
+    expect(await statusOf({})).toBe(429)
+    expect(await statusOf({ from: ELSEWHERE })).toBe(201)
+    // Who is logged in goes on.
+    expect((await request({ 'X-Auth-Token': token })).status).toBe(200)
+  })
+
+  it('01 are those of the client behind a trusted proxy, of IPv6 of its network', async () => {
+    await start({ 'auth.failures_per_address': '2', 'auth.trusted_proxies': HOME, 'auth.max_failure_wait': '3600' })
+    expect(await guess({ client: '198.51.100.1', user: 'a' }, 3)).toEqual([401, 401, 429])
+    expect(await statusOf({ client: '198.51.100.1' })).toBe(429)
+    expect(await statusOf({ client: '198.51.100.2' })).toBe(201)
+    expect(await statusOf({})).toBe(201)
+    expect(await statusOf({ client: '2001:db8::1', user: 'b', password: 'x' })).toBe(401)
+    expect(await statusOf({ client: '2001:DB8:0::2', user: 'c', password: 'x' })).toBe(401)
+    expect(await statusOf({ client: '2001:db8::3' })).toBe(429)
+    expect(await statusOf({ client: '2001:db8:0:1::3' })).toBe(201)
+    // Nobody else is believed.
+    const spoof = (n: number): Try => ({ from: ELSEWHERE, client: `203.0.113.${n}`, user: `s${n}`, password: 'x' })
+    for (const [n, status] of [401, 401, 429].entries()) expect(await statusOf(spoof(n))).toBe(status)
+  })
+
+  it('01 wrong tokens and API keys count, each once, and hold up nobody who has a right one', async () => {
+    await start({ 'auth.failures_per_address': '5', 'auth.max_failure_wait': '3600' })
+    const token = await tokenOf({})
+    const right = { 'X-Auth-Token': token }
+    for (let n = 0; n < 30; n++) expect((await request({ 'Svc-Api-Key': 'the old key' })).status).toBe(401)
+    for (let n = 0; n < 2; n++) expect((await request({ 'X-Auth-Token': `guess ${n}` })).status).toBe(401)
+    for (let n = 0; n < 2; n++) expect((await request({ 'Svc-Api-Key': `key guess ${n}` })).status).toBe(401)
+    const refused = await request({ 'X-Auth-Token': 'one more' })
+    expect([refused.status, refused.headers['retry-after']]).toEqual([429, '1'])
+    await hold({})
+    for (let n = 0; n < 20; n++) expect((await request(right)).status).toBe(200)
+    expect((await request({ 'Svc-Api-Key': 'the old key' })).status).toBe(401)
+    expect((await request({})).status).toBe(401)
+    expect(await statusOf({})).toBe(429)
+    expect((await request({ 'X-Auth-Token': 'another' }, ELSEWHERE)).status).toBe(401)
+  })
+
+  it('01 tokens that were good once are no guesses', async () => {
+    await start({ 'auth.failures_per_address': '3' })
+    const admin = { 'X-Auth-Token': await tokenOf({}) }
+    for (let n = 0; n < 6; n++) {
+      const revoked = await tokenOf({})
+      const { status } = await send(server.urls.auth, { method: 'DELETE', path: `/tokens/${revoked}`, headers: admin })
+      expect(status).toBe(204)
+      expect((await request({ 'X-Auth-Token': revoked })).status).toBe(401)
+    }
+    expect(await statusOf({})).toBe(201)
+  })
+})
+
+describe('01 what is written about it', () => {
+  it('01 one audit line for each wait, none for each request in it', async () => {
+    await start({ 'auth.failures_per_user': '2', 'auth.max_failure_wait': '3600' })
+    await guess({}, 2)
+    expect(await guess({}, 25)).toEqual(many(25, 429))
+    const [record, ...others] = await waitFor('the audit record', () => {
+      const found = auditRecords(server, 'login.throttled')
+      return found.length > 0 && found
+    })
+    expect(record).toMatchObject({ _user: 'admin', _remote_address: HOME, _failures: 2, _wait_seconds: 1 })
+    expect(others).toEqual([])
+    expect(auditRecords(server, 'login.refused')).toHaveLength(2)
+  })
+
+  it('01 who says the same wrong thing over and over does not fill the log', async () => {
+    await start({})
+    const logins = (): Promise<RawAnswer> => send(server.urls.auth, { method: 'POST', path: '/tokens' })
+    for (let n = 0; n < 100; n++) {
+      expect([(await logins()).status, (await request({ 'Svc-Api-Key': 'old' })).status]).toEqual([401, 401])
+    }
+    const lines = server.log().split('\n')
+    for (const event of ['login.refused', 'request.unauthenticated']) {
+      const count = lines.filter((line) => line.includes(`event=${event}`)).length
+      expect(count).toBeGreaterThanOrEqual(10)
+      expect(count).toBeLessThan(60)
+    }
+  })
+})
