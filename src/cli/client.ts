@@ -331,7 +331,7 @@ function describeConnection(error: Error, origin: string): string {
     case 'ECONNREFUSED':
       return (
         `Cannot connect to ${origin}: connection refused. Start a server with "svc serve", ` +
-        `or name its address with --api-url or SVC_API_URL.`
+        `or name its address with --url, or with --api-url and --auth-url.`
       )
     case 'ENOTFOUND':
     case 'EAI_AGAIN':
