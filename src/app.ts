@@ -144,6 +144,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     runners: runners.list,
     sweep: (leftovers) => runners.sweep(leftovers),
     bootId: runners.bootId,
+    serviceTokens: auth.serviceTokens,
     settings: {
       streamOutput: config.actionrunner.stream_output,
       actionsPoolSize: config.actionrunner.actions_pool_size,

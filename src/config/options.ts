@@ -316,6 +316,14 @@ export const options = {
       unit: 'seconds',
       about: 'How long a new token is valid when its request does not say, and the most a request may ask for.',
     }),
+    service_token_ttl: integer({
+      default: dayOfSeconds,
+      min: 1,
+      max: 3650 * dayOfSeconds,
+      unit: 'seconds',
+      about:
+        'How long the token is valid that an action finds in SVC_ACTION_AUTH_TOKEN. It ends with the run in any case, and is not limited by token_ttl.',
+    }),
     api_url: url({
       default: '',
       about:
@@ -617,7 +625,7 @@ export const unusedOptions: Readonly<Record<string, '*' | readonly string[]>> = 
     'still_active_check_interval',
   ],
   api: ['debug'],
-  auth: ['service_token_ttl', 'debug', 'sso', 'sso_backend', 'sso_backend_kwargs'],
+  auth: ['debug', 'sso', 'sso_backend', 'sso_backend_kwargs'],
   content: '*',
   coordination: '*',
   database: [

@@ -77,6 +77,7 @@ export async function startEngine({ run, parameters = {}, around = (real) => rea
       runners: [runner],
       sweep: () => Promise.resolve(0),
       bootId: 'boot',
+      serviceTokens: { enabled: false, plan: () => undefined, planEnd: () => ({ steps: [], facts: [] }) },
       settings: {
         streamOutput: true,
         actionsPoolSize: 2,

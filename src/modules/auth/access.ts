@@ -11,6 +11,7 @@ import {
   shown,
   tokenExpired,
   tokenInvalid,
+  tokenUserDisabled,
   type AppError,
 } from '../../errors.ts'
 import type { AccessControl } from '../../http/authenticate.ts'
@@ -23,6 +24,7 @@ import type { Admit } from './admission.ts'
 import type { ApiKeyObstacle, ApiKeys } from './api-keys/index.ts'
 import type { UserPassword } from './basic.ts'
 import { authCookie, readCredential, type CookieSettings, type Credential } from './credentials.ts'
+import type { Logins } from './logins.ts'
 import type { PasswordCheck, Source } from './password-check.ts'
 import type { NoRemoteUser, RemoteUser } from './proxy.ts'
 import { createRepeatLimit } from './repeat-limit.ts'
@@ -45,6 +47,7 @@ export interface AccessOptions {
   checkPassword: PasswordCheck | undefined
   throttle: Throttle<Source>
   admit: Admit
+  logins: Logins
   peers: Peers
   origins: Pick<OriginPolicy, 'isKnown'>
   cookie: CookieSettings
@@ -56,7 +59,8 @@ export interface AccessOptions {
 }
 
 export function createAccess(options: AccessOptions): AccessControl {
-  const { tokens, apiKeys, checkPassword, throttle, peers, origins, cookie, log, now, rights, watchers } = options
+  const { tokens, apiKeys, checkPassword, throttle, logins, peers, origins, cookie, log, now, rights, watchers } =
+    options
 
   const repeats = createRepeatLimit(() => performance.now())
 
@@ -90,11 +94,14 @@ export function createAccess(options: AccessOptions): AccessControl {
   async function checkLogin(given: UserPassword | string, request: Request): Promise<Principal> {
     if (typeof given === 'string') refuseLogin(given, {}, request)
     const { user, password } = given
+    const epoch = logins.epochOf(user)
     if (checkPassword === undefined || !(await checkPassword(user, password, sourceOf(request)))) {
       log.audit('login.refused', 'Invalid credentials provided', { user, ...about(request) })
       throw loginRefused()
     }
-    return admit(user, 'basic', request)
+    const principal = await admit(user, 'basic', request)
+    logins.remember(principal, epoch)
+    return principal
   }
 
   async function checkRemoteUser(given: RemoteUser | NoRemoteUser, request: Request): Promise<Principal> {
@@ -114,16 +121,22 @@ export function createAccess(options: AccessOptions): AccessControl {
     if (location === 'cookie') refuseForeignPage(request)
     const token = tokens.check(value)
     if (token === undefined) throw tokenInvalid()
-    const { id, user, expiry, hasExpired } = token
+    const { id, user, expiry, isService, hasExpired, isDisabled } = token
     if (hasExpired) {
       const fields = { user, token_id: id, ...about(request) }
       writeSome('audit', id, 'token.expired', `Token with id "${id}" has expired.`, fields)
       throw tokenExpired()
     }
+    if (isDisabled) {
+      const fields = { user, token_id: id, ...about(request) }
+      writeSome('audit', id, 'token.user_disabled', `Token with id "${id}" is of a disabled user.`, fields)
+      throw tokenUserDisabled()
+    }
     if (log.enabled('DEBUG')) {
       log.debug('token.validated', `Token with id "${id}" is validated.`, { user, token_id: id, ...about(request) })
     }
-    return { user, isAdmin: rights.isAdmin(user), method: 'token', location, expiry, tokenId: id }
+    const principal: Principal = { user, isAdmin: rights.isAdmin(user), method: 'token', location, expiry, tokenId: id }
+    return isService ? { ...principal, isServiceToken: true } : principal
   }
 
   function checkApiKey({ value, location }: Credential, request: Request): Principal {

@@ -9,6 +9,7 @@ import type { OriginPolicy } from '../../http/origin.ts'
 import type { Peers } from '../../http/peers.ts'
 import type { Log } from '../../log.ts'
 import type { Module } from '../../module.ts'
+import type { ServiceTokens } from '../executions/types.ts'
 import type { Rbac } from '../rbac/index.ts'
 import { nowMicros } from '../../time.ts'
 import { createAccess } from './access.ts'
@@ -19,12 +20,17 @@ import { findFirstAdministrator } from './backends/first-administrator.ts'
 import { createBackend } from './backends/index.ts'
 import type { CookieSettings } from './credentials.ts'
 import { createPasswordCheck, type Source } from './password-check.ts'
+import { createImpersonation } from './impersonation.ts'
+import { createLogins } from './logins.ts'
 import { createRoutes } from './routes.ts'
+import { createServiceTokens } from './service-tokens.ts'
 import { createTokenService, type TokenService } from './service.ts'
-import { createAuthStore } from './store.ts'
+import { createAuthStore, type AuthStore } from './store.ts'
 import { createThrottle, type Trier } from './throttle.ts'
 import { loadTokenKey } from './token-key.ts'
-import { createTokens } from './tokens.ts'
+import { createTokens, type Tokens } from './tokens.ts'
+import { createUsersRoutes } from './users-routes.ts'
+import { createUsers, type Users } from './users.ts'
 import { createWatchers, type Watchers } from './watchers.ts'
 
 export interface AuthDependencies {
@@ -55,15 +61,19 @@ export interface AuthDependencies {
 export interface Auth extends Module {
   /** For the chain of every request; with authentication on it works once the module was started. */
   readonly access: AccessControl
+  /** For the executions module. */
+  readonly serviceTokens: ServiceTokens
 }
 
 interface Running {
+  tokens: Tokens
   service: TokenService
+  users: Users
   access: AccessControl
   /** Undefined in proxy mode. */
   backend: AuthBackend | undefined
   watchers: Watchers
-  unsubscribe: Unsubscribe
+  unsubscribe: Unsubscribe[]
 }
 
 /** `start` throws a one-line error that names the option if the backend or the key of the tokens cannot be used. */
@@ -94,6 +104,11 @@ export function createAuth(deps: AuthDependencies): Auth {
     if (!config.enable || running !== undefined) return
     const key = await loadTokenKey(join(basePath, 'keys', 'token.key'))
     const isProxied = config.mode === 'proxy'
+    if (isProxied && deps.syncsGroups) {
+      throw new BackendProblem(
+        'rbac.sync_remote_groups: with auth.mode = proxy nobody tells the groups of a user; switch the option off',
+      )
+    }
     const backend = isProxied
       ? undefined
       : await createBackend(config.backend, config.backend_kwargs, { basePath, log })
@@ -114,24 +129,55 @@ export function createAuth(deps: AuthDependencies): Auth {
     const tokens = createTokens({ key, findRow: (id) => store.findToken(id), now })
     // First of those who hear of changes: the others then find nothing remembered.
     apiKeys.start()
-    const unsubscribe = bus.subscribe('token.revoked', () => tokens.forget())
+    const unsubscribe = [
+      bus.subscribe('token.revoked', ({ id }) => tokens.forget(id)),
+      bus.subscribe('user.changed', () => tokens.forgetAll()),
+    ]
+    // Of actions of a server that crashed: none of them runs any more.
+    await database.write({ steps: [store.deleteServiceTokens()], facts: [] })
+    const logins = createLogins()
     const watchers = createWatchers({
       bus,
       isValid: (principal) =>
         principal.method === 'api_key'
           ? apiKeys.isValid(principal)
-          : principal.tokenId === undefined || store.findToken(principal.tokenId) !== undefined,
+          : principal.tokenId === undefined || isTokenValid(store, principal.tokenId),
     })
     running = {
       backend,
       watchers,
       unsubscribe,
-      service: createTokenService({ database, store, tokens, maxTtlSeconds: config.token_ttl, log, now }),
+      tokens,
+      service: createTokenService({
+        database,
+        store,
+        tokens,
+        impersonate: createImpersonation(store, deps.rbac),
+        logins,
+        maxTtlSeconds: config.token_ttl,
+        log,
+        now,
+      }),
+      users: createUsers({
+        database,
+        store,
+        apiKeys,
+        logins,
+        log,
+        accounts: backend?.accounts,
+        checkPassword,
+        backendName: isProxied ? 'proxy' : config.backend,
+        forgetGroups: async (user) => {
+          if (groupsOf !== undefined) await deps.rbac.syncGroups(user, [])
+        },
+        now,
+      }),
       access: createAccess({
         tokens,
         apiKeys,
         checkPassword,
         throttle,
+        logins,
         admit: createAdmission({ store, log, rbac: deps.rbac, groupsOf }),
         peers: deps.peers,
         origins: deps.origins,
@@ -151,7 +197,7 @@ export function createAuth(deps: AuthDependencies): Auth {
   }
 
   async function stop(): Promise<void> {
-    running?.unsubscribe()
+    running?.unsubscribe.forEach((each) => each())
     running?.watchers.stop()
     await apiKeys.stop()
     await running?.backend?.stop?.()
@@ -161,8 +207,17 @@ export function createAuth(deps: AuthDependencies): Auth {
     name: 'auth',
     routes: [
       ...createRoutes({ service: () => requireRunning().service, apiUrl: deps.apiUrl, rbac: deps.rbac }),
+      ...createUsersRoutes({ users: () => requireRunning().users, maxPageSize }),
       ...apiKeys.routes,
     ],
+    serviceTokens: createServiceTokens({
+      store,
+      tokens: () => running?.tokens,
+      enabled: config.enable,
+      ttlSeconds: config.service_token_ttl,
+      systemUser: deps.systemUser,
+      log,
+    }),
     access: config.enable
       ? {
           authenticate: (request, response) => requireRunning().access.authenticate(request, response),
@@ -174,4 +229,9 @@ export function createAuth(deps: AuthDependencies): Auth {
     start,
     stop,
   }
+}
+
+function isTokenValid(store: AuthStore, id: string): boolean {
+  const row = store.findToken(id)
+  return row !== undefined && row.is_disabled !== 1
 }

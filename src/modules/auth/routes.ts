@@ -12,6 +12,9 @@ const tokenRequestSchema: JsonSchema = {
       minimum: 1,
       description: 'Requested lifetime in seconds, at most auth.token_ttl, which is also the default.',
     },
+    user: { description: 'Service accounts only: the name of the user whom the token is for.' },
+    impersonate_user: { description: 'Service accounts only: a nickname of the user, if user is not given.' },
+    nickname_origin: { description: 'The chat system that the nickname belongs to.' },
   },
 }
 
@@ -40,6 +43,13 @@ const validateSchema: JsonSchema = {
   type: 'object',
   required: ['valid'],
   properties: { valid: { type: 'boolean' } },
+}
+
+const revokedSchema: JsonSchema = {
+  title: 'RevokedTokens',
+  type: 'object',
+  required: ['revoked'],
+  properties: { revoked: { type: 'integer', description: 'How many there were.' } },
 }
 
 const userSchema: JsonSchema = {
@@ -88,7 +98,7 @@ export function createRoutes({ service, apiUrl, rbac }: AuthRoutesOptions): Rout
       body: tokenRequestSchema,
       status: 201,
       response: tokenSchema,
-      failures: [404, 503],
+      failures: [403, 404, 503],
       handler: async (request) => {
         const body = request.body as TokenRequest // checked by the schema
         return new Reply(await service().issue(body, request), { headers: { 'X-API-URL': apiUrl() } })
@@ -106,6 +116,20 @@ export function createRoutes({ service, apiUrl, rbac }: AuthRoutesOptions): Rout
       handler: (request) => {
         const { token } = request.body as { token?: string | null } // checked by the schema
         return { valid: service().validate(token, request) }
+      },
+    },
+    {
+      surface: 'auth',
+      method: 'delete',
+      path: '/tokens',
+      permission: 'authenticated',
+      summary: 'Revoke all tokens of a user: your own, or those of anybody as an administrator.',
+      query: { user: { type: 'string', description: 'Whose tokens; default: your own.' } },
+      response: revokedSchema,
+      failures: [403, 404],
+      handler: async (request) => {
+        const { user } = request.query
+        return { revoked: await service().revokeAll(typeof user === 'string' ? user : undefined, request) }
       },
     },
     {

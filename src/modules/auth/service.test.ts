@@ -9,6 +9,8 @@ import { openSqlite } from '../../db/sqlite/open.ts'
 import { isAppError } from '../../errors.ts'
 import { createLog, type RootLog } from '../../log.ts'
 import { nowMicros } from '../../time.ts'
+import { createImpersonation } from './impersonation.ts'
+import { createLogins, type Logins } from './logins.ts'
 import { createTokenService, type Caller, type TokenService } from './service.ts'
 import { createAuthStore, type AuthStore } from './store.ts'
 import { createTokens, type Tokens } from './tokens.ts'
@@ -19,6 +21,7 @@ const logged = new TextSink()
 let database: Database
 let store: AuthStore
 let tokens: Tokens
+let logins: Logins
 let service: TokenService
 
 beforeAll(async () => {
@@ -37,8 +40,19 @@ beforeAll(async () => {
     findRow: (id) => store.findToken(id),
     now: nowMicros,
   })
-  bus.subscribe('token.revoked', () => tokens.forget())
-  service = createTokenService({ database, store, tokens, maxTtlSeconds: 100, log, now: nowMicros })
+  bus.subscribe('token.revoked', ({ id }) => tokens.forget(id))
+  bus.subscribe('user.changed', () => tokens.forgetAll())
+  logins = createLogins()
+  service = createTokenService({
+    database,
+    store,
+    tokens,
+    impersonate: createImpersonation(store, { isAdmin: (user) => user === 'root' }),
+    logins,
+    maxTtlSeconds: 100,
+    log,
+    now: nowMicros,
+  })
 })
 
 afterAll(async () => {
@@ -99,11 +113,112 @@ test('neither the database nor the log holds a token', async () => {
   expect(logged.text).not.toContain(signature)
 })
 
-test.for([{ user: 'admin' }, { impersonate_user: 'admin', nickname_origin: 'chat' }, { user: 7 }, { user: ['admin'] }])(
-  'nobody gets a token of somebody else: %j',
+const asService = async (name: string): Promise<Caller> => {
+  await service.issue({}, caller(name))
+  await database.write({ steps: [store.updateUser(name, { is_service: 1 })], facts: [] })
+  return caller(name)
+}
+
+const withNickname = async (name: string, nicknames: Record<string, string>): Promise<void> => {
+  await service.issue({}, caller(name))
+  await database.write({ steps: [store.updateUser(name, { nicknames: JSON.stringify(nicknames) })], facts: [] })
+}
+
+test.for([{ user: 'bob' }, { user: 'alice' }, { impersonate_user: 'bob', nickname_origin: 'chat' }])(
+  'who is no service account gets a token in no other name: %j',
   async (request) => {
+    await service.issue({}, caller('alice'))
     logged.text = ''
     await expect(service.issue(request, caller('alice', true))).rejects.toMatchObject({ code: 'IMPERSONATION_REFUSED' })
-    expect(logged.text).toContain('AUDIT')
+    expect(logged.text).toMatch(/AUDIT .*is not a service/)
+    expect(logged.text).toMatch(/owner="?(bob|alice)|nickname="?bob/)
+    await expect(service.issue(request, caller('stranger'))).rejects.toMatchObject({
+      code: 'USER_NOT_LOCATED',
+      message: 'Could not locate user stranger',
+    })
   },
 )
+
+test('a service account gets a token for whom it names, and the account is made', async () => {
+  const bot = await asService('bot')
+  logged.text = ''
+  const issued = await service.issue({ user: 'newcomer', impersonate_user: 'ignored' }, bot)
+  expect(issued.user).toBe('newcomer')
+  expect(tokens.check(issued.token)?.user).toBe('newcomer')
+  expect(store.findUser('newcomer')).toMatchObject({ is_service: 0, is_disabled: 0, nicknames: '{}' })
+  expect(logged.text).toMatch(/Registered new user ."?newcomer/)
+  expect(logged.text).toMatch(/token\.issued.*bot.*newcomer|Access granted to ."?newcomer/)
+  expect(logged.text).toMatch(/user="?bot/)
+  expect(logged.text).toMatch(/owner="?newcomer/)
+})
+
+test('by nickname it is whom the chat system knows under it', async () => {
+  const bot = await asService('bot')
+  await withNickname('erin', { chat: 'e"rin', 'other.chat': 'shared' })
+  await withNickname('frank', { chat: 'frank', 'other.chat': 'shared', nested: 'x' })
+  const nickname = (nick: unknown, origin?: unknown): Promise<unknown> =>
+    service.issue({ impersonate_user: nick, nickname_origin: origin }, bot).then(
+      ({ user }) => user,
+      (error: unknown) => (isAppError(error) ? `${error.code} ${error.message}` : error),
+    )
+  expect(await nickname('e"rin', 'chat')).toBe('erin')
+  expect(await nickname('frank', 'chat')).toBe('frank')
+  expect(await nickname('erin', 'chat')).toBe('USER_NOT_LOCATED Could not locate user erin@chat')
+  expect(await nickname('frank', '$.chat')).toBe('USER_NOT_LOCATED Could not locate user frank@$.chat')
+  expect(await nickname('shared', 'other.chat')).toBe(
+    'NICKNAME_AMBIGUOUS shared@other.chat matched more than one username',
+  )
+  expect(await nickname('frank')).toMatch(
+    /^NICKNAME_ORIGIN_MISSING Nickname origin is not provided for nickname 'frank'/,
+  )
+  expect(await nickname('frank', ['chat'])).toMatch(/^BODY_INVALID nickname_origin/)
+})
+
+test('a service account that is no administrator gets no token of one, whichever way it asks', async () => {
+  const bot = await asService('bot')
+  await withNickname('root', { chat: 'boss' })
+  for (const request of [{ user: 'root' }, { impersonate_user: 'boss', nickname_origin: 'chat' }]) {
+    await expect(service.issue(request, bot)).rejects.toMatchObject({ code: 'PERMISSION_DENIED' })
+    expect((await service.issue(request, { ...bot, principal: { ...bot.principal, isAdmin: true } })).user).toBe('root')
+  }
+})
+
+test.for([{ user: 7 }, { user: ['admin'] }, { user: 'a:b' }, { user: ' ' }, { user: 'x'.repeat(257) }])(
+  'what can be no name is refused: %j',
+  async (request) => {
+    await expect(service.issue(request, await asService('bot'))).rejects.toMatchObject({ code: 'BODY_INVALID' })
+  },
+)
+
+test('nobody gets a token for a disabled user', async () => {
+  const bot = await asService('bot')
+  await withNickname('gone', { chat: 'gone' })
+  await database.write({ steps: [store.updateUser('gone', { is_disabled: 1 })], facts: [] })
+  for (const request of [{ user: 'gone' }, { impersonate_user: 'gone', nickname_origin: 'chat' }]) {
+    await expect(service.issue(request, bot)).rejects.toThrow('user: "gone" is disabled')
+  }
+})
+
+test('a login that has begun before the account was changed ends without a token', async () => {
+  const late = caller('heidi')
+  logins.remember(late.principal, logins.epochOf('heidi'))
+  logins.endAll('heidi')
+  await expect(service.issue({}, late)).rejects.toMatchObject({ code: 'LOGIN_REFUSED' })
+  expect(store.findUser('heidi')).toBeUndefined()
+  const next = caller('heidi')
+  logins.remember(next.principal, logins.epochOf('heidi'))
+  expect((await service.issue({}, next)).user).toBe('heidi')
+})
+
+test('all tokens of a user are revoked by the user or an administrator, and no others', async () => {
+  const issue = async (user: string): Promise<string> => (await service.issue({}, caller(user))).token
+  const counted = (): boolean[] => all.map((token) => tokens.check(token) !== undefined)
+  const all = [await issue('ivan'), await issue('ivan'), await issue('judy')]
+  expect(counted()).toEqual([true, true, true])
+  await expect(service.revokeAll('ivan', caller('judy'))).rejects.toMatchObject({ code: 'PERMISSION_DENIED' })
+  expect(await service.revokeAll('ivan', caller('root', true))).toBe(2)
+  expect(counted()).toEqual([false, false, true])
+  expect(await service.revokeAll(undefined, caller('judy'))).toBe(1)
+  expect(await service.revokeAll('judy', caller('judy'))).toBe(0)
+  expect(counted()).toEqual([false, false, false])
+})

@@ -1,29 +1,38 @@
 /** Logging in, and what can be done with tokens. */
 import type { Database } from '../../db/database.ts'
 import { Conflict } from '../../db/database.ts'
-import { impersonationRefused, permissionDenied, tokenNotProvided, tokenUnknown, ttlTooLong } from '../../errors.ts'
+import {
+  administratorOrSelfRequired,
+  isAppError,
+  loginRefused,
+  permissionDenied,
+  shown,
+  tokenNotProvided,
+  tokenUnknown,
+  ttlTooLong,
+} from '../../errors.ts'
 import type { ApiRequest, Principal } from '../../http/route.ts'
 import { isId } from '../../ids.ts'
 import type { Log, LogFields } from '../../log.ts'
 import { formatMicros } from '../../time.ts'
 import { refuseScoped } from './api-keys/index.ts'
+import type { Impersonate, ImpersonationRequest } from './impersonation.ts'
+import type { Logins } from './logins.ts'
 import type { AuthStore } from './store.ts'
 import type { Tokens } from './tokens.ts'
 import type { IssuedToken } from './types.ts'
 
 /** Body of a token creation; everything but `ttl` is unchecked (contract 01, 1.2). */
-export interface TokenRequest {
+export interface TokenRequest extends ImpersonationRequest {
   /** Seconds. */
   ttl?: number | null
-  user?: unknown
-  impersonate_user?: unknown
 }
 
 /** Of the request: who is calling, from where. */
 export type Caller = Pick<ApiRequest, 'principal' | 'requestId' | 'remoteAddress'>
 
 export interface TokenService {
-  /** @throws TTL_TOO_LONG, IMPERSONATION_REFUSED */
+  /** @throws TTL_TOO_LONG; LOGIN_REFUSED if the caller has lost the account meanwhile; what `Impersonate` throws */
   issue(request: TokenRequest, caller: Caller): Promise<IssuedToken>
   /** Whether the token would be accepted now. @throws TOKEN_NOT_PROVIDED */
   validate(token: string | null | undefined, caller: Caller): boolean
@@ -34,12 +43,22 @@ export interface TokenService {
    * @throws TOKEN_UNKNOWN, PERMISSION_DENIED
    */
   revoke(tokenOrId: string, caller: Caller): Promise<void>
+  /**
+   * Makes all tokens of a user worthless at once.
+   *
+   * @param user default the caller
+   * @returns how many there were
+   * @throws PERMISSION_DENIED
+   */
+  revokeAll(user: string | undefined, caller: Caller): Promise<number>
 }
 
 export interface TokenServiceOptions {
   database: Database
   store: AuthStore
   tokens: Tokens
+  impersonate: Impersonate
+  logins: Pick<Logins, 'isCurrent'>
   /** `auth.token_ttl`, in seconds: the default and the maximum. */
   maxTtlSeconds: number
   log: Log
@@ -48,31 +67,49 @@ export interface TokenServiceOptions {
 }
 
 export function createTokenService(options: TokenServiceOptions): TokenService {
-  const { database, store, tokens, maxTtlSeconds, log } = options
+  const { database, store, tokens, logins, maxTtlSeconds, log } = options
+
+  async function impersonate(request: TokenRequest, caller: Caller): Promise<string | undefined> {
+    try {
+      return await options.impersonate(request, caller.principal)
+    } catch (error) {
+      if (isAppError(error)) {
+        const { user, impersonate_user: nickname, nickname_origin: origin } = request
+        const asked = isGiven(user)
+          ? { owner: shown(user) }
+          : { nickname: shown(nickname), origin: shown(origin ?? '') }
+        log.audit('impersonation.refused', `Impersonation refused: ${error.message}`, { ...about(caller), ...asked })
+      }
+      throw error
+    }
+  }
+
   return {
     async issue(request, caller) {
-      const { user } = caller.principal
-      if (isGiven(request.user) || isGiven(request.impersonate_user)) {
-        log.audit('login.refused', 'Impersonation refused: the user is not a service.', about(caller))
-        throw impersonationRefused()
-      }
+      const target = await impersonate(request, caller)
       const ttlSeconds = request.ttl ?? maxTtlSeconds
       if (ttlSeconds > maxTtlSeconds) throw ttlTooLong(ttlSeconds, maxTtlSeconds)
+      const user = target ?? caller.principal.user
       const { token, row } = tokens.make(user, ttlSeconds)
+      if (!logins.isCurrent(caller.principal)) {
+        log.audit('login.refused', 'The account was changed during the login', about(caller))
+        throw loginRefused()
+      }
       const [newUser] = await database.write({
         steps: [store.insertUser(user, formatMicros(options.now())), store.insertToken(row)],
         facts: [],
       })
       if (newUser?.changes === 1) log.audit('user.registered', `Registered new user "${user}".`, about(caller))
       const granted = `Access granted to "${user}" with the token set to expire at "${row.expiry}".`
-      log.audit('token.issued', granted, { ...about(caller), token_id: row.id })
+      const owner = target === undefined ? {} : { owner: target }
+      log.audit('token.issued', granted, { ...about(caller), ...owner, token_id: row.id })
       return { id: row.id, user, token, expiry: row.expiry, metadata: {}, service: false }
     },
 
     validate(token, caller) {
       if (token === undefined || token === null || token === '') throw tokenNotProvided()
       const known = tokens.check(token)
-      if (known === undefined) return false
+      if (known === undefined || known.isDisabled) return false
       const state = known.hasExpired ? 'has expired' : 'is validated'
       const event = known.hasExpired ? 'token.expired' : 'token.validated'
       log.audit(event, `Token with id "${known.id}" ${state}.`, { ...about(caller), token_id: known.id })
@@ -97,6 +134,19 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
       }
       const message = `Token with id "${row.id}" of "${row.user}" is revoked.`
       log.audit('token.revoked', message, { ...about(caller), token_id: row.id, owner: row.user })
+    },
+
+    async revokeAll(user, caller) {
+      refuseScoped(caller.principal, 'revoke tokens')
+      const owner = user ?? caller.principal.user
+      if (!mayRevoke(caller.principal, owner)) throw administratorOrSelfRequired()
+      const [deleted] = await database.write({
+        steps: [store.deleteTokensOf(owner)],
+        facts: [{ name: 'user.changed', payload: { name: owner } }],
+      })
+      const revoked = deleted?.changes ?? 0
+      log.audit('token.revoked', `All tokens of "${owner}" are revoked.`, { ...about(caller), owner, revoked })
+      return revoked
     },
   }
 }

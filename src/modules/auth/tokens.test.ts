@@ -1,15 +1,14 @@
 import { createSecretKey, generateKeyPairSync } from 'node:crypto'
 import jwt from 'jsonwebtoken'
 import { beforeEach, expect, test } from 'vitest'
-import type { TokenTable } from '../../db/tables.ts'
 import { microsOf } from '../../time.ts'
-import { createTokens, type Tokens } from './tokens.ts'
+import { createTokens, type TokenCheckRow, type Tokens } from './tokens.ts'
 
 const key = createSecretKey(Buffer.alloc(48, 7))
 const start = microsOf('2030-01-01T10:00:00.123456Z')
 
 let clock: number
-let rows: Map<string, TokenTable>
+let rows: Map<string, TokenCheckRow>
 let reads: number
 let tokens: Tokens
 
@@ -27,10 +26,11 @@ beforeEach(() => {
   })
 })
 
-function issue(ttlSeconds = 60): { token: string; row: TokenTable } {
-  const made = tokens.make('alice', ttlSeconds)
-  rows.set(made.row.id, made.row)
-  return made
+function issue(ttlSeconds = 60): { token: string; row: TokenCheckRow } {
+  const { token, row: made } = tokens.make('alice', ttlSeconds)
+  const row = { ...made, is_disabled: 0 }
+  rows.set(row.id, row)
+  return { token, row }
 }
 
 test('a token is one printable word that says nothing about its user', () => {
@@ -42,6 +42,7 @@ test('a token is one printable word that says nothing about its user', () => {
     expiry: '2030-01-01T10:01:00.123456Z',
     service: 0,
     metadata: '{}',
+    is_disabled: 0,
   })
   const parts = token.split('.').map((part) => Buffer.from(part, 'base64url').toString('latin1'))
   expect(parts.join(' ')).not.toContain('alice')
@@ -49,7 +50,7 @@ test('a token is one printable word that says nothing about its user', () => {
 
 test('it is refused from the microsecond of its expiry on', () => {
   const { token, row } = issue(60)
-  const known = { id: row.id, user: 'alice', expiry: row.expiry }
+  const known = { id: row.id, user: 'alice', expiry: row.expiry, isService: false, isDisabled: false }
   clock = start + 60_000_000 - 1
   expect(tokens.check(token)).toEqual({ ...known, hasExpired: false })
   clock += 1
@@ -61,10 +62,10 @@ test('it is refused from the microsecond of its expiry on', () => {
 test('it is worth nothing before its row is stored, and after the row is gone', () => {
   const made = tokens.make('alice', 60)
   expect(tokens.check(made.token)).toBeUndefined()
-  rows.set(made.row.id, made.row)
+  rows.set(made.row.id, { ...made.row, is_disabled: null })
   expect(tokens.check(made.token)?.user).toBe('alice')
   rows.delete(made.row.id)
-  tokens.forget()
+  tokens.forget(made.row.id)
   expect(tokens.check(made.token)).toBeUndefined()
 })
 
@@ -80,10 +81,43 @@ test('verifications are kept, refusals are not', () => {
 
 test('two tokens of one user are independent', () => {
   const [first, second] = [issue(), issue()]
+  expect([tokens.check(first.token), tokens.check(second.token)].map((found) => found?.id)).toEqual([
+    first.row.id,
+    second.row.id,
+  ])
+  reads = 0
   rows.delete(first.row.id)
-  tokens.forget()
+  tokens.forget(first.row.id)
   expect(tokens.check(first.token)).toBeUndefined()
   expect(tokens.check(second.token)?.id).toBe(second.row.id)
+  // The other one is still remembered.
+  expect(reads).toBe(1)
+})
+
+test('a user who is disabled is noticed once all is forgotten', () => {
+  const [first, second] = [issue(), issue()]
+  for (const { token } of [first, second]) expect(tokens.check(token)?.isDisabled).toBe(false)
+  for (const { row } of [first, second]) rows.set(row.id, { ...row, is_disabled: 1 })
+  tokens.forgetAll()
+  for (const { token } of [first, second]) expect(tokens.check(token)?.isDisabled).toBe(true)
+})
+
+test('one for an action has the id and the data it was given', () => {
+  const id = 'abcdef0123456789abcdef01'
+  const { token, row } = tokens.make('alice', 60, { id, isService: true, metadata: { live_action_id: id } })
+  expect(row).toMatchObject({ id, service: 1, metadata: `{"live_action_id":"${id}"}` })
+  rows.set(id, { ...row, is_disabled: null })
+  expect(tokens.check(token)).toMatchObject({ id, isService: true, isDisabled: false })
+})
+
+test('what is remembered of a token helps nobody who only knows its id', () => {
+  const { token, row } = issue()
+  tokens.check(token)
+  const [header = '', payload = '', signature = ''] = token.split('.')
+  const other = signature.startsWith('A') ? 'B' : 'A'
+  expect(tokens.check(`${header}.${payload}.${other}${signature.slice(1)}`)).toBeUndefined()
+  expect(tokens.check(`x.${payload}.x`)).toBeUndefined()
+  expect(tokens.check(token)?.id).toBe(row.id)
 })
 
 test('find knows expired tokens too, but none of a foreign key', () => {

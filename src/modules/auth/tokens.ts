@@ -17,62 +17,101 @@ const MAX_CACHED = 10_000
 /** So long may a row that another process removed still count. */
 const CACHE_MS = 5000
 
+/** What deciding about a request takes. */
+export type TokenCheckRow = TokenTable & {
+  /** 1: of the user. Null: there is no record of the user. */
+  is_disabled: number | null
+}
+
 export interface TokensOptions {
   key: KeyObject
-  readonly findRow: (id: string) => TokenTable | undefined
+  readonly findRow: (id: string) => TokenCheckRow | undefined
   /** Microseconds since the epoch. */
   readonly now: () => number
 }
 
+/** What a token is for besides a login. */
+export interface TokenPurpose {
+  /** Of the record; default a new one. */
+  id?: string
+  /** Default false. */
+  isService?: boolean
+  metadata?: Record<string, unknown>
+}
+
+export interface CheckedToken extends VerifiedToken {
+  hasExpired: boolean
+  /** Its user is. */
+  isDisabled: boolean
+}
+
 export interface Tokens {
   /** A new token and its row; the token counts once the row is stored. */
-  make(user: string, ttlSeconds: number): { token: string; row: TokenTable }
-  /** Whose token this is, and whether its expiry has come; undefined if it is none of ours, or revoked. */
-  check(token: string): (VerifiedToken & { hasExpired: boolean }) | undefined
+  make(user: string, ttlSeconds: number, purpose?: TokenPurpose): { token: string; row: TokenTable }
+  /** Whose token this is, and what there is to say against it; undefined if it is none of ours, or revoked. */
+  check(token: string): CheckedToken | undefined
   /** The row of a genuine token, expired or not. */
-  find(token: string): TokenTable | undefined
+  find(token: string): TokenCheckRow | undefined
   /** Whether this server made it, be it expired or revoked. */
   isGenuine(token: string): boolean
-  /** Forgets all verifications: a token was revoked. */
-  forget(): void
+  /** Forgets the verification of one that was revoked. @param id of its record */
+  forget(id: string): void
+  /** Forgets all verifications: a user was changed. */
+  forgetAll(): void
 }
 
 export function createTokens({ key, findRow, now }: TokensOptions): Tokens {
-  /** By digest, so that a memory dump holds no tokens. */
-  const verified = new Lru<string, { row: TokenTable; until: number }>(MAX_CACHED)
+  /** By id of the record, with the digest instead of the token, so that a memory dump holds none. */
+  const verified = new Lru<string, { digest: string; row: TokenCheckRow; until: number }>(MAX_CACHED)
 
-  function find(token: string): TokenTable | undefined {
+  function find(token: string): TokenCheckRow | undefined {
     const id = token.length > MAX_TOKEN_LENGTH ? undefined : readId(token, key)
     return id === undefined ? undefined : findRow(id)
   }
 
-  function findCached(token: string): TokenTable | undefined {
+  function findCached(token: string): TokenCheckRow | undefined {
     if (token.length > MAX_TOKEN_LENGTH) return undefined
+    const claimedId = readClaimedId(token)
+    if (claimedId === undefined) return undefined
     const digest = hash('sha256', token, 'base64')
-    const cached = verified.get(digest)
-    if (cached !== undefined && performance.now() < cached.until) return cached.row
+    const cached = verified.get(claimedId)
+    if (cached?.digest === digest && performance.now() < cached.until) return cached.row
     const row = find(token)
-    if (row !== undefined) verified.set(digest, { row, until: performance.now() + CACHE_MS })
+    if (row !== undefined) verified.set(row.id, { digest, row, until: performance.now() + CACHE_MS })
     return row
   }
 
   return {
-    make(user, ttlSeconds) {
+    make(user, ttlSeconds, { id, isService = false, metadata = {} } = {}) {
       const at = now()
-      const id = newId(at)
+      const ownId = id ?? newId(at)
       const expiry = formatMicros(at + ttlSeconds * 1_000_000)
-      const token = jwt.sign({}, key, { algorithm: 'HS256', jwtid: id, noTimestamp: true })
-      return { token, row: { id, user, expiry, service: 0, metadata: '{}' } }
+      const token = jwt.sign({}, key, { algorithm: 'HS256', jwtid: ownId, noTimestamp: true })
+      const row = { id: ownId, user, expiry, service: isService ? 1 : 0, metadata: JSON.stringify(metadata) }
+      return { token, row }
     },
     check(token) {
       const row = findCached(token)
       if (row === undefined) return undefined
-      const { id, user, expiry } = row
-      return { id, user, expiry, hasExpired: expiry <= formatMicros(now()) }
+      const { id, user, expiry, service, is_disabled: disabled } = row
+      const hasExpired = expiry <= formatMicros(now())
+      return { id, user, expiry, isService: service === 1, hasExpired, isDisabled: disabled === 1 }
     },
     find,
     isGenuine: (token) => token.length <= MAX_TOKEN_LENGTH && readId(token, key) !== undefined,
-    forget: () => verified.clear(),
+    forget: (id) => verified.delete(id),
+    forgetAll: () => verified.clear(),
+  }
+}
+
+/** The `jti` that a token names, whoever has signed it: nothing but the key of what is remembered of it. */
+function readClaimedId(token: string): string | undefined {
+  const [, payload = ''] = token.split('.', 2)
+  try {
+    return idOf(JSON.parse(Buffer.from(payload, 'base64url').toString('latin1')))
+  } catch {
+    // It is none of ours.
+    return undefined
   }
 }
 
@@ -85,6 +124,10 @@ function readId(token: string, key: KeyObject): string | undefined {
     // Whatever a stranger sends makes it throw one thing or another; none of it is a token.
     return undefined
   }
+  return idOf(claims)
+}
+
+function idOf(claims: unknown): string | undefined {
   const id = isObject(claims) ? claims['jti'] : undefined
   return typeof id === 'string' && isId(id) ? id : undefined
 }

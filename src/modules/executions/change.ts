@@ -5,7 +5,7 @@ import type { Fact } from '../../bus/facts.ts'
 import { isAppError } from '../../errors.ts'
 import type { Log } from '../../log.ts'
 import { now } from '../../time.ts'
-import { transition, type ExecutionEvent } from './state.ts'
+import { hasStarted, isFinal, transition, type ExecutionEvent } from './state.ts'
 import type { ExecutionStore } from './store.ts'
 import type { Execution } from './types.ts'
 
@@ -27,10 +27,16 @@ export interface Change {
    * `also`.
    *
    * @param also committed in the same unit; its facts come before the change's own
+   * @param part the same, but only together with the change
    * @throws STORAGE_FAILED once nobody wants to wait any more; what the database says when it takes not even the change
    * @returns undefined when they do not fit any more; `also` is then committed alone
    */
-  settle(execution: Execution, events: readonly ExecutionEvent[], also?: Unit): Promise<Execution | undefined>
+  settle(
+    execution: Execution,
+    events: readonly ExecutionEvent[],
+    also?: Unit,
+    part?: Unit,
+  ): Promise<Execution | undefined>
 }
 
 export function createChange(deps: {
@@ -39,27 +45,32 @@ export function createChange(deps: {
   log: Log
   /** Aborted when a server that stops is not to wait for its storage. */
   givingUp: AbortSignal
+  /** What the end of a run takes with it. */
+  readonly planEnd?: (execution: Execution) => Unit
 }): Change {
-  const { store, database } = deps
+  const { store, database, planEnd } = deps
 
   function plan(
     execution: Execution,
     events: readonly ExecutionEvent[],
-    withResult = true,
+    /** Of the refusals so far depends what is left out. */
+    refusals = 0,
   ): { execution: Execution; unit: Unit } | undefined {
     const facts: Fact[] = []
     let changed = execution
     for (const event of events) {
       const next = transition(changed, event, now())
       if (next === undefined) return undefined
-      if (!withResult) {
+      if (refusals > 0) {
         next.result = undefined
         next.result_size = null
       }
       facts.push({ name: 'execution.updated', payload: { execution: next, from: changed.status } })
       changed = next
     }
-    return { execution: changed, unit: { steps: store.update(changed, execution.revision), facts } }
+    const unit = { steps: store.update(changed, execution.revision), facts }
+    const isEnd = planEnd !== undefined && hasStarted(execution.status) && isFinal(changed.status) && refusals < 2
+    return { execution: changed, unit: isEnd ? merge(planEnd(changed), unit) : unit }
   }
 
   async function attempt(execution: Execution, event: ExecutionEvent): Promise<Execution | undefined> {
@@ -77,13 +88,14 @@ export function createChange(deps: {
   return {
     plan: (execution, event) => plan(execution, [event]),
     try: attempt,
-    async settle(execution, events, also) {
+    async settle(execution, events, also, part) {
       let seen: Execution | undefined = execution
       let refusals = 0
       for (;;) {
-        const planned = seen === undefined ? undefined : plan(seen, events, refusals === 0)
+        const planned = seen === undefined ? undefined : plan(seen, events, refusals)
         try {
-          await database.write(merge(refusals < 2 ? also : undefined, planned?.unit))
+          const more = refusals < 2 ? merge(also, planned && part) : undefined
+          await database.write(merge(more, planned?.unit))
           return planned?.execution
         } catch (error) {
           if (error instanceof Conflict) {

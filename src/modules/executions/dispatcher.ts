@@ -10,7 +10,7 @@ import type { Change } from './change.ts'
 import type { Output, OutputIntake } from './output.ts'
 import { isFinal } from './state.ts'
 import type { ExecutionStore } from './store.ts'
-import type { Execution } from './types.ts'
+import type { Execution, ServiceTokens } from './types.ts'
 
 export type Prepared = Pick<RunContext, 'runnerParameters' | 'actionParameters' | 'entryPoint' | 'env'>
 
@@ -56,6 +56,7 @@ export function createDispatcher(deps: {
   write(unit: Unit): Promise<unknown>
   /** `actionrunner.actions_pool_size` */
   slots: number
+  serviceTokens: Pick<ServiceTokens, 'plan'>
   streamOutput: boolean
   pollSeconds: number
   bootId: string
@@ -127,8 +128,12 @@ export function createDispatcher(deps: {
         return
       }
       // It keeps its slot while the storage cannot be written: later ones must not take its place.
-      const started = await change.settle(requested, [{ kind: 'schedule' }, { kind: 'start', runner_info: runnerInfo }])
-      if (started !== undefined) await carryOut(started, ready, controller.signal)
+      const credential = deps.serviceTokens.plan(requested)
+      const events = [{ kind: 'schedule' }, { kind: 'start', runner_info: runnerInfo }] as const
+      const started = await change.settle(requested, events, undefined, credential?.unit)
+      if (started === undefined) return
+      if (credential !== undefined) ready.prepared.env['SVC_ACTION_AUTH_TOKEN'] = credential.token
+      await carryOut(started, ready, controller.signal)
     } finally {
       runs.delete(requested.id)
       resolveEnded()

@@ -18,7 +18,7 @@ import type { RolesOf } from './request.ts'
 import { createScheduler } from './scheduler.ts'
 import { createExecutionService } from './service.ts'
 import { createExecutionStore, type ExecutionStore } from './store.ts'
-import type { Execution, ExecutionStatus } from './types.ts'
+import type { Execution, ExecutionStatus, ServiceTokens } from './types.ts'
 
 export interface Executions extends Module {
   find(id: string): Execution | undefined
@@ -46,6 +46,7 @@ export interface ExecutionsDeps {
   sweep: SweepLeftovers
   /** Kept with the processes of executions. */
   bootId: string
+  serviceTokens: ServiceTokens
   settings: {
     streamOutput: boolean
     actionsPoolSize: number
@@ -63,13 +64,20 @@ export interface ExecutionsDeps {
 }
 
 export function createExecutions(deps: ExecutionsDeps): Executions {
-  const { database, bus, log, actions, settings } = deps
+  const { database, bus, log, actions, settings, serviceTokens } = deps
   const store = createExecutionStore(database)
   auditChanges(bus, log)
   const live = createLive(bus, () => store.countWithStatus('requested', 'delayed'), settings.queueLimit)
   const hurried = new AbortController()
   const output = createOutput({ store, database, bus, log, givingUp: hurried.signal })
-  const change = createChange({ store, database, log, givingUp: hurried.signal })
+  const change = createChange({
+    store,
+    database,
+    log,
+    givingUp: hurried.signal,
+    // It would only cost time where no run has a token.
+    ...(serviceTokens.enabled ? { planEnd: (execution) => serviceTokens.planEnd(execution) } : {}),
+  })
   const dispatcher = createDispatcher({
     store,
     change,
@@ -80,6 +88,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     log,
     write: (unit) => database.write(unit),
     slots: settings.actionsPoolSize,
+    serviceTokens,
     streamOutput: settings.streamOutput,
     pollSeconds: settings.pollSeconds,
     bootId: deps.bootId,
@@ -145,7 +154,14 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       dispatcher.hurry()
     },
     async start() {
-      await recover({ store, change, database, sweep: deps.sweep, log })
+      await recover({
+        store,
+        change,
+        database,
+        sweep: deps.sweep,
+        planEnd: (execution) => serviceTokens.planEnd(execution),
+        log,
+      })
       dispatcher.start()
       scheduler.start()
     },

@@ -3,7 +3,7 @@
  * recorded as `abandoned`, and nothing is silently run twice. Runs at every start; harmless when there is nothing.
  */
 import type { Log } from '../../log.ts'
-import type { Database } from '../../db/database.ts'
+import { merge, type Database, type Unit } from '../../db/database.ts'
 import type { RecordedProcess } from '../../runners/runner.ts'
 import type { Change } from './change.ts'
 import type { ExecutionStore } from './store.ts'
@@ -23,6 +23,8 @@ export async function recover(deps: {
   change: Change
   database: Database
   sweep: SweepLeftovers
+  /** What the end of a run takes with it. */
+  readonly planEnd: (execution: Execution) => Unit
   log: Log
 }): Promise<void> {
   const { store, change, log } = deps
@@ -38,7 +40,9 @@ export async function recover(deps: {
       const killed = await deps.sweep(leftovers)
       for (const execution of page) {
         processes.delete(execution.id)
-        await change.settle(execution, [{ kind: 'lost' }], { steps: [store.deleteProcess(execution.id)], facts: [] })
+        // Authentication may have been on when it began, and be off now.
+        const ended = merge(deps.planEnd(execution), { steps: [store.deleteProcess(execution.id)], facts: [] })
+        await change.settle(execution, [{ kind: 'lost' }], ended)
       }
       log.warning('executions.recovered', 'Executions were running when the server ended', {
         count: page.length,

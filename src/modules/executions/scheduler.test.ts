@@ -78,6 +78,7 @@ beforeEach(async () => {
     log,
     write: (unit) => database.write(unit),
     slots: SLOTS,
+    serviceTokens: { plan: () => undefined },
     streamOutput: true,
     pollSeconds,
     bootId: 'boot',

@@ -50,6 +50,13 @@ export function isFinal(status: ExecutionStatus): status is FinalStatus {
   return Object.keys(table[status]).length === 0
 }
 
+const waiting: ReadonlySet<ExecutionStatus> = new Set<ExecutionStatus>(['requested', 'delayed', 'scheduled'])
+
+/** Whether a run of it has begun, be it that it has ended. */
+export function hasStarted(status: ExecutionStatus): boolean {
+  return !waiting.has(status)
+}
+
 export const finalStatuses: readonly ExecutionStatus[] = executionStatuses.filter(isFinal)
 
 /** Can be cancelled (contract 03, 3.5). */

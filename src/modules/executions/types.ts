@@ -1,4 +1,5 @@
 import type { ActionRecord, RunnerTypeRecord } from '../actions/types.ts'
+import type { Unit } from '../../db/database.ts'
 import type { OutputType } from '../../runners/runner.ts'
 
 /** Contract 03, 3.5. `pending` … `resuming` are for workflows. */
@@ -78,4 +79,18 @@ export interface OutputRecord {
   output_type: OutputType
   data: string
   timestamp: string
+}
+
+/** Port: credentials for the API that actions have while they run; whoever knows tokens provides it. */
+export interface ServiceTokens {
+  /** Whether authentication is on. */
+  readonly enabled: boolean
+  /**
+   * A token for the run of an execution; it counts once the unit is committed. Undefined when the run gets none.
+   *
+   * The value is handed to the process and goes nowhere else.
+   */
+  plan(execution: Execution): { token: string; unit: Unit } | undefined
+  /** Makes the token of an execution worthless, if there is one. */
+  planEnd(execution: Execution): Unit
 }

@@ -1,6 +1,6 @@
 /** API keys: what can be done with them, and whether one that a request brings along counts. */
 import type { Bus, Unsubscribe } from '../../../bus/bus.ts'
-import type { Database } from '../../../db/database.ts'
+import type { Database, Step } from '../../../db/database.ts'
 import type { Principal, Route } from '../../../http/route.ts'
 import type { Log } from '../../../log.ts'
 import type { AuthStore } from '../store.ts'
@@ -34,6 +34,8 @@ export interface ApiKeys {
   noteUse(id: string): void
   /** Whether the key of a caller still counts as it did when it was checked, expiry aside. */
   isValid(principal: Principal): boolean
+  /** Deletes all keys of a user; to be committed with a `user.changed`. */
+  removalOf(user: string): Step
   /** Follows changes of keys and users; whoever hears of them later finds nothing remembered. */
   start(): void
   /** Idempotent. */
@@ -62,6 +64,7 @@ export function createApiKeys(deps: ApiKeysDependencies): ApiKeys {
       const held = scopes === undefined ? null : JSON.stringify(scopes)
       return row !== undefined && row.user === user && row.scopes === held && obstacleOf(row) === undefined
     },
+    removalOf: (user) => store.deleteOfUser(user),
     start() {
       if (unsubscribe.length > 0) return
       unsubscribe = [

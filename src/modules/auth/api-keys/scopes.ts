@@ -38,12 +38,19 @@ export function parseScopes(stored: string | null): readonly Scope[] | undefined
 }
 
 /**
- * A key with scopes must not be a way to more than its scopes, so it has no say about credentials.
+ * A key with scopes must not be a way to more than its scopes, nor the token of an action to anything that outlives the
+ * run, so they have no say about credentials.
  *
  * @param what it is about to do, after "An API key with scopes cannot"
  * @throws PERMISSION_DENIED
  */
-export function refuseScoped({ scopes }: Pick<Principal, 'scopes'>, what: string): void {
+export function refuseScoped(
+  { scopes, isServiceToken }: Pick<Principal, 'scopes' | 'isServiceToken'>,
+  what: string,
+): void {
+  if (isServiceToken === true) {
+    throw permissionDenied(`The token of an action that runs cannot ${what}; give the action a credential of its own.`)
+  }
   if (scopes === undefined) return
   throw permissionDenied(`An API key with scopes cannot ${what}; use a token, or an API key without scopes.`)
 }

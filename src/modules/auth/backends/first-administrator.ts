@@ -1,12 +1,14 @@
 /** The account of a fresh installation: nobody else has its password. */
 import { randomBytes } from 'node:crypto'
+import { unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readContainedFile } from '../../../contained-file.ts'
+import type { Log } from '../../../log.ts'
 import { hashPassword } from '../../../password-file.ts'
 import { createSecretFile, replaceSecretFile } from '../../../secret-file.ts'
 import type { AuthBackend, BackendContext } from './backend.ts'
 
-const NAME = 'admin'
+export const FIRST_ADMINISTRATOR = 'admin'
 const PASSWORD_BYTES = 18
 const KEPT = 'initial-admin-password'
 const MAX_KEPT_BYTES = 1024
@@ -14,14 +16,14 @@ const MAX_KEPT_BYTES = 1024
 /** Makes the password file with one administrator, unless there is one; shows the password once in the log. */
 export async function createFirstAdministrator(file: string, { basePath, log }: BackendContext): Promise<void> {
   const password = randomBytes(PASSWORD_BYTES).toString('base64url')
-  const line = `${NAME}:${await hashPassword(password)}\n`
+  const line = `${FIRST_ADMINISTRATOR}:${await hashPassword(password)}\n`
   const kept = join(basePath, KEPT)
   // First what says the password: after a crash in between, the next start replaces it and makes the account.
   await replaceSecretFile(kept, `${password}\n`)
   if (!(await createSecretFile(file, line))) return
   log.warning(
     'auth.first_administrator',
-    `Created the user "${NAME}" with the password ${password} (shown only now, kept in ${kept}); change it: svc user passwd ${NAME}`,
+    `Created the user "${FIRST_ADMINISTRATOR}" with the password ${password} (shown only now, kept in ${kept}); change it: svc user passwd ${FIRST_ADMINISTRATOR}`,
   )
 }
 
@@ -32,5 +34,35 @@ export async function createFirstAdministrator(file: string, { basePath, log }: 
 export async function findFirstAdministrator(backend: AuthBackend, basePath: string): Promise<string | undefined> {
   const kept = await readContainedFile(basePath, KEPT, MAX_KEPT_BYTES)
   if ('problem' in kept) return undefined
-  return (await backend.authenticate(NAME, kept.text.trim())) ? NAME : undefined
+  return (await backend.authenticate(FIRST_ADMINISTRATOR, kept.text.trim())) ? FIRST_ADMINISTRATOR : undefined
+}
+
+/** The file with the password of the first administrator, for as long as that is the password. */
+export interface KeptPassword {
+  /** Removes it unless it is what `isCurrent` accepts. Never rejects: a failure is logged. */
+  review(isCurrent: (password: string) => boolean | Promise<boolean>): Promise<void>
+}
+
+export function createKeptPassword({ basePath, log }: { basePath: string; log: Log }): KeptPassword {
+  const path = join(basePath, KEPT)
+  let isGone = false
+  return {
+    async review(isCurrent) {
+      if (isGone) return
+      const kept = await readContainedFile(basePath, KEPT, MAX_KEPT_BYTES)
+      if ('problem' in kept) {
+        isGone = true
+        return
+      }
+      try {
+        if (await isCurrent(kept.text.trim())) return
+        await unlink(path)
+        const message = `The password of "${FIRST_ADMINISTRATOR}" has been changed; removed the file with the first one`
+        log.info('auth.initial_password_removed', message, { path })
+        isGone = true
+      } catch (error) {
+        log.warning('auth.initial_password_kept', `${path} holds a password that was changed; remove it`, { error })
+      }
+    },
+  }
 }

@@ -5,10 +5,18 @@ import { join, resolve } from 'node:path'
 import { shown } from '../../../errors.ts'
 import type { JsonObject } from '../../../config/options.ts'
 import type { Log } from '../../../log.ts'
-import { hashPassword, openPasswordFile, parsePasswordLine, readPasswordFile } from '../../../password-file.ts'
+import {
+  hashPassword,
+  openPasswordFile,
+  parsePasswordLine,
+  readPasswordFile,
+  removeUser,
+  setPassword,
+  userNames,
+} from '../../../password-file.ts'
 import { hasCode } from '../../../secret-file.ts'
 import { BackendProblem, type AuthBackend, type BackendContext, type BackendType } from './backend.ts'
-import { createFirstAdministrator } from './first-administrator.ts'
+import { createFirstAdministrator, createKeptPassword, FIRST_ADMINISTRATOR } from './first-administrator.ts'
 import { createPasswordVerifier, isUsableHash } from './password-hash.ts'
 
 /** A file changed less than this before it was read may change again and keep size and time: clocks of files are coarse. */
@@ -18,7 +26,8 @@ export const flatFile: BackendType = { name: 'flat_file', create }
 
 async function create(kwargs: JsonObject, context: BackendContext): Promise<AuthBackend> {
   const given = readFilePath(kwargs)
-  const path = given === undefined ? join(context.basePath, 'htpasswd') : resolve(context.basePath, given)
+  const defaultPath = join(context.basePath, 'htpasswd')
+  const path = given === undefined ? defaultPath : resolve(context.basePath, given)
   if (given === undefined && !(await exists(path))) await createFirstAdministrator(path, context)
   const file = new PasswordFile(path, context.log)
   try {
@@ -30,12 +39,35 @@ async function create(kwargs: JsonObject, context: BackendContext): Promise<Auth
 
   const verifier = createPasswordVerifier()
   const decoy = await createDecoy()
+  const kept = createKeptPassword(context)
+  // It may have been changed while no server ran, also with other programs.
+  if (path === defaultPath) {
+    const hash = (await file.read()).get(FIRST_ADMINISTRATOR)
+    await kept.review(async (password) => hash !== undefined && verifier.verify(hash, password))
+  }
+  const reviewKept = async (user: string, isCurrent: (password: string) => boolean): Promise<void> => {
+    if (path === defaultPath && user === FIRST_ADMINISTRATOR) await kept.review(isCurrent)
+  }
   return {
     async authenticate(user, password) {
       const users = await file.read()
       const hash = users.get(user)
       const matches = await verifier.verify(hash ?? decoy(user, users), password)
-      return hash !== undefined && matches
+      if (hash === undefined || !matches) return false
+      await reviewKept(user, (first) => first === password)
+      return true
+    },
+    accounts: {
+      names: () => userNames(path),
+      async setPassword(user, password) {
+        await setPassword(path, user, password)
+        await reviewKept(user, (first) => first === password)
+      },
+      async remove(user) {
+        const isRemoved = await removeUser(path, user)
+        await reviewKept(user, () => false)
+        return isRemoved
+      },
     },
     stop: () => verifier.stop(),
   }
@@ -129,7 +161,7 @@ class PasswordFile {
     if (!isNew || names === '') return
     this.#log.warning(
       'auth.hash_unsupported',
-      'Users of the password file cannot log in: the form of their hashes is not supported, or its cost is too high. Use htpasswd -B.',
+      'Users of the password file cannot log in: the form of their hashes is not supported, or its cost is too high. Use svc user passwd.',
       { users: unusable.slice(0, 10), count: unusable.length },
     )
   }

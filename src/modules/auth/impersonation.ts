@@ -1,0 +1,71 @@
+/** Tokens that a service account asks for in the name of somebody else (contract 01, 1.6). */
+import {
+  bodyInvalid,
+  impersonationRefused,
+  nicknameAmbiguous,
+  nicknameOriginMissing,
+  permissionDenied,
+  shown,
+  userNotLocated,
+} from '../../errors.ts'
+import type { Principal } from '../../http/route.ts'
+import { problemOfUserName } from '../../password-file.ts'
+import type { Rbac } from '../rbac/index.ts'
+import type { AuthStore } from './store.ts'
+
+/** Part of the body of a token creation. Only `user` counts when both are given; empty is the same as absent. */
+export interface ImpersonationRequest {
+  user?: unknown
+  /** A nickname. */
+  impersonate_user?: unknown
+  /** The chat system the nickname belongs to. */
+  nickname_origin?: unknown
+}
+
+/**
+ * For whom a token is asked; undefined: for the caller itself.
+ *
+ * @throws IMPERSONATION_REFUSED, USER_NOT_LOCATED, NICKNAME_ORIGIN_MISSING, NICKNAME_AMBIGUOUS, BODY_INVALID,
+ *   PERMISSION_DENIED
+ */
+export type Impersonate = (request: ImpersonationRequest, caller: Principal) => Promise<string | undefined>
+
+export function createImpersonation(
+  store: Pick<AuthStore, 'findUser' | 'namesByNickname'>,
+  rbac: Pick<Rbac, 'isAdmin'>,
+): Impersonate {
+  async function locate(nickname: string, origin: string | undefined): Promise<string> {
+    if (origin === undefined) throw nicknameOriginMissing(nickname)
+    const who = `${nickname}@${origin}`
+    const [name, ...others] = await store.namesByNickname(origin, nickname)
+    if (name === undefined) throw userNotLocated(who)
+    if (others.length > 0) throw nicknameAmbiguous(who)
+    return name
+  }
+
+  return async (request, caller) => {
+    const user = readText('user', request.user)
+    const nickname = readText('impersonate_user', request.impersonate_user)
+    if (user === undefined && nickname === undefined) return undefined
+
+    const own = store.findUser(caller.user)
+    if (own === undefined) throw userNotLocated(caller.user)
+    if (own.is_service !== 1) throw impersonationRefused()
+    const name = user ?? (await locate(nickname ?? '', readText('nickname_origin', request.nickname_origin)))
+    const problem = problemOfUserName(name)
+    if (problem !== undefined) throw bodyInvalid(`user ${problem}`)
+    if (store.findUser(name)?.is_disabled === 1) throw bodyInvalid(`user: "${shown(name)}" is disabled`)
+    // Being a service account must not be a way to become an administrator.
+    if (rbac.isAdmin(name) && !caller.isAdmin) {
+      throw permissionDenied(`Only administrators can request a token for "${shown(name)}", who is an administrator.`)
+    }
+    return name
+  }
+}
+
+/** @throws BODY_INVALID */
+function readText(name: string, value: unknown): string | undefined {
+  if (value === undefined || value === null || value === '') return undefined
+  if (typeof value === 'string') return value
+  throw bodyInvalid(`${name}: ${shown(value)} is not of type 'string'`)
+}

@@ -1,0 +1,32 @@
+/**
+ * Logins that are under way while the user is deleted or gets another password: what they have proved counts no more. A
+ * request can take its time between its credentials and its body.
+ */
+import type { Principal } from '../../http/route.ts'
+
+export interface Logins {
+  /** Before the proof is looked at. */
+  epochOf(user: string): number
+  /** @param epoch from before the proof was looked at */
+  remember(principal: Principal, epoch: number): void
+  /** Whether nothing has happened to the user since; true for callers that are not remembered. */
+  isCurrent(principal: Principal): boolean
+  /** Once what was good for a login is good for none any more. */
+  endAll(user: string): void
+}
+
+export function createLogins(): Logins {
+  /** One entry for each user that was changed since the start. */
+  const epochs = new Map<string, number>()
+  const remembered = new WeakMap<Principal, number>()
+  const epochOf = (user: string): number => epochs.get(user) ?? 0
+  return {
+    epochOf,
+    remember: (principal, epoch) => void remembered.set(principal, epoch),
+    isCurrent(principal) {
+      const epoch = remembered.get(principal)
+      return epoch === undefined || epoch === epochOf(principal.user)
+    },
+    endAll: (user) => void epochs.set(user, epochOf(user) + 1),
+  }
+}

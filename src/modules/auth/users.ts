@@ -1,0 +1,273 @@
+/** What can be done with users (contract 01, 1.6), and with their accounts where the backend keeps those. */
+import { Conflict, type Database, type Step } from '../../db/database.ts'
+import {
+  administratorOrSelfRequired,
+  administratorRequired,
+  bodyInvalid,
+  currentPasswordWrong,
+  namedNotFound,
+  nameTaken,
+  passwordsKeptElsewhere,
+  shown,
+} from '../../errors.ts'
+import { slicePage, type Page } from '../../http/list.ts'
+import type { ApiRequest } from '../../http/route.ts'
+import type { Log, LogFields } from '../../log.ts'
+import { problemOfPassword, problemOfUserName } from '../../password-file.ts'
+import { formatMicros } from '../../time.ts'
+import { refuseScoped, type ApiKeys } from './api-keys/index.ts'
+import type { Accounts } from './backends/backend.ts'
+import type { Logins } from './logins.ts'
+import type { PasswordCheck } from './password-check.ts'
+import type { AuthStore, User, UserChanges } from './store.ts'
+import type { UserRecord } from './types.ts'
+
+/** Body of a creation, checked by the schema. */
+export interface NewUserRequest {
+  name: string
+  /** Unchecked. */
+  password?: unknown
+  is_service?: boolean
+  nicknames?: Record<string, string>
+}
+
+/** Body of an update, checked by the schema. What is left out stays as it is. */
+export interface UserRequest {
+  name?: string
+  /** Unchecked. */
+  password?: unknown
+  /** Needed to change the own password, except by administrators; unchecked. */
+  current_password?: unknown
+  is_service?: boolean
+  is_disabled?: boolean
+  nicknames?: Record<string, string>
+}
+
+/** Absent: whatever it is. */
+export interface UserFilter {
+  name?: string
+  is_service?: boolean
+  is_disabled?: boolean
+}
+
+/** Of the request: who is calling, from where. */
+export type UserCaller = Pick<ApiRequest, 'principal' | 'requestId' | 'remoteAddress'>
+
+export interface Users {
+  /** By name; also accounts that nobody has used yet. @returns one page, and how many fit in all */
+  list(filter: UserFilter, page: Page): Promise<{ records: UserRecord[]; total: number }>
+  /** For administrators and the user. @throws NAMED_NOT_FOUND, PERMISSION_DENIED */
+  get(name: string, caller: UserCaller): Promise<UserRecord>
+  /** @throws BODY_INVALID, NAME_TAKEN, PASSWORDS_KEPT_ELSEWHERE, PERMISSION_DENIED */
+  create(request: NewUserRequest, caller: UserCaller): Promise<UserRecord>
+  /**
+   * A new password ends all tokens of the user but the one that the request came with.
+   *
+   * @throws NAMED_NOT_FOUND, BODY_INVALID, PASSWORDS_KEPT_ELSEWHERE, PERMISSION_DENIED, CURRENT_PASSWORD_WRONG,
+   *   TOO_MANY_FAILURES
+   */
+  update(name: string, request: UserRequest, caller: UserCaller): Promise<UserRecord>
+  /** With account, tokens and API keys; what runs for the user goes on. @throws NAMED_NOT_FOUND, BODY_INVALID */
+  delete(name: string, caller: UserCaller): Promise<void>
+}
+
+export interface UsersOptions {
+  database: Database
+  store: AuthStore
+  apiKeys: Pick<ApiKeys, 'removalOf'>
+  logins: Pick<Logins, 'endAll'>
+  log: Log
+  /** Undefined: the passwords are kept where this server cannot change them. */
+  accounts: Accounts | undefined
+  checkPassword: PasswordCheck | undefined
+  /** `auth.backend`, or what stands in front, for messages. */
+  backendName: string
+  /** Takes away the roles that groups have brought. */
+  readonly forgetGroups: (user: string) => Promise<void>
+  /** Microseconds since the epoch. */
+  readonly now: () => number
+}
+
+export function createUsers(options: UsersOptions): Users {
+  const { database, store, apiKeys, logins, log, accounts, checkPassword, backendName, now } = options
+
+  const namesOfAccounts = async (): Promise<ReadonlySet<string>> => new Set(await accounts?.names())
+
+  function toRecord(name: string, user: User | undefined, accountNames: ReadonlySet<string>): UserRecord {
+    return {
+      name,
+      is_service: user?.is_service === 1,
+      is_disabled: user?.is_disabled === 1,
+      nicknames: JSON.parse(user?.nicknames ?? '{}') as Record<string, string>, // as `create` and `update` store it
+      created_at: user?.created_at ?? null,
+      has_password: accounts === undefined ? null : accountNames.has(name),
+    }
+  }
+
+  /** @throws NAMED_NOT_FOUND */
+  async function find(name: string): Promise<UserRecord> {
+    const accountNames = await namesOfAccounts()
+    const user = store.findUser(name)
+    if (user === undefined && !accountNames.has(name)) throw namedNotFound(name)
+    return toRecord(name, user, accountNames)
+  }
+
+  /** How to set this password. @throws PASSWORDS_KEPT_ELSEWHERE, BODY_INVALID */
+  function readPassword(given: unknown): ((user: string) => Promise<void>) | undefined {
+    if (given === undefined) return undefined
+    if (accounts === undefined) throw passwordsKeptElsewhere(backendName)
+    const password = readText('password', given)
+    const problem = problemOfPassword(password)
+    if (problem !== undefined) throw bodyInvalid(`password ${problem}`)
+    return async (user) => {
+      await accounts.setPassword(user, password)
+      logins.endAll(user)
+    }
+  }
+
+  /** @throws PERMISSION_DENIED, BODY_INVALID, CURRENT_PASSWORD_WRONG, TOO_MANY_FAILURES */
+  async function requireMayUpdate(name: string, request: UserRequest, caller: UserCaller): Promise<void> {
+    const { principal, requestId, remoteAddress: address } = caller
+    refuseScoped(principal, 'change users')
+    const isSelf = principal.user === name
+    if (!isSelf && !principal.isAdmin) throw administratorRequired()
+    const isMore = [request.is_service, request.is_disabled, request.nicknames].some((value) => value !== undefined)
+    if (isMore && !principal.isAdmin) throw administratorRequired()
+    if (isSelf && request.is_disabled === true) throw bodyInvalid('is_disabled: nobody can disable oneself')
+    if (!isSelf || request.password === undefined) return
+    if (request.current_password === undefined) {
+      if (principal.isAdmin) return
+      throw bodyInvalid('current_password is missing: it is needed to change the own password')
+    }
+    const current = readText('current_password', request.current_password)
+    if (await checkPassword?.(name, current, { address, requestId })) return
+    log.audit('user.password_refused', 'The current password was wrong', about(caller))
+    throw currentPasswordWrong()
+  }
+
+  return {
+    async list(filter, page) {
+      const [users, accountNames] = await Promise.all([store.users(), namesOfAccounts()])
+      const known = new Set(users.map(({ name }) => name))
+      const unused = [...accountNames].filter((name) => !known.has(name))
+      const records = [
+        ...users.map((user) => toRecord(user.name, user, accountNames)),
+        ...unused.map((name) => toRecord(name, undefined, accountNames)),
+      ].filter(
+        (record) =>
+          (filter.name === undefined || record.name === filter.name) &&
+          (filter.is_service === undefined || record.is_service === filter.is_service) &&
+          (filter.is_disabled === undefined || record.is_disabled === filter.is_disabled),
+      )
+      records.sort((one, other) => (one.name < other.name ? -1 : 1))
+      return { records: slicePage(records, page), total: records.length }
+    },
+
+    async get(name, { principal }) {
+      if (!principal.isAdmin && principal.user !== name) throw administratorOrSelfRequired()
+      return find(name)
+    },
+
+    async create({ name, password: givenPassword, is_service: isService = false, nicknames = {} }, caller) {
+      refuseScoped(caller.principal, 'create users')
+      const problem = problemOfUserName(name)
+      if (problem !== undefined) throw bodyInvalid(`name ${problem}`)
+      const setPassword = readPassword(givenPassword)
+      const taken = (): Error => nameTaken(`A user "${shown(name)}"`, name)
+      if ((await namesOfAccounts()).has(name) || store.findUser(name) !== undefined) throw taken()
+      const user: User = {
+        name,
+        is_service: isService ? 1 : 0,
+        created_at: formatMicros(now()),
+        nicknames: JSON.stringify(nicknames),
+        is_disabled: 0,
+      }
+      try {
+        // The record first: of two who ask for the same name only one sets the password.
+        await database.write({ steps: [store.insertNewUser(user)], facts: [] })
+      } catch (error) {
+        throw error instanceof Conflict ? taken() : error
+      }
+      if (setPassword !== undefined) {
+        try {
+          await setPassword(name)
+        } catch (error) {
+          await database.write({ steps: [store.deleteUser(name)], facts: [] })
+          throw error
+        }
+      }
+      const has = setPassword === undefined ? 'without a password here' : 'with a password'
+      log.audit('user.created', `User "${name}" created, ${has}.`, {
+        ...about(caller),
+        name,
+        is_service: isService,
+        nicknames: Object.keys(nicknames),
+      })
+      return find(name)
+    },
+
+    async update(name, request, caller) {
+      const setPassword = readPassword(request.password)
+      await requireMayUpdate(name, request, caller)
+      const before = await find(name)
+      if (request.name !== undefined && request.name !== name) {
+        throw bodyInvalid(
+          `name "${shown(request.name)}" is not the one of this user, "${shown(name)}"; it cannot be changed`,
+        )
+      }
+      const { is_service: isService, is_disabled: isDisabled, nicknames } = request
+      const changes: UserChanges = {
+        ...(isService === undefined ? {} : { is_service: isService ? 1 : 0 }),
+        ...(isDisabled === undefined ? {} : { is_disabled: isDisabled ? 1 : 0 }),
+        ...(nicknames === undefined ? {} : { nicknames: JSON.stringify(nicknames) }),
+      }
+      await setPassword?.(name)
+      const steps: Step[] = []
+      if (Object.keys(changes).length > 0) {
+        // There may be no more than an account yet.
+        steps.push(store.insertUser(name, formatMicros(now())), store.updateUser(name, changes))
+      }
+      if (setPassword !== undefined) steps.push(store.deleteTokensOf(name, ownTokenOf(name, caller)))
+      if (steps.length === 0) return before
+      if (isDisabled === true) logins.endAll(name)
+      await database.write({ steps, facts: [{ name: 'user.changed', payload: { name } }] })
+
+      const changed = [...(setPassword === undefined ? [] : ['password']), ...Object.keys(changes)]
+      log.audit('user.updated', `User "${name}" updated.`, { ...about(caller), name, changed })
+      if (isDisabled !== undefined && isDisabled !== before.is_disabled) {
+        const state = isDisabled ? 'disabled' : 'enabled'
+        log.audit(`user.${state}`, `User "${name}" ${state}.`, { ...about(caller), name })
+      }
+      return find(name)
+    },
+
+    async delete(name, caller) {
+      refuseScoped(caller.principal, 'delete users')
+      if (caller.principal.user === name) throw bodyInvalid('name: nobody can delete oneself')
+      await find(name)
+      await accounts?.remove(name)
+      logins.endAll(name)
+      await database.write({
+        steps: [store.deleteUser(name), store.deleteTokensOf(name), apiKeys.removalOf(name)],
+        facts: [{ name: 'user.changed', payload: { name } }],
+      })
+      log.audit('user.deleted', `User "${name}" deleted, with all tokens and API keys.`, { ...about(caller), name })
+      await options.forgetGroups(name)
+    },
+  }
+}
+
+/** The value is not repeated. @throws BODY_INVALID */
+function readText(name: string, value: unknown): string {
+  if (typeof value === 'string') return value
+  throw bodyInvalid(`${name} must be text`)
+}
+
+/** The id of the token that asks, if it is one of this user. */
+function ownTokenOf(name: string, { principal }: UserCaller): string | undefined {
+  return principal.user === name ? principal.tokenId : undefined
+}
+
+function about({ principal, requestId, remoteAddress }: UserCaller): LogFields {
+  return { user: principal.user, remote_address: remoteAddress, request_id: requestId }
+}
