@@ -1,5 +1,14 @@
 import { execFileSync } from 'node:child_process'
-import { appendFileSync, chmodSync, mkdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { ensureDebianPackage } from '../../../../tests/helpers/apt.ts'
@@ -7,7 +16,7 @@ import { makeFolder } from '../../../../tests/helpers/folders.ts'
 import { TextSink } from '../../../../tests/helpers/text-sink.ts'
 import { createLog, type RootLog } from '../../../log.ts'
 import { hashPassword } from '../../../password-file.ts'
-import type { AuthBackend } from './backend.ts'
+import type { Accounts, AuthBackend } from './backend.ts'
 import { createBackend } from './index.ts'
 import { createPasswordVerifier, isUsableHash, type PasswordVerifier } from './password-hash.ts'
 
@@ -331,5 +340,102 @@ describe('the start', () => {
     const backend = await create({}, basePath)
     expect(readFileSync(join(basePath, 'htpasswd'), 'utf8')).toBe('')
     expect(await backend.authenticate('admin', 'admin')).toBe(false)
+  })
+})
+
+describe('accounts', () => {
+  const accountsOf = ({ accounts }: AuthBackend): Accounts => {
+    if (accounts === undefined) throw new Error('flat_file keeps accounts')
+    return accounts
+  }
+
+  test('are added, given another password and removed, each from the next login on', async () => {
+    const basePath = newBasePath()
+    const content = `# staff\nalice:${htpasswd(['-m'], 'secret')}\nbroken:rqXexS6ZhobKA\n`
+    writeFileSync(join(basePath, 'users'), content)
+    const backend = await create({ file_path: 'users' }, basePath)
+    const accounts = accountsOf(backend)
+    expect(await accounts.names()).toEqual(['alice', 'broken'])
+    await accounts.setPassword('bob', 'one')
+    expect(await backend.authenticate('bob', 'one')).toBe(true)
+    await accounts.setPassword('bob', 'two')
+    expect(await backend.authenticate('bob', 'one')).toBe(false)
+    expect(await backend.authenticate('bob', 'two')).toBe(true)
+    expect(await accounts.remove('bob')).toBe(true)
+    expect(await accounts.remove('bob')).toBe(false)
+    expect(await backend.authenticate('bob', 'two')).toBe(false)
+    expect(await backend.authenticate('alice', 'secret')).toBe(true)
+    expect(readFileSync(join(basePath, 'users'), 'utf8')).toBe(content)
+  })
+
+  test('of a file that has gone are not taken for none', async () => {
+    const basePath = newBasePath()
+    writeFileSync(join(basePath, 'users'), `alice:${htpasswd(['-m'], 'secret')}\n`)
+    const accounts = accountsOf(await create({ file_path: 'users' }, basePath))
+    execFileSync('rm', [join(basePath, 'users')])
+    await expect(accounts.names()).rejects.toThrow(/ENOENT/)
+    await expect(accounts.setPassword('bob', 'x')).rejects.toThrow(/ENOENT/)
+    expect(existsSync(join(basePath, 'users'))).toBe(false)
+  })
+})
+
+describe('the file with the first password', () => {
+  const keptIn = (basePath: string): string => join(basePath, 'initial-admin-password')
+  const setByHand = (basePath: string, password: string): void => {
+    execFileSync(HTPASSWD, ['-i', '-B', join(basePath, 'htpasswd'), 'admin'], { input: password, stdio: 'pipe' })
+  }
+
+  async function install(): Promise<{ basePath: string; backend: AuthBackend; first: string }> {
+    const basePath = newBasePath()
+    const backend = await create({}, basePath)
+    const first = readFileSync(keptIn(basePath), 'utf8').trim()
+    logged.text = ''
+    return { basePath, backend, first }
+  }
+
+  test('stays through logins, starts and changes of others', async () => {
+    const { basePath, backend, first } = await install()
+    await backend.authenticate('admin', first)
+    await backend.authenticate('admin', 'wrong')
+    await backend.accounts?.setPassword('bob', 'one')
+    await backend.authenticate('bob', 'one')
+    await backend.accounts?.remove('bob')
+    await create({}, basePath)
+    expect(readFileSync(keptIn(basePath), 'utf8')).toBe(`${first}\n`)
+  })
+
+  test.for<[string, (backend: AuthBackend, basePath: string) => Promise<unknown>]>([
+    ['with the server', async (backend) => backend.accounts?.setPassword('admin', 'new')],
+    [
+      'with htpasswd, at the next login',
+      async (backend, basePath) => {
+        setByHand(basePath, 'new')
+        expect(existsSync(keptIn(basePath))).toBe(true)
+        await backend.authenticate('admin', 'new')
+      },
+    ],
+    [
+      'with htpasswd, at the next start',
+      async (_, basePath) => {
+        setByHand(basePath, 'new')
+        await create({}, basePath)
+      },
+    ],
+    ['and the user removed', async (backend) => backend.accounts?.remove('admin')],
+  ])('goes when the password is changed %s', async ([, change]) => {
+    const { basePath, backend, first } = await install()
+    await change(backend, basePath)
+    expect(existsSync(keptIn(basePath))).toBe(false)
+    expect(logged.text.match(/auth\.initial_password_removed/g)).toHaveLength(1)
+    expect(logged.text).not.toContain(first)
+    expect(await backend.authenticate('admin', first)).toBe(false)
+  })
+
+  test('is none of a server with a file elsewhere', async () => {
+    const { basePath, first } = await install()
+    writeFileSync(join(basePath, 'users'), `admin:${htpasswd(['-m'], 'secret')}\n`)
+    const backend = await create({ file_path: 'users' }, basePath)
+    await backend.authenticate('admin', 'secret')
+    expect(readFileSync(keptIn(basePath), 'utf8')).toBe(`${first}\n`)
   })
 })

@@ -48,6 +48,8 @@ async function create(kwargs: JsonObject, context: BackendContext): Promise<Auth
   const reviewKept = async (user: string, isCurrent: (password: string) => boolean): Promise<void> => {
     if (path === defaultPath && user === FIRST_ADMINISTRATOR) await kept.review(isCurrent)
   }
+  /** One that has gone is not made anew: it held others as well. */
+  const requireFile = async (): Promise<void> => void (await file.read())
   return {
     async authenticate(user, password) {
       const users = await file.read()
@@ -58,8 +60,12 @@ async function create(kwargs: JsonObject, context: BackendContext): Promise<Auth
       return true
     },
     accounts: {
-      names: () => userNames(path),
+      async names() {
+        await requireFile()
+        return userNames(path)
+      },
       async setPassword(user, password) {
+        await requireFile()
         await setPassword(path, user, password)
         await reviewKept(user, (first) => first === password)
       },
