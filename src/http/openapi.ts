@@ -75,9 +75,8 @@ function operationId({ method, surface, path }: Route): string {
 
 function operationOf(route: Route, components: Map<string, unknown>): Record<string, unknown> {
   const failures = new Set(route.failures ?? [])
-  if (route.permission !== 'public') failures.add(401)
+  if (route.permission !== 'public') for (const status of [401, 429]) failures.add(status)
   if (route.permission === 'administrator' || isPermission(route.permission)) failures.add(403)
-  if (route.permission === 'login') failures.add(429)
   if (route.body !== undefined) for (const status of [400, 413]) failures.add(status)
   if (route.query !== undefined) failures.add(400)
   return {
