@@ -109,9 +109,10 @@ export function openSecretInput({ open, interrupted, note }: SecretInputOptions)
   }
 
   async function readHidden(input: Input, question: string): Promise<string> {
-    note(`${question}: `)
+    // First, so that what is typed at the sight of the question is not shown.
     input.setRawMode?.(true)
     try {
+      note(`${question}: `)
       return await readKeys(input)
     } finally {
       input.setRawMode?.(false)

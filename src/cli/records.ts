@@ -3,7 +3,7 @@ import { secretMask } from '../redact.ts'
 import { segment, type Answer, type Query } from './client.ts'
 import { listIn, recordIn, textOf } from './execution-calls.ts'
 import { exitCodes } from './exit-codes.ts'
-import { HttpFailure, NotFound } from './failures.ts'
+import { CliFailure, HttpFailure, NotFound } from './failures.ts'
 import {
   attributeOf,
   cellText,
@@ -146,6 +146,16 @@ export async function callOn(
   } catch (error) {
     if (error instanceof HttpFailure && error.status === 404) throw new NotFound(kind, shownId)
     throw error
+  }
+}
+
+/** Makes something on the server. A refusal ends with 2 (contract 09, 9.1); who is not logged in learns that with 1. */
+export async function createRecord(session: Session, path: string, body: unknown): Promise<Json> {
+  try {
+    return recordIn(await session.client.call('POST', path, { body }))
+  } catch (error) {
+    if (!(error instanceof HttpFailure) || error.status === 401) throw error
+    throw new CliFailure(error.message, exitCodes.usage)
   }
 }
 

@@ -16,12 +16,22 @@ export interface RunningCli {
   exit: Promise<CliExit>
 }
 
+export interface CliOptions {
+  /** All of standard input; default: nothing. */
+  input?: string
+  /** By which name it is called. */
+  program?: string
+}
+
 /** @param env is all there is besides PATH */
-export function startCli(args: readonly string[], env: Record<string, string>): RunningCli {
-  const child = spawn(process.execPath, [executable, ...args], {
+export function startCli(args: readonly string[], env: Record<string, string>, options: CliOptions = {}): RunningCli {
+  const child = spawn(process.execPath, [options.program ?? executable, ...args], {
     env: { PATH: process.env['PATH'] ?? '', ...env },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
   })
+  // It may end without having read it.
+  child.stdin.on('error', () => undefined)
+  child.stdin.end(options.input)
   let stdout = ''
   let stderr = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
@@ -30,6 +40,10 @@ export function startCli(args: readonly string[], env: Record<string, string>): 
   return { process: child, stdout: () => stdout, stderr: () => stderr, exit }
 }
 
-export function runCli(args: readonly string[], env: Record<string, string>): Promise<CliExit> {
-  return startCli(args, env).exit
+export function runCli(
+  args: readonly string[],
+  env: Record<string, string>,
+  options: CliOptions = {},
+): Promise<CliExit> {
+  return startCli(args, env, options).exit
 }

@@ -4,11 +4,11 @@ import { parseExpiry, parseMetadata, parseScope, type Scope } from '../api-key-o
 import type { Answer } from '../client.ts'
 import { recordIn, textOf } from '../execution-calls.ts'
 import { exitCodes } from '../exit-codes.ts'
-import { CliFailure, HttpFailure, NotFound } from '../failures.ts'
+import { CliFailure, NotFound } from '../failures.ts'
 import { addCommonOptions, addListOptions, addWidthOption, createCommand, type CommonFlags } from '../options.ts'
 import { printable, type Json } from '../print.ts'
 import { withSecretInput } from '../prompt.ts'
-import { callOn, forEachId, printList } from '../records.ts'
+import { callOn, createRecord, forEachId, printList } from '../records.ts'
 import { showList, showRecord, type AttributeFlags, type ListFlags, type Resource } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 
@@ -204,7 +204,7 @@ async function createKey(session: Session, flags: CreateFlags): Promise<number> 
     ...(expires === undefined ? {} : { expires_at: expires }),
     ...(scope === undefined ? {} : { scopes: scope }),
   }
-  const record = recordIn(await orRefusal(session.client.call('POST', apiKey.path, { body })))
+  const record = await createRecord(session, apiKey.path, body)
   if (flags.onlyKey === true) {
     await session.print(`${textOf(record['key'])}\n`)
     return exitCodes.ok
@@ -213,16 +213,6 @@ async function createKey(session: Session, flags: CreateFlags): Promise<number> 
   if (session.form === 'human')
     session.note('Note: The key is shown only now; the server keeps nothing it could be made from.\n')
   return exitCodes.ok
-}
-
-/** Contract 09, 9.1: a refused creation ends with 2. */
-async function orRefusal(call: Promise<Answer>): Promise<Answer> {
-  try {
-    return await call
-  } catch (error) {
-    if (error instanceof HttpFailure && error.status !== 401) throw new CliFailure(error.message, exitCodes.usage)
-    throw error
-  }
 }
 
 async function setEnabled(session: Session, key: string, isEnabled: boolean, flags: CommonFlags): Promise<number> {

@@ -7,7 +7,7 @@ import { CliFailure, NotFound } from '../failures.ts'
 import { addCommonOptions, createCommand, type CommonFlags } from '../options.ts'
 import { printable, type Json } from '../print.ts'
 import { withSecretInput, type SecretInput } from '../prompt.ts'
-import { callOn, forEachId } from '../records.ts'
+import { callOn, createRecord, forEachId } from '../records.ts'
 import { createGetCommand, createListCommand, showRecord, type ListFlags, type Resource } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 
@@ -194,7 +194,7 @@ async function addUser(session: Session, name: string, flags: AddFlags): Promise
     ...(service === undefined ? {} : { is_service: service }),
     ...(nickname === undefined ? {} : { nicknames: nickname }),
   }
-  return showRecord(session, user, recordIn(await session.client.call('POST', user.path, { body })), {})
+  return showRecord(session, user, await createRecord(session, user.path, body), {})
 }
 
 async function changePassword(session: Session, name: string | undefined, flags: PasswordFlags): Promise<number> {

@@ -1,0 +1,785 @@
+/** Contract 09, 9.3 and 9.7: logging in, API keys, users and roles on the command line, against a real server. */
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { runCli, type CliExit } from '../helpers/cli.ts'
+import { makeFolder } from '../helpers/folders.ts'
+import { startAtTerminal } from '../helpers/pty.ts'
+import { call, executable, startServer, type TestServer } from '../helpers/server.ts'
+import { idPattern, unknownId } from './support.ts'
+
+const base = makeFolder()
+const folder = makeFolder()
+const home = join(folder.path, 'home')
+const configFile = join(home, '.svc', 'config')
+const tokenFile = join(home, '.svc', 'token-admin')
+const ownerOnly = 0o600
+
+let server: TestServer
+let password: string
+
+beforeAll(async () => {
+  const settings = { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default' }
+  server = await startServer({ basePath: base.path, settings })
+  password = readFileSync(join(base.path, 'initial-admin-password'), 'utf8').trim()
+}, 60_000)
+
+afterAll(async () => {
+  await server.stop()
+  base.remove()
+  folder.remove()
+})
+
+beforeEach(() => {
+  rmSync(home, { recursive: true, force: true })
+  mkdirSync(home)
+})
+
+interface Call {
+  env?: Record<string, string>
+  input?: string
+}
+
+const envOf = (more: Record<string, string> = {}): Record<string, string> => ({
+  HOME: home,
+  SVC_API_URL: `${server.urls.api}/v1`,
+  SVC_AUTH_URL: server.urls.auth,
+  ...more,
+})
+
+/** As nobody in particular: whoever the files in `home` log in. */
+const svc = (args: readonly string[], { env = {}, input = '' }: Call = {}): Promise<CliExit> =>
+  runCli(args, envOf(env), { input })
+
+let adminToken: string | undefined
+
+/** As the administrator, whatever is in `home`. */
+async function admin(...args: string[]): Promise<CliExit> {
+  adminToken ??= (await svc(['auth', 'admin', '-t', '-p', password])).stdout.trim()
+  return svc(args, { env: { SVC_AUTH_TOKEN: adminToken } })
+}
+
+async function adminJson<T>(...args: string[]): Promise<T> {
+  const { code, stdout, stderr } = await admin(...args, '-j')
+  if (code !== 0) throw new Error(`svc ${args.join(' ')} ended with ${code}: ${stdout}${stderr}`)
+  return JSON.parse(stdout) as T // the caller's command says what it is
+}
+
+function configure(text: string): void {
+  mkdirSync(join(home, '.svc'), { mode: 0o700 })
+  writeFileSync(configFile, text, { mode: ownerOnly })
+}
+
+const modeOf = (path: string): number => statSync(path).mode & 0o7777
+const cell = (text: string): RegExp => new RegExp(`\\| ${text} +\\|`)
+
+const notLoggedIn = /^ERROR: 401 Client Error: Unauthorized\nMESSAGE: .*Token or API key required/
+
+describe('09.3 auth', () => {
+  it('09.3 auth prints the record of the token, or the token alone', async () => {
+    const record = await svc(['auth', 'admin', '-p', password])
+    expect([record.code, record.stderr]).toEqual([0, ''])
+    expect(record.stdout).toMatch(cell('admin'))
+    expect(record.stdout).toMatch(/\| expiry +\| \w{3}, \d\d \w{3} \d{4} [\d:]{8} UTC +\|/)
+    expect([...record.stdout.matchAll(/^\| (\w+)/gm)].map(([, name]) => name)).toEqual([
+      'Property',
+      'user',
+      'token',
+      'expiry',
+    ])
+
+    const { code, stdout, stderr } = await svc(['auth', 'admin', '-t', '-l', '60'], { input: `${password}\n` })
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout).toMatch(/^[!-~]{32,1024}\n$/)
+    expect((await svc(['whoami', '-t', stdout.trim()])).stdout).toContain('Currently logged in as "admin".\n')
+
+    const { stdout: json } = await svc(['auth', 'admin', '-j', '--ttl', '60'], { input: password })
+    const { expiry } = JSON.parse(json) as { expiry: string }
+    expect(Date.parse(expiry) - Date.now()).toBeLessThanOrEqual(60_000)
+    expect(existsSync(join(home, '.svc'))).toBe(false)
+  })
+
+  it('09.1 a wrong password, no password and a lifetime beyond the limit: 1', async () => {
+    const wrong = await svc(['auth', 'admin', '-p', 'wrong-1'])
+    expect(wrong).toEqual({
+      code: 1,
+      stdout: `ERROR: 401 Client Error: Unauthorized\nMESSAGE: Invalid or missing credentials for url: ${server.urls.auth}/tokens\n`,
+      stderr: '',
+    })
+    const none = await svc(['auth', 'admin'])
+    expect([none.code, none.stderr]).toEqual([1, ''])
+    expect(none.stdout).toMatch(/^ERROR: Password: standard input is no terminal/)
+    const long = await svc(['auth', 'admin', '-p', password, '-l', '999999999'])
+    expect([long.code, long.stdout]).toEqual([
+      1,
+      expect.stringContaining('TTL specified 999999999 is greater than max allowed'),
+    ])
+    for (const ttl of ['0', '-1', 'x', '1.5'])
+      expect((await svc(['auth', 'admin', '-l', ttl, '-p', password])).code).toBe(2)
+    expect((await svc(['auth', 'a:b', '-p', password])).stdout).toMatch(/^ERROR: A user name that holds a colon/)
+  })
+
+  it('09.7 auth and login do not log in by themselves first', async () => {
+    configure('[credentials]\nusername = nobody\npassword = no-password\n')
+    writeFileSync(join(home, '.svc', 'token-nobody'), 'damaged')
+    expect((await svc(['auth', 'admin', '-p', password])).code).toBe(0)
+    expect((await svc(['login', 'admin', '-p', password])).code).toBe(0)
+  })
+})
+
+describe('09.3 login', () => {
+  it('09.3 login keeps name and token, and says that the password was not saved', async () => {
+    const { code, stdout, stderr } = await svc(['login', 'admin'], { input: `${password}\n` })
+    expect([code, stdout]).toEqual([0, 'Logged in as admin\n'])
+    expect(stderr).toContain('The password was not saved')
+    expect(readFileSync(configFile, 'utf8')).toBe('[credentials]\nusername = admin\n')
+    const cached = JSON.parse(readFileSync(tokenFile, 'utf8')) as { token: string; expire_timestamp: number }
+    expect(cached).toEqual({
+      token: expect.any(String),
+      expire_timestamp: expect.any(Number),
+      auth_url: server.urls.auth,
+    })
+    expect(cached.expire_timestamp * 1000 - Date.now()).toBeGreaterThan(80_000_000)
+    expect([modeOf(join(home, '.svc')), modeOf(configFile), modeOf(tokenFile)]).toEqual([0o700, ownerOnly, ownerOnly])
+    expect((await svc(['whoami'])).stdout).toContain('Currently logged in as "admin".\n')
+    const run = await svc(['run', 'core.noop'])
+    expect([run.code, run.stderr]).toEqual([0, ''])
+  })
+
+  it('09.3 login changes nothing else in the file', async () => {
+    const [before, after] = [
+      '; mine\n[cli]\r\ntimezone = Asia/Tokyo\n\n[credentials]\n# who\n',
+      '\n[general]\nsilence_ssl_warnings=True',
+    ]
+    configure(`${before}username: bob\npassword = of bob${after}`)
+    chmodSync(configFile, 0o640)
+    expect((await svc(['login', 'admin', '-p', password])).code).toBe(0)
+    expect(readFileSync(configFile, 'utf8')).toBe(`${before}username: admin${after}`)
+    expect((await svc(['login', 'admin', '-p', password, '-w'])).stderr).toBe('')
+    expect(readFileSync(configFile, 'utf8')).toBe(
+      before.replace('# who\n', `password = ${password}\n# who\n`) + `username: admin${after}`,
+    )
+    expect(modeOf(configFile)).toBe(0o640)
+    expect(readdirSync(join(home, '.svc')).toSorted()).toEqual(['config', 'token-admin'])
+  })
+
+  it('09.3 a refused login changes nothing', async () => {
+    configure('[credentials]\nusername = bob\n')
+    expect((await svc(['login', 'admin', '-p', 'wrong-2'])).code).toBe(1)
+    expect(readFileSync(configFile, 'utf8')).toBe('[credentials]\nusername = bob\n')
+    expect(readdirSync(join(home, '.svc'))).toEqual(['config'])
+    const nowhere = await svc(['--skip-config', 'login', 'admin', '-p', password])
+    expect([nowhere.code, nowhere.stdout]).toEqual([1, expect.stringContaining('leave out --skip-config')])
+  })
+
+  it('09.7 what goes before the login is named', async () => {
+    const { code, stderr } = await svc(['login', 'admin', '-p', password], { env: { SVC_API_KEY: 'some-key' } })
+    expect([code, stderr]).toEqual([0, expect.stringContaining('A token or API key is set')])
+  })
+
+  it('09.7 without a cache no token is kept', async () => {
+    configure('[cli]\ncache_token = False\n')
+    const { stderr } = await svc(['login', 'admin', '-p', password])
+    expect(stderr).toContain('cache_token')
+    expect(existsSync(tokenFile)).toBe(false)
+    expect((await svc(['login', 'admin', '-w', '-p', password])).code).toBe(0)
+    expect((await svc(['whoami'])).code).toBe(0)
+    expect(existsSync(tokenFile)).toBe(false)
+  })
+})
+
+describe('09.3 whoami', () => {
+  it('09.3 tells user, method, end of the token, and roles', async () => {
+    const { code, stdout, stderr } = await admin('whoami')
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout).toMatch(
+      /^Currently logged in as "admin"\.\n\nAuthentication method: authentication token\nAuthentication token expire time: \w{3}, .* UTC\n\nRBAC:\n - Enabled: True\n - Roles: system_admin\n$/,
+    )
+    const key = (await admin('apikey', 'create', '-k')).stdout.trim()
+    const withKey = await svc(['whoami', '--api-key', key])
+    expect(withKey.stdout).toMatch(/\n\nAuthentication method: API key\n\nRBAC:\n/)
+    expect(JSON.parse((await svc(['whoami', '-j', '--api-key', key])).stdout)).toMatchObject({ username: 'admin' })
+  })
+
+  it('09.1 without a usable login: Not authenticated, 1', async () => {
+    const missing = await svc(['whoami'])
+    expect(missing).toEqual({
+      code: 1,
+      stdout: 'Not authenticated\n',
+      stderr: expect.stringContaining('svc login <user>'),
+    })
+    const wrong = await svc(['whoami', '-t', 'no-token'])
+    expect([wrong.code, wrong.stdout]).toEqual([1, 'Not authenticated\n'])
+    configure('[credentials]\nusername = admin\npassword = wrong-3\n')
+    const stored = await svc(['whoami'])
+    expect([stored.code, stored.stdout]).toEqual([1, 'Not authenticated\n'])
+    expect(stored.stderr).toBe(`The password of "admin" in ${configFile} is refused; log in again: svc login admin\n`)
+  })
+})
+
+describe('09.7 automatic login', () => {
+  const stored = (): string => `[credentials]\nusername = admin\npassword = ${password}\n`
+
+  it('09.7 with the stored password, then with the kept token', async () => {
+    configure(stored())
+    const first = await svc(['--debug', 'whoami'])
+    expect(first.code).toBe(0)
+    expect(first.stderr).toMatch(/^# curl -X POST .*\/tokens$/m)
+    const kept = readFileSync(tokenFile, 'utf8')
+    const second = await svc(['--debug', 'whoami'])
+    expect([second.code, second.stderr.includes('/tokens')]).toEqual([0, false])
+    expect(readFileSync(tokenFile, 'utf8')).toBe(kept)
+  })
+
+  it('09.7 a token that was revoked is replaced, or the way to another is named', async () => {
+    configure(stored())
+    await svc(['whoami'])
+    const { token } = JSON.parse(readFileSync(tokenFile, 'utf8')) as { token: string }
+    const revoke = (value: string) =>
+      call(`${server.urls.auth}/tokens/${value}`, 'DELETE', undefined, { 'X-Auth-Token': value })
+    expect((await revoke(token)).status).toBe(204)
+    expect((await svc(['run', 'core.noop'])).code).toBe(0)
+    const next = JSON.parse(readFileSync(tokenFile, 'utf8')) as { token: string }
+    expect(next.token).not.toBe(token)
+
+    writeFileSync(configFile, '[credentials]\nusername = admin\n')
+    expect((await svc(['whoami'])).code).toBe(0)
+    expect((await revoke(next.token)).status).toBe(204)
+    const { code, stdout } = await svc(['run', 'core.noop'])
+    expect([code, stdout]).toEqual([1, expect.stringMatching(/^ERROR: 401 [^]*\nLog in again: svc login admin\n$/)])
+  })
+
+  it('09.7 an expired token is not sent, and neither is one of another server', async () => {
+    configure(stored())
+    await svc(['whoami'])
+    const cached = JSON.parse(readFileSync(tokenFile, 'utf8')) as Record<string, unknown>
+    for (const change of [
+      { expire_timestamp: Math.floor(Date.now() / 1000) + 10 },
+      { auth_url: 'http://127.0.0.1:1' },
+    ]) {
+      writeFileSync(tokenFile, JSON.stringify({ ...cached, token: 'must-not-be-sent', ...change }))
+      const { code, stderr } = await svc(['--debug', 'whoami'])
+      expect([code, stderr.includes(' 401 ')]).toEqual([0, false])
+    }
+  })
+
+  it('09.7 a damaged file is named, with what to do', async () => {
+    configure(stored())
+    writeFileSync(tokenFile, '{"token"', { mode: ownerOnly })
+    const { code, stdout } = await svc(['whoami'])
+    expect([code, stdout]).toEqual([
+      1,
+      `ERROR: The kept token ${tokenFile} is damaged; delete it and try again: rm ${tokenFile}\n`,
+    ])
+  })
+
+  it('09.7 an authentication service out of reach: a warning, and the command goes on without', async () => {
+    configure(stored())
+    const { code, stdout, stderr } = await svc(['run', 'core.noop'], { env: { SVC_AUTH_URL: 'http://127.0.0.1:1' } })
+    expect(stderr).toMatch(
+      /^WARNING: Not logged in, since the authentication service does not answer: Cannot connect to http:\/\/127\.0\.0\.1:1/,
+    )
+    expect([code, stdout]).toEqual([1, expect.stringMatching(notLoggedIn)])
+    expect(stderr.match(/WARNING/g)).toHaveLength(1)
+  })
+
+  it('09.7 a credential of a flag or the environment goes before it', async () => {
+    configure(stored())
+    for (const [args, env] of [
+      [['-t', 'no-token'], {}],
+      [['--api-key', 'no-key'], {}],
+      [[], { SVC_AUTH_TOKEN: 'no-token' }],
+      [[], { SVC_API_KEY: 'no-key' }],
+    ] as const) {
+      const { code, stderr } = await svc(['--debug', 'run', ...args, 'core.noop'], { env })
+      expect([args, env, code, stderr.includes('/tokens')]).toEqual([args, env, 1, false])
+    }
+    writeFileSync(configFile, `${stored()}api_key = no-key\n`)
+    expect((await svc(['whoami'])).stdout).toBe('Not authenticated\n')
+    expect(existsSync(tokenFile)).toBe(false)
+  })
+
+  it("09.1 a token is made with the user's own credentials, without those for a proxy", async () => {
+    const seen: [string | undefined, string | undefined, string | undefined][] = []
+    const proxy = http.createServer((request, response) => {
+      const { authorization, 'x-auth-token': token } = request.headers
+      seen.push([request.url, authorization, typeof token === 'string' ? token : undefined])
+      const body =
+        request.method === 'POST' ? { token: 'made', expiry: '2099-01-01T00:00:00.000000Z' } : { username: 'admin' }
+      response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(body))
+    })
+    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
+    try {
+      // A server that listens has an address.
+      const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
+      configure('[credentials]\nusername = admin\npassword = a:b c\nbasic_auth = front:door\n')
+      expect((await svc(['whoami'], { env: { SVC_API_URL: url, SVC_AUTH_URL: url } })).code).toBe(0)
+    } finally {
+      proxy.close()
+    }
+    const basic = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`
+    expect(seen).toEqual([
+      ['/tokens', basic('admin:a:b c'), undefined],
+      ['/user', basic('front:door'), 'made'],
+    ])
+  })
+
+  it('09.7 with authentication off nobody is asked to log in', async () => {
+    const open = await startServer()
+    try {
+      configure('[credentials]\nusername = admin\npassword = p\n')
+      const env = { SVC_API_URL: `${open.urls.api}/v1`, SVC_AUTH_URL: open.urls.auth }
+      expect(await svc(['whoami'], { env })).toMatchObject({ code: 0, stderr: '' })
+      expect((await svc(['auth', 'admin', '-p', 'p'], { env })).stdout).toMatch(
+        /^ERROR: 404 [^]*[Aa]uthentication is off/,
+      )
+    } finally {
+      await open.stop()
+    }
+  })
+})
+
+interface KeyAnswer {
+  id: string
+  user: string
+  key: string
+  key_hash: string
+  enabled: boolean
+  metadata: Record<string, unknown>
+  expires_at: string
+  scopes: unknown
+}
+
+describe('09.3 apikey', () => {
+  const createKey = (...args: string[]): Promise<KeyAnswer> => adminJson<KeyAnswer>('apikey', 'create', ...args)
+
+  it('09.3 create prints the record, or the key alone, which then works', async () => {
+    const human = await admin('api-key', 'create', '-m', '{"for": "tests"}')
+    expect([human.code, human.stderr]).toEqual([0, expect.stringContaining('shown only now')])
+    expect(human.stdout).toMatch(/\| key +\| \S{43,} +\|/)
+    const { code, stdout, stderr } = await admin('apikey', 'create', '-k')
+    expect([code, stdout, stderr]).toEqual([0, expect.stringMatching(/^\S{43,}\n$/), ''])
+    expect((await svc(['whoami'], { env: { SVC_API_KEY: stdout.trim() } })).code).toBe(0)
+  })
+
+  it('09.3 a key can be made to end, and to be for one thing alone', async () => {
+    const record = await createKey(
+      '--expires',
+      '30d',
+      '--scope',
+      'action_execute,action_view@action:core:noop',
+      '--scope',
+      'execution_list',
+    )
+    expect(Math.abs(Date.parse(record.expires_at) - Date.now() - 30 * 86_400_000)).toBeLessThan(60_000)
+    expect(record.scopes).toEqual([
+      { permission_types: ['action_execute', 'action_view'], resource_uid: 'action:core:noop' },
+      { permission_types: ['execution_list'] },
+    ])
+    const env = { SVC_API_KEY: record.key }
+    expect((await svc(['run', '-a', 'core.noop'], { env })).code).toBe(0)
+    const refused = await svc(['run', '-a', 'core.local', 'date'], { env })
+    expect([refused.code, refused.stdout]).toEqual([1, expect.stringMatching(/^ERROR: 403 /)])
+  })
+
+  it('09.1 a create that is refused: 2', async () => {
+    const refused = await admin('apikey', 'create', '--scope', 'frob_all')
+    expect([refused.code, refused.stdout]).toEqual([2, expect.stringMatching(/^ERROR: 400 [^]*frob_all/)])
+    for (const args of [
+      ['-m', '[1]'],
+      ['-m', '{'],
+      ['--expires', 'soon'],
+      ['--scope', 'Nope'],
+    ]) {
+      expect({ args, ...(await admin('apikey', 'create', ...args)) }).toEqual({
+        args,
+        code: 2,
+        stdout: '',
+        stderr: expect.stringMatching(/^error: option /),
+      })
+    }
+    expect((await svc(['apikey', 'create'])).code).toBe(1)
+  })
+
+  it('09.3 list: columns, details, a user, secrets', async () => {
+    const { id } = await createKey('-u', 'keyholder', '-m', '{"n": 1}')
+    const list = await admin('apikey', 'list', '-u', 'keyholder')
+    expect([list.code, list.stderr]).toEqual([0, ''])
+    expect(list.stdout).toMatch(/^\+-+\+-+\+-+\+\n\| id +\| user +\| metadata +\|\n/)
+    expect(list.stdout).toContain(`| ${id} | keyholder | {`)
+    const detail = await admin('apikey', 'list', '-u', 'keyholder', '-d')
+    for (const name of ['enabled', 'created_at', 'key_hash']) expect(detail.stdout).toMatch(cell(name))
+    expect(detail.stdout).toContain('********')
+    const shown = await adminJson<KeyAnswer[]>('apikey', 'list', '-u', 'keyholder', '--show-secrets')
+    expect(shown.map((key) => [key.id, /^\w{64,}$/.test(key.key_hash)])).toEqual([[id, true]])
+  })
+
+  it('09.3 get, disable, enable and delete, by id or key', async () => {
+    const { id, key } = await createKey()
+    const env = { SVC_API_KEY: key }
+    const token = { SVC_AUTH_TOKEN: adminToken ?? '' }
+    expect((await adminJson<KeyAnswer>('apikey', 'get', id)).id).toBe(id)
+    expect((await adminJson<KeyAnswer>('apikey', 'get', key)).id).toBe(id)
+    const piped = await svc(['apikey', 'get', '-', '-a', 'id', '-j'], { env: token, input: `${key}\n` })
+    expect(JSON.parse(piped.stdout)).toEqual({ id })
+    expect((await adminJson<KeyAnswer>('apikey', 'disable', id)).enabled).toBe(false)
+    expect((await svc(['whoami'], { env })).stdout).toBe('Not authenticated\n')
+    expect((await svc(['apikey', 'enable', '-', '-j'], { env: token, input: key })).code).toBe(0)
+    expect((await svc(['whoami'], { env })).code).toBe(0)
+    expect(await admin('apikey', 'delete', id)).toEqual({
+      code: 0,
+      stdout: `API Key "${id}" is deleted.\n`,
+      stderr: '',
+    })
+    expect((await svc(['whoami'], { env })).stdout).toBe('Not authenticated\n')
+  })
+
+  it('09.1 an unknown one is not found, 2, and a key is not repeated', async () => {
+    for (const command of ['get', 'enable', 'disable', 'delete']) {
+      expect({ command, ...(await admin('apikey', command, unknownId)) }).toEqual({
+        command,
+        code: 2,
+        stdout: `API Key "${unknownId}" is not found.\n\n`,
+        stderr: '',
+      })
+      const { code, stdout, stderr } = await admin('--debug', 'apikey', command, 'canary-key/1')
+      expect([command, code, stdout]).toEqual([command, 2, 'API Key "********" is not found.\n\n'])
+      expect(stderr).not.toContain('canary')
+    }
+  })
+
+  it('01.9 load takes back what list shows, and on another server makes it', async () => {
+    const { id, key } = await createKey('-u', 'loaded', '-m', '{"n": 1}')
+    const listed = await admin('apikey', 'list', '-u', 'loaded', '-y', '--show-secrets')
+    const file = join(folder.path, 'keys.yaml')
+    writeFileSync(file, listed.stdout)
+    const load = async (method: 'PUT' | 'POST'): Promise<void> => {
+      const { code, stdout, stderr } = await admin('--debug', 'apikey', 'load', file)
+      expect([code, stdout]).toEqual([0, expect.stringContaining('| id ')])
+      expect(stdout).toMatch(new RegExp(`\\| ${id} +\\| loaded +\\|`))
+      expect(stderr.includes('-X POST ')).toBe(method === 'POST')
+      expect(stderr).not.toMatch(/[0-9a-f]{64}/)
+      expect((await svc(['whoami', '--api-key', key])).stdout).toContain('"loaded"')
+    }
+    await load('PUT')
+    expect((await admin('apikey', 'delete', id)).code).toBe(0)
+    await load('POST')
+  })
+
+  it('01.9 load: an entry without an id is made, and does not work until it is enabled', async () => {
+    const file = join(folder.path, 'key.json')
+    writeFileSync(file, JSON.stringify({ user: 'jsoned', key_hash: 'cd'.repeat(64) }))
+    const [record] = await adminJson<KeyAnswer[]>('apikey', 'load', file)
+    expect(record).toMatchObject({ id: expect.stringMatching(idPattern), user: 'jsoned', enabled: false })
+    const again = await admin('apikey', 'load', file)
+    expect([again.code, again.stdout]).toEqual([
+      2,
+      expect.stringMatching(/^ERROR: .*key\.json: entry 1 of 1 was not loaded[^]*409/),
+    ])
+  })
+
+  it('01.9 load: a masked file is refused before anything is sent', async () => {
+    const file = join(folder.path, 'masked.yaml')
+    writeFileSync(file, `- {user: unsent, key_hash: ${'ef'.repeat(64)}}\n- {user: unsent, key_hash: '********'}\n`)
+    const { code, stdout } = await admin('apikey', 'load', file)
+    expect([code, stdout]).toEqual([2, expect.stringMatching(/nothing was sent:\n {2}entry 2: key_hash is masked/)])
+    expect(await adminJson('apikey', 'list', '-u', 'unsent')).toEqual([])
+  })
+})
+
+describe('01.6 user', () => {
+  const token = (): Record<string, string> => ({ SVC_AUTH_TOKEN: adminToken ?? '' })
+  const canLogIn = async (user: string, secret: string): Promise<boolean> =>
+    (await svc(['auth', user, '-t'], { input: secret })).code === 0
+
+  beforeAll(() => admin('whoami'))
+
+  it('adds, shows, changes, locks out and deletes', async () => {
+    const added = await svc(['user', 'add', 'alice', '--nickname', 'chat=al'], { env: token(), input: 'alice-1\n' })
+    expect([added.code, added.stderr]).toEqual([0, ''])
+    expect(added.stdout).toMatch(cell('alice'))
+    expect(added.stdout).not.toContain('alice-1')
+    expect(await canLogIn('alice', 'alice-1')).toBe(true)
+    expect(
+      await adminJson('user', 'update', 'alice', '--service', '--nickname', 'irc=ali', '--nickname', 'chat='),
+    ).toMatchObject({
+      is_service: true,
+      nicknames: { irc: 'ali' },
+    })
+    expect(await adminJson('user', 'update', 'alice', '--no-service')).toMatchObject({
+      is_service: false,
+      nicknames: { irc: 'ali' },
+    })
+    const list = await admin('user', 'list')
+    expect(list.stdout).toMatch(/\| name +\| is_service +\| is_disabled +\| has_password +\| created_at +\|/)
+    expect(list.stdout).toMatch(cell('alice'))
+    expect((await admin('user', 'disable', 'alice')).code).toBe(0)
+    expect(await adminJson('user', 'list', '--disabled')).toMatchObject([{ name: 'alice', is_disabled: true }])
+    expect(await canLogIn('alice', 'alice-1')).toBe(false)
+    expect((await admin('user', 'enable', 'alice')).code).toBe(0)
+    expect(await canLogIn('alice', 'alice-1')).toBe(true)
+    expect((await svc(['user', 'passwd', 'alice'], { env: token(), input: 'alice-2' })).stdout).toBe(
+      'The password of "alice" is changed.\n',
+    )
+    expect([await canLogIn('alice', 'alice-1'), await canLogIn('alice', 'alice-2')]).toEqual([false, true])
+    expect(await admin('user', 'delete', 'alice')).toEqual({
+      code: 0,
+      stdout: 'User "alice" is deleted.\n',
+      stderr: '',
+    })
+    expect(await canLogIn('alice', 'alice-2')).toBe(false)
+  })
+
+  it('the own password is changed with the present one', async () => {
+    await svc(['user', 'add', 'own'], { env: token(), input: 'own-1' })
+    expect((await svc(['login', 'own', '-w', '-p', 'own-1'])).code).toBe(0)
+    const wrong = await svc(['user', 'passwd'], { input: 'own-0\nown-2\n' })
+    expect([wrong.code, wrong.stdout]).toEqual([1, expect.stringMatching(/^ERROR: 40[03] [^]*current_password/)])
+    const right = await svc(['user', 'passwd'], { input: 'own-1\nown-2\n' })
+    expect([right.code, right.stdout]).toEqual([0, 'The password of "own" is changed.\n'])
+    expect(right.stderr).toContain('The configuration file still has the password before')
+    expect([await canLogIn('own', 'own-1'), await canLogIn('own', 'own-2')]).toEqual([false, true])
+    const foreign = await svc(['user', 'passwd', 'admin'], { input: 'x-1\n' })
+    expect([foreign.code, foreign.stdout]).toEqual([1, expect.stringMatching(/^ERROR: 40[13] /)])
+  })
+
+  it('09.1 unknown users: 2; a name that is taken: 2; nothing to change: 2', async () => {
+    const missing = { code: 2, stdout: 'User "nobody" is not found.\n\n', stderr: '' }
+    for (const args of [
+      ['get'],
+      ['enable'],
+      ['disable'],
+      ['delete'],
+      ['update', '--service'],
+      ['passwd', '-p', 'x-1'],
+    ]) {
+      const [command = '', ...more] = args
+      expect({ args, ...(await admin('user', command, 'nobody', ...more)) }).toEqual({ args, ...missing })
+    }
+    expect((await admin('user', 'add', 'admin', '-p', 'x-1')).code).toBe(2)
+    expect((await admin('user', 'update', 'admin')).code).toBe(2)
+    expect((await admin('user', 'add', 'x', '--nickname', 'no-origin')).code).toBe(2)
+    const several = await admin('user', 'get', 'nobody', 'admin')
+    expect([several.code, several.stdout]).toEqual([
+      2,
+      expect.stringMatching(/^User "nobody" is not found\.\n\n[^]*\| admin /),
+    ])
+  })
+
+  it('changes a password file without a server', async () => {
+    const file = join(folder.path, 'htpasswd')
+    const offline = { SVC_API_URL: 'http://127.0.0.1:1', SVC_AUTH_URL: 'http://127.0.0.1:1' }
+    const inFile = (args: string[], input = ''): Promise<CliExit> =>
+      svc(['user', ...args, '--file', file], { env: offline, input })
+    writeFileSync(file, '# kept\nold:{SHA}x\n')
+    expect(await inFile(['add', 'carl'], 'carl-1\n')).toEqual({
+      code: 0,
+      stdout: `User "carl" was added to ${file}.\n`,
+      stderr: '',
+    })
+    expect(readFileSync(file, 'utf8')).toMatch(/^# kept\nold:\{SHA\}x\ncarl:\$argon2id\$\S+\n$/)
+    const before = readFileSync(file, 'utf8')
+    expect((await inFile(['add', 'carl', '-p', 'x'])).code).toBe(2)
+    expect((await inFile(['passwd', 'nobody', '-p', 'x'])).stdout).toBe('User "nobody" is not found.\n\n')
+    expect((await inFile(['passwd', '-p', 'x'])).code).toBe(2)
+    expect((await inFile(['add', 'a:b', '-p', 'x'])).stdout).toMatch(/^ERROR: The user name must not contain a colon/)
+    expect((await inFile(['add', 'dora', '--service', '-p', 'x'])).code).toBe(2)
+    expect(readFileSync(file, 'utf8')).toBe(before)
+    expect((await inFile(['passwd', 'carl'], 'carl-2\n')).code).toBe(0)
+    expect(readFileSync(file, 'utf8')).not.toBe(before)
+    expect((await inFile(['delete', 'old'])).code).toBe(0)
+    expect(readFileSync(file, 'utf8')).toMatch(/^# kept\ncarl:\$argon2id\$\S+\n$/)
+  })
+
+  it('a lost password of the administrator is set again in the file', async () => {
+    const file = join(base.path, 'htpasswd')
+    expect((await svc(['user', 'passwd', 'admin', '--file', file], { input: 'found-again\n' })).code).toBe(0)
+    expect([await canLogIn('admin', password), await canLogIn('admin', 'found-again')]).toEqual([false, true])
+    expect((await svc(['user', 'passwd', 'admin', '--file', file], { input: password })).code).toBe(0)
+    adminToken = undefined
+    expect((await admin('whoami')).code).toBe(0)
+  })
+})
+
+describe('09.3 roles', () => {
+  const roles = join(base.path, 'rbac', 'roles')
+  const assignments = join(base.path, 'rbac', 'assignments')
+
+  beforeAll(() => {
+    for (const path of [roles, assignments]) mkdirSync(path, { recursive: true })
+    const grant = '- {resource_uid: "action:core:noop", permission_types: [action_execute]}'
+    writeFileSync(join(roles, 'ops.yaml'), `name: ops\ndescription: run\npermission_grants:\n  ${grant}\n`)
+    writeFileSync(join(assignments, 'olga.yaml'), 'username: olga\nroles: [ops]\n')
+  })
+
+  it('11.6 rbac apply prints what it created, updated and removed; so does the executable under its other name', async () => {
+    const counts = (text: string, kind: string): string | undefined =>
+      new RegExp(`\\| ${kind} +\\| (\\d+) +\\| (\\d+) +\\| (\\d+) +\\|`).exec(text)?.slice(1).join(' ')
+    const first = await admin('rbac', 'apply')
+    expect([first.code, first.stderr]).toEqual([0, ''])
+    expect(first.stdout).toMatch(/\| definitions +\| created +\| updated +\| removed +\|/)
+    expect(['roles', 'assignments', 'mappings'].map((kind) => counts(first.stdout, kind))).toEqual([
+      '1 0 0',
+      '1 0 0',
+      '0 0 0',
+    ])
+
+    const program = join(folder.path, 'svc-apply-rbac-definitions')
+    symlinkSync(executable, program)
+    const again = await runCli(['--verbose'], envOf({ SVC_AUTH_TOKEN: adminToken ?? '' }), { program })
+    expect([again.code, again.stderr, counts(again.stdout, 'roles')]).toEqual([0, '', '0 0 0'])
+    expect(again.stdout).toMatch(/\nRoles:\n[^]*\| ops +\|[^]*\nRole Assignments:\n[^]*\| olga +\|/)
+    expect(await adminJson('rbac', 'apply')).toMatchObject({ roles: { created: 0, updated: 0, removed: 0 } })
+
+    writeFileSync(join(roles, 'wrong.yaml'), 'name: admin\n')
+    const wrong = await admin('rbac', 'apply')
+    expect([wrong.code, wrong.stdout]).toEqual([1, expect.stringMatching(/^ERROR: 400 [^]*wrong\.yaml/)])
+    rmSync(join(roles, 'wrong.yaml'))
+    const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as { bin: Record<string, string> }
+    expect(manifest.bin['svc-apply-rbac-definitions']).toBe(manifest.bin['svc'])
+  })
+
+  it('09.3 role list and get', async () => {
+    await admin('rbac', 'apply')
+    const list = await admin('role', 'list')
+    expect(list.stdout).toMatch(/^\+-.*\n\| id +\| name +\| system +\| description +\|\n/)
+    for (const name of ['admin', 'observer', 'ops', 'system_admin']) expect(list.stdout).toMatch(cell(name))
+    const system = await adminJson<{ name: string }[]>('role', 'list', '-s')
+    expect(system.map(({ name }) => name).toSorted()).toEqual(['admin', 'observer', 'system_admin'])
+    expect((await admin('role', 'get', 'ops')).stdout).toMatch(/\| permission_grant_objects +\| \[/)
+    expect(await admin('role', 'get', 'nope')).toEqual({ code: 2, stdout: 'Role "nope" is not found.\n\n', stderr: '' })
+  })
+
+  it('09.3 role-assignment list and get', async () => {
+    await admin('rbac', 'apply')
+    const list = await admin('role-assignment', 'list', '-r', 'ops', '-u', 'olga', '-s', 'assignments/olga.yaml')
+    expect(list.stdout).toMatch(/\| id +\| role +\| user +\| is_remote +\| source +\| description +\|/)
+    expect(list.stdout).toMatch(/\| ops +\| olga +\| false +\| assignments\/olga\.yaml +\|/)
+    for (const filter of [['-r', 'admin'], ['-s', 'API'], ['--remote']]) {
+      expect([filter, (await admin('role-assignment', 'list', '-u', 'olga', ...filter)).stdout]).toEqual([
+        filter,
+        'No matching items found\n',
+      ])
+    }
+    const [assignment] = await adminJson<{ id: string }[]>('role-assignment', 'list', '-u', 'olga')
+    expect(await adminJson('role-assignment', 'get', assignment?.id ?? '')).toMatchObject({ user: 'olga', role: 'ops' })
+    expect((await admin('role-assignment', 'get', unknownId)).stdout).toBe(
+      `Role Assignment "${unknownId}" is not found.\n\n`,
+    )
+  })
+
+  it('11.5 who may not is told so, 1', async () => {
+    await admin('user', 'add', 'olga', '-p', 'olga-1')
+    expect((await svc(['login', 'olga', '-p', 'olga-1'])).code).toBe(0)
+    expect((await svc(['whoami'])).stdout).toContain(' - Roles: ops\n')
+    expect((await svc(['run', 'core.noop'])).code).toBe(0)
+    expect((await svc(['role-assignment', 'list', '-u', 'olga'])).stdout).toMatch(cell('ops'))
+    for (const args of [
+      ['role', 'list'],
+      ['rbac', 'apply'],
+      ['user', 'list'],
+      ['role-assignment', 'list'],
+      ['run', 'core.local', 'date'],
+    ]) {
+      const { code, stdout } = await svc(args)
+      expect([args, code, stdout]).toEqual([
+        args,
+        1,
+        expect.stringMatching(/^ERROR: 403 Client Error: Forbidden\nMESSAGE: /),
+      ])
+    }
+  })
+})
+
+describe('passwords at a terminal', () => {
+  const command = (...args: string[]): string[] => [process.execPath, executable, ...args]
+
+  it('the terminal of these tests shows what is typed, unless it is told not to', async () => {
+    const terminal = await startAtTerminal(['/bin/sh', '-c', 'printf "go: "; read line'])
+    await terminal.typeAt('go: ', 'visible\r')
+    expect(await terminal.exit).toBe(0)
+    expect(terminal.screen()).toContain('visible')
+  })
+
+  it('09.3 login asks without echo; corrections work', async () => {
+    await svc(['user', 'add', 'terminal'], {
+      env: { SVC_AUTH_TOKEN: (await admin('whoami'), adminToken ?? '') },
+      input: 'pässwörd-😀\n',
+    })
+    const terminal = await startAtTerminal(command('login', 'terminal'), envOf())
+    await terminal.typeAt('Password: ', 'nonsense\u0015pässwörx\u007fd-😀\r')
+    expect([await terminal.exit, terminal.screen()]).toEqual([0, expect.stringContaining('Logged in as terminal')])
+    expect(terminal.screen()).not.toMatch(/nonsense|sswö|😀/)
+    expect((await svc(['whoami'])).stdout).toContain('"terminal"')
+  })
+
+  it('09.1 Ctrl-C at the question: 130, and nothing is changed', async () => {
+    const terminal = await startAtTerminal(command('login', 'admin'), envOf())
+    await terminal.typeAt('Password: ', 'abc\u0003')
+    expect(await terminal.exit).toBe(130)
+    expect(terminal.screen()).not.toContain('abc')
+    expect(existsSync(join(home, '.svc'))).toBe(false)
+  })
+
+  it('the terminal is left as it was', async () => {
+    const line = `${process.execPath} ${executable} auth admin; echo after; read line`
+    const terminal = await startAtTerminal(['/bin/sh', '-c', line], envOf())
+    await terminal.typeAt('Password: ', 'secret-1\u0003')
+    await terminal.typeAt('after', 'visible\r')
+    expect(await terminal.exit).toBe(0)
+    expect(terminal.screen()).toContain('visible')
+    expect(terminal.screen()).not.toContain('secret-1')
+  })
+
+  it('a new password is asked for twice', async () => {
+    const file = join(folder.path, 'typed-htpasswd')
+    const run = async (first: string, second: string): Promise<[number | null, string]> => {
+      const terminal = await startAtTerminal(command('user', 'add', 'erik', '--file', file), envOf())
+      await terminal.typeAt('Password of erik: ', `${first}\r`)
+      await terminal.typeAt('Password of erik again: ', `${second}\r`)
+      return [await terminal.exit, terminal.screen()]
+    }
+    expect(await run('typed-1', 'typed-2')).toEqual([1, expect.stringContaining('The two passwords differ')])
+    expect(existsSync(file)).toBe(false)
+    const [code, screen] = await run('typed-1', 'typed-1')
+    expect([code, screen.includes('typed-1')]).toEqual([0, false])
+    expect(readFileSync(file, 'utf8')).toMatch(/^erik:\$argon2id\$/)
+  })
+})
+
+describe('00.15 secrets', () => {
+  it('--debug and --print-config show no password, token or key', async () => {
+    const secret = 'canary-password'
+    await admin('user', 'add', 'canary', '-p', secret)
+    configure(`[credentials]\nusername = canary\npassword = ${secret}\n`)
+    const printed: string[] = []
+    const debug = async (args: string[], input?: string): Promise<void> => {
+      const { code, stderr } = await svc(['--debug', ...args], input === undefined ? {} : { input })
+      expect([args, code, /^# curl /m.test(stderr)]).toEqual([args, 0, true])
+      printed.push(stderr)
+    }
+    await debug(['auth', 'canary', '-t'], secret)
+    await debug(['whoami'])
+    await debug(['user', 'passwd'], `${secret}\n${secret}2\n`)
+    await debug(['user', 'passwd'], `${secret}2\n${secret}\n`)
+    const { token } = JSON.parse(readFileSync(join(home, '.svc', 'token-canary'), 'utf8')) as { token: string }
+    const made = await admin('--debug', 'apikey', 'create', '-k')
+    printed.push(made.stderr, (await svc(['--debug', 'whoami', '--api-key', made.stdout.trim()])).stderr)
+    printed.push((await svc(['--print-config'])).stdout)
+    for (const canary of [secret, token, made.stdout.trim(), Buffer.from(`canary:${secret}`).toString('base64')]) {
+      expect(printed.filter((text) => text.includes(canary))).toEqual([])
+    }
+  })
+})
