@@ -35,7 +35,7 @@ export interface RawAnswer {
   text: string
 }
 
-/** One request exactly as given, on a connection of its own. */
+/** One request exactly as given, on a connection of its own; an answer that never ends is cut after its head. */
 export function send(
   baseUrl: string,
   { method = 'GET', headers = {}, body, from, ...more }: RawRequest,
@@ -46,6 +46,11 @@ export function send(
   return new Promise((resolve, reject) => {
     const outgoing = begin(options, (response) => {
       const chunks: Buffer[] = []
+      if (response.headers['content-type']?.startsWith('text/event-stream') === true) {
+        resolve({ status: response.statusCode ?? 0, headers: response.headers, bytes: Buffer.alloc(0), text: '' })
+        response.destroy()
+        return
+      }
       response.on('data', (chunk: Buffer) => chunks.push(chunk))
       response.once('error', reject)
       response.once('end', () => {

@@ -62,7 +62,7 @@ export interface ThrottleOptions<T extends Trier> extends ThrottleSettings {
   /** Milliseconds of a clock that only goes forward. */
   readonly now: () => number
   /** Called once for each wait, with the first who has to. */
-  onWait(by: T, wait: Wait): void
+  readonly onWait: (by: T, wait: Wait) => void
 }
 
 export function createThrottle<T extends Trier>(options: ThrottleOptions<T>): Throttle<T> {
