@@ -2,6 +2,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ensureDebianPackage } from '../helpers/apt.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
@@ -813,6 +814,34 @@ describe('11.7 roles and assignments', () => {
       }
     },
   )
+})
+
+describe('11.7 the OpenAPI document', () => {
+  it('11.7 answers fit it', async () => {
+    interface Operation {
+      responses: Record<string, { content?: Record<string, { schema: object }> }>
+    }
+    const { body: document } = await place.call<{
+      paths: Record<string, Record<string, Operation>>
+      components: object
+    }>('GET', '/v1/openapi.json')
+    const [assignment] = (await place.as<AssignmentAnswer[]>('root', 'GET', '/v1/rbac/role_assignments')).body
+    for (const [method, path, real] of [
+      ['get', '/v1/rbac/permission_types', ''],
+      ['get', '/v1/rbac/permission_types/{type}', '/v1/rbac/permission_types/pack'],
+      ['get', '/v1/rbac/roles', ''],
+      ['get', '/v1/rbac/roles/{name_or_id}', '/v1/rbac/roles/ops'],
+      ['get', '/v1/rbac/role_assignments', ''],
+      ['get', '/v1/rbac/role_assignments/{id}', `/v1/rbac/role_assignments/${assignment?.id ?? ''}`],
+      ['post', '/v1/rbac/definitions/apply', ''],
+    ] as const) {
+      const schema = document.paths[path]?.[method]?.responses['200']?.content?.['application/json']?.schema
+      const answer = await place.as('root', method.toUpperCase(), real === '' ? path : real)
+      const ajv = new Ajv2020({ strict: false })
+      const fits = ajv.validate({ ...schema, components: document.components }, answer.body)
+      expect([path, answer.status, fits, ajv.errorsText()]).toEqual([path, 200, true, 'No errors'])
+    }
+  })
 })
 
 describe('11.6 applying definitions', () => {
