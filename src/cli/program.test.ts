@@ -1,4 +1,5 @@
 import http from 'node:http'
+import { Readable } from 'node:stream'
 import { describe, expect, test, vi } from 'vitest'
 import { parseParameters } from './parameters.ts'
 import { runProgram } from './program.ts'
@@ -13,10 +14,18 @@ interface Ended {
   stderr: string
 }
 
+/** Standard input without anything in it. */
+function openNothing(): typeof process.stdin {
+  // Of what a terminal has besides, nothing is asked for.
+  return Readable.from([]) as typeof process.stdin
+}
+
 async function run(...args: string[]): Promise<Ended> {
   let stdout = ''
   let stderr = ''
   const out = vi.spyOn(process.stdout, 'write').mockImplementation((text) => ((stdout += String(text)), true))
+  // Whoever runs the tests is asked for no password.
+  const input = vi.spyOn(process, 'stdin', 'get').mockImplementation(openNothing)
   const err = vi.spyOn(process.stderr, 'write').mockImplementation((text) => ((stderr += String(text)), true))
   try {
     const code = await runProgram(args)
@@ -24,6 +33,7 @@ async function run(...args: string[]): Promise<Ended> {
   } finally {
     out.mockRestore()
     err.mockRestore()
+    input.mockRestore()
   }
 }
 
@@ -49,6 +59,22 @@ const commandWords = [
   'execute',
   'help',
   'frobnicate',
+  'auth',
+  'login',
+  'whoami',
+  'apikey',
+  'api-key',
+  'create',
+  'load',
+  'delete',
+  'user',
+  'add',
+  'passwd',
+  'update',
+  'role',
+  'role-assignment',
+  'rbac',
+  'apply',
 ]
 const leading = ['--print-config', '--version', '--debug', '--help', '-h', '-j', '--', '-', '', '--url', '--frob']
 const words = [
@@ -57,6 +83,8 @@ const words = [
   '--token', 'a b', '\u0000', '\u001b[2J', '', 'core.local', 'core.nope', '..', '%2f', 'last', '6b01aef89ced91c48c2e9dbe', 'cmd=date', 'cmd', '=', '=x', '@cmd=/nowhere',
   '__proto__=1', 'my-name=1', '--unknown', '--unknown=1', '-xyz', '-ajk', '--debug', '--cacert', '/nowhere', '--basic-auth', 'nocolon', '--url', 'ftp://x',
   '--api-version', 'v 1', '--config-file', '/nowhere/config', 'ü€😀', 'a'.repeat(5000), '--version', '--print-config', '-u', '--showall', '--inherit-env', '--auto-dict',
+  '-p', 'pw', '-l', '60', '-m', '{"a": 1}', '[1]', '--expires', '30d', '--scope', 'rule_list', 'rule_view@rule:a:b', '@', '--show-secrets', '--service', '--no-service',
+  '--no-password', '--nickname', 'chat=al', '--remote', '--verbose', '--detail', 'keys.yaml', '/nowhere/keys.json',
 ] // prettier-ignore
 
 describe('random command lines', () => {
@@ -65,7 +93,7 @@ describe('random command lines', () => {
     const pick = (list: readonly string[]): string => list[random(list.length)] ?? ''
     const codes = new Map<number, number>()
     const odd: unknown[] = []
-    for (let round = 0; round < 700; round += 1) {
+    for (let round = 0; round < 1000; round += 1) {
       const args = [...(random(4) === 0 ? [pick(leading)] : []), pick(commandWords), pick(commandWords)]
       args.push(...Array.from({ length: random(7) }, () => pick(words)))
       const { code, stdout, stderr } = await run(...NOWHERE, ...args)
@@ -121,10 +149,15 @@ describe('the program', () => {
   test('help is grouped, ends with 0, and every command shows an example', async () => {
     const { code, stdout } = await run('--help')
     expect(code).toBe(0)
-    for (const heading of ['Server:', 'Actions:', 'Executions:', 'Examples:'])
+    for (const heading of ['Server:', 'Actions:', 'Executions:', 'Access:', 'Examples:'])
       expect(stdout).toContain(`\n${heading}\n`)
     const leaves = ['run', 'action list', 'action get', 'action execute']
     leaves.push(...['list', 'get', 'cancel', 're-run', 'tail'].map((name) => `execution ${name}`))
+    leaves.push('auth', 'login', 'whoami', 'rbac apply')
+    leaves.push(...['list', 'get', 'create', 'delete', 'enable', 'disable', 'load'].map((name) => `apikey ${name}`))
+    const changes = ['list', 'get', 'add', 'passwd', 'update', 'enable', 'disable', 'delete']
+    leaves.push(...changes.map((name) => `user ${name}`))
+    leaves.push(...['list', 'get'].flatMap((name) => [`role ${name}`, `role-assignment ${name}`]))
     for (const command of leaves) {
       const help = await run(...command.split(' '), '--help')
       expect(help).toEqual({

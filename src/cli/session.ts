@@ -64,7 +64,6 @@ export async function withSession(
     interruptedAt ??= at
     interruption.abort()
   }
-  process.on('SIGINT', interrupt)
 
   const { account } = settings
   let login: Login | undefined
@@ -97,6 +96,7 @@ export async function withSession(
       print(form === 'yaml' ? `---\n${toYaml(value, { sortKeys: true })}` : `${toJson(value)}\n`),
     note,
   }
+  process.on('SIGINT', interrupt)
   try {
     context.setExitCode(await work(session))
   } finally {
