@@ -162,6 +162,33 @@ describe('01.3 a trusted peer', () => {
     }
   })
 
+  it('01.3 a disabled user is refused, and so are tokens from before', async () => {
+    const admin = (await login({ 'Remote-User': 'alice' })).body.token
+    const before = await login({ 'Remote-User': 'mallory' })
+    expect(before.status).toBe(201)
+    const set = async (isDisabled: boolean): Promise<void> => {
+      const answer = await server.call(
+        'PUT',
+        '/v1/users/mallory',
+        { is_disabled: isDisabled },
+        { 'X-Auth-Token': admin },
+      )
+      expect(answer.status).toBe(200)
+    }
+    await set(true)
+    expect((await login({ 'Remote-User': 'mallory' })).status).toBe(401)
+    expect((await whoAmI(before.body.token)).status).toBe(401)
+    await set(false)
+    expect((await login({ 'Remote-User': 'mallory' })).status).toBe(201)
+  })
+
+  it('01.3 there are no passwords to set', async () => {
+    const { token } = (await login({ 'Remote-User': 'alice' })).body
+    const body = { name: 'erin', password: 'a long password' }
+    expect((await server.call('POST', '/v1/users', body, { 'X-Auth-Token': token })).status).toBe(400)
+    expect(existsSync(join(folder.path, 'htpasswd'))).toBe(false)
+  })
+
   it('01.3 no backend was made, and no password file', () => {
     expect(existsSync(join(folder.path, 'htpasswd'))).toBe(false)
     expect(readdirSync(folder.path)).not.toContain('initial-admin-password')

@@ -129,6 +129,19 @@ describe('01 failed logins of one user', () => {
     expect(statuses).toEqual(many(50, 201))
   })
 
+  it('01 the current password of a change counts as well', async () => {
+    await start({ 'auth.failures_per_user': '3', 'auth.max_failure_wait': '3600' })
+    const headers = { 'X-Auth-Token': await tokenOf({}), 'Content-Type': 'application/json' }
+    const change = (current: string): Promise<RawAnswer> => {
+      const body = JSON.stringify({ password: 'another password', current_password: current })
+      return send(server.urls.api, { method: 'PUT', path: '/v1/users/admin', headers, body })
+    }
+    const statuses: number[] = []
+    for (let n = 0; n < 4; n++) statuses.push((await change(`guess ${n}`)).status)
+    expect(statuses).toEqual([403, 403, 403, 429])
+    expect((await login({})).status).toBe(429)
+  })
+
   it('01 are not counted with 0', async () => {
     await start({ 'auth.failures_per_user': '0', 'auth.failures_per_address': '0' })
     expect(await guess({}, 30)).toEqual(many(30, 401))

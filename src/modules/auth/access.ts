@@ -86,9 +86,12 @@ export function createAccess(options: AccessOptions): AccessControl {
     throw loginRefused()
   }
 
-  async function admit(user: string, method: 'basic' | 'proxy', request: Request): Promise<Principal> {
+  /** @param epoch of the user, from before it was looked at who this is */
+  async function admit(user: string, method: 'basic' | 'proxy', epoch: number, request: Request): Promise<Principal> {
     await options.admit(user, about(request))
-    return { user, isAdmin: rights.isAdmin(user), method }
+    const principal: Principal = { user, isAdmin: rights.isAdmin(user), method }
+    logins.remember(principal, epoch)
+    return principal
   }
 
   async function checkLogin(given: UserPassword | string, request: Request): Promise<Principal> {
@@ -99,16 +102,14 @@ export function createAccess(options: AccessOptions): AccessControl {
       log.audit('login.refused', 'Invalid credentials provided', { user, ...about(request) })
       throw loginRefused()
     }
-    const principal = await admit(user, 'basic', request)
-    logins.remember(principal, epoch)
-    return principal
+    return admit(user, 'basic', epoch, request)
   }
 
   async function checkRemoteUser(given: RemoteUser | NoRemoteUser, request: Request): Promise<Principal> {
     const name = 'user' in given ? given.user : given.given
     const fields = name === undefined ? {} : { user: shown(name) }
     if (name === undefined || peers.isTrustedPeer(request)) {
-      if ('user' in given) return admit(given.user, 'proxy', request)
+      if ('user' in given) return admit(given.user, 'proxy', logins.epochOf(given.user), request)
       refuseLogin(given.problem, fields, request)
     }
     throttle.refused(sourceOf(request))
@@ -187,7 +188,7 @@ export function createAccess(options: AccessOptions): AccessControl {
     writeSome('info', `${error.code} ${source.address}`, 'request.unauthenticated', error.message, fields)
   }
 
-  /** What was good once is none. */
+  /** Tokens that were good once are none, nor are expired keys. */
   function isGuess({ code }: AppError, { kind, value }: Credential): boolean {
     return kind === 'token' ? code === 'TOKEN_INVALID' && !tokens.isGenuine(value) : code !== 'API_KEY_EXPIRED'
   }
