@@ -1,5 +1,5 @@
 /** The module on a real database: applying definitions, roles by groups, who is administrator. */
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
@@ -332,6 +332,15 @@ describe('who is administrator', () => {
     await rbac.start?.()
     await rbac.ensureAdministrator(found('admin'))
     expect(rbac.isAdmin('admin')).toBe(false)
+    expect(warnings()).toHaveLength(1)
+  })
+
+  it('nobody where the file cannot be written, and the server starts', async () => {
+    mkdirSync(join(folder.path, 'rbac'))
+    symlinkSync('nowhere', join(folder.path, 'rbac', 'assignments'))
+    await rbac.start?.()
+    await rbac.ensureAdministrator(found('admin'))
+    expect(logged.text).toMatch(/admin\.yaml cannot be written/)
     expect(warnings()).toHaveLength(1)
   })
 

@@ -101,6 +101,16 @@ export function createRbacService(options: RbacServiceOptions): RbacService {
     )
   }
 
+  /** @returns false if it cannot be written, or somebody else has written it */
+  async function writeFirstAssignment(path: string, user: string): Promise<boolean> {
+    try {
+      return await createSecretFile(path, describeFirstAssignment(user))
+    } catch (error) {
+      log.warning('rbac.assignment_not_written', `${path} cannot be written`, { error })
+      return false
+    }
+  }
+
   return {
     async start() {
       isNew = store.countRoles(true) === 0
@@ -152,15 +162,13 @@ async function exists(path: string): Promise<boolean> {
   }
 }
 
-/** @returns false if somebody else has written the file */
-function writeFirstAssignment(path: string, user: string): Promise<boolean> {
-  const lines = [
+function describeFirstAssignment(user: string): string {
+  return [
     '# Written at the first start with access control: the account that this server has made is its administrator.',
     '# Give other users roles with files like this one; with another system_admin this file may go.',
     `username: ${JSON.stringify(user)}`,
     'roles:',
     '  - system_admin',
     '',
-  ]
-  return createSecretFile(path, lines.join('\n'))
+  ].join('\n')
 }
