@@ -71,7 +71,7 @@ beforeAll(async () => {
   await server.call('PUT', '/v1/users/canary-user', { password: 7, is_service: secrets['malformed'] }, administrator)
   for (const path of ['/tokens', '/v1/tokens', '/auth/v1/tokens', '/tokens/nowhere']) {
     await login('canary-user', secrets['wrongPassword'] ?? '', path)
-    await login(secrets['malformed'] ?? '', secrets['wrongPassword'] ?? '', path)
+    await login('nobody', secrets['wrongPassword'] ?? '', path)
   }
   for (const authorization of [
     secrets['malformed'] ?? '',
