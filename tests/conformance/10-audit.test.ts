@@ -135,6 +135,24 @@ describe('10.3 audit events', () => {
     await waitForRecords(server, 'token.revoked', { _token_id: id })
   })
 
+  it('10.3 a token and an API key that are used; a poller is not a line for each request', async () => {
+    const headers = await asAdmin()
+    const made = await server.call<{ id: string; key: string }>('POST', '/v1/apikeys', {}, headers)
+    const { id, token } = (await login()).body
+    for (let i = 0; i < 100; i++) {
+      await server.call('GET', '/v1/user', undefined, { 'X-Auth-Token': token })
+      await server.call('GET', '/v1/user', undefined, { 'Svc-Api-Key': made.body.key })
+    }
+    for (const [event, field, value] of [
+      ['token.validated', '_token_id', id],
+      ['api_key.validated', '_api_key_id', made.body.id],
+    ] as const) {
+      const records = await waitForRecords(server, event, { [field]: value })
+      expect(records[0]).toMatchObject({ _user: 'admin', _remote_address: '127.0.0.1' })
+      expect(records.length).toBeLessThan(50)
+    }
+  })
+
   it('10.3 an execution, from the request to its end', async () => {
     const headers = await asAdmin()
     const created = await server.call<{ id: string; liveaction: { id: string } }>(

@@ -62,7 +62,8 @@ export function createAccess(options: AccessOptions): AccessControl {
   const { tokens, apiKeys, checkPassword, throttle, logins, peers, origins, cookie, log, now, rights, watchers } =
     options
 
-  const repeats = createRepeatLimit(() => performance.now())
+  const repeats = createRepeatLimit(10, () => performance.now())
+  const uses = createRepeatLimit(1, () => performance.now())
 
   function sourceOf(request: Request): Source {
     return { address: peers.addressOf(request), requestId: String(request.res?.getHeader('X-Request-ID') ?? '-') }
@@ -78,6 +79,13 @@ export function createAccess(options: AccessOptions): AccessControl {
     const kept = repeats(`${event} ${key}`)
     if (kept === undefined) return
     log[level](event, message, kept === 0 ? fields : { ...fields, lines_kept_back: kept })
+  }
+
+  /** That a credential was used: every request would be a line otherwise. */
+  function writeUse(event: string, message: string, id: string, fields: LogFields, request: Request): void {
+    const kept = uses(`${id} ${peers.addressOf(request)}`)
+    if (kept === undefined) return
+    log.audit(event, message, { ...fields, ...about(request), ...(kept === 0 ? {} : { lines_kept_back: kept }) })
   }
 
   function refuseLogin(message: string, fields: LogFields, request: Request): never {
@@ -133,9 +141,7 @@ export function createAccess(options: AccessOptions): AccessControl {
       writeSome('audit', id, 'token.user_disabled', `Token with id "${id}" is of a disabled user.`, fields)
       throw tokenUserDisabled()
     }
-    if (log.enabled('DEBUG')) {
-      log.debug('token.validated', `Token with id "${id}" is validated.`, { user, token_id: id, ...about(request) })
-    }
+    writeUse('token.validated', `Token with id "${id}" is validated.`, id, { user, token_id: id }, request)
     const principal: Principal = { user, isAdmin: rights.isAdmin(user), method: 'token', location, expiry, tokenId: id }
     return isService ? { ...principal, isServiceToken: true } : principal
   }
@@ -149,10 +155,7 @@ export function createAccess(options: AccessOptions): AccessControl {
       throw refusal()
     }
     apiKeys.noteUse(id)
-    if (log.enabled('DEBUG')) {
-      const message = `API key with id "${id}" is validated.`
-      log.debug('api_key.validated', message, { user, api_key_id: id, ...about(request) })
-    }
+    writeUse('api_key.validated', `API key with id "${id}" is validated.`, id, { user, api_key_id: id }, request)
     const isAdmin = scopes === undefined && rights.isAdmin(user)
     return { user, isAdmin, method: 'api_key', location, apiKeyId: id, ...(scopes === undefined ? {} : { scopes }) }
   }

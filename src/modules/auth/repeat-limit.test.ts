@@ -3,7 +3,7 @@ import { createRepeatLimit } from './repeat-limit.ts'
 
 test('ten lines of a kind in ten seconds, and how many were kept back', () => {
   let now = 5000
-  const repeats = createRepeatLimit(() => now)
+  const repeats = createRepeatLimit(10, () => now)
   const say = (times: number, key = 'a'): (number | undefined)[] => Array.from({ length: times }, () => repeats(key))
   expect(say(12)).toEqual([...Array.from({ length: 10 }, () => 0), undefined, undefined])
   expect(say(1, 'b')).toEqual([0])

@@ -1,16 +1,17 @@
-/** Keeps what strangers do over and over from filling the log. */
+/** Keeps what is done over and over from filling the log. */
 import { Lru } from '../../lru.ts'
 
 const MAX_KEYS = 10_000
-/** So many lines of one kind in so long. */
-const MAX_LINES = 10
 const PERIOD_MS = 10_000
 
 /** @returns how many like this were kept back since the last that was not; undefined to keep this one back */
 export type RepeatLimit = (key: string) => number | undefined
 
-/** @param now milliseconds of a clock that only goes forward */
-export function createRepeatLimit(now: () => number): RepeatLimit {
+/**
+ * @param maxLines of one kind in ten seconds
+ * @param now milliseconds of a clock that only goes forward
+ */
+export function createRepeatLimit(maxLines: number, now: () => number): RepeatLimit {
   const seen = new Lru<string, { since: number; lines: number; kept: number }>(MAX_KEYS)
   return (key) => {
     const at = now()
@@ -19,7 +20,7 @@ export function createRepeatLimit(now: () => number): RepeatLimit {
       seen.set(key, { since: at, lines: 1, kept: 0 })
       return before?.kept ?? 0
     }
-    if (before.lines === MAX_LINES) {
+    if (before.lines === maxLines) {
       before.kept += 1
       return undefined
     }
