@@ -1,6 +1,6 @@
 /** What one command of the client works with: settings, connection, output; and how it ends. */
 import { once } from 'node:events'
-import { createClient, type Client, type Login } from './client.ts'
+import { createClient, type Client, type ClientOptions, type Login } from './client.ts'
 import { exitCodes } from './exit-codes.ts'
 import type { CommonFlags } from './options.ts'
 import { isColored, toJson } from './print.ts'
@@ -41,6 +41,22 @@ export interface SessionOptions {
   withoutLogin?: boolean
 }
 
+/** A client that logs in by itself where no credential is given. */
+export async function openClient(
+  settings: Settings,
+  { withoutLogin = false, ...options }: SessionOptions & Pick<ClientOptions, 'interrupted' | 'warn' | 'debug'>,
+): Promise<Client> {
+  const { account, credential } = settings
+  let login: Login | undefined
+  if (!withoutLogin && credential === undefined && account !== undefined) {
+    const { createLogin } = await import('./login.ts')
+    const createToken: Client['createToken'] = (...args) => client.createToken(...args)
+    login = createLogin({ settings, account, createToken, warn: options.warn })
+  }
+  const client = createClient({ settings, login, env: process.env, ...options })
+  return client
+}
+
 /** Runs the action of a command. @param work resolves with the exit code */
 export async function withSession(
   context: CommandContext,
@@ -65,20 +81,11 @@ export async function withSession(
     interruption.abort()
   }
 
-  const { account } = settings
-  let login: Login | undefined
-  if (!withoutLogin && settings.credential === undefined && account !== undefined) {
-    const { createLogin } = await import('./login.ts')
-    const createToken: Client['createToken'] = (...args) => client.createToken(...args)
-    login = createLogin({ settings, account, createToken, warn })
-  }
-  const client = createClient({
-    settings,
-    login,
+  const client = await openClient(settings, {
+    withoutLogin,
     interrupted: interruption.signal,
     warn,
     debug: (text) => note(`${text}\n`),
-    env: process.env,
   })
   const form: OutputForm = flags.json === true ? 'json' : flags.yaml === true ? 'yaml' : 'human'
   const print = async (text: string): Promise<void> => {

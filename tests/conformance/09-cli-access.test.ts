@@ -238,6 +238,7 @@ describe('09.7 automatic login', () => {
     expect(first.code).toBe(0)
     expect(first.stderr).toMatch(/^# curl -X POST .*\/tokens$/m)
     const kept = readFileSync(tokenFile, 'utf8')
+    expect((await svc(['--version'])).stdout).toMatch(/^svc [\d.]+\nserver [\d.]+ \(/)
     const second = await svc(['--debug', 'whoami'])
     expect([second.code, second.stderr.includes('/tokens')]).toEqual([0, false])
     expect(readFileSync(tokenFile, 'utf8')).toBe(kept)

@@ -1,9 +1,9 @@
 /** `svc --version`: of the client, and of the server when that can be reached. */
-import { createClient } from '../client.ts'
 import { toObject } from '../execution-calls.ts'
 import { exitCodes } from '../exit-codes.ts'
 import type { CommonFlags } from '../options.ts'
 import { printable } from '../print.ts'
+import { openClient } from '../session.ts'
 import { loadSettings } from '../settings.ts'
 
 /** Nobody waits long for a version. */
@@ -18,12 +18,10 @@ export async function printVersion(flags: CommonFlags, version: string): Promise
 
 async function serverVersion(flags: CommonFlags): Promise<string | undefined> {
   const { settings } = loadSettings(flags, process.env)
-  const client = createClient({
-    settings,
+  const client = await openClient(settings, {
     interrupted: AbortSignal.timeout(PATIENCE_MS),
     warn: () => undefined,
     debug: (text) => process.stderr.write(`${text}\n`),
-    env: process.env,
   })
   try {
     const { body } = await client.call('GET', '/')
