@@ -26,6 +26,8 @@ export interface RawRequest {
   from?: string
   /** PEM of the authority to trust, for an https address. */
   ca?: Buffer
+  /** Takes only the head of a stream of events, which may never end. */
+  cutsStreams?: true
 }
 
 export interface RawAnswer {
@@ -35,10 +37,10 @@ export interface RawAnswer {
   text: string
 }
 
-/** One request exactly as given, on a connection of its own; an answer that never ends is cut after its head. */
+/** One request exactly as given, on a connection of its own. */
 export function send(
   baseUrl: string,
-  { method = 'GET', headers = {}, body, from, ...more }: RawRequest,
+  { method = 'GET', headers = {}, body, from, cutsStreams, ...more }: RawRequest,
 ): Promise<RawAnswer> {
   const { protocol, hostname, port } = new URL(baseUrl)
   const begin = protocol === 'https:' ? secureRequest : request
@@ -46,7 +48,7 @@ export function send(
   return new Promise((resolve, reject) => {
     const outgoing = begin(options, (response) => {
       const chunks: Buffer[] = []
-      if (response.headers['content-type']?.startsWith('text/event-stream') === true) {
+      if (cutsStreams === true && response.headers['content-type']?.startsWith('text/event-stream') === true) {
         resolve({ status: response.statusCode ?? 0, headers: response.headers, bytes: Buffer.alloc(0), text: '' })
         response.destroy()
         return
