@@ -163,8 +163,9 @@ describe('applying definitions', () => {
     await rbac.start?.()
     await rbac.syncGroups('bob', ['g'])
     const other = { id: 'f'.repeat(24), user: 'carol', role: 'observer', description: '', is_remote: 0, source: 'API' }
+    const gone = { ...other, id: `${'f'.repeat(23)}e`, role: 'ops' }
     await database.write({
-      steps: [{ query: database.build.insertInto('role_assignments').values(other) }],
+      steps: [{ query: database.build.insertInto('role_assignments').values([gone, other]) }],
       facts: [],
     })
     write({ 'roles/ops.yaml': undefined, 'assignments/alice.yaml': undefined, 'mappings/a.yaml': undefined })
@@ -173,7 +174,8 @@ describe('applying definitions', () => {
     expect(rowsOf('group_mappings')).toEqual([])
     expect(rowsOf('role_assignments')).toEqual([
       expect.objectContaining({ user: 'bob', is_remote: 1 }),
-      expect.objectContaining({ user: 'carol' }),
+      expect.objectContaining({ user: 'carol', role: 'ops' }),
+      expect.objectContaining({ user: 'carol', role: 'observer' }),
     ])
     expect(rbac.rolesOf('alice')).toEqual([])
     expect(rbac.rolesOf('carol')).toEqual(['observer'])
@@ -241,6 +243,7 @@ describe('roles by groups', () => {
     await rbac.start?.()
     await rbac.syncGroups('bob', ['cn=dev,dc=x', 'CN=dev', 'Admins', 'idle', ''])
     expect(rbac.rolesOf('bob')).toEqual([])
+    expect(rowsOf('role_assignments')).toHaveLength(1)
     await rbac.syncGroups('bob', ['CN=dev,DC=x', 'CN=dev,DC=x', 'unknown'])
     expect(rbac.rolesOf('bob')).toEqual(['observer', 'ops'])
     expect(rowsOf('role_assignments').slice(1)).toMatchObject([

@@ -327,6 +327,7 @@ describe('11.4 permission isolation', () => {
     const rights = rightsOf({ system: 'observer', isolation: true })
     expect(rights.may('execution_view', execution('alice'))).toBe(true)
     expect(rights.may('execution_view', execution('bob'))).toBe(false)
+    expect(rights.may('execution_view')).toBe(false)
     expect(rights.onlyOf).toBe('alice')
   })
 })
