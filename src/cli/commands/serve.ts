@@ -70,7 +70,7 @@ async function serve(files: string[], flags: Record<string, string>): Promise<nu
     // finds in the rows what this one leaves.
     process.exit(exitCodes.ok)
   }
-  process.stdout.write(greeting(app, config.auth.enable))
+  process.stdout.write(greeting(app, config.auth))
   signals.onReload(() => app.reload())
   return stopOnSignal(app, signals, log)
 }
@@ -125,13 +125,15 @@ function endOnFault(log: RootLog): void {
   })
 }
 
-function greeting({ urls }: App, needsToken: boolean): string {
-  const credential = needsToken ? ` -H "X-Auth-Token: $TOKEN"` : ''
+function greeting({ urls }: App, auth: { enable: boolean; mode: 'standalone' | 'proxy' }): string {
+  const credential = auth.enable ? ` -H "X-Auth-Token: $TOKEN"` : ''
+  // As the web server in front will do.
+  const login = auth.mode === 'proxy' ? `-H "Remote-User: $USER"` : '-u admin'
   return [
     `svc is ready:  API ${urls.api}   auth ${urls.auth}   stream ${urls.stream}`,
     'Try it:',
-    ...(needsToken
-      ? [`  TOKEN=$(curl -s -X POST -u admin ${urls.auth}/tokens | sed 's/.*"token":"\\([^"]*\\)".*/\\1/')`]
+    ...(auth.enable
+      ? [`  TOKEN=$(curl -s -X POST ${login} ${urls.auth}/tokens | sed 's/.*"token":"\\([^"]*\\)".*/\\1/')`]
       : []),
     `  curl -s ${urls.api}/v1/executions${credential} -H 'Content-Type: application/json' \\`,
     `    -d '{"action": "core.local", "parameters": {"cmd": "echo hello"}}'`,
