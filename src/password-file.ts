@@ -3,6 +3,7 @@
  * the next login; every other line, comment and blank stays as it is, byte by byte.
  */
 import { randomBytes } from 'node:crypto'
+import type { BigIntStats } from 'node:fs'
 import {
   constants,
   link,
@@ -42,7 +43,7 @@ export function problemOfUserName(name: string): string | undefined {
   if (name === '') return 'must not be empty'
   if (name.length > MAX_USER_CHARACTERS) return `must have at most ${MAX_USER_CHARACTERS} characters`
   if (name.includes(':')) return 'must not contain a colon'
-  if (/\p{Cc}/u.test(name) || !name.isWellFormed()) return 'must not contain control characters'
+  if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(name) || !name.isWellFormed()) return 'must not contain control characters'
   if (name.startsWith('#')) return 'must not start with "#"'
   if (name !== name.trim()) return 'must not start or end with a blank'
   return undefined
@@ -226,10 +227,13 @@ async function replace(path: string, content: Buffer, { found }: State, lock: Lo
 }
 
 async function versionOf(path: string | FileHandle): Promise<string | undefined> {
+  const stats = await statIfAny(path)
+  return stats && `${stats.ino} ${stats.size} ${stats.mtimeNs} ${stats.ctimeNs}`
+}
+
+async function statIfAny(path: string | FileHandle): Promise<BigIntStats | undefined> {
   try {
-    const { mtimeNs, ctimeNs, size, ino } =
-      typeof path === 'string' ? await stat(path, { bigint: true }) : await path.stat({ bigint: true })
-    return `${ino} ${size} ${mtimeNs} ${ctimeNs}`
+    return await (typeof path === 'string' ? stat(path, { bigint: true }) : path.stat({ bigint: true }))
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return undefined
     throw error
@@ -243,20 +247,21 @@ interface Lock {
 
 /** Waits until this process has made the lock file. */
 async function takeLock(path: string): Promise<Lock> {
-  const own = randomBytes(12).toString('base64url')
   const started = performance.now()
-  let seen: { content: string | undefined; since: number } | undefined
-  while (!(await makeLock(path, own))) {
+  let seen: { identity: string | undefined; since: number } | undefined
+  let own = await makeLock(path)
+  while (own === undefined) {
     const now = performance.now()
     if (now - started > LOCK_WAIT_MS) {
       throw new Error(`others keep changing it; if nobody does, remove ${shown(path)}`)
     }
-    const content = await contentOf(path)
-    if (seen === undefined || seen.content !== content) seen = { content, since: now }
-    else if (content !== undefined && now - seen.since > STALE_LOCK_MS) await removeStale(path, content)
+    const identity = await identityOf(path)
+    if (seen === undefined || seen.identity !== identity) seen = { identity, since: now }
+    else if (identity !== undefined && now - seen.since > STALE_LOCK_MS) await removeStale(path, identity)
     await delay(LOCK_LOOK_MS)
+    own = await makeLock(path)
   }
-  const isHeld = async (): Promise<boolean> => (await contentOf(path)) === own
+  const isHeld = async (): Promise<boolean> => (await identityOf(path)) === own
   return {
     isHeld,
     async release() {
@@ -265,42 +270,29 @@ async function takeLock(path: string): Promise<Lock> {
   }
 }
 
-/** @returns false if there is one */
-async function makeLock(path: string, content: string): Promise<boolean> {
+/** @returns what tells it from others; undefined if there is one */
+async function makeLock(path: string): Promise<string | undefined> {
   try {
-    const file = await open(path, 'wx', 0o600)
-    try {
-      await file.writeFile(content)
-      return true
-    } finally {
-      await file.close()
-    }
+    await (await open(path, 'wx', 0o600)).close()
+    return await identityOf(path)
   } catch (error) {
-    if (hasCode(error, 'EEXIST')) return false
+    if (hasCode(error, 'EEXIST')) return undefined
     throw error
   }
 }
 
-async function contentOf(path: string): Promise<string | undefined> {
-  try {
-    const file = await open(path, readFlags)
-    try {
-      return (await file.read({ buffer: Buffer.alloc(64) })).buffer.toString('latin1').replace(/\0+$/, '')
-    } finally {
-      await file.close()
-    }
-  } catch (error) {
-    if (hasCode(error, 'ENOENT')) return undefined
-    throw error
-  }
+/** Not by its content, which the accounts of other writers may not be allowed to read. */
+async function identityOf(path: string): Promise<string | undefined> {
+  const stats = await statIfAny(path)
+  return stats && `${stats.ino} ${stats.mtimeNs}`
 }
 
 /** Somebody may take it over between the look and the removal: then it is put back. */
-async function removeStale(path: string, content: string): Promise<void> {
+async function removeStale(path: string, identity: string): Promise<void> {
   const aside = `${path}.${randomBytes(9).toString('base64url')}`
   try {
     await rename(path, aside)
-    if ((await contentOf(aside)) !== content) await link(aside, path)
+    if ((await identityOf(aside)) !== identity) await link(aside, path)
   } catch (error) {
     if (!hasCode(error, 'ENOENT') && !hasCode(error, 'EEXIST')) throw error
   } finally {

@@ -24,11 +24,11 @@ export interface FactPayloads {
     last_seq: number
     records: OutputRecord[]
   }
-  /** Made by auth (revocation, the end of an action's run). Clears the cache of verified tokens. */
+  /** Made by auth (revocation, the end of an action's run). The token is not remembered as verified any more. */
   'token.revoked': { id: string }
   /** Made by auth (update, deletion). Clears the cache of verified API keys. */
   'api_key.changed': { id: string }
-  /** Made by auth (disabled, enabled, deleted). Clears both caches. */
+  /** Made by auth (changed, disabled, deleted, all tokens revoked). Clears the caches of verified tokens and API keys. */
   'user.changed': { name: string }
   /** Made by rbac (definitions applied, groups of a user synchronised). Rebuilds the rights in memory. */
   'rbac.changed': { reason: string }

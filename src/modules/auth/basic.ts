@@ -1,13 +1,10 @@
 /** Reading `Authorization: Basic …` (contract 01, 1.2). */
+import { MAX_PASSWORD_BYTES, MAX_USER_CHARACTERS } from '../../password-file.ts'
 
 export interface UserPassword {
   user: string
   password: string
 }
-
-/** Generous for people, and a bound for what a hash has to chew. */
-export const MAX_USER_CHARACTERS = 256
-const MAX_PASSWORD_BYTES = 1024
 
 /** Control characters and line ends, which no name has and of which some backends would read only what is before them. */
 const unprintable = /[\p{Cc}\p{Zl}\p{Zp}]/u

@@ -24,7 +24,7 @@ export interface Change {
    * Commits the events on whatever the execution has become meanwhile, as often as it takes. A storage that cannot be
    * written is tried again until it can, because a finished run that is not recorded would look as if it ran for ever.
    * For the same reason a database of which a part is damaged gets less: the change without its result, then without
-   * `also`.
+   * anything beside it.
    *
    * @param also committed in the same unit; its facts come before the change's own
    * @param part the same, but only together with the change
@@ -53,7 +53,7 @@ export function createChange(deps: {
   function plan(
     execution: Execution,
     events: readonly ExecutionEvent[],
-    /** Of the refusals so far depends what is left out. */
+    /** How often the database has refused it: what is left out depends on that. */
     refusals = 0,
   ): { execution: Execution; unit: Unit } | undefined {
     const facts: Fact[] = []

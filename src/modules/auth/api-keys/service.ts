@@ -8,6 +8,7 @@ import { apiKeyResource, userResource } from '../../../http/permissions.ts'
 import type { ApiRequest } from '../../../http/route.ts'
 import { isId, newId } from '../../../ids.ts'
 import type { Log, LogFields } from '../../../log.ts'
+import { problemOfUserName } from '../../../password-file.ts'
 import { MASK } from '../../../schema.ts'
 import { formatMicros, parseTimestamp } from '../../../time.ts'
 import type { AuthStore } from '../store.ts'
@@ -41,7 +42,6 @@ export interface ApiKeyService {
   delete(idOrKey: string, caller: ApiKeyCaller): Promise<void>
 }
 
-const MAX_USER_CHARACTERS = 256
 const MAX_METADATA_BYTES = 65_536
 /** Rights looked at in one turn. */
 const HEADS_PER_TURN = 1000
@@ -192,10 +192,8 @@ export function createApiKeyService({ database, store, users, log, now }: ApiKey
 /** Undefined: not given. @throws BODY_INVALID */
 function readOwner(given: string | null | undefined): string | undefined {
   if (given === undefined || given === null || given === '') return undefined
-  if (given.length > MAX_USER_CHARACTERS) {
-    throw bodyInvalid(`user must have at most ${MAX_USER_CHARACTERS} characters`)
-  }
-  if (/\p{Cc}/u.test(given) || !given.isWellFormed()) throw bodyInvalid('user must not contain control characters')
+  const problem = problemOfUserName(given)
+  if (problem !== undefined) throw bodyInvalid(`user ${problem}`)
   return given
 }
 

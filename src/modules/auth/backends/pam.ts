@@ -5,6 +5,7 @@
 import { stat } from 'node:fs/promises'
 import { shown } from '../../../errors.ts'
 import type { JsonObject } from '../../../config/options.ts'
+import { MAX_USER_CHARACTERS } from '../../../password-file.ts'
 import { hasCode } from '../../../secret-file.ts'
 import { BackendProblem, type AuthBackend, type BackendContext, type BackendType } from './backend.ts'
 import { createPamPool } from './pam-pool.ts'
@@ -14,7 +15,6 @@ const servicePattern = /^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,100}$/
 /** Where the library looks for services. */
 const SERVICE_FOLDERS = ['/etc/pam.d', '/usr/lib/pam.d']
 const LIBRARY = 'libpam.so.0'
-const MAX_USER_CHARACTERS = 256
 /** Most of them wait: for other machines, or because they were refused. The pool bounds those that do more. */
 const MAX_CHECKS = 64
 
