@@ -14,6 +14,7 @@ import http from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { makeAuthority } from '../helpers/certificates.ts'
 import { runCli, type CliExit } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { startAtTerminal } from '../helpers/pty.ts'
@@ -757,6 +758,47 @@ describe('passwords at a terminal', () => {
     const [code, screen] = await run('typed-1', 'typed-1')
     expect([code, screen.includes('typed-1')]).toEqual([0, false])
     expect(readFileSync(file, 'utf8')).toMatch(/^erik:\$argon2id\$/)
+  })
+})
+
+describe('09.7 cacert', () => {
+  it('over TLS: a known authority is believed, an unknown one refused, and without one there is a warning', async () => {
+    const [known, unknown] = [await makeAuthority(folder.path, 'known'), await makeAuthority(folder.path, 'unknown')]
+    const { certFile, keyFile } = known.issue('server', 'IP:127.0.0.1')
+    const tls = ['auth', 'api', 'stream'].flatMap((section) => [
+      [`${section}.use_ssl`, 'True'],
+      [`${section}.cert`, certFile],
+      [`${section}.key`, keyFile],
+    ])
+    const secure = await startServer({ settings: { 'auth.enable': 'True', ...Object.fromEntries(tls) } })
+    try {
+      expect(secure.urls.auth).toMatch(/^https:/)
+      const secret = readFileSync(join(secure.basePath, 'initial-admin-password'), 'utf8').trim()
+      const env = { SVC_API_URL: `${secure.urls.api}/v1`, SVC_AUTH_URL: secure.urls.auth }
+      const believed = { ...env, SVC_CACERT: known.caFile }
+      expect(await svc(['login', 'admin', '-w'], { env: believed, input: secret })).toMatchObject({
+        code: 0,
+        stderr: '',
+      })
+      expect(await svc(['whoami'], { env: believed })).toMatchObject({ code: 0, stderr: '' })
+      rmSync(tokenFile)
+      const kept = readFileSync(configFile, 'utf8')
+      for (const args of [
+        ['login', 'admin', '-w', '-p', secret],
+        ['auth', 'admin', '-p', secret],
+      ]) {
+        const { code, stdout } = await svc(args, { env: { ...env, SVC_CACERT: unknown.caFile } })
+        expect([code, stdout]).toEqual([1, expect.stringMatching(/^ERROR: Cannot connect to https:[^]*certificate/)])
+      }
+      expect([readFileSync(configFile, 'utf8'), existsSync(tokenFile)]).toEqual([kept, false])
+      const unchecked = await svc(['whoami'], { env })
+      expect([unchecked.code, unchecked.stderr]).toEqual([
+        0,
+        expect.stringMatching(/^WARNING: The certificate of .* is not verified/),
+      ])
+    } finally {
+      await secure.stop()
+    }
   })
 })
 
