@@ -52,13 +52,21 @@ describe('YAML of metadata files', () => {
     ['a set', 'a: !!set {x: null}\n', { line: 1, key: 'a' }],
     ['infinity', 'a: .inf\n', { line: 1, key: 'a', message: 'Infinity is not a number JSON has' }],
     ['__proto__', 'a:\n  __proto__: {x: 1}\n', { line: 2, key: 'a.__proto__' }],
-    ['no document', '', {}],
-    ['only a comment', '# nothing\n', {}],
     ['several documents', 'a: 1\n---\nb: 1\n', { message: 'one YAML document is needed, the file has 2' }],
     ['deep nesting', '['.repeat(5_000), {}],
     ['a loop', 'a: &a [*a]\n', {}],
   ])('%s is refused with its place', (_, text, problem) => {
     expect(readYaml(text)).toEqual({ problem: expect.objectContaining(problem) as unknown })
+  })
+
+  test.each([
+    ['no document', ''],
+    ['only a comment', '# nothing\n'],
+  ])('%s is empty', (_, text) => {
+    expect(readYaml(text)).toEqual({
+      problem: { message: 'one YAML document is needed, the file has 0' },
+      isEmpty: true,
+    })
   })
 
   test('aliases that stand for billions of values are refused', () => {

@@ -110,7 +110,7 @@ function whyUnreadable(problem: Extract<ContainedFile, { problem: string }>['pro
 }
 
 /** Reads the one document of a YAML file. */
-export function readYaml(text: string): MetadataDocument | { problem: MetadataProblem; isEmpty?: boolean } {
+export function readYaml(text: string): MetadataDocument | { problem: MetadataProblem; isEmpty?: true } {
   try {
     const events = parseEvents(text, { maxDepth: MAX_DEPTH })
     const documents = constructFromEvents(events, {
@@ -121,7 +121,7 @@ export function readYaml(text: string): MetadataDocument | { problem: MetadataPr
     })
     if (documents.length !== 1) {
       const message = `one YAML document is needed, the file has ${documents.length}`
-      return { problem: { message }, isEmpty: documents.length === 0 }
+      return documents.length === 0 ? { problem: { message }, isEmpty: true } : { problem: { message } }
     }
     const document = { value: documents[0], lineOf: lineFinder(text, events) }
     return checked(document)
