@@ -20,7 +20,7 @@ export interface Principal {
   /** Tokens only: it is of an action that runs, and ends with the run. */
   isServiceToken?: true
   apiKeyId?: string
-  /** API keys only: what the key is limited to. */
+  /** Of an API key, and of the token of an action that it has started: what they are limited to. */
   scopes?: readonly Scope[]
 }
 

@@ -178,6 +178,32 @@ describe('01.7 the token of an action', () => {
     await expectRefused(second.token)
   })
 
+  it('is limited like the API key that has started the action, and so is what that starts', async () => {
+    const scopes = [{ permission_types: ['action_execute'], resource_uid: 'action:core:local' }]
+    const made = await server.call<{ key: string }>('POST', '/v1/apikeys', { scopes }, admin)
+    const one = await run({ 'Svc-Api-Key': made.body.key }, {}, { context: { scopes: null } })
+    const { token } = await reportOf(one)
+    const headers = { 'X-Auth-Token': token ?? '' }
+    const codeOf = async (method: string, path: string, body?: unknown): Promise<unknown> =>
+      (await server.call<ErrorAnswer>(method, path, body, headers)).body.code
+    for (const [method, path, body] of [
+      ['POST', '/v1/executions', { action: 'core.noop' }],
+      ['GET', '/v1/executions', undefined],
+      ['GET', '/v1/users', undefined],
+      ['POST', '/v1/executions', { action: 'core.local', parameters: { cmd: 'true' }, user: 'bob' }],
+    ] as const) {
+      expect(await codeOf(method, path, body)).toBe('PERMISSION_DENIED')
+    }
+    const inner = await run(headers)
+    const innerToken = (await reportOf(inner)).token ?? ''
+    const { status } = await server.call('GET', '/v1/users', undefined, { 'X-Auth-Token': innerToken })
+    expect(status).toBe(403)
+    for (const each of [one, inner]) {
+      writeFileSync(each.until, '')
+      await endOf(each, 'succeeded')
+    }
+  })
+
   it('ends with a run that is cancelled', async () => {
     const one = await run(admin)
     const { token } = await reportOf(one)

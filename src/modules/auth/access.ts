@@ -130,7 +130,7 @@ export function createAccess(options: AccessOptions): AccessControl {
     if (location === 'cookie') refuseForeignPage(request)
     const token = tokens.check(value)
     if (token === undefined) throw tokenInvalid()
-    const { id, user, expiry, isService, hasExpired, isDisabled } = token
+    const { id, user, expiry, isService, scopes, hasExpired, isDisabled } = token
     if (hasExpired) {
       const fields = { user, token_id: id, ...about(request) }
       writeSome('audit', id, 'token.expired', `Token with id "${id}" has expired.`, fields)
@@ -142,8 +142,10 @@ export function createAccess(options: AccessOptions): AccessControl {
       throw tokenUserDisabled()
     }
     writeUse('token.validated', `Token with id "${id}" is validated.`, id, { user, token_id: id }, request)
-    const principal: Principal = { user, isAdmin: rights.isAdmin(user), method: 'token', location, expiry, tokenId: id }
-    return isService ? { ...principal, isServiceToken: true } : principal
+    const isAdmin = scopes === undefined && rights.isAdmin(user)
+    const principal: Principal = { user, isAdmin, method: 'token', location, expiry, tokenId: id }
+    if (!isService) return principal
+    return { ...principal, isServiceToken: true, ...(scopes === undefined ? {} : { scopes }) }
   }
 
   function checkApiKey({ value, location }: Credential, request: Request): Principal {

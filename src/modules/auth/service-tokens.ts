@@ -33,7 +33,7 @@ export function createServiceTokens(options: ServiceTokensOptions): ServiceToken
 
   return {
     enabled,
-    plan({ id, liveaction_id: liveactionId, user, action_ref: actionRef }) {
+    plan({ id, liveaction_id: liveactionId, user, action_ref: actionRef, context: { scopes } }) {
       const tokens = options.tokens()
       if (tokens === undefined) return undefined
       if (!mayHaveToken(user)) {
@@ -44,7 +44,12 @@ export function createServiceTokens(options: ServiceTokensOptions): ServiceToken
       const { token, row } = tokens.make(user, options.ttlSeconds, {
         id: liveactionId,
         isService: true,
-        metadata: { service: 'actions_container', action_name: actionRef, live_action_id: liveactionId },
+        metadata: {
+          service: 'actions_container',
+          action_name: actionRef,
+          live_action_id: liveactionId,
+          ...(scopes === undefined ? {} : { scopes }),
+        },
       })
       return { token, unit: { steps: [store.insertServiceToken(row)], facts: [] } }
     },

@@ -4,6 +4,7 @@
  */
 import { hash, type KeyObject } from 'node:crypto'
 import jwt from 'jsonwebtoken'
+import type { Scope } from '../../http/route.ts'
 import { isId, newId } from '../../ids.ts'
 import { Lru } from '../../lru.ts'
 import { isObject } from '../../schema.ts'
@@ -21,6 +22,14 @@ const CACHE_MS = 5000
 export type TokenCheckRow = TokenTable & {
   /** 1: of the user. Null: there is no record of the user. */
   is_disabled: number | null
+}
+
+interface Remembered {
+  digest: string
+  row: TokenCheckRow
+  scopes: readonly Scope[] | undefined
+  /** Of the monotonic clock, in milliseconds. */
+  until: number
 }
 
 export interface TokensOptions {
@@ -62,23 +71,25 @@ export interface Tokens {
 
 export function createTokens({ key, findRow, now }: TokensOptions): Tokens {
   /** By id of the record, with the digest instead of the token, so that a memory dump holds none. */
-  const verified = new Lru<string, { digest: string; row: TokenCheckRow; until: number }>(MAX_CACHED)
+  const verified = new Lru<string, Remembered>(MAX_CACHED)
 
   function find(token: string): TokenCheckRow | undefined {
     const id = token.length > MAX_TOKEN_LENGTH ? undefined : readId(token, key)
     return id === undefined ? undefined : findRow(id)
   }
 
-  function findCached(token: string): TokenCheckRow | undefined {
+  function findCached(token: string): Omit<Remembered, 'digest' | 'until'> | undefined {
     if (token.length > MAX_TOKEN_LENGTH) return undefined
     const claimedId = readClaimedId(token)
     if (claimedId === undefined) return undefined
     const digest = hash('sha256', token, 'base64')
     const cached = verified.get(claimedId)
-    if (cached?.digest === digest && performance.now() < cached.until) return cached.row
+    if (cached?.digest === digest && performance.now() < cached.until) return cached
     const row = find(token)
-    if (row !== undefined) verified.set(row.id, { digest, row, until: performance.now() + CACHE_MS })
-    return row
+    if (row === undefined) return undefined
+    const found = { digest, row, scopes: scopesOf(row), until: performance.now() + CACHE_MS }
+    verified.set(row.id, found)
+    return found
   }
 
   return {
@@ -91,17 +102,32 @@ export function createTokens({ key, findRow, now }: TokensOptions): Tokens {
       return { token, row }
     },
     check(token) {
-      const row = findCached(token)
-      if (row === undefined) return undefined
-      const { id, user, expiry, service, is_disabled: disabled } = row
+      const found = findCached(token)
+      if (found === undefined) return undefined
+      const { id, user, expiry, service, is_disabled: disabled } = found.row
       const hasExpired = expiry <= formatMicros(now())
-      return { id, user, expiry, isService: service === 1, hasExpired, isDisabled: disabled === 1 }
+      return {
+        id,
+        user,
+        expiry,
+        isService: service === 1,
+        scopes: found.scopes,
+        hasExpired,
+        isDisabled: disabled === 1,
+      }
     },
     find,
     isGenuine: (token) => token.length <= MAX_TOKEN_LENGTH && readId(token, key) !== undefined,
     forget: (id) => verified.delete(id),
     forgetAll: () => verified.clear(),
   }
+}
+
+/** Only the token of an action has any. */
+function scopesOf({ service, metadata }: TokenTable): readonly Scope[] | undefined {
+  if (service !== 1) return undefined
+  const { scopes } = JSON.parse(metadata) as { scopes?: readonly Scope[] } // written by `make`
+  return scopes === undefined ? undefined : Object.freeze(scopes)
 }
 
 /** The `jti` that a token names, whoever has signed it: nothing but the key of what is remembered of it. */

@@ -1,3 +1,5 @@
+import type { Scope } from '../../http/route.ts'
+
 /** A token that was accepted. */
 export interface VerifiedToken {
   /** 24 hexadecimal characters: the record, never the token. */
@@ -7,6 +9,8 @@ export interface VerifiedToken {
   expiry: string
   /** Of an action that runs, for as long as it does. */
   isService: boolean
+  /** Of the API key that has started the action; the same object for every request of a remembered token. */
+  scopes: readonly Scope[] | undefined
 }
 
 /** A user as clients see it. */

@@ -139,7 +139,7 @@ interface DraftOptions {
 }
 
 /** Context keys that only the server sets. */
-const serverKeys = ['user', 'pack', 'rbac']
+const serverKeys = ['user', 'pack', 'rbac', 'scopes']
 
 /**
  * Checks a request in the order of contract 03 and makes the execution of it.
@@ -163,6 +163,8 @@ export function draftExecution(options: DraftOptions): Draft {
     user: actingUser,
     pack: action.pack,
     ...(roles === undefined ? {} : { rbac: { user: actingUser, roles } }),
+    // What the action calls with its own token is limited like the key that has started it.
+    ...(principal.scopes === undefined ? {} : { scopes: principal.scopes }),
   }
   const traceContext = traceContextOf(supplied)
   if (traceContext === undefined) delete context['trace_context']
