@@ -1,11 +1,35 @@
 /** Files that only the server's own account may read. They appear whole or not at all. */
 import { randomBytes } from 'node:crypto'
-import { link, mkdir, open, rename, unlink, type FileHandle } from 'node:fs/promises'
+import { link, mkdir, open, rename, stat, unlink, type FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { hasCode } from './system-error.ts'
+
+/**
+ * Mode 0700, also of parents that are missing; nothing is changed if it exists. Node's own way of doing so never ends where
+ * a folder refuses new ones with ENOENT, as `/proc` does.
+ */
+export async function makeFolder(path: string): Promise<void> {
+  if (await isFolder(path)) return
+  const parent = dirname(path)
+  if (parent !== path) await makeFolder(parent)
+  try {
+    await mkdir(path, { mode: 0o700 })
+  } catch (error) {
+    // Somebody else may have been faster.
+    if (!(await isFolder(path))) throw error
+  }
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  )
+}
 
 /** Mode 0600; folders that are missing get 0700. @returns false, and nothing is changed, if the file exists */
 export async function createSecretFile(path: string, content: string | Buffer): Promise<boolean> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  await makeFolder(dirname(path))
   return withTemporaryFile(path, content, async (temporary) => {
     try {
       await link(temporary, path)
@@ -21,7 +45,7 @@ export async function createSecretFile(path: string, content: string | Buffer): 
 
 /** As `createSecretFile`, in place of whatever is there. */
 export async function replaceSecretFile(path: string, content: string): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  await makeFolder(dirname(path))
   await withTemporaryFile(path, content, (temporary) => rename(temporary, path))
 }
 
@@ -85,9 +109,4 @@ async function setOwnership(file: FileHandle, { mode, uid, gid }: FileOwnership)
     })
   }
   await file.chmod(mode)
-}
-
-/** Whether a failure of the file system has this code, such as `ENOENT`. */
-export function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && 'code' in error && error.code === code
 }

@@ -1,8 +1,8 @@
 /** Changes options in a configuration file; every other byte stays as it is. */
-import { chmod, mkdir, readFile, realpath, stat } from 'node:fs/promises'
+import { chmod, readFile, realpath, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { parseIni, parseIniBytes, type IniFile } from '../ini.ts'
-import { hasCode, replaceFile, replaceSecretFile, type FileOwnership } from '../secret-file.ts'
+import { hasCode, makeFolder, replaceFile, replaceSecretFile, type FileOwnership } from '../secret-file.ts'
 import { CliFailure } from './failures.ts'
 import { findUnknown, type ConfigFile } from './settings.ts'
 
@@ -55,7 +55,7 @@ async function read(path: string): Promise<{ bytes: Buffer; ownership: FileOwner
 
 /** The client's own folder is nobody else's business; others belong to whoever made them. */
 async function closeFolder(folder: string, ownFolder: string): Promise<void> {
-  await mkdir(folder, { recursive: true, mode: 0o700 })
+  await makeFolder(folder)
   const own = await realpath(ownFolder).catch(() => undefined)
   if ((await realpath(folder)) === own && ((await stat(folder)).mode & 0o077) !== 0) await chmod(folder, 0o700)
 }

@@ -1,11 +1,11 @@
 /** Applying the definition files, and the roles that groups bring. */
-import { mkdir, stat } from 'node:fs/promises'
+import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Conflict, type Database } from '../../db/database.ts'
 import { shown } from '../../errors.ts'
 import type { Log, LogFields } from '../../log.ts'
 import { describeProblem } from '../../metadata.ts'
-import { createSecretFile, hasCode } from '../../secret-file.ts'
+import { createSecretFile, hasCode, makeFolder } from '../../secret-file.ts'
 import { planApply, planSync, planSystemRoles } from './apply.ts'
 import { definitionFolders, readDefinitions } from './definitions.ts'
 import type { RbacStore } from './store.ts'
@@ -115,7 +115,7 @@ export function createRbacService(options: RbacServiceOptions): RbacService {
     async start() {
       isNew = store.countRoles(true) === 0
       if (!(await exists(folder))) {
-        for (const name of definitionFolders) await mkdir(join(folder, name), { recursive: true, mode: 0o700 })
+        for (const name of definitionFolders) await makeFolder(join(folder, name))
       }
       const steps = planSystemRoles(store)
       if (steps.length > 0) await database.write({ steps, facts: [] })
