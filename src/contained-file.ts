@@ -2,6 +2,7 @@
 import { constants } from 'node:fs'
 import { open, realpath, type FileHandle } from 'node:fs/promises'
 import { join, sep } from 'node:path'
+import { hasCode } from './system-error.ts'
 
 export type ContainedFile =
   { text: string } | { problem: 'missing' | 'outside' | 'unreadable' | 'not a file' | 'too large' | 'not UTF-8' }
@@ -49,5 +50,5 @@ function decode(bytes: Uint8Array): ContainedFile {
 }
 
 function isMissing(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG'].includes(String(error.code))
+  return hasCode(error, 'ENOENT', 'ENOTDIR', 'ENAMETOOLONG')
 }

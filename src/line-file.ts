@@ -4,21 +4,11 @@
  * Adding never waits and never throws: lines of the same moment share a write, and lines that cannot be written wait, up to
  * a bound, until they can.
  */
-import {
-  close,
-  constants,
-  fstat,
-  fstatSync,
-  ftruncate,
-  mkdir,
-  mkdirSync,
-  open,
-  openSync,
-  write,
-  type Stats,
-} from 'node:fs'
+import { close, constants, fstat, fstatSync, ftruncate, mkdirSync, open, openSync, write, type Stats } from 'node:fs'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
+import { makeFolder } from './secret-file.ts'
+import { hasCode } from './system-error.ts'
 
 export interface LineFile {
   /** @param line without line break */
@@ -51,7 +41,6 @@ const lookMs = 1000
 const closeMs = 2000
 
 const openFile = promisify(open)
-const makeFolder = promisify(mkdir)
 const statFile = promisify(fstat)
 const truncateFile = promisify(ftruncate)
 const writeFile = promisify(write)
@@ -62,7 +51,7 @@ export function openLineFile(path: string, report: LineFileReport): LineFile {
     try {
       mkdirSync(folder, 0o700)
     } catch (error) {
-      throwUnlessThere(error)
+      if (!hasCode(error, 'EEXIST')) throw error
     }
   }
   let file = openSync(path, flags, 0o600)
@@ -113,7 +102,7 @@ export function openLineFile(path: string, report: LineFileReport): LineFile {
     reopenWanted = false
     let next: number | undefined
     try {
-      for (const folder of foldersOf(path)) await makeFolder(folder, 0o700).catch(throwUnlessThere)
+      await makeFolder(dirname(path))
       next = await openFile(path, flags, 0o600)
       isFile = requireFile(await statFile(next))
     } catch (error) {
@@ -243,10 +232,6 @@ export function openLineFile(path: string, report: LineFileReport): LineFile {
 function foldersOf(path: string): string[] {
   const folder = dirname(path)
   return folder === dirname(folder) ? [] : [...foldersOf(folder), folder]
-}
-
-function throwUnlessThere(error: unknown): void {
-  if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error
 }
 
 /** Whether it is a file in the narrow sense. @throws for what is no device either, such as a pipe whose reader may go */

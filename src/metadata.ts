@@ -5,6 +5,7 @@ import { constructFromEvents, EVENT_ID, getScalarValue, parseEvents, YAMLExcepti
 import { readContainedFile, type ContainedFile } from './contained-file.ts'
 import { shown } from './errors.ts'
 import { readJson as parseJson } from './json.ts'
+import { hasCode } from './system-error.ts'
 import { pythonYamlSchema } from './yaml.ts'
 
 /** Aliases are loaded by reference, so few of them can stand for very many values. */
@@ -69,7 +70,7 @@ export async function listFiles(folder: string, name: string, problems: FileProb
       .map((entry) => entry.name)
       .sort()
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return []
+    if (hasCode(error, 'ENOENT')) return []
     problems.push({ file: name, message: 'the folder cannot be read' })
     return undefined
   }

@@ -19,7 +19,8 @@ import {
 import { basename, dirname, join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { shown } from './errors.ts'
-import { createSecretFile, hasCode, replaceFile, type FileOwnership } from './secret-file.ts'
+import { createSecretFile, replaceFile, type FileOwnership } from './secret-file.ts'
+import { hasCode } from './system-error.ts'
 
 /** Generous for people, and a bound for what a hash has to chew. */
 export const MAX_USER_CHARACTERS = 256
@@ -294,14 +295,14 @@ async function removeStale(path: string, identity: string): Promise<void> {
     await rename(path, aside)
     if ((await identityOf(aside)) !== identity) await link(aside, path)
   } catch (error) {
-    if (!hasCode(error, 'ENOENT') && !hasCode(error, 'EEXIST')) throw error
+    if (!hasCode(error, 'ENOENT', 'EEXIST')) throw error
   } finally {
     await unlink(aside).catch(() => undefined)
   }
 }
 
 function reasonOf(error: unknown): string {
-  if (hasCode(error, 'EACCES') || hasCode(error, 'EPERM')) return 'permission denied'
+  if (hasCode(error, 'EACCES', 'EPERM')) return 'permission denied'
   if (hasCode(error, 'ENOENT')) return 'there is no such folder'
   return error instanceof Error ? error.message : String(error)
 }

@@ -3,10 +3,10 @@ import { readFile, stat } from 'node:fs/promises'
 import { extname } from 'node:path'
 import { readJson } from '../json.ts'
 import { secretMask } from '../redact.ts'
+import { codeOf, hasCode } from '../system-error.ts'
 import { exitCodes } from './exit-codes.ts'
 import { CliFailure } from './failures.ts'
 import type { Json } from './print.ts'
-import { codeOf } from './settings.ts'
 
 const MAX_BYTES = 16 * 1024 * 1024
 const MAX_ENTRIES = 100_000
@@ -56,9 +56,9 @@ async function read(path: string): Promise<string> {
     return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(path))
   } catch (error) {
     if (error instanceof CliFailure) throw error
-    const code = codeOf(error)
-    if (code === 'ENOENT') throw problem(path, 'does not exist')
-    throw problem(path, code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? 'is not UTF-8' : `cannot be read (${code})`)
+    if (hasCode(error, 'ENOENT')) throw problem(path, 'does not exist')
+    if (hasCode(error, 'ERR_ENCODING_INVALID_ENCODED_DATA')) throw problem(path, 'is not UTF-8')
+    throw problem(path, `cannot be read (${codeOf(error) ?? String(error)})`)
   }
 }
 

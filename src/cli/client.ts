@@ -8,8 +8,9 @@ import http from 'node:http'
 import https from 'node:https'
 import { readJson } from '../json.ts'
 import { createRedactor, escapeUnprintable, secretMask } from '../redact.ts'
+import { codeOf } from '../system-error.ts'
 import { CliFailure, ConnectionFailure, HttpFailure, Interrupted } from './failures.ts'
-import { codeOf, type Credential, type Settings } from './settings.ts'
+import type { Credential, Settings } from './settings.ts'
 import { quote } from './shell-words.ts'
 
 /** A server that accepts a request and then says nothing for this long is given up. */
@@ -310,7 +311,7 @@ function readAuthorities(path: string): Buffer {
   try {
     return readFileSync(path)
   } catch (error) {
-    throw new CliFailure(`The authorities of --cacert, ${path}, cannot be read (${codeOf(error)}).`)
+    throw new CliFailure(`The authorities of --cacert, ${path}, cannot be read (${codeOf(error) ?? String(error)}).`)
   }
 }
 
@@ -326,7 +327,7 @@ function isLoopback(hostname: string): boolean {
 }
 
 function describeConnection(error: Error, origin: string): string {
-  const code = codeOf(error)
+  const code = codeOf(error) ?? String(error)
   switch (code) {
     case 'ECONNREFUSED':
       return (

@@ -2,7 +2,8 @@
 import { chmod, readFile, realpath, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { parseIni, parseIniBytes, type IniFile } from '../ini.ts'
-import { hasCode, makeFolder, replaceFile, replaceSecretFile, type FileOwnership } from '../secret-file.ts'
+import { makeFolder, replaceFile, replaceSecretFile, type FileOwnership } from '../secret-file.ts'
+import { hasCode } from '../system-error.ts'
 import { CliFailure } from './failures.ts'
 import { findUnknown, type ConfigFile } from './settings.ts'
 

@@ -3,8 +3,8 @@ import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { readJson } from '../json.ts'
+import { codeOf, hasCode } from '../system-error.ts'
 import { CliFailure } from './failures.ts'
-import { codeOf } from './settings.ts'
 
 /** More would not fit into a request either. */
 const MAX_FILE_BYTES = 16 * 1024 * 1024
@@ -108,7 +108,7 @@ function readText(name: string, path: string): string {
     }
   } catch (error) {
     if (error instanceof CliFailure) throw error
-    throw refuse(codeOf(error) === 'ENOENT' ? 'does not exist' : `cannot be read (${codeOf(error)})`)
+    throw refuse(hasCode(error, 'ENOENT') ? 'does not exist' : `cannot be read (${codeOf(error) ?? String(error)})`)
   }
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes)

@@ -1,5 +1,6 @@
 /** The commander program: global flags, lazily loaded commands, exit codes. */
 import { Command, CommanderError } from 'commander'
+import { hasCode } from '../system-error.ts'
 import { version } from '../version.ts'
 import { commands, type CommandEntry } from './commands/index.ts'
 import { exitCodes } from './exit-codes.ts'
@@ -141,7 +142,7 @@ function report(error: unknown, program: Command): number {
 
 /** Nobody reads on, as with `| head`; or the disk is full. */
 function endWithOutput(error: Error): void {
-  if ('code' in error && error.code === 'EPIPE') process.exit(exitCodes.outputClosed)
+  if (hasCode(error, 'EPIPE')) process.exit(exitCodes.outputClosed)
   process.stderr.write(`ERROR: The output cannot be written: ${error.message}\n`)
   process.exit(exitCodes.failed)
 }

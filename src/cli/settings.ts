@@ -6,6 +6,7 @@ import { homedir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { parseIniBytes, type IniFile } from '../ini.ts'
 import { secretMask } from '../redact.ts'
+import { codeOf, hasCode } from '../system-error.ts'
 import { CliFailure } from './failures.ts'
 import type { ConnectionFlags } from './options.ts'
 
@@ -142,9 +143,9 @@ function readFile({ path, isExplicit, isOurs }: ConfigFile, warnings: string[]):
     }
   } catch (error) {
     if (error instanceof CliFailure) throw error
-    const code = codeOf(error)
-    if (code === 'ENOENT' && !isExplicit) return undefined
-    const why = code === 'ENOENT' ? 'does not exist' : `cannot be read (${code})`
+    const isMissing = hasCode(error, 'ENOENT')
+    if (isMissing && !isExplicit) return undefined
+    const why = isMissing ? 'does not exist' : `cannot be read (${codeOf(error) ?? String(error)})`
     throw new CliFailure(`The configuration file ${path} ${why}.`)
   }
   const folder = dirname(path)
@@ -335,9 +336,4 @@ function isTrue(word: string): boolean {
 
 function isFalse(word: string): boolean {
   return /^(false|no|off|0|none)$/i.test(word)
-}
-
-/** The system's name of an error, such as `ENOENT`. */
-export function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : String(error)
 }

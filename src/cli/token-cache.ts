@@ -4,8 +4,9 @@ import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs
 import { join } from 'node:path'
 import { readJson } from '../json.ts'
 import { replaceSecretFile } from '../secret-file.ts'
+import { codeOf, hasCode } from '../system-error.ts'
 import { CliFailure } from './failures.ts'
-import { codeOf, isCredentialText } from './settings.ts'
+import { isCredentialText } from './settings.ts'
 import { quote } from './shell-words.ts'
 
 const MAX_BYTES = 64 * 1024
@@ -71,8 +72,8 @@ function readFile(path: string, warn: (text: string) => void): string | undefine
     // Opening a named pipe would wait for its writer.
     file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   } catch (error) {
-    if (codeOf(error) === 'ENOENT') return undefined
-    throw new CliFailure(`The kept token ${path} cannot be read (${codeOf(error)}).`)
+    if (hasCode(error, 'ENOENT')) return undefined
+    throw new CliFailure(`The kept token ${path} cannot be read (${codeOf(error) ?? String(error)}).`)
   }
   try {
     const stats = fstatSync(file)

@@ -9,6 +9,7 @@ import { resolve } from 'node:path'
 import { shown } from '../errors.ts'
 import { parseIniBytes } from '../ini.ts'
 import { secretMask } from '../redact.ts'
+import { codeOf, hasCode } from '../system-error.ts'
 import { nearest } from './nearest.ts'
 import {
   describeValues,
@@ -202,10 +203,9 @@ function readBounded(path: string): Buffer | string {
       chunks.push(chunk.subarray(0, count))
     }
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-    if (code === 'ENOENT' || code === 'ENOTDIR') return 'does not exist'
-    if (code === 'EACCES' || code === 'EPERM') return 'cannot be read: permission denied'
-    return `cannot be read${code === '' ? '' : ` (${code})`}`
+    if (hasCode(error, 'ENOENT', 'ENOTDIR')) return 'does not exist'
+    if (hasCode(error, 'EACCES', 'EPERM')) return 'cannot be read: permission denied'
+    return `cannot be read (${codeOf(error) ?? String(error)})`
   } finally {
     if (descriptor !== undefined) closeSync(descriptor)
   }

@@ -14,6 +14,7 @@ import {
 } from '../errors.ts'
 import type { Log } from '../log.ts'
 import { compileSchema, type Check } from '../schema.ts'
+import { hasCode } from '../system-error.ts'
 import type { AccessControl } from './authenticate.ts'
 import { createBodyReader } from './body.ts'
 import { createErrorResponder } from './errors.ts'
@@ -380,14 +381,10 @@ function jsonHandler(options: HttpAppOptions, route: JsonRoute): RequestHandler 
       })
       response.end(bytes)
     } catch (error) {
-      if (!isClientGone(error)) next(error)
+      // A client that does not wait for the end of its answer is no failure.
+      if (!hasCode(error, 'ERR_STREAM_PREMATURE_CLOSE')) next(error)
     }
   }
-}
-
-/** A client that does not wait for the end of its answer is no failure. */
-function isClientGone(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ERR_STREAM_PREMATURE_CLOSE'
 }
 
 /** A handler that yields its text piece by piece is read only as fast as the client takes it. */

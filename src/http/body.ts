@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate } from 'node:zlib'
 import { bodyMalformed, bodyTooLarge, contentTypeUnsupported, shown, type AppError } from '../errors.ts'
+import { hasCode } from '../system-error.ts'
 import { parseJson } from './json.ts'
 
 /** Each field costs far more memory than its bytes. */
@@ -73,8 +74,7 @@ async function decompressed(decompress: Decompress, bytes: Buffer, maxBytes: num
   try {
     return await decompress(bytes, { maxOutputLength: maxBytes })
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? error.code : undefined
-    if (code === 'ERR_BUFFER_TOO_LARGE') throw bodyTooLarge(maxBytes)
+    if (hasCode(error, 'ERR_BUFFER_TOO_LARGE')) throw bodyTooLarge(maxBytes)
     throw bodyMalformed('it does not match its Content-Encoding')
   }
 }

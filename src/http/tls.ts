@@ -8,6 +8,7 @@ import { open } from 'node:fs/promises'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
 import { shown } from '../errors.ts'
 import type { Log } from '../log.ts'
+import { codeOf, hasCode } from '../system-error.ts'
 import type { Surface } from './route.ts'
 
 /** A certificate with its key, checked. */
@@ -106,10 +107,9 @@ async function readPem(path: string): Promise<PemFile | string> {
       await file.close()
     }
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? String(error.code) : ''
-    if (code === 'ENOENT' || code === 'ENOTDIR') return 'does not exist'
-    if (code === 'EACCES' || code === 'EPERM') return 'cannot be read: permission denied'
-    return `cannot be read (${code === '' ? String(error) : code})`
+    if (hasCode(error, 'ENOENT', 'ENOTDIR')) return 'does not exist'
+    if (hasCode(error, 'EACCES', 'EPERM')) return 'cannot be read: permission denied'
+    return `cannot be read (${codeOf(error) ?? String(error)})`
   }
 }
 

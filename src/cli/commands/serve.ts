@@ -10,8 +10,8 @@ import {
   type LoadedConfig,
 } from '../../config/load.ts'
 import { createLog, type RootLog } from '../../log.ts'
+import { codeOf } from '../../system-error.ts'
 import { exitCodes } from '../exit-codes.ts'
-import { codeOf } from '../settings.ts'
 import { findTerminal } from '../terminal.ts'
 
 export function createServeCommand(setExitCode: (code: number) => void): Command {
@@ -94,7 +94,7 @@ function openLog(settings: Config['log']): RootLog {
       auditFile: audit_file,
     })
   } catch (error) {
-    const why = reasons[codeOf(error)] ?? (error instanceof Error ? error.message : String(error))
+    const why = reasons[codeOf(error) ?? ''] ?? (error instanceof Error ? error.message : String(error))
     throw new ConfigProblems([`log.audit_file: ${audit_file} cannot be written: ${why}`])
   }
 }

@@ -1,7 +1,8 @@
 /** The key that signs tokens: made at the first start with authentication on, kept in `<base_path>/keys/token.key`. */
 import { createSecretKey, randomBytes, type KeyObject } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
-import { createSecretFile, hasCode } from '../../secret-file.ts'
+import { createSecretFile } from '../../secret-file.ts'
+import { hasCode } from '../../system-error.ts'
 
 const KEY_BYTES = 48
 /** At least 32 bytes as URL-safe base64 text. */

@@ -10,6 +10,7 @@ import { type FileHandle, open, unlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { randomUUID } from 'node:crypto'
+import { codeOf } from '../../system-error.ts'
 import { type Child, type Exit, type Launcher, SpawnError, type SpawnRequest } from './launcher.ts'
 import { checkRequest, spawnFailure } from './spawn-request.ts'
 
@@ -28,7 +29,7 @@ class ChildProcessLauncher implements Launcher {
     try {
       content = await fileHolding(request.stdin)
     } catch (error) {
-      throw new SpawnError(errnoOf(error), 'The content for stdin could not be put into a temporary file.')
+      throw new SpawnError(codeOf(error) ?? 'EUNKNOWN', 'The content for stdin could not be put into a temporary file.')
     }
     try {
       return await this.#spawn(request, content)
@@ -57,12 +58,12 @@ class ChildProcessLauncher implements Launcher {
           child.on('exit', (code, signal) => ended({ code, signal }))
         })
         // A failure to start is told here, and the handler stays for what `exit` already says.
-        child.on('error', (error) => reject(spawnFailure(errnoOf(error), request)))
+        child.on('error', (error) => reject(spawnFailure(codeOf(error) ?? 'EUNKNOWN', request)))
         const { pid, stdout, stderr } = child
         if (pid === undefined || stdout === null || stderr === null) return
         resolve({ identity: { pid, startTime: startTimeOf(pid) }, stdout, stderr, exited })
       } catch (error) {
-        reject(spawnFailure(errnoOf(error), request))
+        reject(spawnFailure(codeOf(error) ?? 'EUNKNOWN', request))
       }
     })
   }
@@ -98,8 +99,4 @@ async function fileHolding(bytes: Uint8Array): Promise<FileHandle> {
     }
   }
   throw failure
-}
-
-function errnoOf(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'EUNKNOWN'
 }

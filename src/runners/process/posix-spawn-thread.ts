@@ -9,6 +9,7 @@ import { constants } from 'node:os'
 import { getSystemErrorName } from 'node:util'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import koffi from 'koffi'
+import { codeOf } from '../../system-error.ts'
 
 /** One process to start. Strings travel as one text with a NUL after each, which is also their shape in C. */
 export interface ThreadSpawn {
@@ -457,8 +458,9 @@ function check(errorNumber: number): void {
 
 function errnoNameOf(error: unknown): string {
   if (error instanceof ErrnoError) return getSystemErrorName(-error.number)
-  if (error instanceof Error && 'code' in error && typeof error.code === 'string') return error.code
-  throw error
+  const code = codeOf(error)
+  if (code === undefined) throw error
+  return code
 }
 
 let thread: SpawnThread | undefined

@@ -2,6 +2,7 @@
 import { writeSync } from 'node:fs'
 import { Socket } from 'node:net'
 import { isMainThread, Worker } from 'node:worker_threads'
+import { hasCode } from '../../system-error.ts'
 import { type Child, type Exit, type Launcher, SpawnError, type SpawnRequest } from './launcher.ts'
 import type { ThreadReport, ThreadRequest, ThreadSettings, ThreadSpawn } from './posix-spawn-thread.ts'
 import { checkRequest, exitOf, spawnFailure } from './spawn-request.ts'
@@ -121,7 +122,7 @@ class PosixSpawnLauncher implements Launcher {
       writeSync(this.#wakeFd, '.')
     } catch (error) {
       // A full pipe holds wake-ups enough.
-      if (!(error instanceof Error && 'code' in error && error.code === 'EAGAIN')) throw error
+      if (!hasCode(error, 'EAGAIN')) throw error
     }
   }
 

@@ -1,4 +1,5 @@
 /** What may be asked about many processes at once, and the answers; asked in `process-reader.ts`, answered on its thread. */
+import { hasCode } from '../../system-error.ts'
 import { countChildren, isRunning, type ProcessRow, readMark, readMarker, readProcess } from './process-table.ts'
 
 export type KillSignal = 'SIGTERM' | 'SIGKILL'
@@ -77,6 +78,6 @@ function kill(pid: number, signal: KillSignal): Signalled['outcome'] {
     process.kill(pid, signal)
     return 'sent'
   } catch (error) {
-    return error instanceof Error && 'code' in error && error.code === 'EPERM' ? 'denied' : 'failed'
+    return hasCode(error, 'EPERM') ? 'denied' : 'failed'
   }
 }

@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
+import { codeOf } from '../../system-error.ts'
 
 export interface ProcessRow {
   pid: number
@@ -127,7 +128,7 @@ function readInto(path: string, maxBytes: number): number | string {
   try {
     fd = openSync(path, 'r')
   } catch (error) {
-    return codeOf(error)
+    return codeOf(error) ?? 'EUNKNOWN'
   }
   try {
     let length = 0
@@ -143,12 +144,8 @@ function readInto(path: string, maxBytes: number): number | string {
       if (got === 0 || length >= maxBytes) return length
     }
   } catch (error) {
-    return codeOf(error)
+    return codeOf(error) ?? 'EUNKNOWN'
   } finally {
     closeSync(fd)
   }
-}
-
-function codeOf(error: unknown): string {
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'EUNKNOWN'
 }

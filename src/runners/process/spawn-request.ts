@@ -1,6 +1,7 @@
 /** What both launchers do to a request before and after the system has seen it. */
 import { statSync } from 'node:fs'
 import { constants } from 'node:os'
+import { codeOf } from '../../system-error.ts'
 import { type Exit, MAX_STDIN_BYTES, SpawnError, type SpawnRequest } from './launcher.ts'
 
 /** Throws a `SpawnError` for what the system would misread rather than refuse. */
@@ -61,7 +62,7 @@ function cwdProblem(cwd: string): string | undefined {
     // The trailing dot needs the right to search the directory, which is what changing into it needs.
     return statSync(`${cwd}/.`).isDirectory() ? undefined : 'ENOTDIR'
   } catch (error) {
-    return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+    return codeOf(error)
   }
 }
 

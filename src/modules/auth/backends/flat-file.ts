@@ -14,7 +14,7 @@ import {
   setPassword,
   userNames,
 } from '../../../password-file.ts'
-import { hasCode } from '../../../secret-file.ts'
+import { hasCode } from '../../../system-error.ts'
 import { BackendProblem, type AuthBackend, type BackendContext, type BackendType } from './backend.ts'
 import { createFirstAdministrator, createKeptPassword, FIRST_ADMINISTRATOR } from './first-administrator.ts'
 import { createPasswordVerifier, isUsableHash } from './password-hash.ts'

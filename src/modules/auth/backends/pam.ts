@@ -6,7 +6,7 @@ import { stat } from 'node:fs/promises'
 import { shown } from '../../../errors.ts'
 import type { JsonObject } from '../../../config/options.ts'
 import { MAX_USER_CHARACTERS } from '../../../password-file.ts'
-import { hasCode } from '../../../secret-file.ts'
+import { hasCode } from '../../../system-error.ts'
 import { BackendProblem, type AuthBackend, type BackendContext, type BackendType } from './backend.ts'
 import { createPamPool } from './pam-pool.ts'
 
