@@ -1,6 +1,7 @@
 /** Files of API keys, as `svc apikey load` takes them (contract 01, 1.9 "Load file"). */
 import { readFile, stat } from 'node:fs/promises'
 import { extname } from 'node:path'
+import { isId } from '../ids.ts'
 import { readJson } from '../json.ts'
 import { secretMask } from '../redact.ts'
 import { codeOf, hasCode } from '../system-error.ts'
@@ -110,7 +111,7 @@ function toEntry(value: unknown, report: (text: string) => void): KeyEntry {
     report('metadata must be an object')
   }
   if (enabled !== undefined && typeof enabled !== 'boolean') report('enabled must be true or false')
-  if (id !== undefined && (typeof id !== 'string' || !/^[0-9a-f]{24}$/.test(id))) {
+  if (id !== undefined && (typeof id !== 'string' || !isId(id))) {
     report('id must be 24 hexadecimal digits, or left out')
   }
   const given = parts.filter((name) => entry[name] !== undefined).map((name) => [name, entry[name]] as const)

@@ -7,6 +7,7 @@ import { readFileSync } from 'node:fs'
 import http from 'node:http'
 import https from 'node:https'
 import { readJson } from '../json.ts'
+import { isLoopback } from '../loopback.ts'
 import { createRedactor, escapeUnprintable, secretMask } from '../redact.ts'
 import { codeOf } from '../system-error.ts'
 import { CliFailure, ConnectionFailure, HttpFailure, Interrupted } from './failures.ts'
@@ -97,7 +98,7 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
     let agent = agents.get(url.origin)
     if (agent !== undefined) return agent
     // A proxy for the whole network has nothing to do with this host.
-    const proxyEnv = isLoopback(url.hostname) ? {} : { proxyEnv: env }
+    const proxyEnv = isLoopback(url.hostname.replace(/^\[(.*)\]$/, '$1')) ? {} : { proxyEnv: env }
     if (url.protocol === 'https:') {
       agent = new https.Agent({
         keepAlive: true,
@@ -320,10 +321,6 @@ function queryText(query: Query): string {
   for (const [name, value] of Object.entries(query)) if (value !== undefined) parameters.set(name, String(value))
   const text = parameters.toString()
   return text === '' ? '' : `?${text}`
-}
-
-function isLoopback(hostname: string): boolean {
-  return /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)
 }
 
 function describeConnection(error: Error, origin: string): string {

@@ -8,7 +8,6 @@ import {
   collectFlags,
   configFlags,
   describeConfig,
-  isLoopback,
   loadConfig,
   type Config,
   type ConfigRequest,
@@ -468,11 +467,6 @@ describe('several options together', () => {
     }
     const refused = closed.filter((host) => problemsOf(() => load({ flags: { [`${section}.host`]: host } })).length > 0)
     expect(refused).toEqual([])
-  })
-
-  it('knows loopback', () => {
-    expect(open.filter(isLoopback)).toEqual([])
-    expect(closed.filter((host) => !isLoopback(host))).toEqual([])
   })
 
   it.each([

@@ -4,10 +4,11 @@
  * Nothing is used of a configuration that has a fault: all of them are reported at once.
  */
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs'
-import { BlockList, SocketAddress, isIP } from 'node:net'
+import { SocketAddress, isIP } from 'node:net'
 import { resolve } from 'node:path'
 import { shown } from '../errors.ts'
 import { parseIniBytes } from '../ini.ts'
+import { isLoopback } from '../loopback.ts'
 import { secretMask } from '../redact.ts'
 import { codeOf, hasCode } from '../system-error.ts'
 import { nearest } from './nearest.ts'
@@ -274,17 +275,6 @@ function suggestion(section: string, name: string): string | undefined {
 }
 
 const listenerSections = ['auth', 'api', 'stream'] as const
-
-const loopback = new BlockList()
-loopback.addSubnet('127.0.0.0', 8, 'ipv4')
-loopback.addAddress('::1', 'ipv6')
-
-/** Whether only this machine can reach a listener on this address; a name other than `localhost` may lead anywhere. */
-export function isLoopback(host: string): boolean {
-  const family = isIP(host)
-  if (family === 0) return host.toLowerCase() === 'localhost'
-  return loopback.check(host, family === 4 ? 'ipv4' : 'ipv6')
-}
 
 /** Rules about several options; one with a faulty option is left out, because its answer would mislead. */
 function checkTogether(config: Config, faulty: ReadonlySet<string>, problems: string[]): void {

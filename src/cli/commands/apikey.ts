@@ -1,5 +1,6 @@
 /** `svc apikey`: keys for programs (contract 01, 1.9; contract 09, 9.3). */
 import { Command } from 'commander'
+import { isId } from '../../ids.ts'
 import { parseExpiry, parseMetadata, parseScope, type Scope } from '../api-key-options.ts'
 import type { Answer } from '../client.ts'
 import { recordIn, textOf } from '../execution-calls.ts'
@@ -175,10 +176,6 @@ function withKeys(
     session.client.maskNames(['key', 'key_hash', 'uid'])
     return work(session)
   })
-}
-
-function isId(text: string): boolean {
-  return /^[0-9a-f]{24}$/.test(text)
 }
 
 function subjectOf(key: string) {

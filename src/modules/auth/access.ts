@@ -1,6 +1,5 @@
 /** Who is calling, for the chain of every request while authentication is on. */
 import type { Request, Response } from 'express'
-import { isLoopback } from '../../config/load.ts'
 import {
   apiKeyDisabled,
   apiKeyExpired,
@@ -19,6 +18,7 @@ import type { OriginPolicy } from '../../http/origin.ts'
 import type { Peers } from '../../http/peers.ts'
 import type { Principal } from '../../http/route.ts'
 import type { Log, LogFields } from '../../log.ts'
+import { isLoopback } from '../../loopback.ts'
 import { microsOf } from '../../time.ts'
 import type { Admit } from './admission.ts'
 import type { ApiKeyObstacle, ApiKeys } from './api-keys/index.ts'

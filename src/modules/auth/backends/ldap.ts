@@ -5,9 +5,9 @@
  * own. Whatever goes wrong is no login and a line in the log.
  */
 import { randomBytes } from 'node:crypto'
-import { isIP } from 'node:net'
 import type { JsonObject } from '../../../config/options.ts'
 import type { Log, LogFields } from '../../../log.ts'
+import { isLoopback } from '../../../loopback.ts'
 import type { AuthBackend, BackendContext, BackendType } from './backend.ts'
 import { DirectoryFailure, DirectoryRefusal, type Search } from './ldap/connection.ts'
 import { createDirectory, type Directory, type LocatedEntry } from './ldap/directory.ts'
@@ -63,10 +63,6 @@ function warnOfChoices({ encryption, tls, servers, isDefaultAccountPattern }: Ld
       'Neither id_attr nor account_pattern is given in auth.backend_kwargs: users are found by the attribute uid.',
     )
   }
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
 }
 
 /** Why somebody is not let in, for the log. */
