@@ -1,7 +1,7 @@
-/** Row about authentication: what a verified credential costs a request, roles and permissions included. */
+/** Rows about authentication: what a verified credential costs a request, and what the time of a refusal tells. */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { median, ms, type Row } from './report.ts'
+import { median, ms, times as timesAsLong, type Row } from './report.ts'
 import { connect, makeFolder, startBenchServer, type Client } from './server.ts'
 
 const ROUNDS = 10
@@ -77,5 +77,42 @@ export async function verifiedRequests(): Promise<Row[]> {
     await open.stop()
     await guarded.stop()
     rmSync(basePath, { recursive: true, force: true })
+  }
+}
+
+const LOGINS = 150
+
+/** Refused logins of a user whom the password file knows and of one whom it does not, in turns. */
+export async function refusedLogins(): Promise<Row[]> {
+  const server = await startBenchServer({
+    flags: ['--auth-enable=True', '--auth-failures-per-user=0', '--auth-failures-per-address=0'],
+  })
+  const wrong = (user: string): Promise<Client> =>
+    connect(server.port, false, { Authorization: `Basic ${Buffer.from(`${user}:wrong`).toString('base64')}` })
+  const clients = { known: await wrong('admin'), unknown: await wrong('nobody') }
+  try {
+    const taken = { known: [] as number[], unknown: [] as number[] }
+    for (let i = 0; i < LOGINS; i++) {
+      for (const name of ['known', 'unknown'] as const) {
+        const at = performance.now()
+        const { code } = await clients[name].call<{ code?: string }>('POST', '/auth/tokens')
+        taken[name].push(performance.now() - at)
+        if (code !== 'LOGIN_REFUSED') throw new Error(`the login was answered with ${code}`)
+      }
+    }
+    const ratio = median(taken.unknown) / median(taken.known)
+    return [
+      {
+        work: 'login refused, of a user nobody knows: p50',
+        ours: ms(median(taken.unknown)),
+        reference: `wrong password of a user ${ms(median(taken.known))}`,
+        budget: `0.9 to 1.1 × (is ${timesAsLong(ratio)})`,
+        isMet: ratio >= 0.9 && ratio <= 1.1,
+      },
+    ]
+  } finally {
+    clients.known.close()
+    clients.unknown.close()
+    await server.stop()
   }
 }

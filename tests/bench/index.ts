@@ -3,7 +3,7 @@
  * run. Parts: the names below; default all.
  */
 import { availableParallelism, totalmem } from 'node:os'
-import { verifiedRequests } from './access.ts'
+import { refusedLogins, verifiedRequests } from './access.ts'
 import { oneAtATime, throughput } from './executions.ts'
 import { largeOutput, liveDelay, loopDelay, manyFollowers } from './output.ts'
 import { printRows, type Row } from './report.ts'
@@ -18,7 +18,7 @@ const parts: Record<string, () => Promise<Row[]>> = {
   loop: loopDelay,
   scale,
   cli: commandLine,
-  access: verifiedRequests,
+  access: async () => [...(await verifiedRequests()), ...(await refusedLogins())],
 }
 
 const wanted = process.argv.slice(2)
