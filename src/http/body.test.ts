@@ -89,6 +89,15 @@ describe('content types of contract 00, 0.3', () => {
   })
 })
 
+test('JSON sent as a form, as curl does unless told otherwise, is refused with the way out', async () => {
+  for (const json of ['{"ttl": 60}', ' {"url": "a=1&b=2"}\n', '{}']) {
+    const { status, body } = await post(json, asForm)
+    expect([status, body.code]).toEqual([400, 'BODY_MALFORMED'])
+    expect(body.faultstring).toContain('Content-Type: application/json')
+  }
+  expect((await post('{x}=1', asForm)).body).toEqual({ body: { '{x}': ['1'] } })
+})
+
 describe('what is not an object', () => {
   test.each([
     ['[1]', 'array'],

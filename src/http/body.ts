@@ -101,6 +101,11 @@ const utf8 = new TextDecoder('utf-8', { fatal: true })
 function parseForm(bytes: Buffer): Record<string, string[]> {
   const form = new Map<string, string[]>()
   const text = decodeUtf8(bytes)
+  const content = text.trim()
+  // `curl -d` says so of everything, and no field would be found; a form has its braces encoded.
+  if (content.startsWith('{') && content.endsWith('}')) {
+    throw bodyMalformed('it is JSON, but sent as a form; add the header "Content-Type: application/json"')
+  }
   if (occurrences(text, '&') >= MAX_FORM_FIELDS) throw bodyMalformed(`it has more than ${MAX_FORM_FIELDS} fields`)
   for (const [name, value] of new URLSearchParams(text)) {
     if (name === '__proto__') throw bodyMalformed('the key "__proto__" is not allowed')
