@@ -18,13 +18,11 @@ import {
 } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { problemOfPassword, problemOfUserName } from './account-rules.ts'
 import { shown } from './errors.ts'
 import { createSecretFile, replaceFile, type FileOwnership } from './secret-file.ts'
 import { hasCode } from './system-error.ts'
 
-/** Generous for people, and a bound for what a hash has to chew. */
-export const MAX_USER_CHARACTERS = 256
-export const MAX_PASSWORD_BYTES = 1024
 export const MAX_FILE_BYTES = 16 * 1024 * 1024
 
 /** Without `O_NONBLOCK`, opening a named pipe would wait for its writer. */
@@ -38,25 +36,6 @@ const MAX_TRIES = 100
 
 /** Why a password file cannot be read or changed as asked, in one line. */
 export class PasswordFileProblem extends Error {}
-
-/** What is wrong with a name that is to be written; undefined: nothing. It fits after `user name`. */
-export function problemOfUserName(name: string): string | undefined {
-  if (name === '') return 'must not be empty'
-  if (name.length > MAX_USER_CHARACTERS) return `must have at most ${MAX_USER_CHARACTERS} characters`
-  if (name.includes(':')) return 'must not contain a colon'
-  if (/[\p{Cc}\p{Zl}\p{Zp}]/u.test(name) || !name.isWellFormed()) return 'must not contain control characters'
-  if (name.startsWith('#')) return 'must not start with "#"'
-  if (name !== name.trim()) return 'must not start or end with a blank'
-  return undefined
-}
-
-/** What is wrong with a password that is to be set; undefined: nothing. It fits after `password`. */
-export function problemOfPassword(password: string): string | undefined {
-  if (password === '') return 'must not be empty'
-  if (Buffer.byteLength(password) > MAX_PASSWORD_BYTES) return `must have at most ${MAX_PASSWORD_BYTES} bytes`
-  if (password.includes('\0') || !password.isWellFormed()) return 'must be text without NUL characters'
-  return undefined
-}
 
 /** `$argon2id$…`, the form this program writes itself. */
 export async function hashPassword(password: string): Promise<string> {

@@ -1,16 +1,9 @@
 /** Reading `Authorization: Basic …` (contract 01, 1.2). */
-import { MAX_PASSWORD_BYTES, MAX_USER_CHARACTERS } from '../../password-file.ts'
+import { MAX_PASSWORD_BYTES, isUserName } from '../../account-rules.ts'
 
 export interface UserPassword {
   user: string
   password: string
-}
-
-/** Control characters and line ends, which no name has and of which some backends would read only what is before them. */
-const unprintable = /[\p{Cc}\p{Zl}\p{Zp}]/u
-
-export function isUserName(text: string): boolean {
-  return text !== '' && text.length <= MAX_USER_CHARACTERS && !unprintable.test(text)
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })

@@ -1,4 +1,5 @@
 /** Tokens that a service account asks for in the name of somebody else (contract 01, 1.6). */
+import { problemOfUserName } from '../../account-rules.ts'
 import {
   bodyInvalid,
   impersonationRefused,
@@ -9,7 +10,6 @@ import {
   userNotLocated,
 } from '../../errors.ts'
 import type { Principal } from '../../http/route.ts'
-import { problemOfUserName } from '../../password-file.ts'
 import type { Rbac } from '../rbac/index.ts'
 import type { AuthStore } from './store.ts'
 

@@ -1,4 +1,5 @@
 /** What can be done with users (contract 01, 1.6), and with their accounts where the backend keeps those. */
+import { problemOfPassword, problemOfUserName } from '../../account-rules.ts'
 import { Conflict, type Database, type Step } from '../../db/database.ts'
 import {
   administratorOrSelfRequired,
@@ -13,7 +14,6 @@ import {
 import { slicePage, type Page } from '../../http/list.ts'
 import type { ApiRequest } from '../../http/route.ts'
 import type { Log, LogFields } from '../../log.ts'
-import { problemOfPassword, problemOfUserName } from '../../password-file.ts'
 import { formatMicros } from '../../time.ts'
 import { refuseScoped, type ApiKeys } from './api-keys/index.ts'
 import type { Accounts } from './backends/backend.ts'

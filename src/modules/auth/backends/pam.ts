@@ -3,9 +3,9 @@
  * account rules, such as the end of an account, are not consulted.
  */
 import { stat } from 'node:fs/promises'
+import { MAX_USER_CHARACTERS } from '../../../account-rules.ts'
 import { shown } from '../../../errors.ts'
 import type { JsonObject } from '../../../config/options.ts'
-import { MAX_USER_CHARACTERS } from '../../../password-file.ts'
 import { hasCode } from '../../../system-error.ts'
 import { BackendProblem, type AuthBackend, type BackendContext, type BackendType } from './backend.ts'
 import { createPamPool } from './pam-pool.ts'
