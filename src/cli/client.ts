@@ -45,6 +45,8 @@ export interface Client {
    * @throws as `call`, and CliFailure for a name that cannot be sent
    */
   createToken(user: string, password: string, ttlSeconds: number | undefined): Promise<Answer>
+  /** Text below the API's address, such as output: the response, once it has begun with 200. */
+  openText(path: string, query: Query): Promise<http.IncomingMessage>
   /** An event stream below the stream address: the response, once it has begun with 200. */
   openStream(path: string, query: Query, headers: Record<string, string>): Promise<http.IncomingMessage>
   /** Values under these names are masked in what `--debug` prints. */
@@ -278,6 +280,12 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
         isLogin: true,
       }
       return readAnswer(await send('POST', outgoing), 'POST', outgoing)
+    },
+    async openText(path, query) {
+      const outgoing = { base: settings.apiUrl, path, query, headers: { Accept: 'text/plain' } }
+      const response = await sendAs('GET', outgoing)
+      if (response.statusCode !== 200) throw await failure(response, 'GET', outgoing)
+      return response
     },
     async openStream(path, query, headers) {
       const accept = { Accept: 'text/event-stream', ...headers }

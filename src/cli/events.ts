@@ -14,12 +14,11 @@ export interface ServerEvent {
 
 /** Ends when the stream ends. @throws ConnectionFailure, and what the stream fails with */
 export async function* readEvents(stream: Readable): AsyncGenerator<ServerEvent> {
-  stream.setEncoding('utf8')
   let pending = ''
   let name = ''
   let data: string[] = []
   let id = ''
-  for await (const chunk of chunksOf(stream)) {
+  for await (const chunk of readText(stream)) {
     // A carriage return at the end may be the first half of a line break.
     const text = pending + chunk
     const lines = text.split(/\r\n|\n|\r(?!$)/)
@@ -42,7 +41,9 @@ export async function* readEvents(stream: Readable): AsyncGenerator<ServerEvent>
   }
 }
 
-async function* chunksOf(stream: Readable): AsyncGenerator<string> {
+/** The UTF-8 text of a body as it comes. @throws ConnectionFailure when it breaks off */
+export async function* readText(stream: Readable): AsyncGenerator<string> {
+  stream.setEncoding('utf8')
   try {
     yield* stream as AsyncIterable<string> // its encoding is set
   } catch (error) {

@@ -1,7 +1,7 @@
 /** Executions as the client reads them, and waiting for them. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { segment, type Answer, type Query } from './client.ts'
-import { readEvents } from './events.ts'
+import { readEvents, readText } from './events.ts'
 import { exitCodes } from './exit-codes.ts'
 import { CliFailure, ConnectionFailure, HttpFailure, Interrupted, NotFound } from './failures.ts'
 import { attributeOf, type Json } from './print.ts'
@@ -243,12 +243,31 @@ class Tail {
       } catch (error) {
         if (this.#session.interrupted.aborted) throw new Interrupted()
         if (isMissing(error)) throw new NotFound(executionName, this.#id)
+        const isForbidden = error instanceof HttpFailure && error.status === 403
+        if (isForbidden && this.#lastEventId === '' && !this.#options.includeMetadata) {
+          return this.#printAtEnd(beforeFirst)
+        }
         // Without any connection before, waiting would only hide a wrong address.
         if (!mayPass(error) || lastAnswer === undefined || performance.now() - lastAnswer > PATIENCE_MS) throw error
         if (retry === FIRST_RETRY_MS * 2) this.#session.note('WARNING: The connection was lost; trying again.\n')
       }
       await pause(this.#session, retry)
       retry = Math.min(SLOWEST_RETRY_MS, retry * 2)
+    }
+  }
+
+  /** For who may see the execution, but not follow streams. */
+  async #printAtEnd(beforeFirst?: () => Promise<void>): Promise<void> {
+    const session = this.#session
+    if (beforeFirst !== undefined) {
+      session.note('Note: You may not follow streams; the output is printed at the end.\n')
+    }
+    while (!isFinal(await waitForEnd(session, this.#id))) await pause(session, SLOWEST_POLL_MS)
+    const path = `/executions/${segment(this.#id)}/output`
+    for await (const text of readText(await session.client.openText(path, { output_type: this.#options.type }))) {
+      await beforeFirst?.()
+      this.#endsInNewline = text.endsWith('\n')
+      await session.print(text)
     }
   }
 

@@ -802,6 +802,30 @@ describe('09.7 cacert', () => {
   })
 })
 
+describe('09.5 who may run an action, but not follow streams', () => {
+  it('--tail prints the output at the end, and ends as the execution did', async () => {
+    const made = await admin('apikey', 'create', '-k', '--scope', 'action_execute@action:core:local')
+    const as = { env: { SVC_API_KEY: made.stdout.trim() } }
+    const ran = await svc(['run', '--tail', 'core.local', 'echo hello; echo oops >&2; exit 3'], as)
+    expect(ran.code).toBe(1)
+    expect(ran.stdout).toMatch(
+      /^Execution (\w{24}) has started\.\n\n(hello\noops|oops\nhello)\n\nExecution \1 has completed \(status=failed\)\.\n$/,
+    )
+    expect(ran.stderr).toContain('may not follow streams')
+    const id = /\w{24}/.exec(ran.stdout)?.[0] ?? ''
+
+    const tail = await svc(['execution', 'tail', '--type', 'stdout', id], as)
+    expect(tail).toEqual({
+      code: 0,
+      stderr: '',
+      stdout: `hello\n\nExecution ${id} has completed (status=failed).\n`,
+    })
+    // Which output came when is only in the stream.
+    const dated = await svc(['execution', 'tail', '--include-metadata', id], as)
+    expect([dated.code, dated.stdout]).toEqual([1, expect.stringContaining('"stream_view"')])
+  })
+})
+
 describe('00.15 secrets', () => {
   it('--debug and --print-config show no password, token or key', async () => {
     const secret = 'canary-password'
