@@ -11,9 +11,10 @@ import {
   tokenUnknown,
   ttlTooLong,
 } from '../../errors.ts'
-import type { ApiRequest, Principal } from '../../http/route.ts'
+import { aboutCaller, type Caller } from '../../http/caller.ts'
+import type { Principal } from '../../http/route.ts'
 import { isId } from '../../ids.ts'
-import type { Log, LogFields } from '../../log.ts'
+import type { Log } from '../../log.ts'
 import { formatMicros } from '../../time.ts'
 import { refuseScoped } from './api-keys/index.ts'
 import type { Impersonate, ImpersonationRequest } from './impersonation.ts'
@@ -27,9 +28,6 @@ export interface TokenRequest extends ImpersonationRequest {
   /** Seconds. */
   ttl?: number | null
 }
-
-/** Of the request: who is calling, from where. */
-export type Caller = Pick<ApiRequest, 'principal' | 'requestId' | 'remoteAddress'>
 
 export interface TokenService {
   /** @throws TTL_TOO_LONG; LOGIN_REFUSED if the caller has lost the account meanwhile; what `Impersonate` throws */
@@ -78,7 +76,10 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
         const asked = isGiven(user)
           ? { owner: shown(user) }
           : { nickname: shown(nickname), origin: shown(origin ?? '') }
-        log.audit('impersonation.refused', `Impersonation refused: ${error.message}`, { ...about(caller), ...asked })
+        log.audit('impersonation.refused', `Impersonation refused: ${error.message}`, {
+          ...aboutCaller(caller),
+          ...asked,
+        })
       }
       throw error
     }
@@ -92,17 +93,17 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
       const user = target ?? caller.principal.user
       const { token, row } = tokens.make(user, ttlSeconds)
       if (!logins.isCurrent(caller.principal)) {
-        log.audit('login.refused', 'The account was changed during the login', about(caller))
+        log.audit('login.refused', 'The account was changed during the login', aboutCaller(caller))
         throw loginRefused()
       }
       const [newUser] = await database.write({
         steps: [store.insertUser(user, formatMicros(options.now())), store.insertToken(row)],
         facts: [],
       })
-      if (newUser?.changes === 1) log.audit('user.registered', `Registered new user "${user}".`, about(caller))
+      if (newUser?.changes === 1) log.audit('user.registered', `Registered new user "${user}".`, aboutCaller(caller))
       const granted = `Access granted to "${user}" with the token set to expire at "${row.expiry}".`
       const owner = target === undefined ? {} : { owner: target }
-      log.audit('token.issued', granted, { ...about(caller), ...owner, token_id: row.id })
+      log.audit('token.issued', granted, { ...aboutCaller(caller), ...owner, token_id: row.id })
       return { id: row.id, user, token, expiry: row.expiry, metadata: {}, service: false }
     },
 
@@ -112,7 +113,7 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
       if (known === undefined || known.isDisabled) return false
       const state = known.hasExpired ? 'has expired' : 'is validated'
       const event = known.hasExpired ? 'token.expired' : 'token.validated'
-      log.audit(event, `Token with id "${known.id}" ${state}.`, { ...about(caller), token_id: known.id })
+      log.audit(event, `Token with id "${known.id}" ${state}.`, { ...aboutCaller(caller), token_id: known.id })
       return !known.hasExpired
     },
 
@@ -133,7 +134,7 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
         throw error
       }
       const message = `Token with id "${row.id}" of "${row.user}" is revoked.`
-      log.audit('token.revoked', message, { ...about(caller), token_id: row.id, owner: row.user })
+      log.audit('token.revoked', message, { ...aboutCaller(caller), token_id: row.id, owner: row.user })
     },
 
     async revokeAll(user, caller) {
@@ -145,7 +146,7 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
         facts: [{ name: 'user.changed', payload: { name: owner } }],
       })
       const revoked = deleted?.changes ?? 0
-      log.audit('token.revoked', `All tokens of "${owner}" are revoked.`, { ...about(caller), owner, revoked })
+      log.audit('token.revoked', `All tokens of "${owner}" are revoked.`, { ...aboutCaller(caller), owner, revoked })
       return revoked
     },
   }
@@ -157,8 +158,4 @@ function isGiven(value: unknown): boolean {
 
 function mayRevoke(principal: Principal, owner: string): boolean {
   return principal.isAdmin || principal.user === owner
-}
-
-function about({ principal, requestId, remoteAddress }: Caller): LogFields {
-  return { user: principal.user, remote_address: remoteAddress, request_id: requestId }
 }

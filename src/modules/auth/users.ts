@@ -11,9 +11,9 @@ import {
   passwordsKeptElsewhere,
   shown,
 } from '../../errors.ts'
+import { aboutCaller, type Caller } from '../../http/caller.ts'
 import { slicePage, type Page } from '../../http/list.ts'
-import type { ApiRequest } from '../../http/route.ts'
-import type { Log, LogFields } from '../../log.ts'
+import type { Log } from '../../log.ts'
 import { formatMicros } from '../../time.ts'
 import { refuseScoped, type ApiKeys } from './api-keys/index.ts'
 import type { Accounts } from './backends/backend.ts'
@@ -50,25 +50,22 @@ export interface UserFilter {
   is_disabled?: boolean
 }
 
-/** Of the request: who is calling, from where. */
-export type UserCaller = Pick<ApiRequest, 'principal' | 'requestId' | 'remoteAddress'>
-
 export interface Users {
   /** By name; also accounts that nobody has used yet. @returns one page, and how many fit in all */
   list(filter: UserFilter, page: Page): Promise<{ records: UserRecord[]; total: number }>
   /** For administrators and the user. @throws NAMED_NOT_FOUND, PERMISSION_DENIED */
-  get(name: string, caller: UserCaller): Promise<UserRecord>
+  get(name: string, caller: Caller): Promise<UserRecord>
   /** @throws BODY_INVALID, NAME_TAKEN, PASSWORDS_KEPT_ELSEWHERE, PERMISSION_DENIED */
-  create(request: NewUserRequest, caller: UserCaller): Promise<UserRecord>
+  create(request: NewUserRequest, caller: Caller): Promise<UserRecord>
   /**
    * A new password ends all tokens of the user but the one that the request came with.
    *
    * @throws NAMED_NOT_FOUND, BODY_INVALID, PASSWORDS_KEPT_ELSEWHERE, PERMISSION_DENIED, CURRENT_PASSWORD_WRONG,
    *   TOO_MANY_FAILURES
    */
-  update(name: string, request: UserRequest, caller: UserCaller): Promise<UserRecord>
+  update(name: string, request: UserRequest, caller: Caller): Promise<UserRecord>
   /** With account, tokens and API keys; what runs for the user goes on. @throws NAMED_NOT_FOUND, BODY_INVALID */
-  delete(name: string, caller: UserCaller): Promise<void>
+  delete(name: string, caller: Caller): Promise<void>
 }
 
 export interface UsersOptions {
@@ -126,7 +123,7 @@ export function createUsers(options: UsersOptions): Users {
   }
 
   /** @throws PERMISSION_DENIED, BODY_INVALID, CURRENT_PASSWORD_WRONG, TOO_MANY_FAILURES */
-  async function requireMayUpdate(name: string, request: UserRequest, caller: UserCaller): Promise<void> {
+  async function requireMayUpdate(name: string, request: UserRequest, caller: Caller): Promise<void> {
     const { principal, requestId, remoteAddress: address } = caller
     refuseScoped(principal, 'change users')
     const isSelf = principal.user === name
@@ -141,7 +138,7 @@ export function createUsers(options: UsersOptions): Users {
     }
     const current = readText('current_password', request.current_password)
     if (await checkPassword?.(name, current, { address, requestId })) return
-    log.audit('user.password_refused', 'The current password was wrong', about(caller))
+    log.audit('user.password_refused', 'The current password was wrong', aboutCaller(caller))
     throw currentPasswordWrong()
   }
 
@@ -198,7 +195,7 @@ export function createUsers(options: UsersOptions): Users {
       }
       const has = setPassword === undefined ? 'without a password here' : 'with a password'
       log.audit('user.created', `User "${name}" created, ${has}.`, {
-        ...about(caller),
+        ...aboutCaller(caller),
         name,
         is_service: isService,
         nicknames: Object.keys(nicknames),
@@ -233,10 +230,10 @@ export function createUsers(options: UsersOptions): Users {
       await database.write({ steps, facts: [{ name: 'user.changed', payload: { name } }] })
 
       const changed = [...(setPassword === undefined ? [] : ['password']), ...Object.keys(changes)]
-      log.audit('user.updated', `User "${name}" updated.`, { ...about(caller), name, changed })
+      log.audit('user.updated', `User "${name}" updated.`, { ...aboutCaller(caller), name, changed })
       if (isDisabled !== undefined && isDisabled !== before.is_disabled) {
         const state = isDisabled ? 'disabled' : 'enabled'
-        log.audit(`user.${state}`, `User "${name}" ${state}.`, { ...about(caller), name })
+        log.audit(`user.${state}`, `User "${name}" ${state}.`, { ...aboutCaller(caller), name })
       }
       return find(name)
     },
@@ -251,7 +248,10 @@ export function createUsers(options: UsersOptions): Users {
         steps: [store.deleteUser(name), store.deleteTokensOf(name), apiKeys.removalOf(name)],
         facts: [{ name: 'user.changed', payload: { name } }],
       })
-      log.audit('user.deleted', `User "${name}" deleted, with all tokens and API keys.`, { ...about(caller), name })
+      log.audit('user.deleted', `User "${name}" deleted, with all tokens and API keys.`, {
+        ...aboutCaller(caller),
+        name,
+      })
       await options.forgetGroups(name)
     },
   }
@@ -264,10 +264,6 @@ function readText(name: string, value: unknown): string {
 }
 
 /** The id of the token that asks, if it is one of this user. */
-function ownTokenOf(name: string, { principal }: UserCaller): string | undefined {
+function ownTokenOf(name: string, { principal }: Caller): string | undefined {
   return principal.user === name ? principal.tokenId : undefined
-}
-
-function about({ principal, requestId, remoteAddress }: UserCaller): LogFields {
-  return { user: principal.user, remote_address: remoteAddress, request_id: requestId }
 }

@@ -6,11 +6,11 @@ import {
   resourceNotFound,
   resourceTypeUnknown,
 } from '../../errors.ts'
+import { aboutCaller } from '../../http/caller.ts'
 import { pageHeaders, pageQuery, parsePage, type Page } from '../../http/list.ts'
 import { permissionTypes } from '../../http/permissions.ts'
 import { Reply, type ApiRequest, type QueryValue, type Route } from '../../http/route.ts'
 import { isId } from '../../ids.ts'
-import type { LogFields } from '../../log.ts'
 import type { JsonSchema } from '../../schema.ts'
 import type { RbacService } from './service.ts'
 import type { RbacStore } from './store.ts'
@@ -204,7 +204,7 @@ export function createRoutes({ enabled, store, service, maxPageSize }: RbacRoute
       failures: [400, 503],
       async handler(request) {
         if (!enabled) throw accessControlOff()
-        const result = await service.apply(about(request))
+        const result = await service.apply(aboutCaller(request))
         if ('problems' in result) throw definitionsInvalid(result.problems)
         return result.applied
       },
@@ -236,10 +236,6 @@ function assignmentRecord({ isRemote, ...row }: RoleAssignment): unknown {
 /** @throws PERMISSION_DENIED */
 function requireAdministratorOr(user: string | undefined, { principal }: ApiRequest): void {
   if (!principal.isAdmin && user !== principal.user) throw administratorOrSelfRequired()
-}
-
-function about({ principal, requestId, remoteAddress }: ApiRequest): LogFields {
-  return { user: principal.user, remote_address: remoteAddress, request_id: requestId }
 }
 
 function booleanOf(value: QueryValue): boolean | undefined {

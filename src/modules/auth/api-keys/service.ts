@@ -4,6 +4,7 @@ import { problemOfUserName } from '../../../account-rules.ts'
 import { Conflict, type Database } from '../../../db/database.ts'
 import type { ApiKeyTable } from '../../../db/tables.ts'
 import { apiKeyNotFound, bodyInvalid, conflict, nameTaken, shown } from '../../../errors.ts'
+import { aboutCaller, type Caller } from '../../../http/caller.ts'
 import type { Page } from '../../../http/list.ts'
 import { apiKeyResource, userResource } from '../../../http/permissions.ts'
 import type { ApiRequest } from '../../../http/route.ts'
@@ -27,8 +28,8 @@ export interface ApiKeyRequest {
   scopes?: GivenScope[] | null
 }
 
-/** Of the request: who is calling, from where, and what that allows. */
-export type ApiKeyCaller = Pick<ApiRequest, 'principal' | 'rights' | 'requestId' | 'remoteAddress'>
+/** Also what the caller may do. */
+export type ApiKeyCaller = Caller & Pick<ApiRequest, 'rights'>
 
 export interface ApiKeyService {
   /** @throws API_KEY_NOT_FOUND */
@@ -184,8 +185,8 @@ export function createApiKeyService({ database, store, users, log, now }: ApiKey
     },
   }
 
-  function reportNewUser(name: string, caller: ApiKeyCaller): void {
-    log.audit('user.registered', `Registered new user "${name}".`, about(caller))
+  function reportNewUser(name: string, caller: Caller): void {
+    log.audit('user.registered', `Registered new user "${name}".`, aboutCaller(caller))
   }
 }
 
@@ -242,10 +243,6 @@ function storedScopes(given: readonly GivenScope[] | null): string | null {
   return given === null ? null : JSON.stringify(readScopes(given))
 }
 
-function about({ principal, requestId, remoteAddress }: ApiKeyCaller): LogFields {
-  return { user: principal.user, remote_address: remoteAddress, request_id: requestId }
-}
-
-function aboutKey({ id, user }: ApiKeyTable, caller: ApiKeyCaller): LogFields {
-  return { ...about(caller), api_key_id: id, owner: user }
+function aboutKey({ id, user }: ApiKeyTable, caller: Caller): LogFields {
+  return { ...aboutCaller(caller), api_key_id: id, owner: user }
 }
