@@ -69,6 +69,14 @@ describe('the file', () => {
     expect(linesOf(path)).toEqual(['before', 'after'])
   })
 
+  test('that ends in half a line, after a crash, goes on in a new one', async () => {
+    mkdirSync(join(path, '..'))
+    writeFileSync(path, 'before\nbro')
+    open().append('after')
+    await file?.close()
+    expect(linesOf(path)).toEqual(['before', 'bro', 'after'])
+  })
+
   test('cannot be a folder, below a file, or a pipe', () => {
     mkdirSync(path, { recursive: true })
     expect(() => open()).toThrow('EISDIR')
@@ -136,6 +144,18 @@ describe('rotation', () => {
     await lines.close()
     expect(linesOf(path)).toEqual(['new'])
     expect([mode(join(path, '..')), mode(path)]).toEqual([0o700, 0o600])
+  })
+
+  test('into a file that ends in half a line goes on in a new one', async () => {
+    const lines = open()
+    lines.append('before')
+    await waitFor('the line', () => linesOf(path).length === 1)
+    renameSync(path, `${path}.1`)
+    writeFileSync(path, 'bro')
+    await lines.reopen()
+    lines.append('after')
+    await lines.close()
+    expect([linesOf(`${path}.1`), linesOf(path)]).toEqual([['before'], ['bro', 'after']])
   })
 
   test('a file that was deleted is made again without being told', async () => {

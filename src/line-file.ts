@@ -4,7 +4,19 @@
  * Adding never waits and never throws: lines of the same moment share a write, and lines that cannot be written wait, up to
  * a bound, until they can.
  */
-import { close, constants, fstat, fstatSync, ftruncate, mkdirSync, open, openSync, write, type Stats } from 'node:fs'
+import {
+  close,
+  constants,
+  fstat,
+  fstatSync,
+  ftruncate,
+  mkdirSync,
+  open,
+  openSync,
+  read,
+  write,
+  type Stats,
+} from 'node:fs'
 import { dirname } from 'node:path'
 import { promisify } from 'node:util'
 import { makeFolder } from './secret-file.ts'
@@ -43,6 +55,7 @@ const closeMs = 2000
 const openFile = promisify(open)
 const statFile = promisify(fstat)
 const truncateFile = promisify(ftruncate)
+const readFile = promisify(read)
 const writeFile = promisify(write)
 
 /** Creates the folder with mode 0700 and the file with 0600. @throws what the file system says */
@@ -70,8 +83,8 @@ export function openLineFile(path: string, report: LineFileReport): LineFile {
   let waitingLength = 0
   let lost = 0
   let trouble: 'write' | 'open' | undefined
-  /** Half a line is at the end of the file. */
-  let isTorn = false
+  /** Half a line is at the end of the file; undefined: nobody has looked yet. */
+  let isTorn: boolean | undefined
   let reopenWanted = false
   let pumping: Promise<void> | undefined
   let retry: NodeJS.Timeout | undefined
@@ -112,7 +125,7 @@ export function openLineFile(path: string, report: LineFileReport): LineFile {
     }
     close(file, () => undefined)
     file = next
-    isTorn = false
+    isTorn = undefined
     succeed('open')
   }
 
@@ -138,6 +151,7 @@ export function openLineFile(path: string, report: LineFileReport): LineFile {
     const batch = takeBatch()
     let written = 0
     try {
+      isTorn ??= isFile && (await endsInHalfALine())
       if (isTorn) await writeFile(file, Buffer.from('\n'))
       isTorn = false
       while (written < batch.length) {
@@ -151,6 +165,24 @@ export function openLineFile(path: string, report: LineFileReport): LineFile {
       rest = batch.subarray(wholeLength)
       await takeBack(written - wholeLength)
       throw error
+    }
+  }
+
+  /** As a process leaves it that was killed while it wrote. */
+  async function endsInHalfALine(): Promise<boolean> {
+    let same: number | undefined
+    try {
+      const { size } = await statFile(file)
+      if (size === 0) return false
+      // For reading, whatever is at the path by now.
+      same = await openFile(`/proc/self/fd/${file}`, constants.O_RDONLY)
+      const { buffer } = await readFile(same, Buffer.alloc(1), 0, 1, size - 1)
+      return buffer.toString('latin1') !== '\n'
+    } catch {
+      // It is for writing alone.
+      return false
+    } finally {
+      if (same !== undefined) close(same, () => undefined)
     }
   }
 
