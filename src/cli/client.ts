@@ -215,12 +215,14 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
     const location = response.headers.location
     if (status >= 300 && status < 400 && location !== undefined) {
       response.resume()
-      return new CliFailure(`${url} has moved to ${location}; name that address with --url or --api-url.`)
+      return new CliFailure(
+        `${url} has moved to ${escapeUnprintable(location)}; name that address with --url or --api-url.`,
+      )
     }
     const text = await readText(response, MAX_ERROR_BYTES, origin)
     if (settings.debug) debug(answerLines(status, response.statusMessage, text))
     const body = parseObject(text)
-    const reason = response.statusMessage || http.STATUS_CODES[status] || 'Unknown'
+    const reason = escapeUnprintable(response.statusMessage ?? '') || http.STATUS_CODES[status] || 'Unknown'
     const said = body?.['faultstring']
     const faultstring = typeof said === 'string' ? said : text.trim().slice(0, 1000) || `${method} was refused`
     const needsLogin = status === 401 && settings.credential === undefined && request.isLogin !== true
@@ -242,14 +244,14 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
       parts.push('-H', quote(`${name}: ${isSecret ? secretMask : value}`))
     }
     if (body !== undefined) parts.push('--data-binary', quote(JSON.stringify(body, mask)))
-    return `# ${[...parts, quote(redactor.maskUrl(url))].join(' ')}`
+    return `# ${escapeLines([...parts, quote(redactor.maskUrl(url))].join(' '))}`
   }
 
   function answerLines(status: number, reason: string | undefined, text: string): string {
     const parsed = parseJson(text)
-    const shownText = parsed === undefined ? escapeLines(text) : JSON.stringify(parsed.value, mask)
+    const shownText = escapeLines(parsed === undefined ? text : JSON.stringify(parsed.value, mask))
     const cut = shownText.length > MAX_DEBUG_LENGTH ? `${shownText.slice(0, MAX_DEBUG_LENGTH)}…` : shownText
-    return `# ${status} ${reason ?? ''}\n${cut}`
+    return `# ${status} ${escapeUnprintable(reason ?? '')}\n${cut}`
   }
 
   function mask(name: string, value: unknown): unknown {

@@ -108,6 +108,12 @@ describe('values', () => {
     )
   })
 
+  test('JSON keeps its meaning, and carries nothing that a terminal obeys', () => {
+    const record = { 'a\u009b31m': '\u001b]0;x\u0007\u007f\u0090\u202e\u{e0041}\ud800', b: 'ü宽\t\n' }
+    expect(toJson(record)).toMatch(/^[\x20-\x7eü宽\n]*$/)
+    expect(JSON.parse(toJson(record))).toEqual(record)
+  })
+
   test('times read in words, in the configured zone', () => {
     expect(formatTime('2015-02-17T17:28:28.000001Z', 'UTC')).toBe('Tue, 17 Feb 2015 17:28:28 UTC')
     expect(formatTime('2015-02-17T17:28:28.000001Z', 'Asia/Tokyo')).toBe('Wed, 18 Feb 2015 02:28:28 GMT+9')

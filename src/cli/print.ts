@@ -42,7 +42,7 @@ function define(target: Json, name: string, value: unknown): void {
 
 /** Four blanks of indentation, names in order. */
 export function toJson(value: unknown): string {
-  return JSON.stringify(sortKeys(value), undefined, 4)
+  return printable(JSON.stringify(sortKeys(value), undefined, 4))
 }
 
 function sortKeys(value: unknown): unknown {

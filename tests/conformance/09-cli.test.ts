@@ -710,6 +710,23 @@ describe('09.7 configuration, and servers that misbehave', () => {
     expect(stdout).toMatch(message)
   })
 
+  it('09.2 nothing that a server sends is obeyed by the terminal', async () => {
+    const evil = '\u009b2J\u007f\u202e'
+    const record = { id: 'x', status: 'succeeded', [evil]: evil }
+    const replies: Reply[] = [
+      { body: record },
+      { status: 301, text: '', headers: { Location: `/${evil.slice(0, 1)}` } },
+    ]
+    for (const reply of replies) {
+      fake = await startFake(() => reply)
+      for (const flags of [[], ['-j'], ['-y'], ['-d'], ['--debug']]) {
+        const { stdout, stderr } = await ask(fake.url, ['execution', 'get', 'x', ...flags])
+        expect([flags, stdout + stderr]).toEqual([flags, expect.stringMatching(/^[\x20-\x7e\n]+$/)])
+      }
+      await fake.stop()
+    }
+  })
+
   it('09.1 a list that is none is not taken for an empty one', async () => {
     fake = await startFake(() => ({ body: { message: 'hello' } }))
     const { code, stdout } = await ask(fake.url, ['execution', 'list'])
