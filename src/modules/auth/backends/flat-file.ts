@@ -6,7 +6,6 @@ import { shown } from '../../../errors.ts'
 import type { JsonObject } from '../../../config/options.ts'
 import type { Log } from '../../../log.ts'
 import {
-  hashPassword,
   openPasswordFile,
   parsePasswordLine,
   readPasswordFile,
@@ -38,7 +37,7 @@ async function create(kwargs: JsonObject, context: BackendContext): Promise<Auth
   }
 
   const verifier = createPasswordVerifier()
-  const decoy = await createDecoy()
+  const decoy = createDecoy()
   const kept = createKeptPassword(context)
   // It may have been changed while no server ran, also with other programs.
   if (path === defaultPath) {
@@ -54,7 +53,9 @@ async function create(kwargs: JsonObject, context: BackendContext): Promise<Auth
     async authenticate(user, password) {
       const users = await file.read()
       const hash = users.get(user)
-      const matches = await verifier.verify(hash ?? decoy(user, users), password)
+      const checked = hash ?? decoy(user, users)
+      if (checked === undefined) return false
+      const matches = await verifier.verify(checked, password)
       if (hash === undefined || !matches) return false
       await reviewKept(user, (first) => first === password)
       return true
@@ -113,17 +114,15 @@ type Users = ReadonlyMap<string, string>
 
 /**
  * A hash to check a stranger's password against, so that the answer takes as long as for somebody in the file: that of
- * some user, always the same one for the same name.
+ * some user, always the same one for the same name. Undefined: there is nobody.
  */
-async function createDecoy(): Promise<(user: string, users: Users) => string> {
+function createDecoy(): (user: string, users: Users) => string | undefined {
   const key = randomBytes(32)
-  const nobody = await hashPassword(key.toString('hex'))
   return (user, users) => {
-    if (users.size === 0) return nobody
     const place = createHmac('sha256', key).update(user).digest().readUInt32LE(0) % users.size
     let i = 0
     for (const hash of users.values()) if (i++ === place) return hash
-    return nobody
+    return undefined
   }
 }
 
