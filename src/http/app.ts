@@ -226,7 +226,7 @@ const nobody: Principal = { user: '', isAdmin: false, method: 'none' }
 
 type Prepare = (request: Request, response: Response) => Promise<ApiRequest>
 
-/** The fixed chain: credentials → permission → body → schema. A stranger's body is not even read. */
+/** The fixed chain: credentials → permission → body → both again → schema. A stranger's body is not even read. */
 function prepareFor(options: HttpAppOptions, route: Route): Prepare {
   const { access } = options
   const readBody = createBodyReader(options.maxBodyBytes)
@@ -237,13 +237,15 @@ function prepareFor(options: HttpAppOptions, route: Route): Prepare {
     if (state === undefined) throw routeUnknown()
     // What one caller may read, caches must not give to another; some answers are credentials themselves.
     if (route.permission !== 'public') response.setHeader('Cache-Control', 'no-store')
-    const principal = await identifyCaller(access, route, request, response)
-    state.user = principal.user
-    const rights = access.rightsOf(principal)
-    requireGlobally(route, rights)
+    const identify = async (): Promise<Pick<ApiRequest, 'principal' | 'rights'>> => {
+      const principal = await identifyCaller(access, route, request, response)
+      state.user = principal.user
+      const rights = access.rightsOf(principal)
+      requireGlobally(route, rights)
+      return { principal, rights }
+    }
     const prepared: ApiRequest = {
-      principal,
-      rights,
+      ...(await identify()),
       params: pathVariables(request),
       query: readQuery(declared, state.query),
       body: undefined,
@@ -256,6 +258,10 @@ function prepareFor(options: HttpAppOptions, route: Route): Prepare {
       // Compiled for the first request that needs it: all of them at once would double the start-up time.
       check ??= compileSchema(route.body)
       const body = await readBody(request)
+      // A sender can hold the body back until the credential is taken away.
+      if (!access.isCurrent(prepared.principal)) Object.assign(prepared, await identify())
+      else requireGlobally(route, prepared.rights)
+      if ('resource' in route) requireOn(route, prepared, () => route.resource(prepared))
       const problem =
         typeof body === 'object' && body !== null && !Array.isArray(body) ? check(body) : notAnObject(body)
       if (problem !== undefined) throw bodyInvalid(problem)

@@ -8,6 +8,8 @@ export interface AccessControl {
   /** Whose user name and password these are. @throws LOGIN_REFUSED, TOO_MANY_FAILURES */
   login(request: Request, response: Response): Promise<Principal> | Principal
   rightsOf(principal: Principal): Rights
+  /** Whether the credential that proved who is calling still does, expiry aside, and makes the caller as powerful. */
+  isCurrent(principal: Principal): boolean
   /**
    * Ends an answer that goes on when the credential is taken away, be it revoked, disabled or deleted, or when its user's
    * rights have changed and it is not allowed any more.
@@ -39,6 +41,7 @@ export function openAccess(systemUser: string): AccessControl {
     authenticate: () => principal,
     login: () => principal,
     rightsOf: () => allRights,
+    isCurrent: () => true,
     watch: () => () => undefined,
   }
 }

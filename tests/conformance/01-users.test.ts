@@ -1,5 +1,8 @@
 /** Contract 01, 1.6 and 1.7: users, their accounts, acting for somebody else, revoking all tokens of a user. */
-import { mkdirSync, readFileSync, existsSync, writeFileSync } from 'node:fs'
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { mkdirSync, readFileSync, existsSync, rmSync, writeFileSync } from 'node:fs'
+import { request, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
@@ -31,7 +34,7 @@ let server: TestServer
 let firstPassword: string
 let admin: Headers
 /** May follow streams and make API keys. */
-const PEOPLE = ['carol', 'dave', 'erin', 'frank', 'grace']
+const PEOPLE = ['carol', 'dave', 'erin', 'frank', 'grace', 'held']
 
 beforeAll(async () => {
   for (const name of ['roles', 'assignments']) mkdirSync(join(folder.path, 'rbac', name), { recursive: true })
@@ -394,6 +397,89 @@ describe('a deleted user', () => {
   it('can be an account that nobody has used', async () => {
     expect((await users('DELETE', '/by-hand')).status).toBe(204)
     expect((await users('GET', '/by-hand')).status).toBe(404)
+  })
+})
+
+describe('a request whose body is held back', () => {
+  /** Sends all but the last byte, waits until the server knows who is calling, and returns what sends the rest. */
+  async function hold(method: string, path: string, body: unknown, headers: Headers): Promise<() => Promise<number>> {
+    const bytes = Buffer.from(JSON.stringify(body))
+    const id = randomUUID()
+    const event = 'X-Auth-Token' in headers ? 'token.validated' : 'api_key.validated'
+    const outgoing = request(`${server.urls.api}/v1${path}`, {
+      method,
+      headers: { ...headers, 'Content-Length': bytes.length, 'X-Request-ID': id },
+      agent: false,
+    })
+    outgoing.write(bytes.subarray(0, -1))
+    await waitFor('the credential to be checked', () => audited(event, id).length === 1)
+    return async () => {
+      outgoing.end(bytes.subarray(-1))
+      const [response] = (await once(outgoing, 'response')) as [IncomingMessage] // what this event has
+      response.resume()
+      return response.statusCode ?? 0
+    }
+  }
+
+  const rowsOfHeld = (table: string): unknown[] => rowsOf(server, `select * from ${table} where user = 'held'`)
+
+  it('does nothing for a user who was deleted meanwhile, whose account stays deleted', async () => {
+    await add('held')
+    const [one, other, third] = [
+      await signIn('held', 'of held'),
+      await signIn('held', 'of held'),
+      await signIn('held', 'of held'),
+    ]
+    const finishers = [
+      await hold('POST', '/apikeys', {}, one),
+      await hold('POST', '/executions', { action: 'core.noop' }, other),
+      await hold('PUT', '/users/held', { password: 'new', current_password: 'of held' }, third),
+    ]
+    expect((await users('DELETE', '/held')).status).toBe(204)
+    for (const finish of finishers) expect(await finish()).toBe(401)
+    expect((await users('GET', '/held')).status).toBe(404)
+    expect(rowsOfHeld('api_keys')).toEqual([])
+  })
+
+  it.each([
+    ['the token was revoked', () => call(`${server.urls.auth}/tokens?user=held`, 'DELETE', undefined, admin)],
+    ['the user was disabled', () => users('PUT', '/held', { is_disabled: true })],
+    ['the user got another password', () => users('PUT', '/held', { password: 'other' })],
+  ])('does nothing once %s', async (_, takeAway) => {
+    await add('held')
+    const finish = await hold('POST', '/apikeys', {}, await signIn('held', 'of held'))
+    expect((await takeAway()).status).toBe(200)
+    expect(await finish()).toBe(401)
+    expect(rowsOfHeld('api_keys')).toEqual([])
+    expect((await users('DELETE', '/held')).status).toBe(204)
+  })
+
+  it('does nothing with an API key that was deleted meanwhile, or with roles that were taken away', async () => {
+    await add('helper')
+    const assignment = join(folder.path, 'rbac', 'assignments', 'helper.yaml')
+    const apply = async (): Promise<void> => {
+      const { status, text } = await server.call('POST', '/v1/rbac/definitions/apply', {}, admin)
+      if (status !== 200) throw new Error(text)
+    }
+    writeFileSync(assignment, 'username: helper\nroles: [admin]\n')
+    await apply()
+    const token = await signIn('helper', 'of helper')
+    const key = await makeKey(token)
+    const { body: made } = await server.call<{ id: string }>(
+      'GET',
+      `/v1/apikeys/${key['Svc-Api-Key']}`,
+      undefined,
+      token,
+    )
+    const withKey = await hold('POST', '/users', { name: 'made-by-helper' }, key)
+    expect((await server.call('DELETE', `/v1/apikeys/${made.id}`, undefined, admin)).status).toBe(204)
+    expect(await withKey()).toBe(401)
+
+    const withRole = await hold('POST', '/users', { name: 'made-by-helper' }, await signIn('helper', 'of helper'))
+    rmSync(assignment)
+    await apply()
+    expect(await withRole()).toBe(403)
+    expect((await users('GET', '/made-by-helper')).status).toBe(404)
   })
 })
 

@@ -219,6 +219,12 @@ export function createAccess(options: AccessOptions): AccessControl {
     },
 
     rightsOf: (principal) => rights.rightsOf(principal),
+    isCurrent(principal) {
+      const { method, user, scopes, isAdmin } = principal
+      // Whoever logs in is looked at again when the token is made.
+      if (method !== 'token' && method !== 'api_key') return true
+      return watchers.isValid(principal) && isAdmin === (scopes === undefined && rights.isAdmin(user))
+    },
     watch: (principal, ended) => watchers.watch(principal, ended),
   }
 }

@@ -7,6 +7,8 @@ import type { LastingAnswer } from '../../http/authenticate.ts'
 import type { Principal } from '../../http/route.ts'
 
 export interface Watchers {
+  /** Whether the caller would be admitted again, expiry aside. */
+  isValid(principal: Principal): boolean
   /** @returns stops watching */
   watch(principal: Principal, answer: LastingAnswer): () => void
   stop(): void
@@ -14,8 +16,7 @@ export interface Watchers {
 
 export interface WatchersOptions {
   bus: Bus
-  /** Whether the caller would be admitted again, expiry aside. */
-  readonly isValid: (principal: Principal) => boolean
+  readonly isValid: Watchers['isValid']
 }
 
 interface Watcher {
@@ -52,6 +53,7 @@ export function createWatchers({ bus, isValid }: WatchersOptions): Watchers {
   ]
 
   return {
+    isValid,
     watch(principal, answer) {
       const watcher: Watcher = { principal, answer }
       watchers.add(watcher)

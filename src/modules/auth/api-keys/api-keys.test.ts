@@ -84,6 +84,7 @@ beforeAll(async () => {
         throw new Error('nobody logs in here')
       },
       rightsOf: (principal) => createRights(principal, { enabled: isEnabled, isolation: false, ofUser }),
+      isCurrent: () => true,
       watch: () => () => undefined,
     },
   })
