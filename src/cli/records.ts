@@ -161,7 +161,7 @@ export async function createRecord(session: Session, path: string, body: unknown
 
 /** Does the same for every id: those that do not exist are named, the others go on. @returns the exit code */
 export async function forEachId(
-  session: Session,
+  session: Pick<Session, 'print'>,
   ids: readonly string[],
   work: (id: string) => Promise<number>,
 ): Promise<number> {

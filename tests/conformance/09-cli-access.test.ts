@@ -17,6 +17,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { makeAuthority } from '../helpers/certificates.ts'
 import { runCli, type CliExit } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
+import { firstPassword } from '../helpers/logins.ts'
 import { startAtTerminal } from '../helpers/pty.ts'
 import { call, executable, startServer, type TestServer } from '../helpers/server.ts'
 import { idPattern, unknownId } from './support.ts'
@@ -34,7 +35,7 @@ let password: string
 beforeAll(async () => {
   const settings = { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default' }
   server = await startServer({ basePath: base.path, settings })
-  password = readFileSync(join(base.path, 'initial-admin-password'), 'utf8').trim()
+  password = firstPassword(base.path)
 }, 60_000)
 
 afterAll(async () => {
@@ -601,7 +602,13 @@ describe('01.6 user', () => {
     expect(readFileSync(file, 'utf8')).toBe(before)
     expect((await inFile(['passwd', 'carl'], 'carl-2\n')).code).toBe(0)
     expect(readFileSync(file, 'utf8')).not.toBe(before)
-    expect((await inFile(['delete', 'old'])).code).toBe(0)
+    const elsewhere = await svc(['user', 'passwd', 'carl', '-p', 'x', '--file', `${file}.not`], { env: offline })
+    expect([elsewhere.code, elsewhere.stdout]).toEqual([2, expect.stringContaining(`no users in ${file}.not`)])
+    expect(await inFile(['delete', 'nobody', 'old'])).toEqual({
+      code: 2,
+      stdout: `User "nobody" is not found.\n\nUser "old" is deleted from ${file}.\n`,
+      stderr: '',
+    })
     expect(readFileSync(file, 'utf8')).toMatch(/^# kept\ncarl:\$argon2id\$\S+\n$/)
   })
 
@@ -773,7 +780,7 @@ describe('09.7 cacert', () => {
     const secure = await startServer({ settings: { 'auth.enable': 'True', ...Object.fromEntries(tls) } })
     try {
       expect(secure.urls.auth).toMatch(/^https:/)
-      const secret = readFileSync(join(secure.basePath, 'initial-admin-password'), 'utf8').trim()
+      const secret = firstPassword(secure.basePath)
       const env = { SVC_API_URL: `${secure.urls.api}/v1`, SVC_AUTH_URL: secure.urls.auth }
       const believed = { ...env, SVC_CACERT: known.caFile }
       expect(await svc(['login', 'admin', '-w'], { env: believed, input: secret })).toMatchObject({

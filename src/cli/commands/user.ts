@@ -70,7 +70,7 @@ Examples:
     .action((name: string, flags: AddFlags) =>
       flags.file === undefined
         ? withSession(context, flags, (session) => addUser(session, name, flags))
-        : withFile(context, (input) => addToFile(input, flags.file ?? '', name, flags)),
+        : withFile(context, (io) => addToFile(io, flags.file ?? '', name, flags)),
     )
 
   const passwd = addPasswordOptions(addUserOptions('passwd'))
@@ -88,7 +88,7 @@ Examples:
     .action((name: string | undefined, flags: PasswordFlags) =>
       flags.file === undefined
         ? withSession(context, flags, (session) => changePassword(session, name, flags))
-        : withFile(context, (input) => changeInFile(input, flags.file ?? '', name, flags)),
+        : withFile(context, (io) => changeInFile(io, flags.file ?? '', name, flags)),
     )
 
   const update = addAccountOptions(addUserOptions('update'))
@@ -122,7 +122,7 @@ Example:
     .addHelpText('after', '\nExample:\n  svc user delete alice')
     .action((names: string[], flags: PasswordFlags) => {
       const { file } = flags
-      if (file !== undefined) return withFile(context, () => deleteFromFile(file, names))
+      if (file !== undefined) return withFile(context, (io) => deleteFromFile(io, file, names))
       return withSession(context, flags, (session) => forEachId(session, names, (name) => deleteUser(session, name)))
     })
 
@@ -231,20 +231,25 @@ async function deleteUser(session: Session, name: string): Promise<number> {
   return exitCodes.ok
 }
 
-/** Needs neither a server nor a configuration. */
-async function withFile(context: CommandContext, work: (input: SecretInput) => Promise<string>): Promise<void> {
+interface FileIo {
+  input: SecretInput
+  print: Session['print']
+}
+
+/** Needs neither a server nor a configuration. @param work resolves with the exit code */
+async function withFile(context: CommandContext, work: (io: FileIo) => Promise<number>): Promise<void> {
   const note = (text: string): void => void process.stderr.write(text)
+  const print = (text: string): Promise<void> => Promise.resolve(void process.stdout.write(text))
+  const interrupted = new AbortController().signal
   try {
-    const done = await withSecretInput({ interrupted: new AbortController().signal, note }, work)
-    process.stdout.write(done)
+    context.setExitCode(await withSecretInput({ interrupted, note }, (input) => work({ input, print })))
   } catch (error) {
     if (error instanceof PasswordFileProblem) throw new CliFailure(error.message, exitCodes.usage)
     throw error
   }
-  context.setExitCode(exitCodes.ok)
 }
 
-async function addToFile(input: SecretInput, file: string, name: string, flags: AddFlags): Promise<string> {
+async function addToFile({ input, print }: FileIo, file: string, name: string, flags: AddFlags): Promise<number> {
   if (flags.service !== undefined || flags.nickname !== undefined || flags.password === false) {
     throw new CliFailure(
       'A password file holds names and passwords alone; leave out --service, --nickname and --no-password.',
@@ -258,26 +263,31 @@ async function addToFile(input: SecretInput, file: string, name: string, flags: 
     )
   }
   await setPassword(file, name, flags.password ?? (await input.askTwice(`Password of ${printable(name)}`)))
-  return `User "${printable(name)}" was added to ${printable(file)}.\n`
+  await print(`User "${printable(name)}" was added to ${printable(file)}.\n`)
+  return exitCodes.ok
 }
 
 async function changeInFile(
-  input: SecretInput,
+  { input, print }: FileIo,
   file: string,
   name: string | undefined,
   { password }: PasswordFlags,
-): Promise<string> {
+): Promise<number> {
   if (name === undefined) throw new CliFailure('With --file, name the user.', exitCodes.usage)
-  if (!(await userNames(file)).includes(name)) throw new NotFound(user.name, name)
+  const names = await userNames(file)
+  if (names.length === 0) {
+    throw new CliFailure(`There are no users in ${printable(file)}; is it the password file?`, exitCodes.usage)
+  }
+  if (!names.includes(name)) throw new NotFound(user.name, name)
   await setPassword(file, name, password ?? (await input.askTwice(`New password of ${printable(name)}`)))
-  return `The password of "${printable(name)}" is changed in ${printable(file)}.\n`
+  await print(`The password of "${printable(name)}" is changed in ${printable(file)}.\n`)
+  return exitCodes.ok
 }
 
-async function deleteFromFile(file: string, names: readonly string[]): Promise<string> {
-  const done: string[] = []
-  for (const name of names) {
+function deleteFromFile({ print }: FileIo, file: string, names: readonly string[]): Promise<number> {
+  return forEachId({ print }, names, async (name) => {
     if (!(await removeUser(file, name))) throw new NotFound(user.name, name)
-    done.push(`User "${printable(name)}" is deleted from ${printable(file)}.\n`)
-  }
-  return done.join('')
+    await print(`User "${printable(name)}" is deleted from ${printable(file)}.\n`)
+    return exitCodes.ok
+  })
 }
