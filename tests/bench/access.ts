@@ -1,6 +1,7 @@
 /** Rows about authentication: what a verified credential costs a request, and what the time of a refusal tells. */
-import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { basicAuth, firstPassword } from '../helpers/logins.ts'
 import { median, ms, times as timesAsLong, type Row } from './report.ts'
 import { connect, makeFolder, startBenchServer, type Client } from './server.ts'
 
@@ -37,8 +38,8 @@ export async function verifiedRequests(): Promise<Row[]> {
     return connected
   }
   try {
-    const password = readFileSync(join(basePath, 'initial-admin-password'), 'utf8').trim()
-    const basic = { Authorization: `Basic ${Buffer.from(`admin:${password}`).toString('base64')}` }
+    const password = firstPassword(basePath)
+    const basic = { Authorization: basicAuth('admin', password) }
     const { token } = await (await client(guarded.port, basic)).call<{ token: string }>('POST', '/auth/tokens')
     const administrator = await client(guarded.port, { 'X-Auth-Token': token })
     const { key } = await administrator.call<{ key: string }>('POST', '/v1/apikeys', { user: 'reader' })

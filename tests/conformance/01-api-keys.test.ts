@@ -4,6 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
+import { basicAuth, firstPassword } from '../helpers/logins.ts'
 import { call, startServer, type Answer, type TestServer } from '../helpers/server.ts'
 import { openEvents } from '../helpers/sse.ts'
 import { waitFor } from '../helpers/wait.ts'
@@ -37,16 +38,14 @@ const folder = makeFolder()
 let server: TestServer
 let administrator: Record<string, string>
 
-const basic = (user: string, secret: string): string => `Basic ${Buffer.from(`${user}:${secret}`).toString('base64')}`
-
 async function login(at: TestServer): Promise<Record<string, string>> {
-  const password = readFileSync(join(at.basePath, 'initial-admin-password'), 'utf8').trim()
+  const password = firstPassword(at.basePath)
   const answer = await call<{ token: string }>(
     `${at.urls.auth}/tokens`,
     'POST',
     {},
     {
-      Authorization: basic('admin', password),
+      Authorization: basicAuth('admin', password),
     },
   )
   return { 'X-Auth-Token': answer.body.token }

@@ -10,6 +10,7 @@ import type { AuthBackend } from '../../src/modules/auth/backends/backend.ts'
 import { createLdapBackend } from '../../src/modules/auth/backends/ldap.ts'
 import { makeAuthority, type Authority } from '../helpers/certificates.ts'
 import { makeFolder } from '../helpers/folders.ts'
+import { basicAuth } from '../helpers/logins.ts'
 import { call, startServer, type Answer, type TestServer } from '../helpers/server.ts'
 import { findPort, startSlapd, suffix, type Slapd } from '../helpers/slapd.ts'
 import { TextSink } from '../helpers/text-sink.ts'
@@ -846,7 +847,7 @@ describe('01.4 ldap behind the server', () => {
     user: string,
     password: string,
   ): Promise<Answer<{ user: string; token: string; faultstring: string }>> {
-    const authorization = `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
+    const authorization = basicAuth(user, password)
     return call(`${server.urls.auth}/tokens`, 'POST', undefined, { Authorization: authorization })
   }
 

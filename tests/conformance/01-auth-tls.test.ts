@@ -7,7 +7,17 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeAuthority, type Authority, type Certificate } from '../helpers/certificates.ts'
 import { runCli } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
-import { call, run, runToEnd, startServer, waitForStatus, type Answer, type TestServer } from '../helpers/server.ts'
+import { basicAuth, firstPassword } from '../helpers/logins.ts'
+import {
+  call,
+  run,
+  runToEnd,
+  startServer,
+  waitForStatus,
+  withServer,
+  type Answer,
+  type TestServer,
+} from '../helpers/server.ts'
 import { openEvents, outputOf } from '../helpers/sse.ts'
 import { waitFor } from '../helpers/wait.ts'
 import type { ErrorAnswer } from './support.ts'
@@ -40,23 +50,13 @@ function tlsOn(sections: readonly Surface[], { certFile, keyFile }: Certificate 
   )
 }
 
-/** Runs a server for as long as the test uses it. */
-async function withServer(settings: Record<string, string>, use: (server: TestServer) => Promise<void>): Promise<void> {
-  const server = await startServer({ ca, settings })
-  try {
-    await use(server)
-  } finally {
-    await server.stop()
-  }
-}
-
 const get = (url: string, headers: Record<string, string> = {}): Promise<Answer> =>
   call(url, 'GET', undefined, headers, ca)
 
 /** Logs the first administrator in. */
 function login(server: TestServer, base: string, headers: Record<string, string> = {}): Promise<Answer<TokenAnswer>> {
-  const password = readFileSync(join(server.basePath, 'initial-admin-password'), 'utf8').trim()
-  const credentials = `Basic ${Buffer.from(`admin:${password}`).toString('base64')}`
+  const password = firstPassword(server.basePath)
+  const credentials = basicAuth('admin', password)
   return call(`${base}/auth/v1/tokens`, 'POST', undefined, { Authorization: credentials, ...headers }, ca)
 }
 
@@ -82,7 +82,7 @@ describe('01.3 use_ssl', () => {
     ['stream alone', ['stream']],
     ['all three', surfaces],
   ] as const)('01.3 %s', async (_what, secured: readonly Surface[]) => {
-    await withServer(tlsOn(secured), async (server) => {
+    await withServer({ ca, settings: tlsOn(secured) }, async (server) => {
       for (const surface of surfaces) {
         const url = server.urls[surface]
         const isSecured = secured.includes(surface)
@@ -99,7 +99,7 @@ describe('01.3 use_ssl', () => {
   })
 
   it('01.2 plain HTTP to a TLS listener: the connection fails, a thousand times with one line in the log', async () => {
-    await withServer({ ...tlsOn(['api']), 'log.level': 'DEBUG' }, async (server) => {
+    await withServer({ ca, settings: { ...tlsOn(['api']), 'log.level': 'DEBUG' } }, async (server) => {
       const plain = server.urls.api.replace('https:', 'http:')
       for (let round = 0; round < 20; round += 1) {
         const answers = await Promise.allSettled(Array.from({ length: 50 }, () => get(`${plain}/v1/executions`)))
@@ -112,7 +112,7 @@ describe('01.3 use_ssl', () => {
   })
 
   it('01.3 actions are told the https address, and can use it', async () => {
-    await withServer(tlsOn(['api']), async (server) => {
+    await withServer({ ca, settings: tlsOn(['api']) }, async (server) => {
       const program = `const url = process.env.SVC_ACTION_API_URL
         fetch(url + '/executions/last').then(({ status }) => console.log(url, status))`
       const { result, web_url } = await runToEnd(server, {
@@ -124,7 +124,7 @@ describe('01.3 use_ssl', () => {
   })
 
   it('01.3 streams: live output, and what was missed', async () => {
-    await withServer(tlsOn(surfaces), async (server) => {
+    await withServer({ ca, settings: tlsOn(surfaces) }, async (server) => {
       const go = join(folder.path, 'go')
       const { id } = await run(server, { cmd: `echo one; until [ -e ${go} ]; do sleep 0.02; done; echo two` })
       const url = `${server.urls.stream}/v1/executions/${id}/output`
@@ -143,7 +143,7 @@ describe('01.3 use_ssl', () => {
   })
 
   it('01.3 the command line, with the authority and without', async () => {
-    await withServer({ ...tlsOn(surfaces), 'auth.enable': 'True' }, async (server) => {
+    await withServer({ ca, settings: { ...tlsOn(surfaces), 'auth.enable': 'True' } }, async (server) => {
       const { token } = (await login(server, server.urls.api)).body
       const env = {
         HOME: folder.path,
@@ -194,7 +194,7 @@ describe('01.3 files that cannot be used stop the start, naming the option', () 
   it('01.3 a key that others can read is a warning', async () => {
     const open = join(folder.path, 'open.key')
     writeFileSync(open, readFileSync(first.keyFile), { mode: 0o644 })
-    await withServer({ ...tlsOn(['api']), 'api.key': open }, async (server) => {
+    await withServer({ ca, settings: { ...tlsOn(['api']), 'api.key': open } }, async (server) => {
       expect(server.log()).toMatch(/WARNING api\.key: .*other accounts/)
       expect((await server.call('GET', '/v1/executions')).status).toBe(200)
     })
@@ -215,7 +215,7 @@ describe('01.3 the certificate is read again on SIGHUP', () => {
 
   it('01.3 new connections meet the new one, old connections and streams go on', async () => {
     const files = replaceable()
-    await withServer(tlsOn(surfaces, files), async (server) => {
+    await withServer({ ca, settings: tlsOn(surfaces, files) }, async (server) => {
       const { id } = await run(server, { cmd: 'echo up; sleep 1000', timeout: 0 })
       const stream = await openEvents(`${server.urls.stream}/v1/executions/${id}/output`, {}, undefined, ca)
       await stream.frame(({ data }) => data.includes('up'))
@@ -246,7 +246,7 @@ describe('01.3 the certificate is read again on SIGHUP', () => {
 
   it('01.3 broken files change nothing, and an error names them', async () => {
     const files = replaceable()
-    await withServer(tlsOn(['api'], files), async (server) => {
+    await withServer({ ca, settings: tlsOn(['api'], files) }, async (server) => {
       copyFileSync(second.keyFile, files.keyFile)
       process.kill(server.pid, 'SIGHUP')
       await waitFor('the error', () => /ERROR api\.key: .*not the key of.*keeps/.test(server.log()))
@@ -263,7 +263,7 @@ describe('01.3 the certificate is read again on SIGHUP', () => {
 
   it('01.3 signals in quick succession end with what the files hold last', async () => {
     const files = replaceable()
-    await withServer(tlsOn(['api'], files), async (server) => {
+    await withServer({ ca, settings: tlsOn(['api'], files) }, async (server) => {
       for (let round = 0; round < 25; round += 1) {
         files.put(round % 2 === 0 ? second : first)
         process.kill(server.pid, 'SIGHUP')
@@ -282,7 +282,7 @@ describe('01.3 with auth.use_ssl, the auth surface of the API listener', () => {
   })
 
   it('01.3 refuses plain HTTP, before it looks at the credentials', async () => {
-    await withServer(settings(), async (server) => {
+    await withServer({ ca, settings: settings() }, async (server) => {
       expect((await login(server, server.urls.auth)).status).toBe(201)
       const { token } = (await login(server, server.urls.auth)).body
       for (const path of ['/auth/v1/tokens', '/auth/tokens', '/%61uth/v1/tokens', '/auth/v1/tokens/validate']) {
@@ -297,7 +297,7 @@ describe('01.3 with auth.use_ssl, the auth surface of the API listener', () => {
   })
 
   it('01.3 believes a trusted proxy that its client came over TLS', async () => {
-    await withServer(settings(), async (server) => {
+    await withServer({ ca, settings: settings() }, async (server) => {
       expect((await login(server, server.urls.api, { 'X-Forwarded-Proto': 'https' })).status).toBe(201)
       expect((await login(server, server.urls.api, { 'X-Forwarded-Proto': 'http' })).status).toBe(403)
       expect((await login(server, server.urls.api, { 'X-Forwarded-Proto': 'https, http' })).status).toBe(403)
@@ -305,14 +305,14 @@ describe('01.3 with auth.use_ssl, the auth surface of the API listener', () => {
   })
 
   it('01.3 believes nobody else', async () => {
-    await withServer(settings({ 'auth.trusted_proxies': '192.0.2.0/24' }), async (server) => {
+    await withServer({ ca, settings: settings({ 'auth.trusted_proxies': '192.0.2.0/24' }) }, async (server) => {
       const { status, body } = await login(server, server.urls.api, { 'X-Forwarded-Proto': 'https' })
       expect({ status, code: body.code }).toEqual({ status: 403, code: 'TLS_REQUIRED' })
     })
   })
 
   it('01.3 answers over TLS', async () => {
-    await withServer(settings(tlsOn(['api'])), async (server) => {
+    await withServer({ ca, settings: settings(tlsOn(['api'])) }, async (server) => {
       expect((await login(server, server.urls.api)).status).toBe(201)
     })
   })
@@ -322,7 +322,7 @@ describe('10.2 auth_cookie_secure and auth_cookie_same_site', () => {
   /** The cookie of a request over plain HTTP from this machine, through a proxy from elsewhere, and over TLS. */
   async function cookies(more: Record<string, string>): Promise<string[]> {
     const found: string[] = []
-    await withServer({ ...tlsOn(['stream']), 'auth.enable': 'True', ...more }, async (server) => {
+    await withServer({ ca, settings: { ...tlsOn(['stream']), 'auth.enable': 'True', ...more } }, async (server) => {
       const { token } = (await login(server, server.urls.api)).body
       for (const [url, headers] of [
         [`${server.urls.api}/v1/executions`, {}],

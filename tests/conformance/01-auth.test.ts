@@ -7,6 +7,7 @@ import jwt from 'jsonwebtoken'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ensureDebianPackage } from '../helpers/apt.ts'
 import { makeFolder } from '../helpers/folders.ts'
+import { basicAuth, firstPassword } from '../helpers/logins.ts'
 import { call, startServer, type Answer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { send, type ErrorAnswer, type RawAnswer } from './support.ts'
@@ -37,7 +38,7 @@ beforeAll(async () => {
   // Failures are many here; that they slow down is in 01-slow-down.
   const settings = { 'auth.enable': 'True', 'auth.token_ttl': '3600', ...noSlowDown }
   server = await startServer({ basePath: folder.path, settings })
-  password = readFileSync(join(folder.path, 'initial-admin-password'), 'utf8').trim()
+  password = firstPassword(folder.path)
   token = (await login()).body
 }, 120_000)
 
@@ -46,10 +47,8 @@ afterAll(async () => {
   folder.remove()
 })
 
-const basic = (user: string, secret: string): string => `Basic ${Buffer.from(`${user}:${secret}`).toString('base64')}`
-
 /** As the administrator unless the header says otherwise. */
-function login<T = TokenAnswer>(body?: unknown, authorization = basic('admin', password)): Promise<Answer<T>> {
+function login<T = TokenAnswer>(body?: unknown, authorization = basicAuth('admin', password)): Promise<Answer<T>> {
   return call<T>(`${server.urls.auth}/tokens`, 'POST', body, { Authorization: authorization })
 }
 
@@ -91,7 +90,7 @@ describe('01.2 token creation', () => {
     ['api', '/auth/tokens'],
   ] as const)('01.2 the %s listener answers %s', async (surface, path) => {
     const { status } = await call(`${server.urls[surface]}${path}`, 'POST', undefined, {
-      Authorization: basic('admin', password),
+      Authorization: basicAuth('admin', password),
     })
     expect(status).toBe(201)
   })
@@ -104,23 +103,23 @@ describe('01.2 token creation', () => {
     ['only the scheme', 'Basic'],
     ['not base64', 'Basic ???'],
     ['no colon', `Basic ${Buffer.from('admin').toString('base64')}`],
-    ['three words', `${basic('admin', 'x')} y`],
+    ['three words', `${basicAuth('admin', 'x')} y`],
     ['not UTF-8', `Basic ${Buffer.from([0x61, 0x3a, 0xff]).toString('base64')}`],
-    ['wrong password', basic('admin', 'wrong')],
-    ['empty password', basic('admin', '')],
-    ['empty user', basic('', 'wrong')],
-    ['unknown user', basic('mallory', 'wrong')],
-    ['unknown user with a name of the runtime', basic('__proto__', 'wrong')],
-    ['very long password', basic('admin', 'x'.repeat(8000))],
-    ['very long user', basic('x'.repeat(8000), 'x')],
-    ['NUL', basic('admin\0', 'x')],
+    ['wrong password', basicAuth('admin', 'wrong')],
+    ['empty password', basicAuth('admin', '')],
+    ['empty user', basicAuth('', 'wrong')],
+    ['unknown user', basicAuth('mallory', 'wrong')],
+    ['unknown user with a name of the runtime', basicAuth('__proto__', 'wrong')],
+    ['very long password', basicAuth('admin', 'x'.repeat(8000))],
+    ['very long user', basicAuth('x'.repeat(8000), 'x')],
+    ['NUL', basicAuth('admin\0', 'x')],
     ['letter case of the user', 'Admin'],
   ])('01.2 refused: %s', async (name, authorization) => {
     const given =
       name === 'letter case of the user'
-        ? basic('Admin', password)
+        ? basicAuth('Admin', password)
         : name === 'a scheme that contains Basic'
-          ? `X${basic('admin', password)}`
+          ? `X${basicAuth('admin', password)}`
           : authorization
     const headers = given === undefined ? undefined : { Authorization: given }
     const { status, body } = await call<ErrorAnswer>(`${server.urls.auth}/tokens`, 'POST', undefined, headers)
@@ -129,11 +128,11 @@ describe('01.2 token creation', () => {
   })
 
   it('01.2 the scheme counts in any letter case', async () => {
-    expect((await login(undefined, basic('admin', password).replace('Basic', 'bAsIc'))).status).toBe(201)
+    expect((await login(undefined, basicAuth('admin', password).replace('Basic', 'bAsIc'))).status).toBe(201)
   })
 
   it('01.2 a password in the Authorization header opens nothing else', async () => {
-    const { status, body } = await whoAmI({ Authorization: basic('admin', password) })
+    const { status, body } = await whoAmI({ Authorization: basicAuth('admin', password) })
     expect(status).toBe(401)
     expect(body.faultstring).toBe(missing)
   })
@@ -172,8 +171,8 @@ describe('01.2 token creation', () => {
   })
 
   it('01.2 the body of a stranger is not looked at', async () => {
-    expect((await login({ ttl: -1 }, basic('admin', 'wrong'))).status).toBe(401)
-    expect((await login('not json', basic('admin', 'wrong'))).status).toBe(401)
+    expect((await login({ ttl: -1 }, basicAuth('admin', 'wrong'))).status).toBe(401)
+    expect((await login('not json', basicAuth('admin', 'wrong'))).status).toBe(401)
     expect((await login('not json')).status).toBe(400)
     expect((await login([])).status).toBe(400)
   })
@@ -189,7 +188,7 @@ describe('01.2 token creation', () => {
 
   it('01.2 many logins at once are answered one way or the other', async () => {
     const statuses = await Promise.all(
-      Array.from({ length: 100 }, async () => (await login(undefined, basic('admin', 'wrong'))).status),
+      Array.from({ length: 100 }, async () => (await login(undefined, basicAuth('admin', 'wrong'))).status),
     )
     // Two are checked at a time and 64 wait; the rest is turned away before it costs anything.
     expect(new Set(statuses)).toEqual(new Set([401, 503]))
@@ -212,21 +211,21 @@ describe('01.4 the password file', () => {
     ['-5', 'sha512', '日本語'],
   ])('01.4 a user added with htpasswd %s logs in at once', async (flag, user, secret) => {
     set(user, secret, flag)
-    const { status, body } = await login(undefined, basic(user, secret))
+    const { status, body } = await login(undefined, basicAuth(user, secret))
     expect(status).toBe(201)
     expect(body.user).toBe(user)
-    expect((await login(undefined, basic(user, `${secret}x`))).status).toBe(401)
+    expect((await login(undefined, basicAuth(user, `${secret}x`))).status).toBe(401)
     expect((await whoAmI(withToken(body.token))).body.username).toBe(user)
   })
 
   it('01.4 a changed password counts at once, a removed user is refused', async () => {
     set('carol', 'one', '-m')
-    expect((await login(undefined, basic('carol', 'one'))).status).toBe(201)
+    expect((await login(undefined, basicAuth('carol', 'one'))).status).toBe(201)
     set('carol', 'two', '-m')
-    expect((await login(undefined, basic('carol', 'one'))).status).toBe(401)
-    expect((await login(undefined, basic('carol', 'two'))).status).toBe(201)
+    expect((await login(undefined, basicAuth('carol', 'one'))).status).toBe(401)
+    expect((await login(undefined, basicAuth('carol', 'two'))).status).toBe(201)
     execFileSync(HTPASSWD, ['-D', file(), 'carol'], { stdio: 'pipe' })
-    expect((await login(undefined, basic('carol', 'two'))).status).toBe(401)
+    expect((await login(undefined, basicAuth('carol', 'two'))).status).toBe(401)
   })
 
   it('01.4 a file that has gone is an internal error, not a refusal', async () => {
@@ -514,12 +513,12 @@ describe('01.5, 01.7 validation, expiry, revocation', () => {
     const settings = { 'auth.enable': 'True' }
     try {
       const first = await startServer({ basePath: base.path, settings })
-      const secret = readFileSync(join(base.path, 'initial-admin-password'), 'utf8').trim()
+      const secret = firstPassword(base.path)
       const { body } = await call<TokenAnswer>(
         `${first.urls.auth}/tokens`,
         'POST',
         {},
-        { Authorization: basic('admin', secret) },
+        { Authorization: basicAuth('admin', secret) },
       )
       await first.stop()
       const second = await startServer({ basePath: base.path, settings })
@@ -734,7 +733,12 @@ describe('01.1 while authentication is off', () => {
   })
 
   it('01.2 there are no tokens to be had, and the answer says why', async () => {
-    const answer = await call<ErrorAnswer>(`${open.urls.auth}/tokens`, 'POST', {}, { Authorization: basic('a', 'b') })
+    const answer = await call<ErrorAnswer>(
+      `${open.urls.auth}/tokens`,
+      'POST',
+      {},
+      { Authorization: basicAuth('a', 'b') },
+    )
     expect(answer.status).toBe(404)
     expect(answer.body.faultstring).toContain('auth.enable')
     expect(readdirSync(open.basePath)).not.toContain('htpasswd')
@@ -745,7 +749,7 @@ describe('01.1 while authentication is off', () => {
 describe('10.3 audit', () => {
   it('10.3 logins, refusals and revocations are told, secrets are not', async () => {
     const wrong = 'a-wrong-password-nobody-has'
-    await login(undefined, basic('eve', wrong))
+    await login(undefined, basicAuth('eve', wrong))
     const { body } = await login()
     await call(`${server.urls.auth}/tokens/${body.token}`, 'DELETE', undefined, withToken(token.token))
     await whoAmI({ 'Svc-Api-Key': 'canary-key' }, '?ignored=1')
@@ -774,7 +778,7 @@ describe('10.3 audit', () => {
   })
 
   it('01.7 no file holds a token or the password of a login', async () => {
-    const { body } = await login(undefined, basic('admin', password))
+    const { body } = await login(undefined, basicAuth('admin', password))
     expect((await whoAmI(withToken(body.token))).status).toBe(200)
     const files = readdirSync(folder.path, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile())
     const holding = (text: string): string[] =>

@@ -9,6 +9,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
+import { basicAuth, firstPassword } from '../helpers/logins.ts'
 import { call, executable, startServer, type Answer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { send } from './support.ts'
@@ -30,10 +31,8 @@ const secrets: Record<string, string> = {
 const seen = { processes: '' }
 let server: TestServer
 
-const basic = (user: string, secret: string): string => `Basic ${Buffer.from(`${user}:${secret}`).toString('base64')}`
-
 const login = (user: string, password: string, path = '/tokens'): Promise<Answer<{ token: string }>> =>
-  call(`${server.urls.auth}${path}`, 'POST', {}, { Authorization: basic(user, password) })
+  call(`${server.urls.auth}${path}`, 'POST', {}, { Authorization: basicAuth(user, password) })
 
 /** What `ps` shows everybody. */
 function watchProcesses(): void {
@@ -51,7 +50,7 @@ beforeAll(async () => {
     basePath: folder.path,
     settings: { 'auth.enable': 'True', 'log.level': 'DEBUG', 'log.format': 'json' },
   })
-  const first = readFileSync(join(folder.path, 'initial-admin-password'), 'utf8').trim()
+  const first = firstPassword(folder.path)
   const { token } = (await login('admin', first)).body
   const administrator = { 'X-Auth-Token': token }
 

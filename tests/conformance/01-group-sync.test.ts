@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { Attribute, Change } from 'ldapts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
+import { basicAuth } from '../helpers/logins.ts'
 import { call, startServer, type TestServer } from '../helpers/server.ts'
 import { startSlapd, suffix, type Slapd } from '../helpers/slapd.ts'
 
@@ -59,7 +60,7 @@ afterAll(async () => {
 })
 
 async function signIn(user: string): Promise<Record<string, string>> {
-  const authorization = `Basic ${Buffer.from(`${user}:of ${user}`).toString('base64')}`
+  const authorization = basicAuth(user, `of ${user}`)
   const { status, body } = await call<{ token: string }>(
     `${server.urls.auth}/tokens`,
     'POST',

@@ -3,9 +3,10 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
+import { basicAuth } from '../helpers/logins.ts'
 import { call, startServer, type Answer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
-import { auditRecords, basicAuth, send, type ErrorAnswer } from './support.ts'
+import { auditRecords, send, type ErrorAnswer } from './support.ts'
 
 /** The one peer that is believed. */
 const PROXY = '127.0.0.1'

@@ -4,6 +4,7 @@ import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
+import { basicAuth, firstPassword } from '../helpers/logins.ts'
 import {
   call,
   finalStatuses,
@@ -47,7 +48,7 @@ let password: string
 let admin: Headers
 
 async function signIn(user: string, secret: string): Promise<Headers> {
-  const authorization = `Basic ${Buffer.from(`${user}:${secret}`).toString('base64')}`
+  const authorization = basicAuth(user, secret)
   const { body } = await call<{ token: string }>(
     `${server.urls.auth}/tokens`,
     'POST',
@@ -62,7 +63,7 @@ const start = (more: Record<string, string> = {}): Promise<TestServer> =>
 
 beforeAll(async () => {
   server = await start()
-  password = readFileSync(join(folder.path, 'initial-admin-password'), 'utf8').trim()
+  password = firstPassword(folder.path)
   admin = await signIn('admin', password)
   for (const name of ['alice', 'bob']) {
     await server.call('POST', '/v1/users', { name, password: `of ${name}` }, admin)

@@ -1,10 +1,9 @@
 /** Failed logins of one user, or from one address, slow down: 429 with `Retry-After`. */
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { afterEach, describe, expect, it } from 'vitest'
+import { basicAuth, firstPassword } from '../helpers/logins.ts'
 import { startServer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
-import { auditRecords, basicAuth, send, type ErrorAnswer, type RawAnswer } from './support.ts'
+import { auditRecords, send, type ErrorAnswer, type RawAnswer } from './support.ts'
 
 const HOME = '127.0.0.1'
 const ELSEWHERE = '127.0.0.2'
@@ -16,7 +15,7 @@ let password: string
 
 async function start(settings: Record<string, string>): Promise<void> {
   server = await startServer({ settings: { 'auth.enable': 'True', ...usual, ...settings } })
-  password = readFileSync(join(server.basePath, 'initial-admin-password'), 'utf8').trim()
+  password = firstPassword(server.basePath)
 }
 
 afterEach(async () => {

@@ -1,8 +1,9 @@
 /** Contract 04: the general event stream and the output stream of one execution. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { basicAuth, firstPassword } from '../helpers/logins.ts'
 import {
   call,
   run,
@@ -157,8 +158,8 @@ describe('04.1 authentication', () => {
   it('04.1 authentication: by header or query, at connect only; an expired token does not close a stream', async () => {
     const own = await startServer({ settings: { 'auth.enable': 'True' } })
     try {
-      const password = readFileSync(join(own.basePath, 'initial-admin-password'), 'utf8').trim()
-      const Authorization = `Basic ${Buffer.from(`admin:${password}`).toString('base64')}`
+      const password = firstPassword(own.basePath)
+      const Authorization = basicAuth('admin', password)
       const tokenFor = async (ttl: number): Promise<string> =>
         (await call<{ token: string }>(`${own.urls.auth}/tokens`, 'POST', { ttl }, { Authorization })).body.token
       const lasting = { 'X-Auth-Token': await tokenFor(600) }

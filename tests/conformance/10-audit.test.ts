@@ -4,6 +4,7 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
+import { basicAuth, firstPassword } from '../helpers/logins.ts'
 import { call, run, runToEnd, startServer, waitForStatus, type Answer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 
@@ -32,9 +33,6 @@ function waitForRecords(
   })
 }
 
-const basic = (user: string, password: string): string =>
-  `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
-
 describe('10.3 audit events', () => {
   const folder = makeFolder()
   let server: TestServer
@@ -47,14 +45,14 @@ describe('10.3 audit events', () => {
 
   beforeAll(async () => {
     server = await startServer({ basePath: folder.path, settings: { 'auth.enable': 'True', 'log.level': 'CRITICAL' } })
-    password = readFileSync(join(folder.path, 'initial-admin-password'), 'utf8').trim()
+    password = firstPassword(folder.path)
   })
   afterAll(async () => {
     await server.stop()
     folder.remove()
   })
 
-  function login(authorization = basic('admin', password), body: unknown = {}): Promise<Answer<TokenAnswer>> {
+  function login(authorization = basicAuth('admin', password), body: unknown = {}): Promise<Answer<TokenAnswer>> {
     return call<TokenAnswer>(`${server.urls.auth}/tokens`, 'POST', body, { Authorization: authorization })
   }
 
@@ -89,8 +87,8 @@ describe('10.3 audit events', () => {
   })
 
   it.each([
-    ['a wrong password', basic('admin', 'wrong'), /Invalid credentials provided/],
-    ['an unknown user', basic('nobody-known', 'wrong'), /Invalid credentials provided/],
+    ['a wrong password', basicAuth('admin', 'wrong'), /Invalid credentials provided/],
+    ['an unknown user', basicAuth('nobody-known', 'wrong'), /Invalid credentials provided/],
     ['no header', '', /Authorization header not provided/],
     ['another scheme', 'Bearer x', /Unsupported authorization type: /],
     ['no base64', 'Basic ???', /Invalid authorization header/],
@@ -108,7 +106,7 @@ describe('10.3 audit events', () => {
 
   it('10.3 a user name that is no word is one line all the same', async () => {
     const name = 'a"\u202e, "_event", "token.issued"\\ud83d \u{1f600}'
-    await login(basic(name, 'wrong'))
+    await login(basicAuth(name, 'wrong'))
     const [record] = await waitForRecords(server, 'login.refused', { _user: name })
     expect(record?.full_message).not.toMatch(/\p{Cc}|\p{Cf}/u)
   })
@@ -179,25 +177,56 @@ describe('10.3 audit events', () => {
         _user: 'admin',
       })
     }
+    expect(records[0]).toMatchObject({
+      _remote_address: '127.0.0.1',
+      _request_id: created.headers.get('X-Request-ID'),
+    })
     const { body } = await server.call<{ elapsed_seconds: number }>('GET', `/v1/executions/${id}`, undefined, headers)
     expect(completed).toMatchObject({ _status: 'succeeded', _elapsed_seconds: body.elapsed_seconds })
   })
 
   it('10.3 an execution that is cancelled', async () => {
     const headers = await asAdmin()
-    const created = await server.call<{ id: string }>(
+    const created = await server.call<{ id: string; liveaction: { id: string } }>(
       'POST',
       '/v1/executions',
-      { action: 'core.local', parameters: { cmd: 'sleep 1000' } },
+      { action: 'core.local', parameters: { cmd: 'sleep 1000' }, user: 'somebody' },
       headers,
     )
     const { id } = created.body
     await waitForRecords(server, 'execution.launched', { _execution_id: id })
-    await server.call('DELETE', `/v1/executions/${id}`, undefined, headers)
+    const canceled = await server.call('DELETE', `/v1/executions/${id}`, undefined, headers)
     await waitForRecords(server, 'execution.completed', { _execution_id: id, _status: 'canceled' })
-    await waitForRecords(server, 'execution.canceled', { _execution_id: id, _user: 'admin' })
+    const [record] = await waitForRecords(server, 'execution.canceled', { _execution_id: id })
+    expect(record).toMatchObject({
+      _liveaction_id: created.body.liveaction.id,
+      _action: 'core.local',
+      _user: 'admin',
+      _owner: 'somebody',
+      _remote_address: '127.0.0.1',
+      _request_id: canceled.headers.get('X-Request-ID'),
+    })
     const changes = await waitForRecords(server, 'execution.status_changed', { _execution_id: id }, 4)
     expect(changes.map(({ _to }) => _to)).toEqual(['scheduled', 'running', 'canceling', 'canceled'])
+  })
+
+  it('10.3 an execution that fails before it begins was requested first', async () => {
+    const { status } = await server.call(
+      'POST',
+      '/v1/executions',
+      { action: 'core.local', parameters: { cmd: '{{ nobody.knows }}' } },
+      await asAdmin(),
+    )
+    expect(status).toBe(400)
+    const [completed] = await waitForRecords(server, 'execution.completed', { _status: 'failed' })
+    const records = readRecords(fileOf(server)).filter(
+      (record) => record['_execution_id'] === completed?.['_execution_id'],
+    )
+    expect(records.map(({ _event }) => _event)).toEqual([
+      'execution.requested',
+      'execution.status_changed',
+      'execution.completed',
+    ])
   })
 
   it('10.3 is on standard error too, line for line, whatever the level', async () => {
@@ -219,7 +248,7 @@ describe('10.3 audit events', () => {
       `${server.urls.auth}/tokens?x-auth-token=${token}`,
       'POST',
       {},
-      { Authorization: basic('admin', canary) },
+      { Authorization: basicAuth('admin', canary) },
     )
     await server.call('GET', `/v1/executions?x-auth-token=${canary}`)
     await server.call('GET', `/v1/executions?svc-api-key=${canary}`)

@@ -3,11 +3,12 @@
  * server itself publishes: a new one without an entry here fails. What opens which endpoint stands here as contract 11 says
  * it (11.3, 11.4), not as the sources do.
  */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { permissionTypes } from '../../src/http/permissions.ts'
 import { makeFolder } from '../helpers/folders.ts'
+import { basicAuth, firstPassword } from '../helpers/logins.ts'
 import { call, startServer, type Answer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import type { ErrorAnswer } from './support.ts'
@@ -220,14 +221,12 @@ let objects: Objects
 let published: string[]
 const callers: Caller[] = []
 
-const basic = (user: string, secret: string): string => `Basic ${Buffer.from(`${user}:${secret}`).toString('base64')}`
-
 const login = async (ttl?: number): Promise<{ id: string; token: string }> => {
   const answer = await call<{ id: string; token: string }>(
     `${server.urls.auth}/tokens`,
     'POST',
     ttl === undefined ? {} : { ttl },
-    { Authorization: basic('admin', password) },
+    { Authorization: basicAuth('admin', password) },
   )
   return accepted(answer)
 }
@@ -290,7 +289,7 @@ beforeAll(async () => {
     basePath: folder.path,
     settings: { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default', 'stream.heartbeat': '3600' },
   })
-  password = readFileSync(join(folder.path, 'initial-admin-password'), 'utf8').trim()
+  password = firstPassword(folder.path)
   administrator = { 'X-Auth-Token': (await login()).token }
 
   const { body: execution } = await server.call<{ id: string }>(
@@ -421,7 +420,7 @@ describe('01.8 every endpoint × every credential', () => {
       },
     ],
     ['a token and an API key', async () => ({ ...administrator, 'Svc-Api-Key': (await makeKey({})).key })],
-    ['a password where a token is needed', () => Promise.resolve({ Authorization: basic('admin', password) })],
+    ['a password where a token is needed', () => Promise.resolve({ Authorization: basicAuth('admin', password) })],
   ]
   const foreignToken =
     'eyJhbGciOiJub25lIiwidHlwIjoiSldUIn0.eyJqdGkiOiI2MDAwMDAwMDAwMDAwMDAwMDAwMDAwYWEiLCJ1c2VyIjoiYWRtaW4ifQ.'
@@ -443,7 +442,7 @@ describe('01.8 every endpoint × every credential', () => {
 
   it('a wrong password opens nothing', async () => {
     for (const key of Object.keys(entries)) {
-      const { status } = await ask(key, { Authorization: basic('admin', 'wrong') })
+      const { status } = await ask(key, { Authorization: basicAuth('admin', 'wrong') })
       expect({ key, is401: status === 401 }).toEqual({ key, is401: entries[key]?.opens !== 'public' })
     }
   })

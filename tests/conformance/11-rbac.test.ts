@@ -6,6 +6,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ensureDebianPackage } from '../helpers/apt.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
+import { basicAuth, firstPassword } from '../helpers/logins.ts'
 import {
   call,
   startServer,
@@ -143,7 +144,7 @@ async function startPlace(folder: TemporaryFolder, settings: Record<string, stri
   })
   const tokens = new Map<string, Promise<string>>()
   const login = async (user: string): Promise<string> => {
-    const authorization = `Basic ${Buffer.from(`${user}:${password(user)}`).toString('base64')}`
+    const authorization = basicAuth(user, password(user))
     const { status, body } = await call<{ token: string }>(`${server.urls.auth}/tokens`, 'POST', undefined, {
       Authorization: authorization,
     })
@@ -1111,8 +1112,8 @@ describe('11.6 the start', () => {
       try {
         expect(readFileSync(adminFile(own), 'utf8')).toContain('username: "admin"\nroles:\n  - system_admin\n')
         expect(server.log()).not.toContain('Nobody is administrator')
-        const secret = readFileSync(join(own.path, 'initial-admin-password'), 'utf8').trim()
-        const authorization = `Basic ${Buffer.from(`admin:${secret}`).toString('base64')}`
+        const secret = firstPassword(own.path)
+        const authorization = basicAuth('admin', secret)
         const { body } = await call<{ token: string }>(`${server.urls.auth}/tokens`, 'POST', undefined, {
           Authorization: authorization,
         })

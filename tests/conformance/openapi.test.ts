@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { basicAuth, firstPassword } from '../helpers/logins.ts'
 import { projectRoot, startServer, waitForStatus, type TestServer } from '../helpers/server.ts'
 import { send, unknownId, type ErrorAnswer, type RawAnswer } from './support.ts'
 
@@ -45,8 +46,8 @@ afterAll(async () => {
 })
 
 const basic = (): string => {
-  const password = readFileSync(join(server.basePath, 'initial-admin-password'), 'utf8').trim()
-  return `Basic ${Buffer.from(`admin:${password}`).toString('base64')}`
+  const password = firstPassword(server.basePath)
+  return basicAuth('admin', password)
 }
 const login = (): Promise<RawAnswer> =>
   send(server.urls.api, { method: 'POST', path: '/auth/v1/tokens', headers: { Authorization: basic() }, body: '{}' })

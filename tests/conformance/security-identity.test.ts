@@ -1,49 +1,28 @@
 /** What happened to others (the public reports named in each title), as far as it is about who is calling, and does not happen here. */
 import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeAuthority } from '../helpers/certificates.ts'
 import { makeFolder } from '../helpers/folders.ts'
-import { startServer, type ServerOptions, type TestServer } from '../helpers/server.ts'
+import { basicAuth, firstPassword } from '../helpers/logins.ts'
+import { startServer, withServer, type TestServer } from '../helpers/server.ts'
 import { openEvents } from '../helpers/sse.ts'
 import { waitFor } from '../helpers/wait.ts'
-import {
-  auditRecords,
-  basicAuth,
-  countExecutions,
-  send,
-  type ErrorAnswer,
-  type RawAnswer,
-  type RawRequest,
-} from './support.ts'
+import { auditRecords, countExecutions, send, type ErrorAnswer, type RawAnswer, type RawRequest } from './support.ts'
 
 const surfaces = ['auth', 'api', 'stream'] as const
 
 /** Failures are many here; that they slow down is in 01-slow-down. */
 const withAuth = { 'auth.enable': 'True', 'auth.failures_per_user': '0', 'auth.failures_per_address': '0' }
 
-const passwordOf = (server: TestServer): string =>
-  readFileSync(join(server.basePath, 'initial-admin-password'), 'utf8').trim()
-
 async function tokenOf(server: TestServer, ca?: Buffer): Promise<string> {
   const { status, text } = await send(server.urls.auth, {
     method: 'POST',
     path: '/tokens',
-    headers: { Authorization: basicAuth('admin', passwordOf(server)) },
+    headers: { Authorization: basicAuth('admin', firstPassword(server.basePath)) },
     ...(ca === undefined ? {} : { ca }),
   })
   expect(status).toBe(201)
   return (JSON.parse(text) as { token: string }).token // the answer to a login
-}
-
-/** Runs a server for as long as the test uses it. */
-async function withServer(options: ServerOptions, use: (server: TestServer) => Promise<void>): Promise<void> {
-  const server = await startServer(options)
-  try {
-    await use(server)
-  } finally {
-    await server.stop()
-  }
 }
 
 let server: TestServer
@@ -449,7 +428,10 @@ describe('CVE-2021-28667: text that is no text, and a log that never ends', () =
       send(server.urls.auth, {
         method: 'POST',
         path: '/tokens',
-        headers: { Authorization: basicAuth('admin', passwordOf(server)), 'Content-Type': 'application/json' },
+        headers: {
+          Authorization: basicAuth('admin', firstPassword(server.basePath)),
+          'Content-Type': 'application/json',
+        },
         body,
       })
     const validate = (body: string | Buffer): Promise<RawAnswer> =>
@@ -625,7 +607,7 @@ describe('Cronicle: keys in the query that pages of other origins can use', () =
     const login = await send(server.urls.auth, {
       method: 'POST',
       path: '/tokens',
-      headers: { Authorization: basicAuth('admin', passwordOf(server)) },
+      headers: { Authorization: basicAuth('admin', firstPassword(server.basePath)) },
     })
     const key = await send(server.urls.api, {
       method: 'POST',
@@ -642,7 +624,10 @@ describe('Cronicle: keys in the query that pages of other origins can use', () =
 
 describe('CVE-2021-21297: prototypes polluted by bodies and queries', () => {
   it('names of the runtime in a body or a query are names like any other', async () => {
-    const headers = { Authorization: basicAuth('admin', passwordOf(server)), 'Content-Type': 'application/json' }
+    const headers = {
+      Authorization: basicAuth('admin', firstPassword(server.basePath)),
+      'Content-Type': 'application/json',
+    }
     const login = (body: string): Promise<RawAnswer> =>
       send(server.urls.auth, { method: 'POST', path: '/tokens', headers, body })
     for (const body of [

@@ -65,11 +65,6 @@ export function send(
   })
 }
 
-/** Value of `Authorization` for a login. */
-export function basicAuth(user: string, password: string): string {
-  return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
-}
-
 /** Records of one kind in the audit file of a server, the oldest first. */
 export function auditRecords(server: TestServer, event: string): Record<string, unknown>[] {
   return readFileSync(join(server.basePath, 'logs', 'svc.audit.log'), 'utf8')

@@ -117,6 +117,19 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   }
 }
 
+/** Runs a server for as long as the test uses it. */
+export async function withServer(
+  options: ServerOptions,
+  use: (server: TestServer) => Promise<void> | void,
+): Promise<void> {
+  const server = await startServer(options)
+  try {
+    await use(server)
+  } finally {
+    await server.stop()
+  }
+}
+
 function writeConfig(file: string, settings: Record<string, string>): void {
   const sections = new Map<string, string[]>()
   for (const [key, value] of Object.entries(settings)) {
