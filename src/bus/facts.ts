@@ -7,8 +7,11 @@
 import type { Execution, ExecutionStatus, OutputRecord } from '../modules/executions/types.ts'
 
 export interface FactPayloads {
-  /** Made by executions (request). Wakes the `request` queue; stream: `svc.execution__create`, `svc.liveaction__create`. */
-  'execution.created': { execution: Execution }
+  /**
+   * Made by executions (request). `about` tells the audit log who asks, from where. Wakes the `request` queue; stream:
+   * `svc.execution__create`, `svc.liveaction__create`.
+   */
+  'execution.created': { execution: Execution; about?: Readonly<Record<string, unknown>> }
   /**
    * Made by executions (every transition). `from` is the status before. Wakes the `work` and `cancel` queues; stream:
    * `svc.execution__update`, `svc.liveaction__update`.

@@ -1,21 +1,27 @@
 /** What becomes of executions, for the audit log (contract 10, 10.3): from the facts, so nothing is missed or said too early. */
-import type { Bus, Unsubscribe } from '../../bus/bus.ts'
-import type { Log } from '../../log.ts'
+import type { Bus } from '../../bus/bus.ts'
+import type { Log, LogFields } from '../../log.ts'
 import { isFinal } from './state.ts'
+import type { Execution } from './types.ts'
+
+/** What each line about an execution tells of it; who asks may be somebody else than its user. */
+export function aboutExecution(execution: Execution, caller: LogFields = {}): LogFields {
+  const { id, liveaction_id, action_ref, user } = execution
+  const owner = caller['user'] === undefined || caller['user'] === user ? {} : { owner: user }
+  return { execution_id: id, liveaction_id, action: action_ref, user, ...caller, ...owner }
+}
 
 /**
- * `execution.status_changed` for every change, and beside it `execution.launched` and `execution.completed`, from which
+ * `execution.requested`, `execution.status_changed` for every change, and beside it `execution.launched` and `execution.completed`, from which
  * operators count executions and their durations.
  */
-export function auditChanges(bus: Bus, log: Log): Unsubscribe {
-  return bus.subscribe('execution.updated', ({ execution, from }) => {
+export function auditChanges(bus: Bus, log: Log): void {
+  bus.subscribe('execution.created', ({ execution, about }) => {
+    log.audit('execution.requested', aboutExecution(execution, about))
+  })
+  bus.subscribe('execution.updated', ({ execution, from }) => {
     const { status } = execution
-    const about = {
-      execution_id: execution.id,
-      liveaction_id: execution.liveaction_id,
-      action: execution.action_ref,
-      user: execution.user,
-    }
+    const about = aboutExecution(execution)
     const change = `The status of action execution is changed from ${from} to ${status}.`
     log.audit('execution.status_changed', change, { ...about, from, to: status })
     if (status === 'running' && from === 'scheduled') {

@@ -116,8 +116,8 @@ export interface Draft {
   failure: Error | undefined
 }
 
-/** Who asks, and what they may do. */
-export type Caller = Pick<ApiRequest, 'principal' | 'rights'>
+/** Who asks, from where, and what they may do. */
+export type Caller = Pick<ApiRequest, 'principal' | 'rights' | 'requestId' | 'remoteAddress'>
 
 /** Role names of a user; undefined while access control is off. */
 export type RolesOf = ((user: string) => string[]) | undefined

@@ -316,7 +316,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       failures: [404],
       async handler(request) {
         try {
-          return toRecord(await service.cancel(request.principal, knownId(request)), request)
+          return toRecord(await service.cancel(request, knownId(request)), request)
         } catch (error) {
           // Clients of this operation look for the message in an answer with status 200.
           if (isAppError(error) && error.code === 'TRANSITION_REFUSED') {
@@ -339,7 +339,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       failures: [400, 404],
       async handler(request) {
         const { status, result } = request.body as { status: ExecutionStatus; result?: unknown } // fits the schema
-        return toRecord(await service.update(request.principal, knownId(request), status, result), request)
+        return toRecord(await service.update(request, knownId(request), status, result), request)
       },
     },
     {

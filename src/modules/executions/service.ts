@@ -1,12 +1,13 @@
 /** What can be done with executions: request, read, cancel, settle, run again. */
 import { Conflict, merge, type Database, type Unit } from '../../db/database.ts'
 import { executionUpdateRefused, noExecutions, queueFull, resourceNotFound, transitionRefused } from '../../errors.ts'
-import type { Principal } from '../../http/route.ts'
+import { aboutCaller } from '../../http/caller.ts'
 import { isId } from '../../ids.ts'
 import type { Log } from '../../log.ts'
 import type { Actions } from '../actions/index.ts'
 import type { ActionRecord } from '../actions/types.ts'
 import type { Traces } from '../traces/index.ts'
+import { aboutExecution } from './audit.ts'
 import type { Change } from './change.ts'
 import { startFailure } from './dispatcher.ts'
 import type { Live } from './live.ts'
@@ -29,9 +30,9 @@ export interface ExecutionService {
   /** @throws RESOURCE_NOT_FOUND, and what `request` throws */
   rerun(caller: Caller, id: string, request: RerunRequest, merges: boolean): Promise<Execution>
   /** @throws RESOURCE_NOT_FOUND; TRANSITION_REFUSED when it cannot be cancelled any more */
-  cancel(principal: Principal, id: string): Promise<Execution>
+  cancel(caller: Caller, id: string): Promise<Execution>
   /** Pause, resume, cancel, or an end decided outside. @throws RESOURCE_NOT_FOUND, EXECUTION_UPDATE_REFUSED */
-  update(principal: Principal, id: string, status: ExecutionStatus, result: unknown): Promise<Execution>
+  update(caller: Caller, id: string, status: ExecutionStatus, result: unknown): Promise<Execution>
   /** The action an execution is asked of. @throws ACTION_UNKNOWN */
   actionOf(refOrId: string): ActionRecord
   /** @throws RESOURCE_NOT_FOUND */
@@ -63,14 +64,17 @@ export function createExecutionService(deps: {
     if (deps.live.waitingCount + creating >= deps.queueLimit) throw queueFull('executions', deps.queueLimit)
   }
 
-  async function create({ execution, cause, failure }: Draft, principal: Principal): Promise<Execution> {
+  async function create({ execution, cause, failure }: Draft, caller: Caller): Promise<Execution> {
     const plan = (): Unit => {
       const member = { kind: 'execution', object_id: execution.id, ref: execution.action_ref } as const
       const trace = traces.plan(cause, member, execution.start_timestamp)
       execution.trace_id = trace.trace_id
       return merge(
         trace.unit,
-        { steps: store.insert(execution), facts: [{ name: 'execution.created', payload: { execution } }] },
+        {
+          steps: store.insert(execution),
+          facts: [{ name: 'execution.created', payload: { execution, about: aboutCaller(caller) } }],
+        },
         failure === undefined
           ? undefined
           : change.plan(execution, { kind: 'reject', result: startFailure(failure) })?.unit,
@@ -86,12 +90,6 @@ export function createExecutionService(deps: {
     } finally {
       creating -= 1
     }
-    log.audit('execution.requested', {
-      execution_id: execution.id,
-      liveaction_id: execution.liveaction_id,
-      action: execution.action_ref,
-      user: principal.user,
-    })
     if (failure !== undefined) throw failure
     return execution
   }
@@ -116,15 +114,16 @@ export function createExecutionService(deps: {
    */
   async function cancelSeen(
     execution: Execution,
-    principal: Principal,
+    caller: Caller,
     stays: (seen: Execution) => boolean,
   ): Promise<Execution> {
     let seen = execution
     for (;;) {
       if (stays(seen)) return seen
-      const changed = await change.try(seen, { kind: 'cancel', user: principal.user })
+      const changed = await change.try(seen, { kind: 'cancel', user: caller.principal.user })
       if (changed !== undefined) {
-        log.audit('execution.canceled', { execution_id: changed.id, status: changed.status, user: principal.user })
+        const { status } = changed
+        log.audit('execution.canceled', { ...aboutExecution(changed, aboutCaller(caller)), status })
         return changed
       }
       seen = get(execution.id)
@@ -157,7 +156,7 @@ export function createExecutionService(deps: {
       admit()
       return create(
         draftExecution({ actions, rolesOf, caller, request, contextHeader, findExecution: findById(store) }),
-        caller.principal,
+        caller,
       )
     },
 
@@ -183,18 +182,18 @@ export function createExecutionService(deps: {
         traceId: original.trace_id,
         findExecution: findById(store),
       })
-      return create(draft, caller.principal)
+      return create(draft, caller)
     },
 
-    async cancel(principal, id) {
-      return cancelSeen(get(id), principal, ({ status }) => {
+    async cancel(caller, id) {
+      return cancelSeen(get(id), caller, ({ status }) => {
         if (status === 'canceled') return true
         if (isCancelable(status)) return false
         throw transitionRefused(`Action cannot be canceled. State = ${status}.`)
       })
     },
 
-    async update(principal, id, status, result) {
+    async update(caller, id, status, result) {
       const execution = get(id)
       refuseFinal(execution)
       switch (status) {
@@ -205,7 +204,7 @@ export function createExecutionService(deps: {
           throw executionUpdateRefused(pauseRefusal(execution, 'resume'))
         case 'canceling':
         case 'canceled':
-          return cancelSeen(execution, principal, (seen) => {
+          return cancelSeen(execution, caller, (seen) => {
             refuseFinal(seen)
             return !isCancelable(seen.status)
           })
