@@ -52,20 +52,27 @@ export interface ListDisplay {
   isTruncated: boolean
 }
 
-/** Prints a list in the form asked for, and a note when it is only the beginning of one. */
+/**
+ * Prints a list in the form asked for, and a note when it is only the beginning of one: a file that it is written into
+ * may be taken for the whole.
+ */
 export async function printList(session: Session, records: readonly Json[], display: ListDisplay): Promise<void> {
   const { attributes } = display
   const isAll = attributes?.includes('all') === true
   if (session.form !== 'human') {
     const shown = attributes === undefined || isAll ? records : records.map((each) => pickAttributes(each, attributes))
     await session.printMachine(shown)
-    return
-  }
-  if (records.length === 0) {
+  } else if (records.length === 0) {
     await session.print('No matching items found\n')
-    return
+  } else {
+    await session.print(renderList(session, records, display))
   }
-  const columns = isAll
+  if (display.isTruncated) session.note(truncationNote(records.length, display.pluralName, display.name))
+}
+
+function renderList(session: Session, records: readonly Json[], display: ListDisplay): string {
+  const { attributes, widths } = display
+  const columns = attributes?.includes('all')
     ? [...new Set(records.flatMap((record) => Object.keys(record)))]
     : (attributes ?? display.columns)
   const { timezone } = session.settings
@@ -77,10 +84,8 @@ export async function printList(session: Session, records: readonly Json[], disp
   )
   const status = columns.indexOf('status')
   const paint = (column: number, _row: number, text: string): string => (column === status ? colorStatus(text) : text)
-  const { widths } = display
   const options = { widths, terminalWidth: session.terminalWidth, paint: session.isColored ? paint : undefined }
-  await session.print(renderTable(columns, rows, options))
-  if (display.isTruncated) session.note(truncationNote(records.length, display.pluralName, display.name))
+  return renderTable(columns, rows, options)
 }
 
 /** A table of two columns, Property and Value. */

@@ -412,7 +412,10 @@ describe('09.5 executions', () => {
       `+-${'-'.repeat(88)}-+\n| Note: Only first 3 Action Executions are displayed. ` +
         `Use -n/--last flag for more results. |\n+-${'-'.repeat(88)}-+\n`,
     )
-    expect((await svc('execution', 'list', '-n', '1')).stderr).toContain('Only one Action Execution is displayed')
+    for (const form of [[], ['-j'], ['-y']]) {
+      const one = await svc('execution', 'list', '-n', '1', ...form)
+      expect(one.stderr).toContain('Only one Action Execution is displayed')
+    }
   })
 
   it('09.5 list: filters, order, children', async () => {
