@@ -19,7 +19,7 @@ import {
 import { basename, dirname, join, resolve } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { problemOfPassword, problemOfUserName } from './account-rules.ts'
-import { shown } from './errors.ts'
+import { isAppError, shown } from './errors.ts'
 import { createSecretFile, replaceFile, type FileOwnership } from './secret-file.ts'
 import { hasCode } from './system-error.ts'
 
@@ -83,15 +83,17 @@ export async function readPasswordFile(file: FileHandle): Promise<Buffer> {
  * Adds the user, or gives another password; makes the file (mode 0600) when there is none. With several lines of the
  * user one is left.
  *
- * @throws PasswordFileProblem
+ * @param confirm called right before, with the lock on the file; an `AppError` that it throws leaves the file as it is
+ * @throws PasswordFileProblem, and what `confirm` throws
  */
-export async function setPassword(path: string, user: string, password: string): Promise<void> {
+export async function setPassword(path: string, user: string, password: string, confirm?: () => void): Promise<void> {
   const wrongName = problemOfUserName(user)
   if (wrongName !== undefined) throw new PasswordFileProblem(`The user name ${wrongName}.`)
   const wrongPassword = problemOfPassword(password)
   if (wrongPassword !== undefined) throw new PasswordFileProblem(`The password ${wrongPassword}.`)
   const line = toBytes(`${user}:${await hashPassword(password)}`)
   await change(path, (lines) => {
+    confirm?.()
     const isOf = linesOf(user)
     const first = lines.findIndex(isOf)
     if (first !== -1) {
@@ -172,7 +174,7 @@ async function change(path: string, edit: (lines: string[]) => string[] | undefi
       await lock.release()
     }
   } catch (error) {
-    if (error instanceof PasswordFileProblem) throw error
+    if (error instanceof PasswordFileProblem || isAppError(error)) throw error
     throw new PasswordFileProblem(`${shown(path)} cannot be changed (${reasonOf(error)})`, { cause: error })
   }
 }

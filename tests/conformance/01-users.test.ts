@@ -156,9 +156,7 @@ describe('01.6 the record of a user', () => {
   })
 
   it('of two who ask for one name at once, one gets it, with its own password', async () => {
-    const answers = await Promise.all(
-      ['one', 'two', 'three'].map((password) => users('POST', '', { name: 'raced', password })),
-    )
+    const answers = await Promise.all(passwords.map((password) => users('POST', '', { name: 'raced', password })))
     expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([201, 409, 409])
     const winner = ['one', 'two', 'three'][answers.findIndex(({ status }) => status === 201)]
     for (const password of ['one', 'two', 'three']) {
@@ -397,6 +395,38 @@ describe('a deleted user', () => {
   it('can be an account that nobody has used', async () => {
     expect((await users('DELETE', '/by-hand')).status).toBe(204)
     expect((await users('GET', '/by-hand')).status).toBe(404)
+  })
+})
+
+describe('changes of one user at the same time', () => {
+  it('a new password never brings back an account that is being deleted', async () => {
+    const change = { password: 'new', current_password: 'of held' }
+    // The later of the two begins at another moment of the earlier one each time.
+    for (let turns = 0; turns < 40; turns += 2) {
+      await add('held')
+      const own = await signIn('held', 'of held')
+      const changing = users('PUT', '/held', change, own)
+      for (let i = 0; i < turns; i++) await whoAmI(admin)
+      expect((await users('DELETE', '/held')).status).toBe(204)
+      expect([200, 400, 401, 403, 404, 409]).toContain((await changing).status)
+      expect((await users('GET', '/held')).status).toBe(404)
+      expect((await tokens('held', 'new')).status).toBe(401)
+    }
+  })
+
+  it('of those who gave the same current password, one gets the new one', async () => {
+    await add('held')
+    const own = await signIn('held', 'of held')
+    const passwords = ['one', 'two', 'three']
+    const answers = await Promise.all(
+      passwords.map((password) => users('PUT', '/held', { password, current_password: 'of held' }, own)),
+    )
+    const [winner = '', ...others] = passwords.filter((_, i) => answers[i]?.status === 200)
+    expect(others).toEqual([])
+    // 403: for who came late, it was not the current one any more.
+    for (const { status } of answers) expect([200, 403, 409]).toContain(status)
+    expect((await tokens('held', winner)).status).toBe(201)
+    expect((await users('DELETE', '/held')).status).toBe(204)
   })
 })
 

@@ -133,7 +133,7 @@ export function createUsersRoutes({ users, maxPageSize }: UsersRoutesOptions): R
       summary: 'Change a user: what is left out stays as it is. Everybody may change the own password.',
       body: userRequestSchema,
       response: userSchema,
-      failures: [400, 403, 404, 429, 503],
+      failures: [400, 403, 404, 409, 429, 503],
       // Checked by the schema.
       handler: (request) => users().update(nameOf(request), request.body as UserRequest, request),
     },

@@ -1,10 +1,11 @@
 /** What can be done with users (contract 01, 1.6), and with their accounts where the backend keeps those. */
 import { problemOfPassword, problemOfUserName } from '../../account-rules.ts'
-import { Conflict, type Database, type Step } from '../../db/database.ts'
+import { Conflict, type Database, type Step, type Unit } from '../../db/database.ts'
 import {
   administratorOrSelfRequired,
   administratorRequired,
   bodyInvalid,
+  conflict,
   currentPasswordWrong,
   namedNotFound,
   nameTaken,
@@ -55,13 +56,13 @@ export interface Users {
   list(filter: UserFilter, page: Page): Promise<{ records: UserRecord[]; total: number }>
   /** For administrators and the user. @throws NAMED_NOT_FOUND, PERMISSION_DENIED */
   get(name: string, caller: Caller): Promise<UserRecord>
-  /** @throws BODY_INVALID, NAME_TAKEN, PASSWORDS_KEPT_ELSEWHERE, PERMISSION_DENIED */
+  /** @throws BODY_INVALID, NAME_TAKEN, PASSWORDS_KEPT_ELSEWHERE, PERMISSION_DENIED, CONFLICT */
   create(request: NewUserRequest, caller: Caller): Promise<UserRecord>
   /**
    * A new password ends all tokens of the user but the one that the request came with.
    *
    * @throws NAMED_NOT_FOUND, BODY_INVALID, PASSWORDS_KEPT_ELSEWHERE, PERMISSION_DENIED, CURRENT_PASSWORD_WRONG,
-   *   TOO_MANY_FAILURES
+   *   TOO_MANY_FAILURES, CONFLICT
    */
   update(name: string, request: UserRequest, caller: Caller): Promise<UserRecord>
   /** With account, tokens and API keys; what runs for the user goes on. @throws NAMED_NOT_FOUND, BODY_INVALID */
@@ -72,7 +73,7 @@ export interface UsersOptions {
   database: Database
   store: AuthStore
   apiKeys: Pick<ApiKeys, 'removalOf'>
-  logins: Pick<Logins, 'endAll'>
+  logins: Pick<Logins, 'epochOf' | 'endAll'>
   log: Log
   /** Undefined: the passwords are kept where this server cannot change them. */
   accounts: Accounts | undefined
@@ -109,16 +110,32 @@ export function createUsers(options: UsersOptions): Users {
     return toRecord(name, user, accountNames)
   }
 
+  function begin(name: string): Change {
+    let epoch = logins.epochOf(name)
+    const requireCurrent = (): void => {
+      if (logins.epochOf(name) !== epoch) throw conflict(`User "${shown(name)}"`)
+    }
+    return {
+      requireCurrent,
+      endLogins() {
+        requireCurrent()
+        logins.endAll(name)
+        epoch = logins.epochOf(name)
+      },
+    }
+  }
+
   /** How to set this password. @throws PASSWORDS_KEPT_ELSEWHERE, BODY_INVALID */
-  function readPassword(given: unknown): ((user: string) => Promise<void>) | undefined {
+  function readPassword(given: unknown): ((user: string, change: Change) => Promise<void>) | undefined {
     if (given === undefined) return undefined
     if (accounts === undefined) throw passwordsKeptElsewhere(backendName)
     const password = readText('password', given)
     const problem = problemOfPassword(password)
     if (problem !== undefined) throw bodyInvalid(`password ${problem}`)
-    return async (user) => {
-      await accounts.setPassword(user, password)
-      logins.endAll(user)
+    return async (user, change) => {
+      await accounts.setPassword(user, password, () => change.endLogins())
+      // Of those, too, that have read the old one in between.
+      change.endLogins()
     }
   }
 
@@ -170,6 +187,7 @@ export function createUsers(options: UsersOptions): Users {
       const problem = problemOfUserName(name)
       if (problem !== undefined) throw bodyInvalid(`name ${problem}`)
       const setPassword = readPassword(givenPassword)
+      const change = begin(name)
       const taken = (): Error => nameTaken(`A user "${shown(name)}"`, name)
       if ((await namesOfAccounts()).has(name) || store.findUser(name) !== undefined) throw taken()
       const user: User = {
@@ -187,7 +205,7 @@ export function createUsers(options: UsersOptions): Users {
       }
       if (setPassword !== undefined) {
         try {
-          await setPassword(name)
+          await setPassword(name, change)
         } catch (error) {
           await database.write({ steps: [store.deleteUser(name)], facts: [] })
           throw error
@@ -205,6 +223,8 @@ export function createUsers(options: UsersOptions): Users {
 
     async update(name, request, caller) {
       const setPassword = readPassword(request.password)
+      // From before the current password is looked at.
+      const change = begin(name)
       await requireMayUpdate(name, request, caller)
       const before = await find(name)
       if (request.name !== undefined && request.name !== name) {
@@ -218,7 +238,7 @@ export function createUsers(options: UsersOptions): Users {
         ...(isDisabled === undefined ? {} : { is_disabled: isDisabled ? 1 : 0 }),
         ...(nicknames === undefined ? {} : { nicknames: JSON.stringify(nicknames) }),
       }
-      await setPassword?.(name)
+      await setPassword?.(name, change)
       const steps: Step[] = []
       if (Object.keys(changes).length > 0) {
         // There may be no more than an account yet.
@@ -226,7 +246,8 @@ export function createUsers(options: UsersOptions): Users {
       }
       if (setPassword !== undefined) steps.push(store.deleteTokensOf(name, ownTokenOf(name, caller)))
       if (steps.length === 0) return before
-      if (isDisabled === true) logins.endAll(name)
+      if (isDisabled === true) change.endLogins()
+      else change.requireCurrent()
       await database.write({ steps, facts: [{ name: 'user.changed', payload: { name } }] })
 
       const changed = [...(setPassword === undefined ? [] : ['password']), ...Object.keys(changes)]
@@ -242,12 +263,17 @@ export function createUsers(options: UsersOptions): Users {
       refuseScoped(caller.principal, 'delete users')
       if (caller.principal.user === name) throw bodyInvalid('name: nobody can delete oneself')
       await find(name)
+      // Changes under way must not bring the account back, and what a login has proved before it was gone is worth nothing.
+      logins.endAll(name)
       await accounts?.remove(name)
       logins.endAll(name)
-      await database.write({
+      const unit: Unit = {
         steps: [store.deleteUser(name), store.deleteTokensOf(name), apiKeys.removalOf(name)],
         facts: [{ name: 'user.changed', payload: { name } }],
-      })
+      }
+      await database.write(unit)
+      // What was admitted just before can have come into the same commit, behind it.
+      await database.write(unit)
       log.audit('user.deleted', `User "${name}" deleted, with all tokens and API keys.`, {
         ...aboutCaller(caller),
         name,
@@ -255,6 +281,14 @@ export function createUsers(options: UsersOptions): Users {
       await options.forgetGroups(name)
     },
   }
+}
+
+/** One request to change a user. */
+interface Change {
+  /** @throws CONFLICT once another one has ended the logins of the user */
+  requireCurrent(): void
+  /** What is proved counts no more, neither for logins nor for other changes under way. @throws CONFLICT as above */
+  endLogins(): void
 }
 
 /** The value is not repeated. @throws BODY_INVALID */

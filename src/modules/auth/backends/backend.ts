@@ -33,8 +33,13 @@ export interface AuthBackend {
 /** The users a backend keeps itself. */
 export interface Accounts {
   names(): Promise<string[]>
-  /** Adds the user, or replaces the password. @throws when it cannot be stored */
-  setPassword(user: string, password: string): Promise<void>
+  /**
+   * Adds the user, or replaces the password.
+   *
+   * @param confirm called right before, while nobody else can change anything; an `AppError` that it throws keeps all as it is
+   * @throws when it cannot be stored
+   */
+  setPassword(user: string, password: string, confirm?: () => void): Promise<void>
   /** @returns false if there is none of this name. @throws when it cannot be stored */
   remove(user: string): Promise<boolean>
 }

@@ -65,9 +65,9 @@ async function create(kwargs: JsonObject, context: BackendContext): Promise<Auth
         await requireFile()
         return userNames(path)
       },
-      async setPassword(user, password) {
+      async setPassword(user, password, confirm) {
         await requireFile()
-        await setPassword(path, user, password)
+        await setPassword(path, user, password, confirm)
         await reviewKept(user, (first) => first === password)
       },
       async remove(user) {
