@@ -29,6 +29,8 @@ export interface AuthStore {
   namesByNickname(origin: string, nickname: string): Promise<string[]>
   /** Changes nothing if there is one of that name. */
   insertUser(name: string, at: string): Step
+  /** Changes nothing. Fails with `Conflict` if there is none of that name. */
+  requireUser(name: string): Step
   /** Fails with `Conflict` if there is one of that name. */
   insertNewUser(user: User): Step
   /** Fails with `Conflict` if there is none of that name. */
@@ -88,6 +90,10 @@ export function createAuthStore(database: Database): AuthStore {
         .insertInto('users')
         .values({ name, is_service: 0, created_at: at })
         .onConflict((conflict) => conflict.column('name').doNothing()),
+    }),
+    requireUser: (name) => ({
+      query: build.updateTable('users').set({ name }).where('name', '=', name),
+      expect: 1,
     }),
     insertNewUser: (user) => ({ query: build.insertInto('users').values(user) }),
     updateUser: (name, changes) => ({

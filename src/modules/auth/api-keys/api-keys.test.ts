@@ -10,10 +10,10 @@ import type { Database } from '../../../db/database.ts'
 import { openSqlite } from '../../../db/sqlite/open.ts'
 import type { Principal } from '../../../http/route.ts'
 import { createLog, type RootLog } from '../../../log.ts'
-import { nowMicros } from '../../../time.ts'
+import { now, nowMicros } from '../../../time.ts'
 import { createGrantSet, type Grant } from '../../rbac/resolve.ts'
 import { createRights } from '../../rbac/rights.ts'
-import { createAuthStore } from '../store.ts'
+import { createAuthStore, type AuthStore } from '../store.ts'
 import { createApiKeys, type ApiKeys } from './index.ts'
 
 interface KeyAnswer {
@@ -41,6 +41,9 @@ let keys: ApiKeys
 let ahead = 0
 let isEnabled = true
 let grants: Record<string, Grant[]>
+let store: AuthStore
+/** Called at the last moment before a request with a body is carried out. */
+let atLast: (() => void) | undefined
 
 beforeAll(async () => {
   log = createLog({ level: 'DEBUG', format: 'text', stream: logged })
@@ -52,11 +55,12 @@ beforeAll(async () => {
     synchronous: 'normal',
     announce: (facts) => facts.forEach((fact) => bus.publish(fact)),
   })
+  store = createAuthStore(database)
   keys = createApiKeys({
     database,
     bus,
     log,
-    users: createAuthStore(database),
+    users: store,
     maxPageSize: 100,
     maskSecrets: true,
     now: () => nowMicros() + ahead,
@@ -70,7 +74,7 @@ beforeAll(async () => {
   http = await startHttp(keys.routes, {
     log,
     access: {
-      authenticate(request): Principal {
+      async authenticate(request): Promise<Principal> {
         const given = request.headers['svc-api-key']
         if (typeof given === 'string') {
           const { id, user, scopes } = keys.check(given)
@@ -78,13 +82,17 @@ beforeAll(async () => {
           return { user, isAdmin: false, method: 'api_key', apiKeyId: id, ...(scopes === undefined ? {} : { scopes }) }
         }
         const user = String(request.headers['x-user'])
+        await database.write({ steps: [store.insertUser(user, now())], facts: [] })
         return { user, isAdmin: !isEnabled || user === 'root', method: 'token' }
       },
       login: () => {
         throw new Error('nobody logs in here')
       },
       rightsOf: (principal) => createRights(principal, { enabled: isEnabled, isolation: false, ofUser }),
-      isCurrent: () => true,
+      isCurrent() {
+        atLast?.()
+        return true
+      },
       watch: () => () => undefined,
     },
   })
@@ -106,6 +114,7 @@ beforeEach(() => {
 afterEach(async () => {
   ahead = 0
   isEnabled = true
+  atLast = undefined
   await database.write({ steps: [{ query: database.build.deleteFrom('api_keys') }], facts: [] })
 })
 
@@ -124,6 +133,25 @@ async function make(body: object = {}, as = 'root'): Promise<KeyAnswer & { key: 
 const webhookScope = { permission_types: ['webhook_send'], resource_uid: 'webhook:sample' }
 
 describe('who may do what to whose keys', () => {
+  test('who is deleted at the same moment leaves no key behind, and does not come back by it', async () => {
+    grants = { eve: [{ permission_types: ['api_key_create', 'user_impersonate'] }] }
+    for (const user of ['eve', 'alice']) {
+      await make({ user }, 'eve')
+      let deletion: Promise<unknown> | undefined
+      // Its unit is in the line, and not carried out yet.
+      atLast = () => {
+        deletion ??= database.write({ steps: [store.deleteUser('eve'), keys.removalOf('eve')], facts: [] })
+      }
+      const { status, body } = await ask<{ code: string }>('eve', 'POST', '', { user })
+      expect([status, body.code]).toEqual([409, 'CONFLICT'])
+      await deletion
+      atLast = undefined
+      expect(store.findUser('eve')).toBeUndefined()
+      expect((await ask<unknown[]>('root', 'GET', '?user=eve')).body).toEqual([])
+    }
+    expect((await ask<unknown[]>('root', 'GET', '?user=alice')).body).toHaveLength(1)
+  })
+
   test('without grants nobody makes or lists keys; the owner of one may look at it, change it and delete it', async () => {
     expect((await ask('alice', 'POST', '', {})).status).toBe(403)
     expect((await ask('alice', 'GET', '')).status).toBe(403)

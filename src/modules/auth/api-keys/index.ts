@@ -17,7 +17,7 @@ export interface ApiKeysDependencies {
   database: Database
   bus: Bus
   log: Log
-  users: Pick<AuthStore, 'insertUser'>
+  users: Pick<AuthStore, 'insertUser' | 'requireUser'>
   /** `api.max_page_size` */
   maxPageSize: number
   /** `api.mask_secrets` and `log.mask_secrets` */

@@ -1,13 +1,13 @@
 /** What can be done with API keys (contract 01, 1.9). */
 import { setImmediate } from 'node:timers/promises'
 import { problemOfUserName } from '../../../account-rules.ts'
-import { Conflict, type Database } from '../../../db/database.ts'
+import { Conflict, type Database, type Step } from '../../../db/database.ts'
 import type { ApiKeyTable } from '../../../db/tables.ts'
 import { apiKeyNotFound, bodyInvalid, conflict, nameTaken, shown } from '../../../errors.ts'
 import { aboutCaller, type Caller } from '../../../http/caller.ts'
 import type { Page } from '../../../http/list.ts'
 import { apiKeyResource, userResource } from '../../../http/permissions.ts'
-import type { ApiRequest } from '../../../http/route.ts'
+import type { ApiRequest, Principal } from '../../../http/route.ts'
 import { isId, newId } from '../../../ids.ts'
 import type { Log, LogFields } from '../../../log.ts'
 import { MASK } from '../../../schema.ts'
@@ -50,7 +50,7 @@ const HEADS_PER_TURN = 1000
 export interface ApiKeyServiceOptions {
   database: Database
   store: ApiKeyStore
-  users: Pick<AuthStore, 'insertUser'>
+  users: Pick<AuthStore, 'insertUser' | 'requireUser'>
   log: Log
   /** Microseconds since the epoch. */
   readonly now: () => number
@@ -66,6 +66,11 @@ export function createApiKeyService({ database, store, users, log, now }: ApiKey
   /** @throws PERMISSION_DENIED */
   function requireToActFor(owner: string, { principal, rights }: ApiKeyCaller): void {
     if (owner !== principal.user) rights.require('user_impersonate', userResource(owner))
+  }
+
+  /** Whoever is deleted at this moment must not leave a key behind. Without authentication there is no record. */
+  function stillThere({ method, user }: Principal): Step[] {
+    return method === 'none' ? [] : [users.requireUser(user)]
   }
 
   /** @throws BODY_INVALID, NAME_TAKEN */
@@ -123,14 +128,15 @@ export function createApiKeyService({ database, store, users, log, now }: ApiKey
       }
       refuseTaken()
       try {
-        const [newUser] = await database.write({
-          steps: [users.insertUser(owner, row.created_at), store.insert(row)],
+        const results = await database.write({
+          steps: [...stillThere(caller.principal), users.insertUser(owner, row.created_at), store.insert(row)],
           facts: [],
         })
-        if (newUser?.changes === 1) reportNewUser(owner, caller)
+        if (results.at(-2)?.changes === 1) reportNewUser(owner, caller)
       } catch (error) {
-        if (error instanceof Conflict) refuseTaken()
-        throw error
+        if (!(error instanceof Conflict)) throw error
+        refuseTaken()
+        throw conflict(`User "${shown(caller.principal.user)}"`)
       }
       log.audit('api_key.created', `ApiKey created. ApiKey.id=${row.id}`, aboutKey(row, caller))
       return { row, key }
