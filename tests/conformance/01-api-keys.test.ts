@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
-import { basicAuth, firstPassword } from '../helpers/logins.ts'
+import { firstPassword, signIn } from '../helpers/logins.ts'
 import { call, startServer, type Answer, type TestServer } from '../helpers/server.ts'
 import { openEvents } from '../helpers/sse.ts'
 import { waitFor } from '../helpers/wait.ts'
@@ -38,18 +38,7 @@ const folder = makeFolder()
 let server: TestServer
 let administrator: Record<string, string>
 
-async function login(at: TestServer): Promise<Record<string, string>> {
-  const password = firstPassword(at.basePath)
-  const answer = await call<{ token: string }>(
-    `${at.urls.auth}/tokens`,
-    'POST',
-    {},
-    {
-      Authorization: basicAuth('admin', password),
-    },
-  )
-  return { 'X-Auth-Token': answer.body.token }
-}
+const login = (at: TestServer): Promise<Record<string, string>> => signIn(at, 'admin', firstPassword(at.basePath))
 
 /** The fuzz below would otherwise have to wait after each failure. */
 const settings = { 'auth.enable': 'True', 'auth.failures_per_address': '0', 'log.level': 'DEBUG' }

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { Attribute, Change } from 'ldapts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
-import { basicAuth } from '../helpers/logins.ts'
-import { call, startServer, type TestServer } from '../helpers/server.ts'
+import { signIn } from '../helpers/logins.ts'
+import { startServer, type TestServer } from '../helpers/server.ts'
 import { startSlapd, suffix, type Slapd } from '../helpers/slapd.ts'
 
 const folder = makeFolder()
@@ -59,19 +59,7 @@ afterAll(async () => {
   folder.remove()
 })
 
-async function signIn(user: string): Promise<Record<string, string>> {
-  const authorization = basicAuth(user, `of ${user}`)
-  const { status, body } = await call<{ token: string }>(
-    `${server.urls.auth}/tokens`,
-    'POST',
-    {},
-    {
-      Authorization: authorization,
-    },
-  )
-  expect(status).toBe(201)
-  return { 'X-Auth-Token': body.token }
-}
+const signInAs = (user: string): Promise<Record<string, string>> => signIn(server, user, `of ${user}`)
 
 async function rolesOf(headers: Record<string, string>): Promise<{ roles: string[]; is_admin: boolean }> {
   const { body } = await server.call<{ rbac: { roles: string[]; is_admin: boolean } }>(
@@ -84,8 +72,8 @@ async function rolesOf(headers: Record<string, string>): Promise<{ roles: string
 }
 
 it('roles come with the first login, and follow the groups from login to login', async () => {
-  const anna = await signIn('anna')
-  const ben = await signIn('ben')
+  const anna = await signInAs('anna')
+  const ben = await signInAs('ben')
   expect(await rolesOf(anna)).toEqual({ roles: ['admin', 'observer'], is_admin: true })
   expect(await rolesOf(ben)).toEqual({ roles: ['observer'], is_admin: false })
 
@@ -94,18 +82,18 @@ it('roles come with the first login, and follow the groups from login to login',
   await slapd.change((client) => client.modify(admins, new Change({ operation: 'add', modification: member })))
   // A login says what counts, not the directory behind its back.
   expect((await rolesOf(ben)).is_admin).toBe(false)
-  await signIn('ben')
+  await signInAs('ben')
   expect(await rolesOf(ben)).toEqual({ roles: ['admin', 'observer'], is_admin: true })
 
   await slapd.change((client) => client.modify(admins, new Change({ operation: 'delete', modification: member })))
-  await signIn('ben')
+  await signInAs('ben')
   expect(await rolesOf(ben)).toEqual({ roles: ['observer'], is_admin: false })
   expect((await rolesOf(anna)).is_admin).toBe(true)
 })
 
 it('a deleted user loses the roles of groups until the next login', async () => {
-  const anna = await signIn('anna')
-  const ben = await signIn('ben')
+  const anna = await signInAs('anna')
+  const ben = await signInAs('ben')
   const users = await server.call<{ name: string; has_password: unknown }[]>('GET', '/v1/users', undefined, anna)
   expect(users.body.map(({ name, has_password: has }) => [name, has])).toEqual([
     ['anna', null],
@@ -118,7 +106,7 @@ it('a deleted user loses the roles of groups until the next login', async () => 
   expect((await server.call('GET', '/v1/user', undefined, ben)).status).toBe(401)
   const assigned = await server.call<unknown[]>('GET', '/v1/rbac/role_assignments?user=ben', undefined, anna)
   expect(assigned.body).toEqual([])
-  expect(await rolesOf(await signIn('ben'))).toEqual({ roles: ['observer'], is_admin: false })
+  expect(await rolesOf(await signInAs('ben'))).toEqual({ roles: ['observer'], is_admin: false })
 })
 
 it('a backend that knows of no groups stops the start', async () => {

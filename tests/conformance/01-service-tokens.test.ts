@@ -4,7 +4,7 @@ import { userInfo } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
-import { basicAuth, firstPassword } from '../helpers/logins.ts'
+import { firstPassword, signIn } from '../helpers/logins.ts'
 import {
   call,
   finalStatuses,
@@ -47,24 +47,13 @@ let server: TestServer
 let password: string
 let admin: Headers
 
-async function signIn(user: string, secret: string): Promise<Headers> {
-  const authorization = basicAuth(user, secret)
-  const { body } = await call<{ token: string }>(
-    `${server.urls.auth}/tokens`,
-    'POST',
-    {},
-    { Authorization: authorization },
-  )
-  return { 'X-Auth-Token': body.token }
-}
-
 const start = (more: Record<string, string> = {}): Promise<TestServer> =>
   startServer({ basePath: folder.path, settings: { ...settings, ...more } })
 
 beforeAll(async () => {
   server = await start()
   password = firstPassword(folder.path)
-  admin = await signIn('admin', password)
+  admin = await signIn(server, 'admin', password)
   for (const name of ['alice', 'bob']) {
     await server.call('POST', '/v1/users', { name, password: `of ${name}` }, admin)
   }
@@ -131,7 +120,7 @@ const serviceTokens = (): unknown[] => rowsOf(server, 'select id from tokens whe
 
 describe('01.7 the token of an action', () => {
   it('is of the acting user, counts while the action runs, and not a moment longer', async () => {
-    const alice = await signIn('alice', 'of alice')
+    const alice = await signIn(server, 'alice', 'of alice')
     const one = await run(alice)
     const { token, status, body } = await reportOf(one)
     expect(status).toBe(200)
@@ -233,7 +222,7 @@ describe('01.7 the token of an action', () => {
 
   it('ends when its user is disabled or deleted, while the action goes on', async () => {
     await server.call('POST', '/v1/users', { name: 'passing', password: 'x' }, admin)
-    const one = await run(await signIn('passing', 'x'))
+    const one = await run(await signIn(server, 'passing', 'x'))
     const { token } = await reportOf(one)
     await server.call('PUT', '/v1/users/passing', { is_disabled: true }, admin)
     expect((await whoAmI(token)).status).toBe(401)
@@ -269,7 +258,9 @@ describe('01.7 the token of an action', () => {
     writeFileSync(one.until, '')
     await endOf(one, 'succeeded')
     expect((await server.call('GET', '/v1/users/made-by-action', undefined, admin)).status).toBe(404)
-    expect((await server.call('GET', '/v1/user', undefined, await signIn('alice', 'of alice'))).status).toBe(200)
+    expect((await server.call('GET', '/v1/user', undefined, await signIn(server, 'alice', 'of alice'))).status).toBe(
+      200,
+    )
   })
 
   it('is found neither in the data of the server nor in its log, records, streams or command lines', async () => {
@@ -350,7 +341,7 @@ describe('01.7 an action that waited while its user', () => {
     await server.stop()
     server = await start({ 'actionrunner.actions_pool_size': '1' })
     await server.call('POST', '/v1/users', { name, password: 'x' }, admin)
-    const user = await signIn(name, 'x')
+    const user = await signIn(server, name, 'x')
     const first = await run(admin)
     await reportOf(first)
     const waiting = await run(user)

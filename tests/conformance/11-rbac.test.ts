@@ -6,7 +6,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ensureDebianPackage } from '../helpers/apt.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
-import { basicAuth, firstPassword } from '../helpers/logins.ts'
+import { firstPassword, signIn } from '../helpers/logins.ts'
 import {
   call,
   startServer,
@@ -142,19 +142,11 @@ async function startPlace(folder: TemporaryFolder, settings: Record<string, stri
     basePath: folder.path,
     settings: { ...withRoles, 'auth.backend_kwargs': JSON.stringify({ file_path: file }), ...settings },
   })
-  const tokens = new Map<string, Promise<string>>()
-  const login = async (user: string): Promise<string> => {
-    const authorization = basicAuth(user, password(user))
-    const { status, body } = await call<{ token: string }>(`${server.urls.auth}/tokens`, 'POST', undefined, {
-      Authorization: authorization,
-    })
-    expect(status).toBe(201)
-    return body.token
-  }
-  const headersOf = async (user: User): Promise<Record<string, string>> => {
-    const token = tokens.get(user) ?? login(user)
-    tokens.set(user, token)
-    return { 'X-Auth-Token': await token }
+  const logins = new Map<User, Promise<Record<string, string>>>()
+  const headersOf = (user: User): Promise<Record<string, string>> => {
+    const headers = logins.get(user) ?? signIn(server, user, password(user))
+    logins.set(user, headers)
+    return headers
   }
   const place: Place = {
     ...server,
@@ -1112,12 +1104,8 @@ describe('11.6 the start', () => {
       try {
         expect(readFileSync(adminFile(own), 'utf8')).toContain('username: "admin"\nroles:\n  - system_admin\n')
         expect(server.log()).not.toContain('Nobody is administrator')
-        const secret = firstPassword(own.path)
-        const authorization = basicAuth('admin', secret)
-        const { body } = await call<{ token: string }>(`${server.urls.auth}/tokens`, 'POST', undefined, {
-          Authorization: authorization,
-        })
-        const user = await server.call<{ rbac: unknown }>('GET', '/v1/user', undefined, { 'X-Auth-Token': body.token })
+        const headers = await signIn(server, 'admin', firstPassword(own.path))
+        const user = await server.call<{ rbac: unknown }>('GET', '/v1/user', undefined, headers)
         expect(user.body.rbac).toEqual({ enabled: true, roles: ['system_admin'], is_admin: true })
       } finally {
         await server.stop()
