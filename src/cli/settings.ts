@@ -3,7 +3,7 @@
  */
 import { closeSync, fstatSync, openSync, readFileSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { parseIniBytes, type IniFile } from '../ini.ts'
 import { secretMask } from '../redact.ts'
 import { codeOf, hasCode } from '../system-error.ts'
@@ -34,7 +34,7 @@ export interface Settings {
   account: Account | undefined
   /** Whether the token of a login is kept for the next command. */
   cachesToken: boolean
-  /** The client's own: its configuration file, unless that is named, and the tokens of logins. */
+  /** The client's own: its configuration file, unless that is named, and the tokens of logins. Empty without a home. */
   folder: string
   /** Where the configuration file is, or would be; undefined when none is read. */
   configFile: ConfigFile | undefined
@@ -103,7 +103,9 @@ export function loadSettings(flags: ConnectionFlags, env: NodeJS.ProcessEnv): Lo
     const value = valueOf(row, flags, env, ini)
     if (value !== undefined) values.set(`${row.section}.${row.name}`, value)
   }
-  const settings = { ...toSettings(values), folder: clientFolder(), configFile: file }
+  const folder = clientFolder()
+  const given = toSettings(values)
+  const settings = { ...given, cachesToken: given.cachesToken && folder !== '', folder, configFile: file }
   const text = describe(values, file, ini !== undefined, settings)
   return { settings, warnings, text }
 }
@@ -122,11 +124,20 @@ function findFile(flags: ConnectionFlags, env: NodeJS.ProcessEnv): ConfigFile | 
   if (flags.skipConfig === true || isTrue(env['SVC_CLI_SKIP_CONFIG'] ?? '')) return undefined
   const named = env['SVC_CONFIG_FILE'] ?? ''
   if (named !== '') return { path: resolve(named), isExplicit: true, isOurs: false }
-  return { path: join(clientFolder(), 'config'), isExplicit: false, isOurs: true }
+  const folder = clientFolder()
+  return folder === '' ? undefined : { path: join(folder, 'config'), isExplicit: false, isOurs: true }
 }
 
+/** A relative one would be that of whoever owns the working directory. */
 function clientFolder(): string {
-  return join(homedir(), '.svc')
+  let home: string
+  try {
+    home = homedir()
+  } catch {
+    // The account is in no list of accounts, as in containers.
+    return ''
+  }
+  return isAbsolute(home) ? join(home, '.svc') : ''
 }
 
 function readFile({ path, isExplicit, isOurs }: ConfigFile, warnings: string[]): IniFile['sections'] | undefined {

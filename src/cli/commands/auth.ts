@@ -98,7 +98,11 @@ async function logIn(session: Session, user: string, flags: KeptLoginFlags): Pro
   const { settings } = session
   const { folder, authUrl } = settings
   if (settings.configFile === undefined) {
-    throw new CliFailure('A login is kept in the configuration file; leave out --skip-config, or use "svc auth".')
+    throw new CliFailure(
+      settings.folder === ''
+        ? 'There is no home directory to keep a login in; set HOME, or use "svc auth".'
+        : 'A login is kept in the configuration file; leave out --skip-config, or use "svc auth".',
+    )
   }
   const password = await readPassword(session, flags)
   const record = await makeToken(session, user, password, flags)
