@@ -55,8 +55,8 @@ export function createImpersonation(
     const problem = problemOfUserName(name)
     if (problem !== undefined) throw bodyInvalid(`user ${problem}`)
     if (store.findUser(name)?.is_disabled === 1) throw bodyInvalid(`user: "${shown(name)}" is disabled`)
-    // Being a service account must not be a way to become an administrator.
-    if (rbac.isAdmin(name) && !caller.isAdmin) {
+    // Being a service account must not be a way to become an administrator, nor to stay one for the length of a request.
+    if (rbac.isAdmin(name) && !rbac.isAdmin(caller.user)) {
       throw permissionDenied(`Only administrators can request a token for "${shown(name)}", who is an administrator.`)
     }
     return name
