@@ -445,6 +445,11 @@ describe('09.3 apikey', () => {
     expect((await svc(['whoami'], { env })).stdout).toBe('Not authenticated\n')
     expect((await svc(['apikey', 'enable', '-', '-j'], { env: token, input: key })).code).toBe(0)
     expect((await svc(['whoami'], { env })).code).toBe(0)
+    // Nothing else is sent: it could undo what others change at the same time.
+    const { stderr } = await admin('--debug', 'apikey', 'enable', id)
+    expect([...stderr.matchAll(/^# curl -X (\w+).*--data-binary '(.*?)'/gm)].map(([, ...sent]) => sent)).toEqual([
+      ['PUT', '{"enabled":true}'],
+    ])
     expect(await admin('apikey', 'delete', id)).toEqual({
       code: 0,
       stdout: `API Key "${id}" is deleted.\n`,

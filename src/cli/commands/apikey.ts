@@ -213,9 +213,8 @@ async function createKey(session: Session, flags: CreateFlags): Promise<number> 
 }
 
 async function setEnabled(session: Session, key: string, isEnabled: boolean, flags: CommonFlags): Promise<number> {
-  const record = recordIn(await callOn(session, 'GET', subjectOf(key)))
-  const id = textOf(record['id'])
-  const changed = await callOn(session, 'PUT', subjectOf(id), { body: { ...record, enabled: isEnabled } })
+  // The whole record, read before, would undo what others change meanwhile.
+  const changed = await callOn(session, 'PUT', subjectOf(key), { body: { enabled: isEnabled } })
   return showRecord(session, apiKey, recordIn(changed), flags)
 }
 
