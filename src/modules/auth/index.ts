@@ -25,8 +25,8 @@ import { createLogins } from './logins.ts'
 import { createRoutes } from './routes.ts'
 import { createServiceTokens } from './service-tokens.ts'
 import { createTokenService, type TokenService } from './service.ts'
-import { createAuthStore, type AuthStore } from './store.ts'
-import { createThrottle, type Trier } from './throttle.ts'
+import { createAuthStore } from './store.ts'
+import { createThrottle, type Throttle, type Trier } from './throttle.ts'
 import { loadTokenKey } from './token-key.ts'
 import { createTokens, type Tokens } from './tokens.ts'
 import { createUsersRoutes } from './users-routes.ts'
@@ -90,30 +90,25 @@ export function createAuth(deps: AuthDependencies): Auth {
     return running
   }
 
-  /** Undefined: groups bring no roles. @throws BackendProblem */
-  async function readerOfGroups(backend: AuthBackend): Promise<AuthBackend['groupsOf']> {
-    if (!deps.syncsGroups) return undefined
-    if (backend.groupsOf !== undefined) return backend.groupsOf.bind(backend)
+  /** `backend` is undefined in proxy mode, `groupsOf` where groups bring no roles. @throws BackendProblem */
+  async function openBackend(): Promise<{ backend?: AuthBackend; groupsOf?: AuthBackend['groupsOf'] }> {
+    if (config.mode === 'proxy') {
+      if (!deps.syncsGroups) return {}
+      throw new BackendProblem(
+        'rbac.sync_remote_groups: with auth.mode = proxy nobody tells the groups of a user; switch the option off',
+      )
+    }
+    const backend = await createBackend(config.backend, config.backend_kwargs, { basePath, log })
+    if (!deps.syncsGroups) return { backend }
+    if (backend.groupsOf !== undefined) return { backend, groupsOf: backend.groupsOf.bind(backend) }
     await backend.stop?.()
     throw new BackendProblem(
       `rbac.sync_remote_groups: the authentication backend "${config.backend}" (auth.backend) knows of no groups; switch the option off, or use ldap or pam`,
     )
   }
 
-  async function start(): Promise<void> {
-    if (!config.enable || running !== undefined) return
-    const key = await loadTokenKey(join(basePath, 'keys', 'token.key'))
-    const isProxied = config.mode === 'proxy'
-    if (isProxied && deps.syncsGroups) {
-      throw new BackendProblem(
-        'rbac.sync_remote_groups: with auth.mode = proxy nobody tells the groups of a user; switch the option off',
-      )
-    }
-    const backend = isProxied
-      ? undefined
-      : await createBackend(config.backend, config.backend_kwargs, { basePath, log })
-    const groupsOf = backend && (await readerOfGroups(backend))
-    const throttle = createThrottle<Trier & Source>({
+  function openThrottle(): Throttle<Trier & Source> {
+    return createThrottle({
       failuresPerUser: config.failures_per_user,
       failuresPerAddress: config.failures_per_address,
       windowSeconds: config.failure_window,
@@ -125,6 +120,13 @@ export function createAuth(deps: AuthDependencies): Auth {
         log.audit('login.throttled', message, fields)
       },
     })
+  }
+
+  async function start(): Promise<void> {
+    if (!config.enable || running !== undefined) return
+    const key = await loadTokenKey(join(basePath, 'keys', 'token.key'))
+    const { backend, groupsOf } = await openBackend()
+    const throttle = openThrottle()
     const checkPassword = backend && createPasswordCheck(backend, throttle)
     const tokens = createTokens({ key, findRow: (id) => store.findToken(id), now })
     // First of those who hear of changes: the others then find nothing remembered.
@@ -138,10 +140,7 @@ export function createAuth(deps: AuthDependencies): Auth {
     const logins = createLogins()
     const watchers = createWatchers({
       bus,
-      isValid: (principal) =>
-        principal.method === 'api_key'
-          ? apiKeys.isValid(principal)
-          : principal.tokenId === undefined || isTokenValid(store, principal.tokenId),
+      isValid: (principal) => (principal.method === 'api_key' ? apiKeys : tokens).isValid(principal),
     })
     running = {
       backend,
@@ -166,7 +165,7 @@ export function createAuth(deps: AuthDependencies): Auth {
         log,
         accounts: backend?.accounts,
         checkPassword,
-        backendName: isProxied ? 'proxy' : config.backend,
+        backendName: backend === undefined ? 'proxy' : config.backend,
         forgetGroups: async (user) => {
           if (groupsOf !== undefined) await deps.rbac.syncGroups(user, [])
         },
@@ -230,9 +229,4 @@ export function createAuth(deps: AuthDependencies): Auth {
     start,
     stop,
   }
-}
-
-function isTokenValid(store: AuthStore, id: string): boolean {
-  const row = store.findToken(id)
-  return row !== undefined && row.is_disabled !== 1
 }

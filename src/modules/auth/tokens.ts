@@ -4,13 +4,12 @@
  */
 import { hash, type KeyObject } from 'node:crypto'
 import jwt from 'jsonwebtoken'
-import type { Scope } from '../../http/route.ts'
+import type { Principal, Scope } from '../../http/route.ts'
 import { isId, newId } from '../../ids.ts'
 import { Lru } from '../../lru.ts'
 import { isObject } from '../../schema.ts'
 import { formatMicros } from '../../time.ts'
 import type { TokenTable } from '../../db/tables.ts'
-import type { VerifiedToken } from './types.ts'
 
 /** Ours have about 150 characters; longer ones are not even looked at. */
 const MAX_TOKEN_LENGTH = 1024
@@ -48,7 +47,16 @@ export interface TokenPurpose {
   metadata?: Record<string, unknown>
 }
 
-export interface CheckedToken extends VerifiedToken {
+export interface CheckedToken {
+  /** 24 hexadecimal characters: the record, never the token. */
+  id: string
+  user: string
+  /** Wire timestamp. */
+  expiry: string
+  /** Of an action that runs, for as long as it does. */
+  isService: boolean
+  /** Of the API key that has started the action; the same object for every request of a remembered token. */
+  scopes: readonly Scope[] | undefined
   hasExpired: boolean
   /** Its user is. */
   isDisabled: boolean
@@ -63,6 +71,8 @@ export interface Tokens {
   find(token: string): TokenCheckRow | undefined
   /** Whether this server made it, be it expired or revoked. */
   isGenuine(token: string): boolean
+  /** Whether the token of a caller, if it came with one, still counts, expiry aside. */
+  isValid(principal: Pick<Principal, 'tokenId'>): boolean
   /** Forgets the verification of one that was revoked. @param id of its record */
   forget(id: string): void
   /** Forgets all verifications: a user was changed. */
@@ -118,6 +128,11 @@ export function createTokens({ key, findRow, now }: TokensOptions): Tokens {
     },
     find,
     isGenuine: (token) => token.length <= MAX_TOKEN_LENGTH && readId(token, key) !== undefined,
+    isValid({ tokenId }) {
+      if (tokenId === undefined) return true
+      const row = findRow(tokenId)
+      return row !== undefined && row.is_disabled !== 1
+    },
     forget: (id) => verified.delete(id),
     forgetAll: () => verified.clear(),
   }

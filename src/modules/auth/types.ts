@@ -1,18 +1,3 @@
-import type { Scope } from '../../http/route.ts'
-
-/** A token that was accepted. */
-export interface VerifiedToken {
-  /** 24 hexadecimal characters: the record, never the token. */
-  id: string
-  user: string
-  /** Wire timestamp. */
-  expiry: string
-  /** Of an action that runs, for as long as it does. */
-  isService: boolean
-  /** Of the API key that has started the action; the same object for every request of a remembered token. */
-  scopes: readonly Scope[] | undefined
-}
-
 /** A user as clients see it. */
 export interface UserRecord {
   name: string
