@@ -6,6 +6,7 @@ import { request, type IncomingMessage } from 'node:http'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
+import { basicAuth, firstPassword, signIn } from '../helpers/logins.ts'
 import { call, startServer, type Answer, type TestServer } from '../helpers/server.ts'
 import { openEvents } from '../helpers/sse.ts'
 import { waitFor } from '../helpers/wait.ts'
@@ -31,7 +32,7 @@ type Headers = Record<string, string>
 const folder = makeFolder()
 const auditFile = join(folder.path, 'audit.log')
 let server: TestServer
-let firstPassword: string
+let adminPassword: string
 let admin: Headers
 /** May follow streams and make API keys. */
 const PEOPLE = ['carol', 'dave', 'erin', 'frank', 'grace', 'held']
@@ -60,8 +61,8 @@ beforeAll(async () => {
       'auth.failures_per_address': '1000',
     },
   })
-  firstPassword = readFileSync(join(folder.path, 'initial-admin-password'), 'utf8').trim()
-  admin = await signIn('admin', firstPassword)
+  adminPassword = firstPassword(folder.path)
+  admin = await signIn(server, 'admin', adminPassword)
 }, 60_000)
 
 afterAll(async () => {
@@ -69,17 +70,8 @@ afterAll(async () => {
   folder.remove()
 })
 
-const basic = (user: string, password: string): Headers => ({
-  Authorization: `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`,
-})
 const tokens = <T = TokenAnswer & ErrorAnswer>(user: string, password: string, body?: unknown): Promise<Answer<T>> =>
-  call<T>(`${server.urls.auth}/tokens`, 'POST', body, basic(user, password))
-
-async function signIn(user: string, password: string): Promise<Headers> {
-  const { status, body, text } = await tokens(user, password)
-  if (status !== 201) throw new Error(`${user} cannot log in: ${text}`)
-  return { 'X-Auth-Token': body.token }
-}
+  call<T>(`${server.urls.auth}/tokens`, 'POST', body, { Authorization: basicAuth(user, password) })
 
 const users = <T = UserAnswer & ErrorAnswer>(
   method: string,
@@ -120,7 +112,7 @@ describe('01.6 the record of a user', () => {
       created_at: expect.stringMatching(timestampPattern) as unknown,
       has_password: true,
     })
-    expect((await whoAmI(await signIn('zoë', 'pass:wörd'))).body.username).toBe('zoë')
+    expect((await whoAmI(await signIn(server, 'zoë', 'pass:wörd'))).body.username).toBe('zoë')
     expect((await users('GET', `/${encodeURIComponent('zoë')}`)).body).toEqual(body)
     expect(audited('user.created', '"zoë"')).toHaveLength(1)
   })
@@ -156,10 +148,11 @@ describe('01.6 the record of a user', () => {
   })
 
   it('of two who ask for one name at once, one gets it, with its own password', async () => {
+    const passwords = ['one', 'two', 'three']
     const answers = await Promise.all(passwords.map((password) => users('POST', '', { name: 'raced', password })))
     expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([201, 409, 409])
-    const winner = ['one', 'two', 'three'][answers.findIndex(({ status }) => status === 201)]
-    for (const password of ['one', 'two', 'three']) {
+    const winner = passwords[answers.findIndex(({ status }) => status === 201)]
+    for (const password of passwords) {
       expect((await tokens('raced', password)).status).toBe(password === winner ? 201 : 401)
     }
   })
@@ -204,7 +197,7 @@ describe('01.6 the record of a user', () => {
   it('is shown to administrators and its user alone, and changed by administrators', async () => {
     await add('carol')
     await add('dave')
-    const carol = await signIn('carol', 'of carol')
+    const carol = await signIn(server, 'carol', 'of carol')
     expect((await users('GET', '/carol', undefined, carol)).body.name).toBe('carol')
     for (const [method, path, body] of [
       ['GET', '/dave', undefined],
@@ -233,7 +226,7 @@ describe('01.6 the record of a user', () => {
 describe('passwords', () => {
   it('a user changes the own one by giving it, and all other tokens of the user end', async () => {
     await add('erin')
-    const [own, other] = [await signIn('erin', 'of erin'), await signIn('erin', 'of erin')]
+    const [own, other] = [await signIn(server, 'erin', 'of erin'), await signIn(server, 'erin', 'of erin')]
     for (const [body, status] of [
       [{ password: 'new' }, 400],
       [{ password: 'new', current_password: 'wrong' }, 403],
@@ -255,7 +248,7 @@ describe('passwords', () => {
 
   it('an administrator changes that of anybody, which ends all tokens there are', async () => {
     await add('frank')
-    const frank = await signIn('frank', 'of frank')
+    const frank = await signIn(server, 'frank', 'of frank')
     expect((await whoAmI(frank)).status).toBe(200)
     expect((await users('PUT', '/frank', { password: 'by admin' })).status).toBe(200)
     expect((await whoAmI(frank)).status).toBe(401)
@@ -271,7 +264,7 @@ describe('passwords', () => {
       'PUT',
       '/canary',
       { password: `${secret}-3`, current_password: `${secret}-wrong` },
-      await signIn('canary', `${secret}-2`),
+      await signIn(server, 'canary', `${secret}-2`),
     )
     await users('POST', '', { name: 'canary', password: secret })
     await users('POST', '', { name: 'a:b', password: secret })
@@ -293,7 +286,7 @@ describe('passwords', () => {
     expect(existsSync(kept)).toBe(false)
     // The token that asked for it goes on.
     expect((await whoAmI(admin)).status).toBe(200)
-    expect((await tokens('admin', firstPassword)).status).toBe(401)
+    expect((await tokens('admin', adminPassword)).status).toBe(401)
     expect((await tokens('admin', 'of admin')).status).toBe(201)
   })
 })
@@ -314,7 +307,7 @@ async function makeKey(headers: Headers): Promise<Headers> {
 describe('a disabled user', () => {
   it('is refused at once with whatever credential, streams end, and enabling brings all back', async () => {
     await add('grace')
-    const token = await signIn('grace', 'of grace')
+    const token = await signIn(server, 'grace', 'of grace')
     const key = await makeKey(token)
     const streams = [await follow(token), await follow(key)]
     for (const headers of [token, key]) expect((await whoAmI(headers)).status).toBe(200)
@@ -362,7 +355,7 @@ describe('a disabled user', () => {
 
 describe('a deleted user', () => {
   it('has neither account nor tokens nor API keys, and what runs goes on', async () => {
-    const token = await signIn('carol', 'of carol')
+    const token = await signIn(server, 'carol', 'of carol')
     const key = await makeKey(token)
     const stream = await follow(key)
     const marker = join(folder.path, 'go-on')
@@ -404,7 +397,7 @@ describe('changes of one user at the same time', () => {
     // The later of the two begins at another moment of the earlier one each time.
     for (let turns = 0; turns < 40; turns += 2) {
       await add('held')
-      const own = await signIn('held', 'of held')
+      const own = await signIn(server, 'held', 'of held')
       const changing = users('PUT', '/held', change, own)
       for (let i = 0; i < turns; i++) await whoAmI(admin)
       expect((await users('DELETE', '/held')).status).toBe(204)
@@ -416,7 +409,7 @@ describe('changes of one user at the same time', () => {
 
   it('of those who gave the same current password, one gets the new one', async () => {
     await add('held')
-    const own = await signIn('held', 'of held')
+    const own = await signIn(server, 'held', 'of held')
     const passwords = ['one', 'two', 'three']
     const answers = await Promise.all(
       passwords.map((password) => users('PUT', '/held', { password, current_password: 'of held' }, own)),
@@ -456,9 +449,9 @@ describe('a request whose body is held back', () => {
   it('does nothing for a user who was deleted meanwhile, whose account stays deleted', async () => {
     await add('held')
     const [one, other, third] = [
-      await signIn('held', 'of held'),
-      await signIn('held', 'of held'),
-      await signIn('held', 'of held'),
+      await signIn(server, 'held', 'of held'),
+      await signIn(server, 'held', 'of held'),
+      await signIn(server, 'held', 'of held'),
     ]
     const finishers = [
       await hold('POST', '/apikeys', {}, one),
@@ -477,7 +470,7 @@ describe('a request whose body is held back', () => {
     ['the user got another password', () => users('PUT', '/held', { password: 'other' })],
   ])('does nothing once %s', async (_, takeAway) => {
     await add('held')
-    const finish = await hold('POST', '/apikeys', {}, await signIn('held', 'of held'))
+    const finish = await hold('POST', '/apikeys', {}, await signIn(server, 'held', 'of held'))
     expect((await takeAway()).status).toBe(200)
     expect(await finish()).toBe(401)
     expect(rowsOfHeld('api_keys')).toEqual([])
@@ -493,7 +486,7 @@ describe('a request whose body is held back', () => {
     }
     writeFileSync(assignment, 'username: helper\nroles: [admin]\n')
     await apply()
-    const token = await signIn('helper', 'of helper')
+    const token = await signIn(server, 'helper', 'of helper')
     const key = await makeKey(token)
     const { body: made } = await server.call<{ id: string }>(
       'GET',
@@ -505,7 +498,12 @@ describe('a request whose body is held back', () => {
     expect((await server.call('DELETE', `/v1/apikeys/${made.id}`, undefined, admin)).status).toBe(204)
     expect(await withKey()).toBe(401)
 
-    const withRole = await hold('POST', '/users', { name: 'made-by-helper' }, await signIn('helper', 'of helper'))
+    const withRole = await hold(
+      'POST',
+      '/users',
+      { name: 'made-by-helper' },
+      await signIn(server, 'helper', 'of helper'),
+    )
     rmSync(assignment)
     await apply()
     expect(await withRole()).toBe(403)
@@ -519,17 +517,17 @@ describe('01.7 revoking all tokens of a user', () => {
 
   it('is done by the user or an administrator; streams end, API keys stay', async () => {
     await revokeAll('?user=dave', admin)
-    const [one, other] = [await signIn('dave', 'of dave'), await signIn('dave', 'of dave')]
+    const [one, other] = [await signIn(server, 'dave', 'of dave'), await signIn(server, 'dave', 'of dave')]
     const key = await makeKey(one)
     const stream = await follow(one)
-    const erin = await signIn('erin', 'new')
+    const erin = await signIn(server, 'erin', 'new')
     expect((await revokeAll('?user=dave', erin)).status).toBe(403)
     expect((await whoAmI(other)).status).toBe(200)
     expect((await revokeAll('?user=dave', admin)).body).toEqual({ revoked: 2 })
     for (const headers of [one, other]) expect((await whoAmI(headers)).status).toBe(401)
     expect(await stream.ended).toBe('end')
     expect((await whoAmI(key)).status).toBe(200)
-    const own = await signIn('dave', 'of dave')
+    const own = await signIn(server, 'dave', 'of dave')
     expect((await revokeAll('', own)).body).toEqual({ revoked: 1 })
     expect((await whoAmI(own)).status).toBe(401)
     expect((await whoAmI(erin)).status).toBe(200)
