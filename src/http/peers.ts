@@ -50,8 +50,9 @@ export function createPeers(trusted: readonly string[], options: PeersOptions = 
     addressOf(request) {
       let address = peerOf(request)
       const header = headerText(request.headers['x-forwarded-for'])
-      if (header === '' && options.believeRemoteAddr === true && isTrusted(address)) {
-        return remoteAddr(request) ?? address
+      if (header === '') {
+        const isNamed = options.believeRemoteAddr === true && isTrusted(address)
+        return (isNamed ? remoteAddr(request) : undefined) ?? address
       }
       const forwarded = header.split(',').slice(-MAX_HOPS)
       for (const hop of forwarded.toReversed()) {
