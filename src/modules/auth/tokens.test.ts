@@ -79,6 +79,18 @@ test('verifications are kept, refusals are not', () => {
   expect(reads).toBe(3)
 })
 
+test('whether the token of a caller still counts is remembered until it is forgotten', () => {
+  const { token, row } = issue()
+  tokens.check(token)
+  for (let i = 0; i < 10; i++) expect(tokens.isValid({ tokenId: row.id })).toBe(true)
+  expect(reads).toBe(1)
+  rows.set(row.id, { ...row, is_disabled: 1 })
+  tokens.forgetAll()
+  expect(tokens.isValid({ tokenId: row.id })).toBe(false)
+  rows.delete(row.id)
+  expect(tokens.isValid({ tokenId: row.id })).toBe(false)
+})
+
 test('two tokens of one user are independent', () => {
   const [first, second] = [issue(), issue()]
   expect([tokens.check(first.token), tokens.check(second.token)].map((found) => found?.id)).toEqual([

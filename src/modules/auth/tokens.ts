@@ -88,13 +88,18 @@ export function createTokens({ key, findRow, now }: TokensOptions): Tokens {
     return id === undefined ? undefined : findRow(id)
   }
 
+  function remembered(id: string): Remembered | undefined {
+    const known = verified.get(id)
+    return known !== undefined && performance.now() < known.until ? known : undefined
+  }
+
   function findCached(token: string): Omit<Remembered, 'digest' | 'until'> | undefined {
     if (token.length > MAX_TOKEN_LENGTH) return undefined
     const claimedId = readClaimedId(token)
     if (claimedId === undefined) return undefined
     const digest = hash('sha256', token, 'base64')
-    const cached = verified.get(claimedId)
-    if (cached?.digest === digest && performance.now() < cached.until) return cached
+    const cached = remembered(claimedId)
+    if (cached?.digest === digest) return cached
     const row = find(token)
     if (row === undefined) return undefined
     const found = { digest, row, scopes: scopesOf(row), until: performance.now() + CACHE_MS }
@@ -130,7 +135,7 @@ export function createTokens({ key, findRow, now }: TokensOptions): Tokens {
     isGenuine: (token) => token.length <= MAX_TOKEN_LENGTH && readId(token, key) !== undefined,
     isValid({ tokenId }) {
       if (tokenId === undefined) return true
-      const row = findRow(tokenId)
+      const row = remembered(tokenId)?.row ?? findRow(tokenId)
       return row !== undefined && row.is_disabled !== 1
     },
     forget: (id) => verified.delete(id),
