@@ -220,6 +220,17 @@ describe('01 what is written about it', () => {
     expect(auditRecords(server, 'login.refused')).toHaveLength(2)
   })
 
+  it('01 nor does who makes up a new wrong thing each time', async () => {
+    await start({})
+    for (let n = 0; n < 100; n++) {
+      const headers = { Authorization: `made-up-${n} x` }
+      expect((await send(server.urls.auth, { method: 'POST', path: '/tokens', headers })).status).toBe(401)
+    }
+    await waitFor('the audit records', () => auditRecords(server, 'login.refused').length >= 10)
+    // Ten in ten seconds.
+    expect(auditRecords(server, 'login.refused').length).toBeLessThan(60)
+  })
+
   it('01 who says the same wrong thing over and over does not fill the log', async () => {
     await start({})
     const logins = (): Promise<RawAnswer> => send(server.urls.auth, { method: 'POST', path: '/tokens' })

@@ -30,7 +30,7 @@ import type { NoRemoteUser, RemoteUser } from './proxy.ts'
 import { createRepeatLimit } from './repeat-limit.ts'
 import { createAuthenticate } from './strategies.ts'
 import type { Rbac } from '../rbac/index.ts'
-import type { Throttle } from './throttle.ts'
+import { networkOf, type Throttle } from './throttle.ts'
 import type { Tokens } from './tokens.ts'
 import type { Watchers } from './watchers.ts'
 
@@ -89,8 +89,8 @@ export function createAccess(options: AccessOptions): AccessControl {
   }
 
   function refuseLogin(message: string, fields: LogFields, request: Request): never {
-    const key = `${peers.addressOf(request)} ${message}`
-    writeSome('audit', key, 'login.refused', message, { ...fields, ...about(request) })
+    // The message is no part of the key: it may hold what a client has made up.
+    writeSome('audit', networkOf(peers.addressOf(request)), 'login.refused', message, { ...fields, ...about(request) })
     throw loginRefused()
   }
 
@@ -190,7 +190,7 @@ export function createAccess(options: AccessOptions): AccessControl {
     const source = sourceOf(request)
     if (credential !== undefined && isGuess(error, credential)) throttle.refused(source, credential.value)
     const fields = { code: error.code, ...about(request) }
-    writeSome('info', `${error.code} ${source.address}`, 'request.unauthenticated', error.message, fields)
+    writeSome('info', `${error.code} ${networkOf(source.address)}`, 'request.unauthenticated', error.message, fields)
   }
 
   /** Tokens that were good once are none, nor are expired keys. */
