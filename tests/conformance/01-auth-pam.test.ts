@@ -110,6 +110,8 @@ describe('01.4 pam: who may log in', () => {
     const { status, body } = await login(account.name, PASSWORD)
     expect(status).toBe(201)
     expect(body.user).toBe(account.name)
+    // `admin` is in the password file of our own alone.
+    expect(server.printed()).toContain(' -u "$USER" ')
     const me = await server.call('GET', '/v1/user', undefined, { 'X-Auth-Token': body.token })
     expect(me.body['username']).toBe(account.name)
   })

@@ -244,6 +244,7 @@ describe('01.4 the password file', () => {
     }
     expect(statSync(join(folder.path, 'keys')).mode & 0o777).toBe(0o700)
     expect(server.log().split(password)).toHaveLength(2)
+    expect(server.printed()).toContain(' -u admin ')
   })
 })
 

@@ -125,10 +125,19 @@ function endOnFault(log: RootLog): void {
   })
 }
 
-function greeting({ urls }: App, auth: { enable: boolean; mode: 'standalone' | 'proxy' }): string {
+interface SignIn {
+  enable: boolean
+  mode: 'standalone' | 'proxy'
+  backend: string
+  backend_kwargs: object
+}
+
+function greeting({ urls }: App, auth: SignIn): string {
   const credential = auth.enable ? ` -H "X-Auth-Token: $TOKEN"` : ''
+  // Only the password file of our own begins with this user.
+  const user = auth.backend === 'flat_file' && !('file_path' in auth.backend_kwargs) ? 'admin' : '"$USER"'
   // As the web server in front will do.
-  const login = auth.mode === 'proxy' ? `-H "Remote-User: $USER"` : '-u admin'
+  const login = auth.mode === 'proxy' ? `-H "Remote-User: $USER"` : `-u ${user}`
   return [
     `svc is ready:  API ${urls.api}   auth ${urls.auth}   stream ${urls.stream}`,
     'Try it:',
