@@ -61,7 +61,7 @@ export interface ExecutionTable {
   parameters: string
   context: string
   log: string
-  /** `{callback, runner_info, notify?, unrendered?}` */
+  /** `{callback, runner_info, notify?, unrendered?, secret_owners?}` */
   liveaction: string
 }
 

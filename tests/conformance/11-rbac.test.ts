@@ -414,6 +414,49 @@ describe('11.3, 11.5 what each endpoint needs, and what a refusal says', () => {
     }
   })
 
+  it('03.4 a re-run with changes gives nobody the secrets of somebody else', async () => {
+    const secret = 'known to bob alone'
+    const parameters = { cmd: 'true', sudo_password: secret }
+    const { body } = await place.as<ExecutionAnswer>('bob', 'POST', '/v1/executions', {
+      action: 'core.local',
+      parameters,
+    })
+    const rerun = (
+      user: User,
+      request: unknown,
+      query = '',
+      id = body.id,
+    ): Promise<Answer<ExecutionAnswer & ErrorAnswer>> =>
+      place.as(user, 'POST', `/v1/executions/${id}/re_run${query}`, request)
+    const printing = { cmd: 'true {{ sudo_password }}' }
+    const refused = await rerun('alice', { parameters: printing })
+    expect([refused.status, refused.body.code]).toEqual([403, 'PERMISSION_DENIED'])
+    expect(refused.body.faultstring).toBe(
+      'The execution has secret parameters (sudo_password) of "bob". Give other values for these too, or run it again without any changes.',
+    )
+    expect(place.audits('permission.denied').at(-1)).toContain('sudo_password')
+
+    const own = { ...printing, sudo_password: 'known to alice' }
+    for (const [user, request, query, cmd] of [
+      ['alice', {}, '', 'true'],
+      ['alice', { parameters: own }, '', 'true known to alice'],
+      ['alice', { parameters: { cmd: 'true 1' } }, '?no_merge=true', 'true 1'],
+      ['bob', { parameters: printing }, '', `true ${secret}`],
+      ['root', { parameters: printing }, '', `true ${secret}`],
+    ] as const) {
+      const answer = await rerun(user, request, query)
+      expect([user, answer.status, answer.body.parameters]).toMatchObject([user, 201, { cmd }])
+    }
+
+    // They stay bob's in whatever is made of it.
+    const { body: unchanged } = await rerun('alice', {})
+    expect((await rerun('alice', { parameters: printing }, '', unchanged.id)).status).toBe(403)
+    expect((await rerun('bob', { parameters: printing }, '', unchanged.id)).status).toBe(201)
+    const { body: ofAlice } = await rerun('alice', { parameters: own })
+    expect((await rerun('bob', { parameters: printing }, '', ofAlice.id)).status).toBe(403)
+    expect((await rerun('alice', { parameters: printing }, '', ofAlice.id)).status).toBe(201)
+  })
+
   it('CVE-2025-52554 nobody stops an execution without the right to run its action', async () => {
     const long = await run(place, 'root', 'core.local', 'sleep 600')
     try {

@@ -1,4 +1,5 @@
 /** Executions: accepted, scheduled, run, recorded; their output and results. */
+import { isDeepStrictEqual } from 'node:util'
 import type { Bus } from '../../bus/bus.ts'
 import type { Database } from '../../db/database.ts'
 import type { Log } from '../../log.ts'
@@ -94,6 +95,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     bootId: deps.bootId,
   })
   const scheduler = createScheduler({ store, change, dispatcher, bus, log, pollSeconds: settings.pollSeconds })
+  const masked: RecordOptions['mask'] = ({ action, runner, parameters }) => actions.mask(action, runner, parameters)
   const service = createExecutionService({
     store,
     database,
@@ -103,6 +105,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     traces: deps.traces,
     live,
     log,
+    secretsOf: (execution) => (settings.maskSecrets ? differingNames(execution.parameters, masked(execution)) : []),
     queueLimit: settings.queueLimit,
   })
 
@@ -124,7 +127,6 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     }
   }
 
-  const masked: RecordOptions['mask'] = ({ action, runner, parameters }) => actions.mask(action, runner, parameters)
   const open: RecordOptions['mask'] = ({ parameters }) => parameters
   const recordOptions = (unmasked: boolean): RecordOptions => ({
     mask: unmasked || !settings.maskSecrets ? open : masked,
@@ -171,6 +173,13 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       await output.flush()
     },
   }
+}
+
+/** Where there is a value, and the mask has changed it. */
+function differingNames(parameters: Record<string, unknown>, masked: Record<string, unknown>): string[] {
+  return Object.entries(parameters)
+    .filter(([name, value]) => (value ?? null) !== null && !isDeepStrictEqual(value, masked[name]))
+    .map(([name]) => name)
 }
 
 const RECORDS_PER_READ = 8

@@ -1,6 +1,13 @@
 /** What can be done with executions: request, read, cancel, settle, run again. */
 import { Conflict, merge, type Database, type Unit } from '../../db/database.ts'
-import { executionUpdateRefused, noExecutions, queueFull, resourceNotFound, transitionRefused } from '../../errors.ts'
+import {
+  executionUpdateRefused,
+  noExecutions,
+  permissionDenied,
+  queueFull,
+  resourceNotFound,
+  transitionRefused,
+} from '../../errors.ts'
 import { aboutCaller } from '../../http/caller.ts'
 import { isId } from '../../ids.ts'
 import type { Log } from '../../log.ts'
@@ -27,7 +34,7 @@ import type { Execution, ExecutionStatus } from './types.ts'
 export interface ExecutionService {
   /** @throws see `draftExecution`; TRACE_UNKNOWN, QUEUE_FULL */
   request(caller: Caller, request: ExecutionRequest, contextHeader?: string): Promise<Execution>
-  /** @throws RESOURCE_NOT_FOUND, and what `request` throws */
+  /** @throws RESOURCE_NOT_FOUND, PERMISSION_DENIED, and what `request` throws */
   rerun(caller: Caller, id: string, request: RerunRequest, merges: boolean): Promise<Execution>
   /** @throws RESOURCE_NOT_FOUND; TRANSITION_REFUSED when it cannot be cancelled any more */
   cancel(caller: Caller, id: string): Promise<Execution>
@@ -52,6 +59,8 @@ export function createExecutionService(deps: {
   traces: Traces
   live: Live
   log: Log
+  /** Names of the parameters in which something is hidden from those who are no administrators. */
+  secretsOf(execution: Execution): string[]
   /** `actionrunner.queue_limit` */
   queueLimit: number
 }): ExecutionService {
@@ -140,6 +149,25 @@ export function createExecutionService(deps: {
     }
   }
 
+  /**
+   * Who may not see somebody else's secrets can have them used again as they were, but not beside values of one's own: a
+   * template could print them, and another command or address would get them.
+   *
+   * @returns whose secrets a re-run with these parameters is given
+   * @throws PERMISSION_DENIED
+   */
+  function inheritSecrets(original: Execution, { parameters = {}, user }: RerunRequest, caller: Caller): string[] {
+    const { isAdmin, user: callingUser } = caller.principal
+    const secrets = deps.secretsOf(original).filter((name) => !Object.hasOwn(parameters, name))
+    if (secrets.length === 0) return []
+    const owners = original.liveaction.secret_owners ?? [original.user]
+    const foreign = owners.filter((owner) => owner !== (user ?? callingUser))
+    if (isAdmin || foreign.length === 0 || Object.keys(parameters).length === 0) return owners
+    throw permissionDenied(
+      `The execution has secret parameters (${secrets.join(', ')}) of "${foreign.join('" and "')}". Give other values for these too, or run it again without any changes.`,
+    )
+  }
+
   return {
     get,
     getOrLast: (idOrLast) => get(resolveLast(idOrLast)),
@@ -163,6 +191,7 @@ export function createExecutionService(deps: {
     async rerun(caller, id, request, merges) {
       const original = get(id)
       checkTasks(request)
+      const secretOwners = merges ? inheritSecrets(original, request, caller) : []
       admit()
       const inherited = merges ? original.parameters : {}
       const overrides = request.parameters ?? {}
@@ -182,6 +211,11 @@ export function createExecutionService(deps: {
         traceId: original.trace_id,
         findExecution: findById(store),
       })
+      const { execution } = draft
+      if (secretOwners.length > 0) {
+        const hasOwn = deps.secretsOf(execution).some((name) => Object.hasOwn(overrides, name))
+        execution.liveaction.secret_owners = [...new Set([...secretOwners, ...(hasOwn ? [execution.user] : [])])]
+      }
       return create(draft, caller)
     },
 

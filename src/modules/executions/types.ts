@@ -39,6 +39,8 @@ export interface Liveaction {
   notify?: Record<string, unknown>
   /** Names of parameters whose templates could not be rendered, so they are kept as the caller wrote them. */
   unrendered?: string[]
+  /** Whose secret parameters a re-run was given; absent: those it has are of its own user. */
+  secret_owners?: string[]
 }
 
 /** An execution inside the server: its row with JSON parsed, unmasked. `record.ts` makes the wire record of it. */
