@@ -544,6 +544,31 @@ describe('00.15 secret masking', () => {
     expect(canceled.parameters).toEqual(supplied)
   })
 
+  it('00.15 what is masked cannot be looked for, or values could be tried out', async () => {
+    const parameters = { ...supplied, cwd: '/tmp', sudo_password: 'pw-secret' }
+    const { id } = await accepted({ action: 'examples.secretive', parameters, delay: 60_000 })
+    const totalOf = async (path: string, more = ''): Promise<number> => {
+      const filter = encodeURIComponent(`id:${id} ${path}`)
+      const { status, headers } = await server.call('GET', `/v1/executions?filter=${filter}${more}`)
+      expect(status).toBe(200)
+      return Number(headers.get('x-total-count'))
+    }
+    for (const token of [
+      `parameters.token:${supplied.token}`,
+      `liveaction.parameters.token:${supplied.token}`,
+      `parameters.number:${supplied.number}`,
+      `parameters.account.password:${supplied.account.password}`,
+      'parameters.sudo_password:pw-secret',
+      `parameters.token:${mask}`,
+    ]) {
+      expect([token, await totalOf(token)]).toEqual([token, 0])
+      const shows = token.includes(mask) ? 0 : 1
+      expect([token, await totalOf(token, '&show_secrets=true')]).toEqual([token, shows])
+    }
+    expect(await totalOf('parameters.cwd:/tmp')).toBe(1)
+    await server.call('DELETE', `/v1/executions/${id}`)
+  })
+
   it('00.15 sudo_password of the runner', async () => {
     const { id } = await accepted({
       action: 'core.local',

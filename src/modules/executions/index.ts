@@ -139,6 +139,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       service,
       store,
       maxPageSize: settings.maxPageSize,
+      maskSecrets: settings.maskSecrets,
       record: (execution, { children, unmasked }) => executionRecord(execution, recordOptions(unmasked), children),
       readOutput: (id, type) => readOutput(store, id, type),
     }),

@@ -32,8 +32,8 @@ export interface ListQuery {
   sort: Sort[]
 }
 
-/** @throws QUERY_INVALID */
-export function parseListQuery(query: Record<string, QueryValue>): ListQuery {
+/** @param hidesSecrets secret parameters cannot be looked for @throws QUERY_INVALID */
+export function parseListQuery(query: Record<string, QueryValue>, hidesSecrets: boolean): ListQuery {
   const filter: ExecutionFilter = {}
   const ids = parseItems(query['id'])
   if (ids !== undefined) filter.ids = ids
@@ -64,7 +64,7 @@ export function parseListQuery(query: Record<string, QueryValue>): ListQuery {
   if (given(query, 'sort_desc') !== undefined) direction = 'desc'
 
   const tokens = given(query, 'filter')
-  if (tokens !== undefined) applyAdvanced(filter, tokens)
+  if (tokens !== undefined) applyAdvanced(filter, tokens, hidesSecrets)
   const sort = parseSort(query['sort'], [...sortColumns.keys()]).map(({ name, descending }): Sort => ({
     column: sortColumns.get(name) ?? 'id',
     direction: descending ? 'desc' : 'asc',
@@ -124,7 +124,7 @@ const storedOfLiveaction: ReadonlySet<string> = new Set(['callback', 'runner_inf
 const MAX_TOKENS = 20
 
 /** @throws QUERY_INVALID */
-function applyAdvanced(filter: ExecutionFilter, tokens: string): void {
+function applyAdvanced(filter: ExecutionFilter, tokens: string, hidesSecrets: boolean): void {
   const list = tokens.split(/\s+/).filter((token) => token !== '')
   if (list.length > MAX_TOKENS) throw queryInvalid(`Parameter "filter" has more than ${MAX_TOKENS} conditions`)
   for (const token of list) {
@@ -143,8 +143,17 @@ function applyAdvanced(filter: ExecutionFilter, tokens: string): void {
       filter.ids = filter.ids === undefined || filter.ids.includes(value) ? [value] : []
     } else if (isStored && inner.length > 0) {
       const jsonPath = `$${inner.map((name) => `."${name}"`).join('')}`
-      // `column` is in the set of these names.
-      filter.paths = [...(filter.paths ?? []), { column: column as PathColumn, path: jsonPath, value }]
+      const unlessSecret = hidesSecrets && column === 'parameters' ? inner[0] : undefined
+      filter.paths = [
+        ...(filter.paths ?? []),
+        // `column` is in the set of these names.
+        {
+          column: column as PathColumn,
+          path: jsonPath,
+          value,
+          ...(unlessSecret === undefined ? {} : { unlessSecret }),
+        },
+      ]
     } else {
       throw queryInvalid(`Cannot resolve field "${shown(path)}" of an execution`)
     }

@@ -74,6 +74,8 @@ export interface ExecutionRoutesOptions {
   service: ExecutionService
   store: ExecutionStore
   maxPageSize: number
+  /** `api.mask_secrets` and `log.mask_secrets` */
+  maskSecrets: boolean
   record(execution: Execution, options: { children: string[]; unmasked: boolean }): ExecutionRecord
   readOutput(executionId: string, type: OutputType | undefined): AsyncIterable<string>
 }
@@ -166,7 +168,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
           maxPageSize: options.maxPageSize,
         })
         const wanted = wantedAttributes(request)
-        const { filter, sort } = parseListQuery(request.query)
+        const { filter, sort } = parseListQuery(request.query, options.maskSecrets && !seesSecrets(request))
         const within = visibilityOf(store, request.rights)
         if (within !== undefined) filter.within = within
         const [ids, total] = await Promise.all([store.page({ filter, sort, ...page }), store.total(filter)])

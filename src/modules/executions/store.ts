@@ -42,9 +42,17 @@ export interface ExecutionFilter {
   startedFrom?: string
   startedTo?: string
   /** Conditions on paths inside the record: `context.user` = `x`. */
-  paths?: { column: PathColumn; path: string; value: string }[]
+  paths?: PathFilter[]
   /** What the caller may see, whatever else is asked for. */
   within?: Visibility
+}
+
+export interface PathFilter {
+  column: PathColumn
+  path: string
+  value: string
+  /** Of a parameter. Executions do not match if anything in it is secret: whoever asks could try out values. */
+  unlessSecret?: string
 }
 
 /** Which executions somebody may see; what is absent does not limit. */
@@ -582,7 +590,10 @@ function conditions(
     if (filter.startedAfter !== undefined) all.push(on('id', '>=', idBound(microsOf(filter.startedAfter) + 1)))
     if (filter.startedTo !== undefined) all.push(on('id', '<', idBound(microsOf(filter.startedTo) + 1)))
     if (filter.startedBefore !== undefined) all.push(on('id', '<', idBound(microsOf(filter.startedBefore))))
-    for (const { column, path, value } of filter.paths ?? []) all.push(pathCondition(column, path, value))
+    for (const each of filter.paths ?? []) {
+      all.push(pathCondition(each))
+      if (each.unlessSecret !== undefined) all.push(hasNoSecret(each.unlessSecret))
+    }
     const { actionRefs, user } = filter.within ?? {}
     if (actionRefs !== undefined) all.push(isAmong('action_ref', actionRefs))
     if (user !== undefined) all.push(sql<SqlBool>`user = ${user}`)
@@ -590,7 +601,7 @@ function conditions(
   }
 }
 
-function pathCondition(column: PathColumn, path: string, value: string): Expression<SqlBool> {
+function pathCondition({ column, path, value }: PathFilter): Expression<SqlBool> {
   // SQLite's own text of `true` would be 1.
   const isValue = (json: Expression<unknown>): Expression<SqlBool> =>
     sql<SqlBool>`case json_type(${json}, ${path}) when 'true' then 'true' when 'false' then 'false'
@@ -600,6 +611,15 @@ function pathCondition(column: PathColumn, path: string, value: string): Express
       and ${isValue(sql.ref('r.result'))})`
   }
   return isValue(sql.ref(column))
+}
+
+/** By the schemas that the execution was made with. */
+function hasNoSecret(parameter: string): Expression<SqlBool> {
+  const schemaIn = (part: string): Expression<string> =>
+    sql<string>`ifnull(json_extract(s.record, ${`$.${part}."${parameter}"`}), '')`
+  return sql<SqlBool>`not exists (select 1 from snapshots as s
+    where s.hash in (executions.action_hash, executions.runner_hash)
+    and instr(${schemaIn('parameters')} || ${schemaIn('runner_parameters')}, '"secret":true') > 0)`
 }
 
 type CountWhere = (
