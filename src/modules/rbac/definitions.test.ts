@@ -3,6 +3,7 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
+import { MAX_USER_CHARACTERS } from '../../account-rules.ts'
 import { describeProblem } from '../../metadata.ts'
 import { readDefinitions } from './definitions.ts'
 
@@ -26,6 +27,14 @@ async function problemsOf(files: Record<string, string>): Promise<string[]> {
 }
 
 describe('11.6 what files say', () => {
+  it('every name that a user can have can be given roles', async () => {
+    const assignment = (username: string): string => `username: ${username}\nroles: [observer]\n`
+    const files = { 'assignments/longest.yaml': assignment('u'.repeat(MAX_USER_CHARACTERS)) }
+    expect(await problemsOf(files)).toEqual([])
+    const more = { 'assignments/longer.yaml': assignment('u'.repeat(MAX_USER_CHARACTERS + 1)) }
+    expect(await problemsOf(more)).toEqual([expect.stringContaining('assignments/longer.yaml:1 (username)')])
+  })
+
   it('no folder is no definitions', async () => {
     expect(await readDefinitions(join(folder.path, 'missing'))).toEqual({
       definitions: { roles: [], assignments: [], mappings: [] },

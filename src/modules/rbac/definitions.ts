@@ -1,4 +1,5 @@
 /** Reading the definition files of roles, assignments and group mappings (contract 11, 11.6). */
+import { MAX_USER_CHARACTERS } from '../../account-rules.ts'
 import { globalPermissions, isGlobalPermission, isPermission, problemOfGrant } from '../../http/permissions.ts'
 import { shown } from '../../errors.ts'
 import { listFiles, problemAt, readMetadataFile, type FileProblem, type MetadataDocument } from '../../metadata.ts'
@@ -54,7 +55,7 @@ const schemas: Readonly<Record<Folder, JsonSchema>> = {
   assignments: {
     type: 'object',
     required: ['username', 'roles'],
-    properties: { ...common, username: name, roles: roleNames },
+    properties: { ...common, username: { ...name, maxLength: MAX_USER_CHARACTERS }, roles: roleNames },
     additionalProperties: false,
   },
   mappings: {
