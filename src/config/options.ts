@@ -486,7 +486,8 @@ export const options = {
       default: 'svc',
       problem: 'must be the name of an account: letters, digits and . _ @ - (not first), at most 64 characters',
       accepts: (value) => /^[\p{L}\p{N}_][\p{L}\p{N}._@-]{0,63}\$?$/u.test(value),
-      about: 'Acting user of what the system starts by itself, and of requests while authentication is off.',
+      about:
+        'Acting user of what the system starts by itself, and of requests while authentication is off. Local commands run as the account of this name where this machine has one and lets the server switch to it by sudo without a password, else as the account of the server.',
     }),
   },
   rbac: {
