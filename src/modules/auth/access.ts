@@ -89,8 +89,12 @@ export function createAccess(options: AccessOptions): AccessControl {
   }
 
   function refuseLogin(message: string, fields: LogFields, request: Request): never {
-    // The message is no part of the key: it may hold what a client has made up.
-    writeSome('audit', networkOf(peers.addressOf(request)), 'login.refused', message, { ...fields, ...about(request) })
+    // What follows a colon is of the client, who can make it up.
+    const [kind] = message.split(':', 1)
+    writeSome('audit', `${networkOf(peers.addressOf(request))} ${kind}`, 'login.refused', message, {
+      ...fields,
+      ...about(request),
+    })
     throw loginRefused()
   }
 
