@@ -408,7 +408,7 @@ describe('01.8 a key as a credential', () => {
     const disabled = await whoAmI(withKey(key))
     expect([disabled.status, disabled.body.faultstring]).toEqual([401, 'Unauthorized - API key is disabled.'])
 
-    const short = await make({ expires_at: new Date(Date.now() + 700).toISOString() })
+    const short = await make({ expires_at: new Date(Date.now() + 5000).toISOString() })
     expect((await whoAmI(withKey(short.key))).status).toBe(200)
     const expired = await waitFor('the key to expire', async () => {
       const answer = await whoAmI(withKey(short.key))

@@ -458,7 +458,7 @@ describe('01.5, 01.7 validation, expiry, revocation', () => {
     call(`${server.urls.auth}/tokens/${value}`, 'DELETE', undefined, withToken(by))
 
   it('01.7 a token is refused once its time has come', async () => {
-    const { body } = await login({ ttl: 1 })
+    const { body } = await login({ ttl: 5 })
     expect((await whoAmI(withToken(body.token))).status).toBe(200)
     expect((await validate(body.token)).body).toEqual({ valid: true })
     const refused = await waitFor('the token to expire', async () => {
