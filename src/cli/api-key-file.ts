@@ -16,7 +16,7 @@ const MAX_SHOWN_PROBLEMS = 20
 const parts = ['user', 'key_hash', 'metadata', 'enabled', 'expires_at', 'scopes'] as const
 
 export interface KeyEntry {
-  /** The server's record of this id is replaced, if there is one. */
+  /** The server's record of this id is changed, if there is one. */
   id: string | undefined
   /** What is sent. */
   body: Json

@@ -133,7 +133,8 @@ Examples:
       'after',
       `
 Each entry has user and key_hash, and may have metadata, enabled (false when it is left out), expires_at, scopes
-and id: a key of that id is replaced. A file in which something is wrong is refused before anything is sent.
+and id: a key of that id is changed to what the entry says. A file in which something is wrong is refused before
+anything is sent.
 
 Example:
   svc apikey list -n -1 -y --show-secrets > keys.yaml
