@@ -79,6 +79,17 @@ export function slicePage<T>(items: readonly T[], { limit, offset }: Page): T[] 
   return items.slice(offset, limit === undefined ? undefined : offset + limit)
 }
 
+/** What a list is filtered by; an empty text is the same as none. */
+export function textFilter(query: Query, name: string): string | undefined {
+  const value = query[name]
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+export function flagFilter(query: Query, name: string): boolean | undefined {
+  const value = query[name]
+  return typeof value === 'boolean' ? value : undefined
+}
+
 const PIECE_LENGTH = 65_536
 
 /**

@@ -1,5 +1,5 @@
-import { listReply, pageHeaders, pageQuery, parsePage } from '../../http/list.ts'
-import type { ApiRequest, QueryValue, Route } from '../../http/route.ts'
+import { flagFilter, listReply, pageHeaders, pageQuery, parsePage, textFilter } from '../../http/list.ts'
+import type { ApiRequest, Route } from '../../http/route.ts'
 import type { JsonSchema } from '../../schema.ts'
 import type { NewUserRequest, UserRequest, Users } from './users.ts'
 
@@ -92,11 +92,10 @@ export function createUsersRoutes({ users, maxPageSize }: UsersRoutesOptions): R
       failures: [400, 403, 404, 503],
       async handler({ query, principal }) {
         const page = parsePage(query, principal, { defaultLimit: DEFAULT_LIMIT, maxPageSize })
-        const { name } = query
         const filter = {
-          ...(typeof name === 'string' ? { name } : {}),
-          ...flag('is_service', query['is_service']),
-          ...flag('is_disabled', query['is_disabled']),
+          name: textFilter(query, 'name'),
+          is_service: flagFilter(query, 'is_service'),
+          is_disabled: flagFilter(query, 'is_disabled'),
         }
         const { records, total } = await users().list(filter, page)
         return listReply(records, pageHeaders(page, total))
@@ -153,9 +152,4 @@ export function createUsersRoutes({ users, maxPageSize }: UsersRoutesOptions): R
 
 function nameOf({ params }: ApiRequest): string {
   return params['name'] ?? ''
-}
-
-function flag<N extends string>(name: N, value: QueryValue): Partial<Record<N, boolean>> {
-  // The computed name is `N`, which the compiler widens.
-  return typeof value === 'boolean' ? ({ [name]: value } as Record<N, boolean>) : {}
 }

@@ -44,11 +44,11 @@ export interface UserRequest {
   nicknames?: Record<string, string>
 }
 
-/** Absent: whatever it is. */
+/** Undefined: whatever it is. */
 export interface UserFilter {
-  name?: string
-  is_service?: boolean
-  is_disabled?: boolean
+  name: string | undefined
+  is_service: boolean | undefined
+  is_disabled: boolean | undefined
 }
 
 export interface Users {

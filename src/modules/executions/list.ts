@@ -1,6 +1,6 @@
 /** From query parameters to a page of executions (contract 03, 3.3). */
 import { queryInvalid, shown } from '../../errors.ts'
-import { isNullFilter, parseItems, parseSort, parseTime } from '../../http/list.ts'
+import { isNullFilter, parseItems, parseSort, parseTime, textFilter } from '../../http/list.ts'
 import type { QueryParameter, QueryValue } from '../../http/route.ts'
 import type { ExecutionFilter, PathColumn, Sort, SortColumn } from './store.ts'
 
@@ -38,11 +38,11 @@ export function parseListQuery(query: Record<string, QueryValue>, hidesSecrets: 
   const ids = parseItems(query['id'])
   if (ids !== undefined) filter.ids = ids
   for (const name of ['action', 'status', 'user', 'runner', 'liveaction'] as const) {
-    const value = given(query, name)
+    const value = textFilter(query, name)
     if (value !== undefined) filter[name] = value
   }
   for (const name of ['parent', 'rule', 'trigger', 'trigger_type', 'trigger_instance'] as const) {
-    const value = given(query, name)
+    const value = textFilter(query, name)
     if (value !== undefined) filter[name] = isNullFilter(value) ? null : value
   }
   const after = parseTime(query, 'timestamp_gt')
@@ -51,7 +51,7 @@ export function parseListQuery(query: Record<string, QueryValue>, hidesSecrets: 
   if (before !== undefined) filter.startedBefore = before
 
   let direction: Sort['direction'] = after !== undefined && before === undefined ? 'asc' : 'desc'
-  const range = given(query, 'timestamp')
+  const range = textFilter(query, 'timestamp')
   if (range !== undefined) {
     const [from = '', to = from] = range.split('..', 2)
     const first = parseTime({ timestamp: from }, 'timestamp') ?? ''
@@ -60,21 +60,16 @@ export function parseListQuery(query: Record<string, QueryValue>, hidesSecrets: 
     filter.startedTo = first < second ? second : first
     if (range.includes('..')) direction = first < second ? 'asc' : 'desc'
   }
-  if (given(query, 'sort_asc') !== undefined) direction = 'asc'
-  if (given(query, 'sort_desc') !== undefined) direction = 'desc'
+  if (textFilter(query, 'sort_asc') !== undefined) direction = 'asc'
+  if (textFilter(query, 'sort_desc') !== undefined) direction = 'desc'
 
-  const tokens = given(query, 'filter')
+  const tokens = textFilter(query, 'filter')
   if (tokens !== undefined) applyAdvanced(filter, tokens, hidesSecrets)
   const sort = parseSort(query['sort'], [...sortColumns.keys()]).map(({ name, descending }): Sort => ({
     column: sortColumns.get(name) ?? 'id',
     direction: descending ? 'desc' : 'asc',
   }))
   return { filter, sort: sort.length > 0 ? sort : [{ column: 'id', direction }] }
-}
-
-function given(query: Record<string, QueryValue>, name: string): string | undefined {
-  const value = query[name]
-  return typeof value === 'string' && value !== '' ? value : undefined
 }
 
 const sortColumns = new Map<string, SortColumn>([

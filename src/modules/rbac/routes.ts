@@ -7,9 +7,9 @@ import {
   resourceTypeUnknown,
 } from '../../errors.ts'
 import { aboutCaller } from '../../http/caller.ts'
-import { pageHeaders, pageQuery, parsePage, type Page } from '../../http/list.ts'
+import { flagFilter, listReply, pageHeaders, pageQuery, parsePage, textFilter, type Page } from '../../http/list.ts'
 import { permissionTypes } from '../../http/permissions.ts'
-import { Reply, type ApiRequest, type QueryValue, type Route } from '../../http/route.ts'
+import type { ApiRequest, Route } from '../../http/route.ts'
 import { isId } from '../../ids.ts'
 import type { JsonSchema } from '../../schema.ts'
 import type { RbacService } from './service.ts'
@@ -84,9 +84,6 @@ export function createRoutes({ enabled, store, service, maxPageSize }: RbacRoute
   const pageOf = ({ query, principal }: ApiRequest): Page =>
     parsePage(query, principal, { defaultLimit: DEFAULT_LIMIT, maxPageSize })
 
-  const listReply = <T>(page: Page, total: number, records: T[], present: (record: T) => unknown): Reply =>
-    new Reply(records.map(present), { headers: pageHeaders(page, total) })
-
   return [
     {
       surface: 'api',
@@ -123,9 +120,10 @@ export function createRoutes({ enabled, store, service, maxPageSize }: RbacRoute
       failures: [400, 403],
       handler(request) {
         const page = pageOf(request)
-        if (!enabled) return listReply(page, 0, [], roleRecord)
-        const isSystem = booleanOf(request.query['system'])
-        return listReply(page, store.countRoles(isSystem), store.listRoles(isSystem, page), roleRecord)
+        if (!enabled) return listReply([], pageHeaders(page, 0))
+        const isSystem = flagFilter(request.query, 'system')
+        const records = store.listRoles(isSystem, page).map(roleRecord)
+        return listReply(records, pageHeaders(page, store.countRoles(isSystem)))
       },
     },
     {
@@ -162,16 +160,18 @@ export function createRoutes({ enabled, store, service, maxPageSize }: RbacRoute
       failures: [400, 403],
       handler(request) {
         const { query } = request
-        requireAdministratorOr(textOf(query['user']), request)
+        const user = textFilter(query, 'user')
+        requireAdministratorOr(user, request)
         const page = pageOf(request)
-        if (!enabled) return listReply(page, 0, [], assignmentRecord)
+        if (!enabled) return listReply([], pageHeaders(page, 0))
         const filter = {
-          user: textOf(query['user']),
-          role: textOf(query['role']),
-          source: textOf(query['source']),
-          isRemote: booleanOf(query['remote']),
+          user,
+          role: textFilter(query, 'role'),
+          source: textFilter(query, 'source'),
+          isRemote: flagFilter(query, 'remote'),
         }
-        return listReply(page, store.countAssignments(filter), store.listAssignments(filter, page), assignmentRecord)
+        const records = store.listAssignments(filter, page).map(assignmentRecord)
+        return listReply(records, pageHeaders(page, store.countAssignments(filter)))
       },
     },
     {
@@ -236,12 +236,4 @@ function assignmentRecord({ isRemote, ...row }: RoleAssignment): unknown {
 /** @throws PERMISSION_DENIED */
 function requireAdministratorOr(user: string | undefined, { principal }: ApiRequest): void {
   if (!principal.isAdmin && user !== principal.user) throw administratorOrSelfRequired()
-}
-
-function booleanOf(value: QueryValue): boolean | undefined {
-  return typeof value === 'boolean' ? value : undefined
-}
-
-function textOf(value: QueryValue): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined
 }

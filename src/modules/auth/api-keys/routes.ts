@@ -1,6 +1,6 @@
 import type { ApiKeyTable } from '../../../db/tables.ts'
 import { readJson } from '../../../json.ts'
-import { listReply, pageHeaders, pageQuery, parsePage } from '../../../http/list.ts'
+import { listReply, pageHeaders, pageQuery, parsePage, textFilter } from '../../../http/list.ts'
 import { apiKeyResource, type Resource } from '../../../http/permissions.ts'
 import type { ApiRequest, QueryParameter, Route } from '../../../http/route.ts'
 import { MASK, type JsonSchema } from '../../../schema.ts'
@@ -164,8 +164,8 @@ export function createApiKeyRoutes(options: ApiKeyRoutesOptions): Route[] {
       failures: [400, 403, 503],
       async handler(request) {
         const page = parsePage(request.query, request.principal, { defaultLimit: 50, maxPageSize })
-        const { user } = request.query
-        const { ids, total } = await service.list(typeof user === 'string' ? user : undefined, page, request)
+        const user = textFilter(request.query, 'user')
+        const { ids, total } = await service.list(user, page, request)
         return listReply(makeRecords(ids, isMasked(request)), pageHeaders(page, total))
       },
     },
