@@ -309,6 +309,15 @@ describe('who is administrator', () => {
     expect(rbac.isAdmin('admin')).toBe(true)
   })
 
+  it('at the first start that succeeds, whatever ended others before', async () => {
+    await rbac.start?.()
+    await reopen()
+    await rbac.start?.()
+    await rbac.ensureAdministrator(found('admin'))
+    expect(rbac.isAdmin('admin')).toBe(true)
+    expect(warnings()).toEqual([])
+  })
+
   it('nobody where there is no such account: a warning says what to write', async () => {
     await rbac.start?.()
     await rbac.ensureAdministrator(found(undefined))

@@ -14,7 +14,7 @@ import { administratorRoles } from './system-roles.ts'
 import type { Applied, RoleAssignment } from './types.ts'
 
 export interface RbacService {
-  /** System roles, folders, and what the files say. @throws Error with everything that is wrong with the files */
+  /** Folders, system roles, and what the files say. @throws Error with everything that is wrong with the files */
   start(): Promise<void>
   /**
    * Makes the rows say what the files say: all of it, or nothing if anything is wrong with them.
@@ -71,6 +71,7 @@ export function createRbacService(options: RbacServiceOptions): RbacService {
     const { definitions, problems, isEmpty } = await readDefinitions(folder)
     if (problems.length > 0) return { problems: problems.map(describeProblem) }
     isNew &&= isEmpty
+    if (!isNew) await makeSystemRoles()
     const { steps, applied, created, removed } = planApply(store, definitions)
     if (steps.length > 0) {
       await database.write({ steps, facts: [{ name: 'rbac.changed', payload: { reason: 'definitions applied' } }] })
@@ -112,14 +113,33 @@ export function createRbacService(options: RbacServiceOptions): RbacService {
     }
   }
 
+  async function findAdministrator(findFirst: () => Promise<string | undefined>): Promise<void> {
+    if (isAnybodyAdministrator()) return
+    const user = isNew ? await findFirst() : undefined
+    const path = join(folder, 'assignments', FIRST_ASSIGNMENT)
+    if (user !== undefined && (await writeFirstAssignment(path, user))) {
+      await inTurn(() => applyNow({}))
+      const message = `"${user}" is the administrator, because ${path} says so; other users may do nothing until files give them roles`
+      log.warning('rbac.first_administrator', message)
+      return
+    }
+    log.warning(
+      'rbac.no_administrator',
+      `Nobody is administrator. Write a file such as ${join(folder, 'assignments', 'NAME.yaml')} with the lines "username: NAME" and "roles: [system_admin]", then send SIGHUP to the server.`,
+    )
+  }
+
+  async function makeSystemRoles(): Promise<void> {
+    const steps = planSystemRoles(store)
+    if (steps.length > 0) await database.write({ steps, facts: [] })
+  }
+
   return {
     async start() {
       isNew = store.countRoles(true) === 0
       if (!(await exists(folder))) {
         for (const name of definitionFolders) await makeFolder(join(folder, name))
       }
-      const steps = planSystemRoles(store)
-      if (steps.length > 0) await database.write({ steps, facts: [] })
       const result = await inTurn(() => applyNow({}))
       if ('problems' in result) {
         throw new Error([`The definition files in ${folder} cannot be used:`, ...result.problems].join('\n  '))
@@ -128,19 +148,9 @@ export function createRbacService(options: RbacServiceOptions): RbacService {
     apply: (about) => inTurn(() => applyNow(about)),
     syncGroups: (user, groups) => syncNow(user, groups),
     async ensureAdministrator(findFirst) {
-      if (isAnybodyAdministrator()) return
-      const user = isNew ? await findFirst() : undefined
-      const path = join(folder, 'assignments', FIRST_ASSIGNMENT)
-      if (user !== undefined && (await writeFirstAssignment(path, user))) {
-        await inTurn(() => applyNow({}))
-        const message = `"${user}" is the administrator, because ${path} says so; other users may do nothing until files give them roles`
-        log.warning('rbac.first_administrator', message)
-        return
-      }
-      log.warning(
-        'rbac.no_administrator',
-        `Nobody is administrator. Write a file such as ${join(folder, 'assignments', 'NAME.yaml')} with the lines "username: NAME" and "roles: [system_admin]", then send SIGHUP to the server.`,
-      )
+      await findAdministrator(findFirst)
+      // Only now: they tell the next start that it is not the first, and one that failed before this was none.
+      await makeSystemRoles()
     },
   }
 }
