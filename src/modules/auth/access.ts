@@ -88,6 +88,11 @@ export function createAccess(options: AccessOptions): AccessControl {
     log.audit(event, message, { ...fields, ...about(request), ...(kept === 0 ? {} : { lines_kept_back: kept }) })
   }
 
+  /** Whoever is limited to scopes is none. */
+  function isAdministrator(user: string, scopes: Principal['scopes']): boolean {
+    return scopes === undefined && rights.isAdmin(user)
+  }
+
   function refuseLogin(message: string, fields: LogFields, request: Request): never {
     // What follows a colon is of the client, who can make it up.
     const [kind] = message.split(':', 1)
@@ -146,7 +151,7 @@ export function createAccess(options: AccessOptions): AccessControl {
       throw tokenUserDisabled()
     }
     writeUse('token.validated', `Token with id "${id}" is validated.`, id, { user, token_id: id }, request)
-    const isAdmin = scopes === undefined && rights.isAdmin(user)
+    const isAdmin = isAdministrator(user, scopes)
     const principal: Principal = { user, isAdmin, method: 'token', location, expiry, tokenId: id }
     if (!isService) return principal
     return { ...principal, isServiceToken: true, ...(scopes === undefined ? {} : { scopes }) }
@@ -162,7 +167,7 @@ export function createAccess(options: AccessOptions): AccessControl {
     }
     apiKeys.noteUse(id)
     writeUse('api_key.validated', `API key with id "${id}" is validated.`, id, { user, api_key_id: id }, request)
-    const isAdmin = scopes === undefined && rights.isAdmin(user)
+    const isAdmin = isAdministrator(user, scopes)
     return { user, isAdmin, method: 'api_key', location, apiKeyId: id, ...(scopes === undefined ? {} : { scopes }) }
   }
 
@@ -227,7 +232,7 @@ export function createAccess(options: AccessOptions): AccessControl {
       const { method, user, scopes, isAdmin } = principal
       // Whoever logs in is looked at again when the token is made.
       if (method !== 'token' && method !== 'api_key') return true
-      return watchers.isValid(principal) && isAdmin === (scopes === undefined && rights.isAdmin(user))
+      return watchers.isValid(principal) && isAdmin === isAdministrator(user, scopes)
     },
     watch: (principal, ended) => watchers.watch(principal, ended),
   }
