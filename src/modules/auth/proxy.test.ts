@@ -9,17 +9,17 @@ function read(headers: Record<string, string | string[]>): unknown {
   return readRemoteUser({ headersDistinct })
 }
 
-test.for<[string, Record<string, string>, string, string]>([
-  ['Remote-User', { 'remote-user': 'alice' }, 'alice', 'remote-user'],
-  ['X-Remote-User', { 'x-remote-user': 'alice' }, 'alice', 'x-remote-user'],
-  ['X-Forwarded-User', { 'x-forwarded-user': 'alice' }, 'alice', 'x-forwarded-user'],
-  ['the first of all', { 'x-forwarded-user': 'c', 'x-remote-user': 'b', 'remote-user': 'a' }, 'a', 'remote-user'],
-  ['the first of two', { 'x-forwarded-user': 'c', 'x-remote-user': 'b' }, 'b', 'x-remote-user'],
-  ['a name of any spelling', { 'remote-user': 'EXAMPLE\\Alice B. <a@b>' }, 'EXAMPLE\\Alice B. <a@b>', 'remote-user'],
-  ['UTF-8', { 'remote-user': wire('zoë 日本') }, 'zoë 日本', 'remote-user'],
-  ['256 characters', { 'remote-user': 'a'.repeat(256) }, 'a'.repeat(256), 'remote-user'],
-])('%s', ([, headers, user, header]) => {
-  expect(read(headers)).toEqual({ user, header })
+test.for<[string, Record<string, string>, string]>([
+  ['Remote-User', { 'remote-user': 'alice' }, 'alice'],
+  ['X-Remote-User', { 'x-remote-user': 'alice' }, 'alice'],
+  ['X-Forwarded-User', { 'x-forwarded-user': 'alice' }, 'alice'],
+  ['the first of all', { 'x-forwarded-user': 'c', 'x-remote-user': 'b', 'remote-user': 'a' }, 'a'],
+  ['the first of two', { 'x-forwarded-user': 'c', 'x-remote-user': 'b' }, 'b'],
+  ['a name of any spelling', { 'remote-user': 'EXAMPLE\\Alice B. <a@b>' }, 'EXAMPLE\\Alice B. <a@b>'],
+  ['UTF-8', { 'remote-user': wire('zoë 日本') }, 'zoë 日本'],
+  ['256 characters', { 'remote-user': 'a'.repeat(256) }, 'a'.repeat(256)],
+])('%s', ([, headers, user]) => {
+  expect(read(headers)).toEqual({ user })
 })
 
 const given = expect.any(String) as unknown

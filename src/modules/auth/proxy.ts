@@ -9,8 +9,6 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 export interface RemoteUser {
   user: string
-  /** `remote-user` */
-  header: string
 }
 
 /** Why there is no user, for the audit log. */
@@ -42,7 +40,7 @@ export function readRemoteUser(request: Pick<IncomingMessage, 'headersDistinct'>
         given: user,
       }
     }
-    return { user, header }
+    return { user }
   }
   return { problem: 'No remote user provided' }
 }
