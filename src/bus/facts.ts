@@ -13,7 +13,7 @@ export interface FactPayloads {
    */
   'execution.created': { execution: Execution; about?: Readonly<Record<string, unknown>> }
   /**
-   * Made by executions (every transition). `from` is the status before. Wakes the `work` and `cancel` queues; stream:
+   * Made by executions (every transition). `from` is the status before. Wakes the `request` and `cancel` queues; stream:
    * `svc.execution__update`, `svc.liveaction__update`.
    */
   'execution.updated': { execution: Execution; from: ExecutionStatus }
@@ -27,13 +27,19 @@ export interface FactPayloads {
     last_seq: number
     records: OutputRecord[]
   }
-  /** Made by auth (revocation, the end of an action's run). The token is not remembered as verified any more. */
+  /** Made by auth (revocation, the end of an action's run). Forgets the verified token, ends streams that came with it. */
   'token.revoked': { id: string }
-  /** Made by auth (update, deletion). Clears the cache of verified API keys. */
+  /** Made by auth (update, deletion). Clears the cache of verified API keys, ends streams that came with this one. */
   'api_key.changed': { id: string }
-  /** Made by auth (changed, disabled, deleted, all tokens revoked). Clears the caches of verified tokens and API keys. */
+  /**
+   * Made by auth (changed, disabled, deleted, all tokens revoked). Clears the caches of verified tokens and API keys, ends
+   * streams of the user.
+   */
   'user.changed': { name: string }
-  /** Made by rbac (definitions applied, groups of a user synchronised). Rebuilds the rights in memory. */
+  /**
+   * Made by rbac (definitions applied, groups of a user synchronised). Rebuilds the rights in memory, ends streams that are
+   * not allowed any more.
+   */
   'rbac.changed': { reason: string }
 }
 

@@ -3,9 +3,18 @@ import type { Request, Response } from 'express'
 import type { Principal, Rights } from './route.ts'
 
 export interface AccessControl {
-  /** Who is calling. @throws CREDENTIALS_MISSING and its siblings, all of kind `unauthenticated`; TOO_MANY_FAILURES */
+  /**
+   * Who is calling.
+   *
+   * @throws CREDENTIALS_MISSING and its siblings, all of kind `unauthenticated`; ORIGIN_REFUSED for a foreign page with the
+   *   cookie; TOO_MANY_FAILURES
+   */
   authenticate(request: Request, response: Response): Promise<Principal> | Principal
-  /** Whose user name and password these are. @throws LOGIN_REFUSED, TOO_MANY_FAILURES */
+  /**
+   * Who logs in: by user name and password, or because a trusted web server in front says so.
+   *
+   * @throws LOGIN_REFUSED, TOO_MANY_FAILURES, QUEUE_FULL, and whatever keeps the backend from deciding
+   */
   login(request: Request, response: Response): Promise<Principal> | Principal
   rightsOf(principal: Principal): Rights
   /** Whether the credential that proved who is calling still does, expiry aside, and makes the caller as powerful. */

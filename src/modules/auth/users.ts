@@ -65,7 +65,11 @@ export interface Users {
    *   TOO_MANY_FAILURES, CONFLICT
    */
   update(name: string, request: UserRequest, caller: Caller): Promise<UserRecord>
-  /** With account, tokens and API keys; what runs for the user goes on. @throws NAMED_NOT_FOUND, BODY_INVALID */
+  /**
+   * With account, tokens and API keys; what runs for the user goes on.
+   *
+   * @throws NAMED_NOT_FOUND, BODY_INVALID, PERMISSION_DENIED
+   */
   delete(name: string, caller: Caller): Promise<void>
 }
 

@@ -12,8 +12,8 @@ export function aboutExecution(execution: Execution, caller: LogFields = {}): Lo
 }
 
 /**
- * `execution.requested`, `execution.status_changed` for every change, and beside it `execution.launched` and `execution.completed`, from which
- * operators count executions and their durations.
+ * `execution.requested`, `execution.status_changed` for every change, and beside it `execution.launched` and
+ * `execution.completed`, from which operators count executions and their durations.
  */
 export function auditChanges(bus: Bus, log: Log): void {
   bus.subscribe('execution.created', ({ execution, about }) => {

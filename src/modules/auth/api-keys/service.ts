@@ -36,10 +36,14 @@ export interface ApiKeyService {
   find(idOrKey: string): ApiKeyTable
   /** Ids of the keys that the caller may see, in the order in which they were made, and how many those are in all. */
   list(user: string | undefined, page: Page, caller: ApiKeyCaller): Promise<{ ids: string[]; total: number }>
-  /** @returns `key` is the plain value, which nobody can ask for again; null if its digest was given */
+  /**
+   * @returns `key` is the plain value, which nobody can ask for again; null if its digest was given
+   * @throws BODY_INVALID, NAME_TAKEN, PERMISSION_DENIED
+   */
   create(request: ApiKeyRequest, caller: ApiKeyCaller): Promise<{ row: ApiKeyTable; key: string | null }>
-  /** What the request leaves out stays as it is. */
+  /** What the request leaves out stays as it is. @throws API_KEY_NOT_FOUND, BODY_INVALID, PERMISSION_DENIED, CONFLICT */
   update(idOrKey: string, request: ApiKeyRequest, caller: ApiKeyCaller): Promise<ApiKeyTable>
+  /** @throws API_KEY_NOT_FOUND, PERMISSION_DENIED, CONFLICT */
   delete(idOrKey: string, caller: ApiKeyCaller): Promise<void>
 }
 
