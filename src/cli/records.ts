@@ -131,6 +131,9 @@ export interface Subject {
   isSecret?: boolean
 }
 
+/** What else a server answers 404 for. */
+const otherAbsences: ReadonlySet<string> = new Set(['AUTHENTICATION_OFF', 'ROUTE_UNKNOWN'])
+
 /** @throws NotFound */
 export async function getRecord(session: Session, kind: string, path: string, id: string): Promise<Json> {
   return recordIn(await callOn(session, 'GET', { kind, path, id }))
@@ -149,8 +152,8 @@ export async function callOn(
     const shownPath = `${path}/${isSecret ? secretMask : segment(id)}`
     return await session.client.call(method, `${path}/${segment(id)}`, { ...request, shownPath })
   } catch (error) {
-    if (error instanceof HttpFailure && error.status === 404) throw new NotFound(kind, shownId)
-    throw error
+    const isAboutId = error instanceof HttpFailure && error.status === 404 && !otherAbsences.has(error.code)
+    throw isAboutId ? new NotFound(kind, shownId) : error
   }
 }
 
