@@ -1,10 +1,11 @@
 /** Logging in by itself: with the token of an earlier login, else with the password of the configuration file. */
-import type { Client, Login } from './client.ts'
+import type { Answer, Client, Login } from './client.ts'
 import { recordIn, textOf } from './execution-calls.ts'
 import { ConnectionFailure, HttpFailure, NotLoggedIn } from './failures.ts'
-import type { Json } from './print.ts'
 import type { Account, Credential, Settings } from './settings.ts'
 import { readCachedToken, writeCachedToken, type TokenPlace } from './token-cache.ts'
+
+const SAME_TIME_MS = 5000
 
 export interface LoginOptions {
   settings: Pick<Settings, 'authUrl' | 'cachesToken' | 'folder' | 'configFile'>
@@ -27,9 +28,9 @@ export function createLogin({ settings, account, createToken, warn }: LoginOptio
 
   async function logIn(): Promise<Credential | undefined> {
     if (password === undefined) return undefined
-    let record: Json
+    let answer: Answer
     try {
-      record = recordIn(await createToken(username, password, undefined))
+      answer = await createToken(username, password, undefined)
     } catch (error) {
       if (error instanceof ConnectionFailure) {
         warn(`Not logged in, since the authentication service does not answer: ${error.message}`)
@@ -43,8 +44,8 @@ export function createLogin({ settings, account, createToken, warn }: LoginOptio
           `log in again: ${loginCommand(username)}`,
       )
     }
-    if (cachesToken) await keepToken(place, record, warn)
-    return toCredential(textOf(record['token']))
+    if (cachesToken) await keepToken(place, answer, warn)
+    return toCredential(textOf(recordIn(answer)['token']))
   }
 
   return {
@@ -55,8 +56,10 @@ export function createLogin({ settings, account, createToken, warn }: LoginOptio
 }
 
 /** What is not kept is made again. */
-export async function keepToken(place: TokenPlace, record: Json, warn: (text: string) => void): Promise<boolean> {
-  const expireTimestamp = Math.floor(Date.parse(textOf(record['expiry'])) / 1000)
+export async function keepToken(place: TokenPlace, answer: Answer, warn: (text: string) => void): Promise<boolean> {
+  const record = recordIn(answer)
+  const expireMs = Date.parse(textOf(record['expiry'])) + clockDifferenceMs(answer)
+  const expireTimestamp = Math.floor(expireMs / 1000)
   try {
     await writeCachedToken(place, textOf(record['token']), expireTimestamp)
     return true
@@ -64,6 +67,12 @@ export async function keepToken(place: TokenPlace, record: Json, warn: (text: st
     warn(`The token cannot be kept for the next command: ${error instanceof Error ? error.message : String(error)}`)
     return false
   }
+}
+
+/** What this clock is ahead of the server's, by which tokens end; 0 for what a header in seconds and the way here make. */
+function clockDifferenceMs({ headers }: Answer): number {
+  const difference = Date.now() - Date.parse(headers.date ?? '')
+  return Math.abs(difference) < SAME_TIME_MS || Number.isNaN(difference) ? 0 : difference
 }
 
 function toCredential(token: string): Credential {

@@ -302,6 +302,21 @@ describe('09.7 automatic login', () => {
     expect(stderr.match(/WARNING/g)).toHaveLength(1)
   })
 
+  it.each([
+    ['ahead', 3],
+    ['behind', -3],
+  ])('09.7 a token is kept for as long as it is valid, though the clock is %s', async (_, days) => {
+    // A clock of its own for the client, whose token the server's clock ends.
+    const clock = join(folder.path, 'clock.cjs')
+    writeFileSync(clock, `const { now } = Date; Date.now = () => now() + ${days * 86_400_000}\n`)
+    const env = { NODE_OPTIONS: `--require ${clock}` }
+    expect((await svc(['login', 'admin', '-p', password, '-l', '3600'], { env })).code).toBe(0)
+    expect((await svc(['whoami'], { env })).stdout).toContain('Currently logged in as "admin".\n')
+    const { expire_timestamp } = JSON.parse(readFileSync(tokenFile, 'utf8')) as { expire_timestamp: number }
+    const secondsLeft = expire_timestamp - days * 86_400 - Date.now() / 1000
+    expect([secondsLeft > 3500, secondsLeft < 3700]).toEqual([true, true])
+  })
+
   it('09.7 a credential of a flag or the environment goes before it', async () => {
     configure(stored())
     for (const [args, env] of [
@@ -352,6 +367,10 @@ describe('09.7 automatic login', () => {
       expect((await svc(['auth', 'admin', '-p', 'p'], { env })).stdout).toMatch(
         /^ERROR: 404 [^]*[Aa]uthentication is off/,
       )
+      for (const command of ['get', 'disable', 'delete']) {
+        const { code, stdout } = await svc(['user', command, 'alice'], { env })
+        expect([command, code, stdout]).toEqual([command, 1, expect.stringMatching(/Authentication is off/)])
+      }
     } finally {
       await open.stop()
     }

@@ -1,6 +1,7 @@
 /** `svc auth`, `svc login`, `svc whoami`: tokens, and who has one (contract 09, 9.3). */
 import { Command } from 'commander'
 import { escapeUnprintable } from '../../redact.ts'
+import type { Answer } from '../client.ts'
 import { changeConfigFile } from '../config-edit.ts'
 import { recordIn, textOf, toObject } from '../execution-calls.ts'
 import { exitCodes } from '../exit-codes.ts'
@@ -47,7 +48,7 @@ Examples:
         context,
         flags,
         async (session) => {
-          const record = await makeToken(session, user, await readPassword(session, flags), flags)
+          const record = recordIn(await makeToken(session, user, await readPassword(session, flags), flags))
           if (flags.onlyToken === true) await session.print(`${textOf(record['token'])}\n`)
           else
             await printRecord(session, record, [], session.form === 'human' ? ['user', 'token', 'expiry'] : undefined)
@@ -89,9 +90,9 @@ async function readPassword(session: Session, { password }: LoginFlags): Promise
   return password ?? withSecretInput(session, (input) => input.ask('Password'))
 }
 
-async function makeToken(session: Session, user: string, password: string, { ttl }: LoginFlags): Promise<Json> {
+async function makeToken(session: Session, user: string, password: string, { ttl }: LoginFlags): Promise<Answer> {
   if (user === '' || password === '') throw new CliFailure('The name and the password must not be empty.')
-  return recordIn(await session.client.createToken(user, password, ttl))
+  return session.client.createToken(user, password, ttl)
 }
 
 async function logIn(session: Session, user: string, flags: KeptLoginFlags): Promise<number> {
@@ -105,12 +106,13 @@ async function logIn(session: Session, user: string, flags: KeptLoginFlags): Pro
     )
   }
   const password = await readPassword(session, flags)
-  const record = await makeToken(session, user, password, flags)
+  const answer = await makeToken(session, user, password, flags)
+  const record = recordIn(answer)
   const isWritten = flags.writePassword === true
   const changes = { username: user, password: isWritten ? password : undefined }
   await changeConfigFile(settings.configFile, folder, 'credentials', changes)
   const warn = (text: string): void => session.note(`WARNING: ${text}\n`)
-  const isKept = settings.cachesToken && (await keepToken({ folder, user, authUrl }, record, warn))
+  const isKept = settings.cachesToken && (await keepToken({ folder, user, authUrl }, answer, warn))
   await session.print(`Logged in as ${escapeUnprintable(user)}\n`)
   if (!isWritten) {
     const end = formatTime(record['expiry'], settings.timezone)
