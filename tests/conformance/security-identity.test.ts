@@ -603,6 +603,23 @@ describe('Cronicle: keys in the query that pages of other origins can use', () =
     }
   })
 
+  it('a link with a token of somebody else does not make a browser go on as that user', async () => {
+    const path = `/v1/user?x-auth-token=${bearing({})['X-Auth-Token']}`
+    for (const [headers, isKept] of [
+      [{}, true],
+      [{ 'Sec-Fetch-Site': 'none' }, true],
+      [{ 'Sec-Fetch-Site': 'same-origin' }, true],
+      [{ 'Sec-Fetch-Site': 'cross-site', Origin: GOOD }, true],
+      [{ 'Sec-Fetch-Site': 'cross-site' }, false],
+      [{ 'Sec-Fetch-Site': 'same-site' }, false],
+      [{ Origin: 'https://evil.example' }, false],
+      [{ Origin: 'null' }, false],
+    ] as const) {
+      const answer = await send(server.urls.api, { path, headers })
+      expect([headers, answer.status, answer.headers['set-cookie'] !== undefined]).toEqual([headers, 200, isKept])
+    }
+  })
+
   it('answers with a new credential are kept nowhere', async () => {
     const login = await send(server.urls.auth, {
       method: 'POST',

@@ -171,17 +171,17 @@ export function createAccess(options: AccessOptions): AccessControl {
     return { user, isAdmin, method: 'api_key', location, apiKeyId: id, ...(scopes === undefined ? {} : { scopes }) }
   }
 
+  /** Whether a page of another origin makes a browser send this. */
+  function isOfForeignPage(request: Request): boolean {
+    const { origin, host, 'sec-fetch-site': site } = request.headers
+    return origin === undefined
+      ? site === 'cross-site' || site === 'same-site'
+      : !origins.isKnown(origin, { host, isSecure: peers.isSecure(request) })
+  }
+
   /** Browsers add the cookie to whatever a foreign page makes them send. Ports do not keep cookies apart either. */
   function refuseForeignPage(request: Request): void {
-    const { method, headers } = request
-    if (method === 'GET') return
-    const { origin, host } = headers
-    const site = headers['sec-fetch-site']
-    const isForeign =
-      origin === undefined
-        ? site === 'cross-site' || site === 'same-site'
-        : !origins.isKnown(origin, { host, isSecure: peers.isSecure(request) })
-    if (!isForeign) return
+    if (request.method === 'GET' || !isOfForeignPage(request)) return
     throw originRefused(
       'A page of another origin cannot use the cookie of this server; send the token in X-Auth-Token.',
     )
@@ -215,7 +215,9 @@ export function createAccess(options: AccessOptions): AccessControl {
       try {
         credential = readCredential(request)
         const principal = await authenticate(credential.kind, request, response)
-        if (credential.kind === 'token' && credential.location !== 'cookie' && principal.expiry !== undefined) {
+        const isSent = credential.kind === 'token' && credential.location !== 'cookie'
+        // A page with a token of its own in a link must not make the browser go on as somebody else.
+        if (isSent && principal.expiry !== undefined && !isOfForeignPage(request)) {
           const seconds = Math.max(0, Math.floor((microsOf(principal.expiry) - now()) / 1_000_000))
           const client = { isSecure: peers.isSecure(request), isLocal: isLoopback(peers.addressOf(request)) }
           response.setHeader('Set-Cookie', authCookie(credential.value, seconds, cookie, client))
