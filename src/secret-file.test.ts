@@ -1,4 +1,5 @@
-import { existsSync, statSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { makeFolder as makeTemporaryFolder } from '../tests/helpers/folders.ts'
@@ -23,6 +24,19 @@ test('several at the same time make one folder', async () => {
   const path = join(folder.path, 'c', 'd', 'e')
   await Promise.all(Array.from({ length: 20 }, () => makeFolder(path)))
   expect(statSync(path).isDirectory()).toBe(true)
+})
+
+test('a disk that is full is named by the file, of which nothing is left', () => {
+  const path = join(folder.path, 'full')
+  const program = `
+    import { replaceSecretFile } from ${JSON.stringify(new URL('secret-file.ts', import.meta.url).href)}
+    await replaceSecretFile(process.argv[1], 'x'.repeat(100_000)).catch((error) => console.log(error.code, error.message))
+  `
+  // A limit on the size of files stands for the disk.
+  const run = 'ulimit -f 4; exec "$0" --input-type=module -e "$1" "$2"'
+  const said = execFileSync('/bin/bash', ['-c', run, process.execPath, program, path], { encoding: 'utf8' })
+  expect(said).toBe(`EFBIG EFBIG: file too large, write '${path}'\n`)
+  expect(readdirSync(folder.path).filter((name) => name === 'full' || name.endsWith('.tmp'))).toEqual([])
 })
 
 test.each([

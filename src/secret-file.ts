@@ -90,8 +90,10 @@ async function withTemporaryFile<T>(
   const file = await open(temporary, 'wx', 0o600)
   try {
     if (ownership !== undefined) await setOwnership(file, ownership)
-    await file.writeFile(content)
-    await file.sync()
+    await write(file, content).catch((error: unknown) => {
+      // Unlike others, failures of a file that is open do not say which one.
+      throw error instanceof Error ? Object.assign(error, { message: `${error.message} '${path}'` }) : error
+    })
   } catch (error) {
     await unlink(temporary)
     throw error
@@ -99,6 +101,11 @@ async function withTemporaryFile<T>(
     await file.close()
   }
   return use(temporary)
+}
+
+async function write(file: FileHandle, content: string | Buffer): Promise<void> {
+  await file.writeFile(content)
+  await file.sync()
 }
 
 async function setOwnership(file: FileHandle, { mode, uid, gid }: FileOwnership): Promise<void> {
