@@ -1,4 +1,14 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, dirname, join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
@@ -71,6 +81,15 @@ test('one that others may read is warned of', () => {
   put('open', '{"token": "abc", "expire_timestamp": 1000}', 0o660)
   expect(readCachedToken(placeOf('open'), (text) => warnings.push(text), 0)).toBe('abc')
   expect(warnings).toEqual([`${pathOf('open')} is open to other users; close it with: chmod 600 ${pathOf('open')}`])
+})
+
+test('one that cannot be read is as good as none, and gives way to the next', async () => {
+  const warnings: string[] = []
+  symlinkSync(pathOf('loop'), pathOf('loop'))
+  expect(readCachedToken(placeOf('loop'), (text) => warnings.push(text), 0)).toBeUndefined()
+  expect(warnings).toEqual([expect.stringContaining(`${pathOf('loop')} cannot be read (ELOOP)`)])
+  await writeCachedToken(placeOf('loop'), 'abc', 1000)
+  expect(readCachedToken(placeOf('loop'), silent, 0)).toBe('abc')
 })
 
 test('every name is a file of its own in the folder', async () => {

@@ -72,8 +72,11 @@ function readFile(path: string, warn: (text: string) => void): string | undefine
     // Opening a named pipe would wait for its writer.
     file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
   } catch (error) {
-    if (hasCode(error, 'ENOENT')) return undefined
-    throw new CliFailure(`The kept token ${path} cannot be read (${codeOf(error) ?? String(error)}).`)
+    // One of another account, as sudo makes them, must not stand in the way of a new one.
+    if (!hasCode(error, 'ENOENT')) {
+      warn(`The kept token ${path} cannot be read (${codeOf(error) ?? String(error)}); whose is it?`)
+    }
+    return undefined
   }
   try {
     const stats = fstatSync(file)
