@@ -1,5 +1,5 @@
 /**
- * The process behind `pam-pool.ts`: asks PAM about one password after another, synchronously, because modules block for
+ * The process behind `pam-process.ts`: asks PAM about one password after another, synchronously, because modules block for
  * seconds, may crash, and take no callback from another thread. Questions and answers are lines of JSON on one socket,
  * since modules may use the standard streams.
  *
