@@ -413,7 +413,6 @@ describe('several options together', () => {
     ['trusted_proxies =', /^auth\.trusted_proxies: it is empty/],
     ['trusted_proxies = 10.0.0.1, 0.0.0.0/0', /^auth\.trusted_proxies: .*0\.0\.0\.0\/0/],
     ['trusted_proxies = ::/0', /^auth\.trusted_proxies: .*::\/0/],
-    ['[rbac]\nsync_remote_groups = True', /^rbac\.sync_remote_groups: .*auth\.mode/],
   ])('refuses with auth.mode = proxy: %s', (line, problem) => {
     expect(problemsOf(() => loadText(`[auth]\nenable = True\nmode = proxy\n${line}`))).toEqual([
       expect.stringMatching(problem),
@@ -421,6 +420,14 @@ describe('several options together', () => {
     for (const calm of ['enable = True\nmode = standalone', 'enable = False\nmode = proxy']) {
       expect(problemsOf(() => loadText(`[auth]\n${calm}\n${line}`))).toEqual([])
     }
+  })
+
+  it('groups cannot bring roles where a web server in front knows the users; without access control nobody asks', () => {
+    const text = '[auth]\nenable = True\nmode = proxy\n[rbac]\nsync_remote_groups = True'
+    expect(problemsOf(() => loadText(`${text}\nenable = True\nbackend = default`))).toEqual([
+      expect.stringMatching(/^rbac\.sync_remote_groups: .*auth\.mode/),
+    ])
+    expect(problemsOf(() => loadText(`${text}\nenable = False\nbackend = noop`))).toEqual([])
   })
 
   it('warns of whom auth.mode = proxy believes', () => {

@@ -309,7 +309,7 @@ function checkTogether(config: Config, faulty: ReadonlySet<string>, problems: st
         )
       }
     }
-    if (config.rbac.sync_remote_groups && sound('rbac.sync_remote_groups')) {
+    if (config.rbac.enable && config.rbac.sync_remote_groups && sound('rbac.enable', 'rbac.sync_remote_groups')) {
       problems.push(
         'rbac.sync_remote_groups: with auth.mode = proxy there is no backend that knows groups; set it to False',
       )
