@@ -70,6 +70,14 @@ describe('toYaml', () => {
     )
   })
 
+  test('a character that YAML does not know makes nothing unreadable', () => {
+    for (const text of ['a\ufffeb', '\uffff', 'two\nlines\ufffe']) {
+      const yaml = toYaml({ [text]: text })
+      expect(yaml).toMatch(/^[\x20-\x7e\n]+$/)
+      expect(load(yaml, { schema: YAML11_SCHEMA })).toEqual({ [text]: text })
+    }
+  })
+
   test('nothing written can be obeyed by a terminal', () => {
     // oxlint-disable-next-line no-control-regex -- these are what is looked for
     for (const text of texts) expect(toYaml({ text })).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/)

@@ -83,7 +83,8 @@ function block(text: string, indent: string): { header: string; body: string[] }
 }
 
 function isPrintable(text: string): boolean {
-  return escapeUnprintable(text) === text
+  // YAML has no place for the last two characters of the first plane.
+  return escapeUnprintable(text) === text && !/[\ufffe\uffff]/.test(text)
 }
 
 /** What a reader of YAML 1.1 or 1.2 would take for something other than text. */
@@ -128,7 +129,7 @@ function scalar(value: unknown): string {
   })
 }
 
-const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu
+const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\ufffe\uffff]/gu
 
 function hex(code: number, length: number): string {
   return code.toString(16).padStart(length, '0')
