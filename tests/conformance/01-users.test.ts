@@ -405,7 +405,7 @@ describe('changes of one user at the same time', () => {
       expect((await users('GET', '/held')).status).toBe(404)
       expect((await tokens('held', 'new')).status).toBe(401)
     }
-  })
+  }, 120_000)
 
   it('of those who gave the same current password, one gets the new one', async () => {
     await add('held')
