@@ -1,11 +1,9 @@
 import { createSecretKey } from 'node:crypto'
-import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openDatabase } from '../../../tests/helpers/database.ts'
 import { makeFolder } from '../../../tests/helpers/folders.ts'
 import { TextSink } from '../../../tests/helpers/text-sink.ts'
-import { createMemoryBus } from '../../bus/memory.ts'
 import type { Database } from '../../db/database.ts'
-import { openSqlite } from '../../db/sqlite/open.ts'
 import { isAppError } from '../../errors.ts'
 import type { Caller } from '../../http/caller.ts'
 import { createLog, type RootLog } from '../../log.ts'
@@ -28,14 +26,9 @@ const admins = new Set(['root'])
 
 beforeAll(async () => {
   log = createLog({ level: 'INFO', format: 'text', stream: logged })
-  const bus = createMemoryBus((error) => {
-    throw error
-  })
-  database = await openSqlite({
-    path: join(folder.path, 'svc.db'),
-    synchronous: 'normal',
-    announce: (facts) => facts.forEach((fact) => bus.publish(fact)),
-  })
+  const opened = await openDatabase(folder.path)
+  const { bus } = opened
+  database = opened.database
   store = createAuthStore(database)
   tokens = createTokens({
     key: createSecretKey(Buffer.alloc(48, 1)),

@@ -1,14 +1,12 @@
 import { createHash } from 'node:crypto'
-import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { makeExecution } from '../../../tests/helpers/execution.ts'
+import { openDatabase } from '../../../tests/helpers/database.ts'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
 import { waitFor } from '../../../tests/helpers/wait.ts'
 import { TextSink } from '../../../tests/helpers/text-sink.ts'
 import type { Bus } from '../../bus/bus.ts'
-import { createMemoryBus } from '../../bus/memory.ts'
 import { Conflict, type Database, type Unit } from '../../db/database.ts'
-import { openSqlite } from '../../db/sqlite/open.ts'
 import { storageFailed } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import { createLog } from '../../log.ts'
@@ -37,14 +35,9 @@ let facts: { id: string; seqs: number[]; lastSeq: number }[]
 
 beforeEach(async () => {
   folder = makeFolder()
-  bus = createMemoryBus((error) => {
-    throw error
-  })
-  const real = await openSqlite({
-    path: join(folder.path, 'svc.db'),
-    synchronous: 'normal',
-    announce: (announced) => announced.forEach((fact) => bus.publish(fact)),
-  })
+  const opened = await openDatabase(folder.path)
+  const real = opened.database
+  bus = opened.bus
   units = []
   failure = undefined
   gate = undefined

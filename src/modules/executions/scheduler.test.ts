@@ -1,12 +1,10 @@
-import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { makeExecution } from '../../../tests/helpers/execution.ts'
+import { openDatabase } from '../../../tests/helpers/database.ts'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
 import { waitFor } from '../../../tests/helpers/wait.ts'
 import { TextSink } from '../../../tests/helpers/text-sink.ts'
-import { createMemoryBus } from '../../bus/memory.ts'
 import type { Database, Unit } from '../../db/database.ts'
-import { openSqlite } from '../../db/sqlite/open.ts'
 import { storageFailed } from '../../errors.ts'
 import { createLog, type Log } from '../../log.ts'
 import { formatMicros, now, nowMicros } from '../../time.ts'
@@ -34,14 +32,7 @@ const HOT = 200
 
 beforeEach(async () => {
   folder = makeFolder()
-  const bus = createMemoryBus((error) => {
-    throw error
-  })
-  const real = await openSqlite({
-    path: join(folder.path, 'svc.db'),
-    synchronous: 'normal',
-    announce: (facts) => facts.forEach((fact) => bus.publish(fact)),
-  })
+  const { bus, database: real } = await openDatabase(folder.path)
   refusalOf = () => undefined
   onRead = () => undefined
   writeCount = 0

@@ -2,11 +2,10 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { openDatabase } from '../../../tests/helpers/database.ts'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
 import { TextSink } from '../../../tests/helpers/text-sink.ts'
-import { createMemoryBus } from '../../bus/memory.ts'
 import type { Database } from '../../db/database.ts'
-import { openSqlite } from '../../db/sqlite/open.ts'
 import { actionResource } from '../../http/permissions.ts'
 import type { Rights } from '../../http/route.ts'
 import { createLog, type RootLog } from '../../log.ts'
@@ -36,14 +35,9 @@ afterEach(async () => {
 
 async function open(more: Partial<Record<keyof typeof settings, boolean>> = {}): Promise<Rbac> {
   changes = []
-  const bus = createMemoryBus((error) => {
-    throw error
-  })
-  database = await openSqlite({
-    path: join(folder.path, 'svc.db'),
-    synchronous: 'normal',
-    announce: (facts) => facts.forEach((fact) => bus.publish(fact)),
-  })
+  const opened = await openDatabase(folder.path)
+  const { bus } = opened
+  database = opened.database
   const module = createRbac({
     database,
     bus,

@@ -1,13 +1,11 @@
 import { createHash } from 'node:crypto'
-import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { openDatabase } from '../../../../tests/helpers/database.ts'
 import { makeFolder } from '../../../../tests/helpers/folders.ts'
 import { startHttp, type TestHttp } from '../../../../tests/helpers/http.ts'
 import { call, type Answer } from '../../../../tests/helpers/server.ts'
 import { TextSink } from '../../../../tests/helpers/text-sink.ts'
-import { createMemoryBus } from '../../../bus/memory.ts'
 import type { Database } from '../../../db/database.ts'
-import { openSqlite } from '../../../db/sqlite/open.ts'
 import type { Principal } from '../../../http/route.ts'
 import { createLog, type RootLog } from '../../../log.ts'
 import { now, nowMicros } from '../../../time.ts'
@@ -47,14 +45,9 @@ let atLast: (() => void) | undefined
 
 beforeAll(async () => {
   log = createLog({ level: 'DEBUG', format: 'text', stream: logged })
-  const bus = createMemoryBus((error) => {
-    throw error
-  })
-  database = await openSqlite({
-    path: join(folder.path, 'svc.db'),
-    synchronous: 'normal',
-    announce: (facts) => facts.forEach((fact) => bus.publish(fact)),
-  })
+  const opened = await openDatabase(folder.path)
+  const { bus } = opened
+  database = opened.database
   store = createAuthStore(database)
   keys = createApiKeys({
     database,
