@@ -1,5 +1,5 @@
 /** The program behind `cli.ts`, once a fitting Node runs it. */
-import { argumentsFor } from './cli/names.ts'
+import { argumentsFor } from './cli/program-names.ts'
 import { runProgram } from './cli/program.ts'
 
 const [, program = '', ...args] = process.argv

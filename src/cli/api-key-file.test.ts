@@ -1,13 +1,14 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { makeFolder } from '../../tests/helpers/folders.ts'
 import { readKeyFile } from './api-key-file.ts'
 import { CliFailure } from './failures.ts'
 import { toYaml } from './yaml.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'svc-api-key-file-'))
-afterAll(() => rmSync(folder, { recursive: true }))
+const temporary = makeFolder()
+const folder = temporary.path
+afterAll(() => temporary.remove())
 
 function write(name: string, content: string | Uint8Array): string {
   const path = join(folder, name)

@@ -2,22 +2,21 @@ import {
   chmodSync,
   lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
-  rmSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
+import { makeFolder } from '../../tests/helpers/folders.ts'
 import { changeConfigFile, changeOptions } from './config-edit.ts'
 import { CliFailure } from './failures.ts'
 
-const folder = mkdtempSync(join(tmpdir(), 'svc-config-edit-'))
-afterAll(() => rmSync(folder, { recursive: true }))
+const temporary = makeFolder()
+const folder = temporary.path
+afterAll(() => temporary.remove())
 
 const login = { username: 'bob', password: undefined }
 

@@ -71,9 +71,18 @@ export function addCommonOptions(command: Command): Command {
 /** The same for a command that makes the credential, and for which `-t` may mean something else. */
 export function addLoginOptions(command: Command): Command {
   for (const name of ['--token <token>', '--api-key <key>']) command.addOption(new Option(name).hideHelp())
-  return addOutputOptions(command)
-    .option('-p, --password <password>', 'the password; other users of this machine see it in the list of processes')
-    .option('-l, --ttl <seconds>', 'how long the token shall be valid', parseSeconds)
+  return addPasswordOption(addOutputOptions(command)).option(
+    '-l, --ttl <seconds>',
+    'how long the token shall be valid',
+    parseSeconds,
+  )
+}
+
+export function addPasswordOption(command: Command): Command {
+  return command.option(
+    '-p, --password <password>',
+    'the password; other users of this machine see it in the list of processes',
+  )
 }
 
 function addOutputOptions(command: Command): Command {

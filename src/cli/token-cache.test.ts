@@ -1,22 +1,13 @@
-import {
-  chmodSync,
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
+import { makeFolder } from '../../tests/helpers/folders.ts'
 import { CliFailure } from './failures.ts'
 import { readCachedToken, tokenPath, writeCachedToken } from './token-cache.ts'
 
-const home = mkdtempSync(join(tmpdir(), 'svc-token-cache-'))
-afterAll(() => rmSync(home, { recursive: true }))
+const temporary = makeFolder()
+const home = temporary.path
+afterAll(() => temporary.remove())
 
 const authUrl = 'http://127.0.0.1:9100'
 const folder = join(home, '.svc')

@@ -4,7 +4,7 @@ import { removeUser, PasswordFileProblem, setPassword, userNames } from '../../p
 import { recordIn, textOf, toObject } from '../execution-calls.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, NotFound } from '../failures.ts'
-import { addCommonOptions, createCommand, type CommonFlags } from '../options.ts'
+import { addCommonOptions, addPasswordOption, createCommand, type CommonFlags } from '../options.ts'
 import { printable, type Json } from '../print.ts'
 import { withSecretInput, type SecretInput } from '../prompt.ts'
 import { callOn, createRecord, forEachId } from '../records.ts'
@@ -54,7 +54,7 @@ export function createUserCommand(context: CommandContext): Command {
     .description('Show users.')
     .addHelpText('after', '\nExample:\n  svc user get alice')
 
-  const add = addPasswordOptions(addAccountOptions(addUserOptions('add')))
+  const add = addFileOption(addPasswordOption(addAccountOptions(addUserOptions('add'))))
     .description('Add a user.')
     .argument('<name>', 'who')
     .option('--no-password', 'a user who has none here: one of another authentication backend, or with API keys alone')
@@ -73,7 +73,7 @@ Examples:
         : withFile(context, (io) => addToFile(io, flags.file ?? '', name, flags)),
     )
 
-  const passwd = addPasswordOptions(addUserOptions('passwd'))
+  const passwd = addFileOption(addPasswordOption(addUserOptions('passwd')))
     .description('Change a password: your own, or as an administrator that of any user.')
     .argument('[name]', 'whose; default: your own')
     .addHelpText(
@@ -140,15 +140,6 @@ Example:
 
 function addUserOptions(name: string): Command {
   return addCommonOptions(createCommand(new Command(name)))
-}
-
-function addPasswordOptions(command: Command): Command {
-  return addFileOption(
-    command.option(
-      '-p, --password <password>',
-      'the password; other users of this machine see it in the list of processes',
-    ),
-  )
 }
 
 function addFileOption(command: Command): Command {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { argumentsFor } from './names.ts'
+import { argumentsFor } from './program-names.ts'
 
 test('the executable is the command that it is called as', () => {
   expect(argumentsFor('/usr/bin/svc', ['run'])).toEqual(['run'])
