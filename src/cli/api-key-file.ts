@@ -1,10 +1,9 @@
 /** Files of API keys, as `svc apikey load` takes them (contract 01, 1.9 "Load file"). */
-import { readFile, stat } from 'node:fs/promises'
 import { extname } from 'node:path'
+import { readBoundedFile } from '../bounded-file.ts'
 import { isId } from '../ids.ts'
 import { readJson } from '../json.ts'
 import { secretMask } from '../redact.ts'
-import { codeOf, hasCode } from '../system-error.ts'
 import { exitCodes } from './exit-codes.ts'
 import { CliFailure } from './failures.ts'
 import type { Json } from './print.ts'
@@ -12,6 +11,8 @@ import type { Json } from './print.ts'
 const MAX_BYTES = 16 * 1024 * 1024
 const MAX_ENTRIES = 100_000
 const MAX_ALIASES = 1000
+/** No server takes more of one key. */
+const MAX_VALUES = 65_536
 const MAX_SHOWN_PROBLEMS = 20
 const parts = ['user', 'key_hash', 'metadata', 'enabled', 'expires_at', 'scopes'] as const
 
@@ -50,16 +51,12 @@ function problem(path: string, text: string): CliFailure {
 }
 
 async function read(path: string): Promise<string> {
+  const file = await readBoundedFile(path, MAX_BYTES)
+  if ('problem' in file) throw problem(path, file.problem)
   try {
-    const stats = await stat(path)
-    if (!stats.isFile()) throw problem(path, 'is not a file')
-    if (stats.size > MAX_BYTES) throw problem(path, 'is larger than 16 MiB; split it')
-    return new TextDecoder('utf-8', { fatal: true }).decode(await readFile(path))
-  } catch (error) {
-    if (error instanceof CliFailure) throw error
-    if (hasCode(error, 'ENOENT')) throw problem(path, 'does not exist')
-    if (hasCode(error, 'ERR_ENCODING_INVALID_ENCODED_DATA')) throw problem(path, 'is not UTF-8')
-    throw problem(path, `cannot be read (${codeOf(error) ?? String(error)})`)
+    return new TextDecoder('utf-8', { fatal: true }).decode(file.bytes)
+  } catch {
+    throw problem(path, 'is not UTF-8')
   }
 }
 
@@ -115,8 +112,20 @@ function toEntry(value: unknown, report: (text: string) => void): KeyEntry {
     report('id must be 24 hexadecimal digits, or left out')
   }
   const given = parts.filter((name) => entry[name] !== undefined).map((name) => [name, entry[name]] as const)
+  if (holdsMoreThan(MAX_VALUES, given)) report(`it holds more than ${MAX_VALUES} values`)
   return {
     id: typeof id === 'string' ? id : undefined,
     body: { ...Object.fromEntries(given), enabled: enabled ?? false },
   }
+}
+
+/** Aliases in YAML make a few lines stand for more than any memory holds. */
+function holdsMoreThan(count: number, value: unknown): boolean {
+  const open = [value]
+  for (let seen = 0; open.length > 0; seen += 1) {
+    if (seen > count) return true
+    const next = open.pop()
+    if (typeof next === 'object' && next !== null) for (const item of Object.values(next)) open.push(item)
+  }
+  return false
 }

@@ -3,12 +3,10 @@
  * sentences about what is wrong with them.
  */
 import { X509Certificate, createPrivateKey, randomBytes, type KeyObject } from 'node:crypto'
-import { constants } from 'node:fs'
-import { open } from 'node:fs/promises'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
+import { readBoundedFile } from '../bounded-file.ts'
 import { shown } from '../errors.ts'
 import type { Log } from '../log.ts'
-import { codeOf, hasCode } from '../system-error.ts'
 import type { Surface } from './route.ts'
 
 /** A certificate with its key, checked. */
@@ -40,15 +38,13 @@ const MAX_FILE_BYTES = 1_048_576
 
 /** Never throws for what is in the files. */
 export async function readTlsIdentity(section: Surface, files: TlsFiles, now = new Date()): Promise<TlsReading> {
-  const [certFile, keyFile] = await Promise.all([readPem(files.cert), readPem(files.key)])
-  const certificates = typeof certFile === 'string' ? certFile : readCertificates(certFile.bytes)
-  const key = typeof keyFile === 'string' ? keyFile : readKey(keyFile.bytes)
-  if (
-    typeof certFile === 'string' ||
-    typeof certificates === 'string' ||
-    typeof keyFile === 'string' ||
-    typeof key === 'string'
-  ) {
+  const [certFile, keyFile] = await Promise.all([
+    readBoundedFile(files.cert, MAX_FILE_BYTES),
+    readBoundedFile(files.key, MAX_FILE_BYTES),
+  ])
+  const certificates = 'problem' in certFile ? certFile.problem : readCertificates(certFile.bytes)
+  const key = 'problem' in keyFile ? keyFile.problem : readKey(keyFile.bytes)
+  if ('problem' in certFile || typeof certificates === 'string' || 'problem' in keyFile || typeof key === 'string') {
     return {
       problems: [
         ...(typeof certificates === 'string' ? [`${section}.cert: ${shown(files.cert)} ${certificates}`] : []),
@@ -86,31 +82,6 @@ export async function readTlsIdentity(section: Surface, files: TlsFiles, now = n
     )
   }
   return { identity }
-}
-
-interface PemFile {
-  bytes: Buffer
-  mode: number
-}
-
-/** The file, or the rest of a sentence about it. */
-async function readPem(path: string): Promise<PemFile | string> {
-  try {
-    // A pipe without a writer would keep the start waiting for ever.
-    const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
-    try {
-      const stats = await file.stat()
-      if (!stats.isFile()) return 'is not a file'
-      if (stats.size > MAX_FILE_BYTES) return `is larger than ${MAX_FILE_BYTES} bytes`
-      return { bytes: await file.readFile(), mode: stats.mode }
-    } finally {
-      await file.close()
-    }
-  } catch (error) {
-    if (hasCode(error, 'ENOENT', 'ENOTDIR')) return 'does not exist'
-    if (hasCode(error, 'EACCES', 'EPERM')) return 'cannot be read: permission denied'
-    return `cannot be read (${codeOf(error) ?? String(error)})`
-  }
 }
 
 const certificateBlock = /-----BEGIN ((?:X509 |TRUSTED )?CERTIFICATE)-----[^]*?-----END \1-----/g
