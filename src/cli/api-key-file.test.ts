@@ -90,6 +90,16 @@ describe('files of API keys', () => {
       JSON.stringify({ user: 'a', key_hash: hash, id: '../x' }),
       /entry 1: id must be 24 hexadecimal digits/,
     ],
+    [
+      'aliases that stand for more than any memory holds',
+      'x.yaml',
+      [
+        'a0: &a0 x',
+        ...Array.from({ length: 12 }, (_, n) => `a${n + 1}: &a${n + 1} [${Array(9).fill(`*a${n}`).join(', ')}]`),
+        `user: a\nkey_hash: ${hash}\nmetadata: {a: *a12}\n`,
+      ].join('\n'),
+      /entry 1: it holds more than 65536 values/,
+    ],
     ['many', 'x.json', JSON.stringify(Array.from({ length: 30 }, () => ({ a: 1 }))), /entry 1: user[^]*and 40 more/],
   ])('refused: %s', async (_what, name, content, message) => {
     const refusal: unknown = await readKeyFile(write(name, content)).catch((error: unknown) => error)
