@@ -464,7 +464,7 @@ const dimensions: Record<string, CountDimension> = {
 function visibilityOf(store: ExecutionStore, rights: Rights): Visibility | undefined {
   if (rights.may('execution_view')) return undefined
   const user = rights.onlyOf
-  const refs = store.distinct('action_ref')
+  const refs = store.actionRefs()
   const visible = refs.filter((ref) =>
     rights.may('execution_view', executionResource({ id: '', action_ref: ref, user: user ?? '' })),
   )
@@ -474,15 +474,15 @@ function visibilityOf(store: ExecutionStore, rights: Rights): Visibility | undef
   }
 }
 
-function filterViews(
+async function filterViews(
   store: ExecutionStore,
   types: string[] | undefined,
   within: Visibility | undefined,
-): Record<string, (string | null)[]> {
+): Promise<Record<string, (string | null)[]>> {
   const views: Record<string, (string | null)[]> = {}
   for (const [name, dimension] of Object.entries(dimensions)) {
     if (types !== undefined && !types.includes(name)) continue
-    views[name] = store.distinct(dimension, within).map((value) => (value === '' ? null : value))
+    views[name] = (await store.distinct(dimension, within)).map((value) => (value === '' ? null : value))
   }
   return views
 }

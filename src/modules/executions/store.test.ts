@@ -73,6 +73,29 @@ test('a search walks the index that leads to the fewest executions', async () =>
   )
 })
 
+test('of few that may be seen, all are looked at, instead of all that there are', async () => {
+  await add(300, 'succeeded', 'svc')
+  await add(3, 'succeeded', 'once')
+  const few = [makeExecution({ action_ref: 'core.rare' }), makeExecution({ action_ref: 'core.rarer', user: 'once' })]
+  await database.write({ steps: few.flatMap((execution) => store.insert(execution)), facts: [] })
+  expect(store.actionRefs()).toEqual(['core.local', 'core.rare', 'core.rarer'])
+  const search = async (filter: ExecutionFilter): Promise<[number, string]> => {
+    const ids = await store.page({ filter, sort: [], limit: 10, offset: 0 })
+    return [ids.length, planOfSearch()]
+  }
+  const actionRefs = ['core.rare', 'core.rarer']
+  const byAction = expect.stringContaining('executions_action (action_ref=?)') as unknown
+  const byUser = expect.stringContaining('executions_user (user=?)') as unknown
+  for (const filter of [{}, { parent: null }]) {
+    expect(await search({ ...filter, within: { actionRefs } })).toEqual([2, byAction])
+    expect(await search({ ...filter, within: { user: 'once' } })).toEqual([4, byUser])
+  }
+  expect(await search({ status: 'succeeded', within: { user: 'once' } })).toEqual([3, byUser])
+  expect(await search({ user: 'once', within: { actionRefs: [...actionRefs, 'core.local'] } })).toEqual([4, byUser])
+  expect(await search({ within: { actionRefs, user: 'once' } })).toEqual([1, byAction])
+  expect(await search({ within: { actionRefs: [] } })).toEqual([0, byAction])
+})
+
 test('a filter finds booleans by the words of JSON', async () => {
   for (const flag of [true, false]) {
     await database.write({ steps: store.insert(makeExecution({ parameters: { flag } })), facts: [] })

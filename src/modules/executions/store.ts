@@ -3,7 +3,7 @@
  * Reads, and functions that return steps.
  */
 import { createHash } from 'node:crypto'
-import { sql, type ExpressionBuilder, type Expression, type SqlBool } from 'kysely'
+import { sql, type ExpressionBuilder, type Expression, type SelectQueryBuilder, type SqlBool } from 'kysely'
 import { columnsOf, prepared } from '../../db/prepared.ts'
 import { microsOf } from '../../time.ts'
 import { idBound } from '../../ids.ts'
@@ -98,7 +98,9 @@ export interface ExecutionStore {
   page(page: ExecutionPage): Promise<string[]>
   total(filter: ExecutionFilter): Promise<number>
   /** Distinct values that executions have, `''` for none. */
-  distinct(dimension: CountDimension, within?: Visibility): string[]
+  distinct(dimension: CountDimension, within?: Visibility): Promise<string[]>
+  /** Of what there are executions. */
+  actionRefs(): string[]
   /** Oldest first. */
   childrenOf(parents: readonly string[], limit?: number): { id: string; parent: string }[]
   results(ids: readonly string[]): Map<string, unknown>
@@ -116,6 +118,14 @@ export interface ExecutionStore {
   deleteProcess(executionId: string): Step
   processes(): Map<string, RecordedProcess>
 }
+
+/** So few executions that may be seen are rather found and sorted than looked for among all the others. */
+const MAX_SORTED = 5000
+/** What limits what may be seen, and where it stands. */
+const visibleBy = [
+  ['actionRefs', 'action_ref'],
+  ['user', 'user'],
+] as const
 
 /** An offset beyond this is counted off on the scan thread. */
 const MAX_QUICK_OFFSET = 10_000
@@ -179,6 +189,12 @@ export function createExecutionStore(database: Database): ExecutionStore {
     return row === undefined ? undefined : toExecution(row)
   }
 
+  /** Executions that may be seen; `max` or more if there are so many. */
+  function countUpTo(max: number, within: Visibility): number {
+    const some = withinCounts(build.selectFrom('execution_counts').select('count'), within).limit(max)
+    return database.first(build.selectFrom(some.as('some')).select((on) => on.fn.sum<number>('count').as('n')))?.n ?? 0
+  }
+
   /**
    * The column whose index is to be walked, when there is a choice: the one that leads to the fewest executions. SQLite
    * knows how many values an index has, not how many executions have this one, and would look for the three runs of a
@@ -188,10 +204,16 @@ export function createExecutionStore(database: Database): ExecutionStore {
     if (filter.ids !== undefined) return 'id'
     const few = (['liveaction', 'trigger_instance', 'parent'] as const).find((name) => isGiven(filter[name]))
     if (few !== undefined) return columnOf[few]
-    const counted = countedFilters.filter((name) => isGiven(filter[name]))
-    if (counted.length === 1) return columnOf[counted[0] ?? 'status']
     let driving: keyof ExecutionTable | undefined
     let fewest = Infinity
+    for (const [name, column] of visibleBy) {
+      const visible = filter.within?.[name]
+      if (visible === undefined) continue
+      const count = countUpTo(MAX_SORTED, { [name]: visible })
+      if (count < MAX_SORTED && count < fewest) [driving, fewest] = [column, count]
+    }
+    const counted = countedFilters.filter((name) => isGiven(filter[name]))
+    if (counted.length === 1 && driving === undefined) return columnOf[counted[0] ?? 'status']
     for (const name of counted) {
       const column = columnOf[name]
       const count = countRows(database, (where) => where(column, '=', filter[name] ?? ''))
@@ -280,12 +302,11 @@ export function createExecutionStore(database: Database): ExecutionStore {
         filter.ids === undefined && filter.liveaction === undefined ? await database.scan(query) : database.all(query)
       return row?.n ?? 0
     },
-    distinct(dimension, { actionRefs, user } = {}) {
-      let query = build.selectFrom('execution_counts').select(dimension).distinct().orderBy(dimension)
-      if (actionRefs !== undefined) query = query.where(isAmong('action_ref', actionRefs))
-      if (user !== undefined) query = query.where('user', '=', user)
-      return database.all(query).map((row) => String(row[dimension]))
+    async distinct(dimension, within = {}) {
+      const query = build.selectFrom('execution_counts').select(dimension).distinct().orderBy(dimension)
+      return (await database.scan(withinCounts(query, within))).map((row) => String(row[dimension]))
     },
+    actionRefs: () => database.all(statements.actionRefs).flatMap(({ action_ref: ref }) => ref ?? []),
     childrenOf(parents, limit) {
       if (parents.length === 0) return []
       const query = build.selectFrom('executions').select(['id', 'parent']).where(isAmong('parent', parents))
@@ -456,6 +477,28 @@ function prepareStatements({ build }: Database) {
         return [execution_id, ...values, ...values]
       },
     ),
+    // From each to the next one: of one action there can be as many rows as statuses times users.
+    actionRefs: build
+      .withRecursive('refs', (with_) =>
+        with_
+          .selectFrom('execution_counts')
+          .select((on) => on.fn.min<string | null>('action_ref').as('action_ref'))
+          .unionAll(
+            with_
+              .selectFrom('refs')
+              .where('refs.action_ref', 'is not', null)
+              .select((on) =>
+                on
+                  .selectFrom('execution_counts as next')
+                  .whereRef('next.action_ref', '>', 'refs.action_ref')
+                  .select((inner) => inner.fn.min('next.action_ref').as('action_ref'))
+                  .as('action_ref'),
+              ),
+          ),
+      )
+      .selectFrom('refs')
+      .select('action_ref')
+      .where('action_ref', 'is not', null),
     deleteProcess: prepared(build.deleteFrom('processes').where('execution_id', '=', ''), (id: string) => [id]),
   }
 }
@@ -543,8 +586,8 @@ function isQuick(filter: ExecutionFilter, sort: readonly Sort[], offset: number,
 }
 
 /** One parameter and one text however many they are: statements take 32,766 parameters, and each number of them is a text. */
-function isAmong(column: string, values: readonly string[]): Expression<SqlBool> {
-  return sql<SqlBool>`${sql.ref(column)} in (select value from json_each(${JSON.stringify(values)}))`
+function isAmong(column: string | Expression<unknown>, values: readonly string[]): Expression<SqlBool> {
+  return sql<SqlBool>`${typeof column === 'string' ? sql.ref(column) : column} in (select value from json_each(${JSON.stringify(values)}))`
 }
 
 type On = ExpressionBuilder<Tables, 'executions'>
@@ -575,15 +618,16 @@ function conditions(
   filter: ExecutionFilter,
   driving: keyof ExecutionTable | undefined,
 ): (on: On) => Expression<SqlBool> {
+  // With a sign in front it is no column any more, and no index fits it.
+  const left = (column: keyof ExecutionTable): Expression<unknown> =>
+    driving === undefined || driving === column ? sql.ref(column) : sql`+${sql.ref(column)}`
   return (on) => {
     const all: Expression<SqlBool>[] = []
     if (filter.ids !== undefined) all.push(on('id', 'in', filter.ids))
     for (const [name, column] of Object.entries(columnOf)) {
       const value = filter[name as keyof typeof columnOf] // its own keys
       if (value === undefined) continue
-      // With a sign in front it is no column any more, and no index fits it.
-      const left = driving === undefined || driving === column ? sql.ref(column) : sql`+${sql.ref(column)}`
-      all.push(value === null ? sql<SqlBool>`${left} is null` : sql<SqlBool>`${left} = ${value}`)
+      all.push(value === null ? sql<SqlBool>`${left(column)} is null` : sql<SqlBool>`${left(column)} = ${value}`)
     }
     // Ids are made from the start time, so the primary key serves time ranges.
     if (filter.startedFrom !== undefined) all.push(on('id', '>=', idBound(microsOf(filter.startedFrom))))
@@ -595,8 +639,8 @@ function conditions(
       if (each.unlessSecret !== undefined) all.push(hasNoSecret(each.unlessSecret))
     }
     const { actionRefs, user } = filter.within ?? {}
-    if (actionRefs !== undefined) all.push(isAmong('action_ref', actionRefs))
-    if (user !== undefined) all.push(sql<SqlBool>`user = ${user}`)
+    if (actionRefs !== undefined) all.push(isAmong(left('action_ref'), actionRefs))
+    if (user !== undefined) all.push(sql<SqlBool>`${left('user')} = ${user}`)
     return on.and(all)
   }
 }
@@ -633,9 +677,17 @@ function countRows(database: Database, narrow: (where: CountWhere) => void, with
   narrow((column, operator, value) => {
     query = query.where(column, operator, value)
   })
-  if (within.actionRefs !== undefined) query = query.where(isAmong('action_ref', within.actionRefs))
-  if (within.user !== undefined) query = query.where('user', '=', within.user)
-  return database.first(query)?.n ?? 0
+  return database.first(withinCounts(query, within))?.n ?? 0
+}
+
+function withinCounts<O>(
+  query: SelectQueryBuilder<Tables, 'execution_counts', O>,
+  { actionRefs, user }: Visibility,
+): SelectQueryBuilder<Tables, 'execution_counts', O> {
+  let narrowed = query
+  if (actionRefs !== undefined) narrowed = narrowed.where(isAmong('action_ref', actionRefs))
+  if (user !== undefined) narrowed = narrowed.where('user', '=', user)
+  return narrowed
 }
 
 function countConditions(filter: ExecutionFilter, where: CountWhere): void {
