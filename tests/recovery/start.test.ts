@@ -265,4 +265,36 @@ describe('a server that cannot finish its start', () => {
     await start()
     expect([...readRows(folder.path).values()].filter(({ status }) => status === 'running')).toEqual([])
   })
+
+  it('while it waits for a file system that does not answer, a signal ends it', async () => {
+    const server = await start({ 'auth.enable': 'True' })
+    await kill(server)
+    // Whoever opens a file that another process has leased waits until that one gives it back, or for 45 seconds.
+    const lease = `
+      const { openSync } = require('node:fs')
+      const fcntl = require('koffi').load('libc.so.6').func('int fcntl(int, int, ...)')
+      process.on('SIGIO', () => console.log('asked'))
+      console.log(fcntl(openSync(process.argv[1], 'r+'), 1024, 'int', 1))
+      process.stdin.resume()
+    `
+    const holder = spawn(process.execPath, ['-e', lease, join(folder.path, 'keys', 'token.key')], {
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
+    children.push(holder)
+    let said = ''
+    holder.stdout.setEncoding('utf8').on('data', (text: string) => (said += text))
+    await waitFor('the lease', () => said.startsWith('0\n'))
+
+    const child = spawn(process.execPath, [executable, 'serve', '--config-file', server.configFile], {
+      cwd: folder.path,
+      env: { PATH: process.env['PATH'] ?? '' },
+      stdio: 'ignore',
+    })
+    children.push(child)
+    await waitFor('the wait', () => said.includes('asked'))
+    child.kill('SIGTERM')
+    await waitFor('its end', () => child.exitCode !== null)
+    expect(child.exitCode).toBe(0)
+    expect(holder.exitCode).toBeNull()
+  })
 })

@@ -68,7 +68,7 @@ async function serve(files: string[], flags: Record<string, string>): Promise<nu
     await log.close()
     // The start may wait for something that never comes, such as room on a full disk. As after a crash, the next start
     // finds in the rows what this one leaves.
-    process.exit(exitCodes.ok)
+    end(exitCodes.ok)
   }
   process.stdout.write(greeting(app, config.auth))
   signals.onReload(() => app.reload())
@@ -231,11 +231,15 @@ async function stopOnSignal(app: App, signals: Signals, log: RootLog): Promise<n
 /** After the stop nothing is owed any more, so the end need not wait longer. */
 const END_WITHIN_MS = 2000
 
+function endInTime(): void {
+  setTimeout(() => end(Number(process.exitCode ?? exitCodes.ok)), END_WITHIN_MS).unref()
+}
+
 /**
  * A file system that does not answer holds the thread that asked it, and with the thread the end of the process, by
- * `process.exit` too. A program in its place is rid of both, and ends with the same exit code. Node has it since 22.15.
+ * `process.exit` too. A program in its place is rid of both, and ends with the exit code. Node has it since 22.15.
  */
-function endInTime(): void {
-  const end = (): void => process.execve?.('/bin/sh', ['sh', '-c', `exit ${process.exitCode ?? 0}`], {})
-  setTimeout(end, END_WITHIN_MS).unref()
+function end(code: number): never {
+  process.execve?.('/bin/sh', ['sh', '-c', `exit ${code}`], {})
+  process.exit(code)
 }
