@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
@@ -34,6 +35,13 @@ test('a key that every account can read stops the start', async () => {
   await loadTokenKey(path)
   chmodSync(path, 0o644)
   await expect(loadTokenKey(path)).rejects.toThrow(/token\.key has mode 0644.*chmod 600/)
+})
+
+test('a pipe stops the start, and does not hold it up', async () => {
+  const path = newPath()
+  mkdirSync(join(path, '..'), { recursive: true })
+  execFileSync('mkfifo', ['-m', '600', path])
+  await expect(loadTokenKey(path)).rejects.toThrow(/token\.key is not a file; remove it/)
 })
 
 test.for(['', 'short', 'not base64: äöü äöü äöü äöü äöü äöü äöü äöü äöü äöü'])('no key: "%s"', async (text) => {

@@ -19,7 +19,10 @@ export async function loadTokenKey(path: string): Promise<KeyObject> {
 
 async function readKey(path: string): Promise<string | undefined> {
   try {
-    const { mode } = await stat(path)
+    const stats = await stat(path)
+    const { mode } = stats
+    // A pipe without a writer would keep the start waiting for ever.
+    if (!stats.isFile()) throw new Error(`${path} is not a file; remove it and a new token key is made`)
     if ((mode & 0o007) !== 0) {
       const shown = (mode & 0o777).toString(8).padStart(4, '0')
       throw new Error(`${path} has mode ${shown}, so every account can sign tokens with it; run: chmod 600 ${path}`)

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
@@ -20,6 +21,7 @@ beforeAll(async () => {
   await makeAuthority(folder.path, 'own')
   writeFileSync(join(folder.path, 'empty.pem'), '')
   mkdirSync(join(folder.path, 'directory.pem'))
+  execFileSync('mkfifo', [join(folder.path, 'pipe.pem')])
 }, 120_000)
 
 afterAll(() => folder.remove())
@@ -133,6 +135,7 @@ describe('readLdapOptions', () => {
     [{ cacert: 'absent.pem' }, 'absent.pem does not exist'],
     [{ cacert: 'empty.pem' }, 'empty.pem holds no certificate'],
     [{ cacert: 'directory.pem' }, 'directory.pem cannot be read'],
+    [{ cacert: 'pipe.pem' }, 'pipe.pem cannot be read (Error: it is not a file)'],
     [{ cacert: 5 }, 'cacert must be a text'],
     [{ id_attr: 'uid)(x' }, 'id_attr must be the name of an attribute'],
     [{ account_pattern: '(uid={username}' }, 'account_pattern is no search filter'],

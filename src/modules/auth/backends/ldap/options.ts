@@ -1,6 +1,6 @@
 /** The arguments of the `ldap` backend (spec: Directory backend options; contract 01, 1.4). */
 import { X509Certificate } from 'node:crypto'
-import { readFile } from 'node:fs/promises'
+import { readFile, stat } from 'node:fs/promises'
 import { isIPv6 } from 'node:net'
 import { resolve } from 'node:path'
 import { shown } from '../../../../errors.ts'
@@ -270,6 +270,8 @@ async function readTls(
 async function readCertificates(name: string, path: string): Promise<string> {
   let text: string
   try {
+    // A pipe without a writer would keep the start waiting for ever.
+    if (!(await stat(path)).isFile()) throw new Error('it is not a file')
     text = await readFile(path, 'utf8')
   } catch (error) {
     const why = hasCode(error, 'ENOENT') ? 'does not exist' : `cannot be read (${String(error)})`
