@@ -301,13 +301,14 @@ export const options = {
       default: 'flat_file',
       problem: 'must be the name of an authentication backend, such as flat_file',
       accepts: (value) => /^[a-z][a-z0-9_]{0,63}$/.test(value),
-      about: 'Where user names and passwords are checked. flat_file is a file in the format of htpasswd.',
+      about:
+        'Where user names and passwords are checked: flat_file is a file in the format of htpasswd, ldap a directory, pam the accounts of this machine.',
     }),
     backend_kwargs: jsonObject({
       default: '{}',
       secret: true,
       about:
-        'Arguments of the backend. For flat_file: {"file_path": "/etc/svc/htpasswd"}; without file_path it is htpasswd in system.base_path.',
+        'Arguments of the backend. For flat_file: {"file_path": "/etc/svc/htpasswd"}; without file_path it is htpasswd in system.base_path. For pam: {"service": "login"}. Those of ldap are in docs/access.md.',
     }),
     token_ttl: integer({
       default: dayOfSeconds,
