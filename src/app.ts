@@ -3,15 +3,16 @@
  * order of the list and stop in reverse.
  */
 import { createMemoryBus } from './bus/memory.ts'
-import { ConfigProblems, type Config } from './config/load.ts'
+import type { Config } from './config/load.ts'
 import { openSqlite } from './db/sqlite/open.ts'
 import { createAboutRoutes } from './http/about.ts'
 import { createHttpApp } from './http/app.ts'
+import { readIdentities, renewIdentity } from './http/identities.ts'
 import { listen, type Listener } from './http/listeners.ts'
 import { createOriginPolicy } from './http/origin.ts'
 import { createPeers } from './http/peers.ts'
-import type { Surface } from './http/route.ts'
-import { createHandshakeReport, readTlsIdentity, type TlsIdentity } from './http/tls.ts'
+import { surfaces, type Surface } from './http/route.ts'
+import { createHandshakeReport } from './http/tls.ts'
 import type { Log } from './log.ts'
 import type { Module } from './module.ts'
 import { createActions } from './modules/actions/index.ts'
@@ -43,8 +44,6 @@ export interface App {
 
 /** Time for requests under way to be answered once nothing runs any more. */
 const LAST_ANSWERS_MS = 2000
-
-const surfaces = ['auth', 'api', 'stream'] as const
 
 /** A year: browsers that came over TLS once refuse to come otherwise. */
 const strictTransport = { 'Strict-Transport-Security': 'max-age=31536000' }
@@ -233,40 +232,6 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     },
     hurry: () => executions.hurry(),
   }
-}
-
-/** Of the listeners that use TLS. @throws ConfigProblems with everything that is wrong with their files */
-async function readIdentities(config: Config, log: Log): Promise<ReadonlyMap<Surface, TlsIdentity>> {
-  const identities = new Map<Surface, TlsIdentity>()
-  const problems: string[] = []
-  for (const surface of surfaces) {
-    if (!config[surface].use_ssl) continue
-    const reading = await readTlsIdentity(surface, config[surface])
-    if ('problems' in reading) {
-      problems.push(...reading.problems)
-      continue
-    }
-    identities.set(surface, reading.identity)
-    for (const warning of reading.identity.warnings) log.warning('tls.warning', warning)
-  }
-  if (problems.length > 0) throw new ConfigProblems(problems)
-  return identities
-}
-
-async function renewIdentity(listener: Listener, config: Config, log: Log): Promise<void> {
-  const { surface } = listener
-  if (!config[surface].use_ssl) return
-  const reading = await readTlsIdentity(surface, config[surface])
-  if ('problems' in reading) {
-    for (const problem of reading.problems) {
-      log.error('tls.not_renewed', `${problem}; the ${surface} listener keeps the certificate it has`)
-    }
-    return
-  }
-  const { validTo, warnings } = reading.identity
-  listener.renew(reading.identity)
-  log.info('tls.renewed', 'A listener has read its certificate again', { listener: surface, valid_to: validTo })
-  for (const warning of warnings) log.warning('tls.warning', warning)
 }
 
 /** Of calls while `work` is under way only one more is made, after it, so that the last one has seen everything. */

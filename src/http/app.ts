@@ -25,6 +25,7 @@ import { readQuery } from './query.ts'
 import { isGlobalPermission, isPermission, type Resource } from './permissions.ts'
 import {
   Reply,
+  surfaces,
   type ApiRequest,
   type JsonRoute,
   type Principal,
@@ -81,7 +82,7 @@ export function createHttpApp(options: HttpAppOptions): Express {
   app.set('query parser', false)
 
   app.use(identify(options))
-  for (const surface of ['auth', 'api', 'stream'] as const) {
+  for (const surface of surfaces) {
     app.use(`/${surface}`, createRouter(options, surface))
   }
   app.use((): void => {

@@ -4,7 +4,9 @@ import type { JsonSchema } from '../schema.ts'
 import type { GlobalPermission, Permission, Resource, ResourcePermission } from './permissions.ts'
 
 /** The listener an endpoint belongs to. */
-export type Surface = 'auth' | 'api' | 'stream'
+export type Surface = (typeof surfaces)[number]
+
+export const surfaces = ['auth', 'api', 'stream'] as const
 
 /** Who is calling. */
 export interface Principal {

@@ -1,0 +1,41 @@
+/** The certificates of the listeners, from the files that the configuration names. */
+import { ConfigProblems, type Config } from '../config/load.ts'
+import type { Log } from '../log.ts'
+import type { Listener } from './listeners.ts'
+import { surfaces, type Surface } from './route.ts'
+import { readTlsIdentity, type TlsIdentity } from './tls.ts'
+
+/** Of the listeners that use TLS. @throws ConfigProblems with everything that is wrong with their files */
+export async function readIdentities(config: Config, log: Log): Promise<ReadonlyMap<Surface, TlsIdentity>> {
+  const identities = new Map<Surface, TlsIdentity>()
+  const problems: string[] = []
+  for (const surface of surfaces) {
+    if (!config[surface].use_ssl) continue
+    const reading = await readTlsIdentity(surface, config[surface])
+    if ('problems' in reading) {
+      problems.push(...reading.problems)
+      continue
+    }
+    identities.set(surface, reading.identity)
+    for (const warning of reading.identity.warnings) log.warning('tls.warning', warning)
+  }
+  if (problems.length > 0) throw new ConfigProblems(problems)
+  return identities
+}
+
+/** Gives a listener that uses TLS the certificate that is in its files now; what is wrong with them is logged. */
+export async function renewIdentity(listener: Listener, config: Config, log: Log): Promise<void> {
+  const { surface } = listener
+  if (!config[surface].use_ssl) return
+  const reading = await readTlsIdentity(surface, config[surface])
+  if ('problems' in reading) {
+    for (const problem of reading.problems) {
+      log.error('tls.not_renewed', `${problem}; the ${surface} listener keeps the certificate it has`)
+    }
+    return
+  }
+  const { validTo, warnings } = reading.identity
+  listener.renew(reading.identity)
+  log.info('tls.renewed', 'A listener has read its certificate again', { listener: surface, valid_to: validTo })
+  for (const warning of warnings) log.warning('tls.warning', warning)
+}
