@@ -169,7 +169,8 @@ describe.each(['http', 'https'] as const)('over %s', (kind) => {
     for (const listener of stopping.listeners) listener.refuse()
     const late = connect(Number(new URL(stopping.urls.api).port), '127.0.0.1')
     const [error] = (await once(late, 'error')) as [NodeJS.ErrnoException] // what a socket reports
-    expect(error.code).toBe('ECONNREFUSED')
+    // Reset: it came before the system had closed the port, and nobody took it.
+    expect(['ECONNREFUSED', 'ECONNRESET']).toContain(error.code)
     const closed = Promise.all(stopping.listeners.map((listener) => listener.close(60_000)))
     gate.open()
     expect(await answered).toContain(`gate ${before + 1}`)
