@@ -1,11 +1,10 @@
 /** The arguments of the `ldap` backend (spec: Directory backend options; contract 01, 1.4). */
 import { X509Certificate } from 'node:crypto'
-import { readFile, stat } from 'node:fs/promises'
 import { isIPv6 } from 'node:net'
 import { resolve } from 'node:path'
+import { readBoundedFile } from '../../../../bounded-file.ts'
 import { shown } from '../../../../errors.ts'
 import type { JsonObject } from '../../../../config/options.ts'
-import { hasCode } from '../../../../system-error.ts'
 import { BackendProblem } from '../backend.ts'
 import { readClientOptions, type ClientSettings } from './client-options.ts'
 import { normaliseDn } from './dn.ts'
@@ -88,6 +87,8 @@ const MAX_GROUP_DNS = 1000
 const MAX_SECONDS = 300
 const MAX_TTL_SECONDS = 86_400
 const MAX_CACHED_USERS = 100_000
+/** Some ten times what all authorities of the web take. */
+const MAX_CACERT_BYTES = 4 * 1024 * 1024
 
 /** @param basePath relative paths start there; @throws BackendProblem */
 export async function readLdapOptions(kwargs: JsonObject, basePath: string): Promise<LdapOptions> {
@@ -268,15 +269,9 @@ async function readTls(
 }
 
 async function readCertificates(name: string, path: string): Promise<string> {
-  let text: string
-  try {
-    // A pipe without a writer would keep the start waiting for ever.
-    if (!(await stat(path)).isFile()) throw new Error('it is not a file')
-    text = await readFile(path, 'utf8')
-  } catch (error) {
-    const why = hasCode(error, 'ENOENT') ? 'does not exist' : `cannot be read (${String(error)})`
-    throw problem(`${name} ${shown(path)} ${why}`)
-  }
+  const file = await readBoundedFile(path, MAX_CACERT_BYTES)
+  if ('problem' in file) throw problem(`${name} ${shown(path)} ${file.problem}`)
+  const text = file.bytes.toString('utf8')
   try {
     void new X509Certificate(text)
   } catch {
