@@ -2,6 +2,7 @@
 import { contentNotFound, entryPointNotFound, namedNotFound } from '../../errors.ts'
 import {
   attributeQuery,
+  listReply,
   pageHeaders,
   pageQuery,
   parseAttributes,
@@ -136,10 +137,11 @@ export function createRoutes(deps: { service: ActionService; store: ActionStore;
       total = tagged.length
       actions = slicePage(tagged, page)
     }
-    return new Reply(
-      actions.map((action) => projection.apply({ ...present(action) })),
-      { headers: pageHeaders(page, total) },
-    )
+    function* records(): Generator<Record<string, unknown>> {
+      for (const action of actions) yield projection.apply({ ...present(action) })
+    }
+    // Merged and written piece by piece: thousands at once would keep everybody else waiting.
+    return listReply(records(), pageHeaders(page, total))
   }
 
   const withMergedParameters = (action: ActionRecord): ActionRecord => ({

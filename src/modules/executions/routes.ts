@@ -183,6 +183,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       summary: 'The distinct values that executions have in the attributes a list can be filtered by.',
       query: { types: { type: 'array', description: 'Only these attributes.' } },
       response: filterViewsSchema,
+      failures: [503],
       handler: ({ query: { types }, rights }) =>
         filterViews(store, Array.isArray(types) ? types : undefined, visibilityOf(store, rights)),
     },
