@@ -455,6 +455,15 @@ describe('11.3, 11.5 what each endpoint needs, and what a refusal says', () => {
     const { body: ofAlice } = await rerun('alice', { parameters: own })
     expect((await rerun('bob', { parameters: printing }, '', ofAlice.id)).status).toBe(403)
     expect((await rerun('alice', { parameters: printing }, '', ofAlice.id)).status).toBe(201)
+
+    // A key of bob's with scopes may be anybody's.
+    const scopes = [{ permission_types: ['action_execute'], resource_uid: 'action:core:local' }]
+    const { key } = (await place.as<{ key: string }>('root', 'POST', '/v1/apikeys', { user: 'bob', scopes })).body
+    const path = `/v1/executions/${body.id}/re_run`
+    const byKey = (request: unknown): ReturnType<Place['call']> =>
+      place.call('POST', path, request, { 'Svc-Api-Key': key })
+    expect((await byKey({ parameters: printing })).status).toBe(403)
+    expect((await byKey({})).status).toBe(201)
   })
 
   it('CVE-2025-52554 nobody stops an execution without the right to run its action', async () => {

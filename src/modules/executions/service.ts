@@ -157,11 +157,12 @@ export function createExecutionService(deps: {
    * @throws PERMISSION_DENIED
    */
   function inheritSecrets(original: Execution, { parameters = {}, user }: RerunRequest, caller: Caller): string[] {
-    const { isAdmin, user: callingUser } = caller.principal
+    const { isAdmin, user: callingUser, scopes } = caller.principal
     const secrets = deps.secretsOf(original).filter((name) => !Object.hasOwn(parameters, name))
     if (secrets.length === 0) return []
     const owners = original.liveaction.secret_owners ?? [original.user]
-    const foreign = owners.filter((owner) => owner !== (user ?? callingUser))
+    // Whoever holds a key with scopes is not told all that its user knows.
+    const foreign = scopes === undefined ? owners.filter((owner) => owner !== (user ?? callingUser)) : owners
     if (isAdmin || foreign.length === 0 || Object.keys(parameters).length === 0) return owners
     throw permissionDenied(
       `The execution has secret parameters (${secrets.join(', ')}) of "${foreign.join('" and "')}". Give other values for these too, or run it again without any changes.`,
