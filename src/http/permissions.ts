@@ -222,7 +222,7 @@ export interface Resource {
   grantedBy?: string
   /** Uid of the pack it is content of; grants on the pack count as well. */
   pack?: string
-  /** The user it belongs to: of an execution, a rule, an API key, a datastore item of a user. */
+  /** The user it belongs to, or is: of an execution, a rule, an API key, a datastore item of a user, a user. */
   owner?: string
 }
 
@@ -250,7 +250,7 @@ export function executionResource(execution: { id: string; action_ref: string; u
 
 export const runnerTypeResource = (name: string): Resource => ({ uid: `runner_type:${name}` })
 
-export const userResource = (name: string): Resource => ({ uid: `user:${name}` })
+export const userResource = (name: string): Resource => ({ uid: `user:${name}`, owner: name })
 
 export function apiKeyResource(key: { id: string; key_hash: string; user: string }): Resource {
   return { uid: `api_key:${key.id}`, grantedBy: `api_key:${key.key_hash}`, owner: key.user }

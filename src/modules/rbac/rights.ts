@@ -36,8 +36,8 @@ export function createRights({ user, scopes }: Principal, options: RightsOptions
   function mayAsUser(permission: Permission, resource: Resource | undefined): boolean {
     if (!options.enabled) return true
     // An API key with scopes is no administrator: it could name this permission and stand for all of them.
-    if (permission === 'user_impersonate' && !isAdmin() && (resource === undefined || isAdministrator(resource))) {
-      return false
+    if (permission === 'user_impersonate' && !isAdmin()) {
+      if (resource?.owner === undefined || options.ofUser(resource.owner).isAdmin) return false
     }
     const own = options.ofUser(user)
     if (own.isAdmin || (own.isObserver && observes(permission))) return true
@@ -46,10 +46,6 @@ export function createRights({ user, scopes }: Principal, options: RightsOptions
     // Items of other users are for system roles only (rule 10).
     if (type === 'key_value_pair' && resource?.owner !== undefined) return false
     return own.grants.allows(permission, resource)
-  }
-
-  function isAdministrator({ uid }: Resource): boolean {
-    return options.ofUser(uid.slice('user:'.length)).isAdmin
   }
 
   function may(permission: Permission, resource?: Resource): boolean {
