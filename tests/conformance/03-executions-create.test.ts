@@ -44,6 +44,16 @@ const traceOf = (id: string): { id: string; tag: string } => {
   return row ?? { id: '', tag: '' }
 }
 
+/** Keys of a context that nobody else may set. */
+const ofServer = {
+  user: 'eve',
+  pack: 'eve',
+  rbac: { roles: ['admin'] },
+  scopes: [],
+  're-run': { ref: '0123456789abcdef01234567' },
+  cancelled_by: 'eve',
+}
+
 describe('03.1 body', () => {
   it('03.1 action and parameters: the record as requested', async () => {
     const execution = await accepted({ action: 'core.local', parameters: { cmd: 'echo hi' } })
@@ -73,7 +83,7 @@ describe('03.1 body', () => {
   it('03.1 context: merged into the context of the execution, except what the server sets', async () => {
     const { context } = await accepted({
       ...noop,
-      context: { mine: { deep: [1, { a: null }] }, user: 'eve', pack: 'eve', rbac: { roles: ['admin'] } },
+      context: { mine: { deep: [1, { a: null }] }, ...ofServer },
     })
     expect(context).toEqual({ mine: { deep: [1, { a: null }] }, user: 'svc', pack: 'core' })
   })
@@ -172,7 +182,7 @@ describe('03.1 svc-context header', () => {
   it('03.1 header: merged after the body, except what the server sets', async () => {
     const { context } = await accepted(
       { ...noop, context: { a: 'body', b: 'body' } },
-      { 'svc-context': JSON.stringify({ b: 'header', c: [1], user: 'eve', pack: 'eve', rbac: {} }) },
+      { 'svc-context': JSON.stringify({ b: 'header', c: [1], ...ofServer }) },
     )
     expect(context).toEqual({ a: 'body', b: 'header', c: [1], user: 'svc', pack: 'core' })
   })

@@ -139,7 +139,7 @@ interface DraftOptions {
 }
 
 /** Context keys that only the server sets. */
-const serverKeys = ['user', 'pack', 'rbac', 'scopes']
+const serverKeys = ['user', 'pack', 'rbac', 'scopes', 're-run', 'cancelled_by']
 
 /**
  * Checks a request in the order of contract 03 and makes the execution of it.
@@ -151,7 +151,7 @@ export function draftExecution(options: DraftOptions): Draft {
   const { principal, rights } = options.caller
   const { action, runner } = findAction(actions, request.action)
 
-  const supplied = { ...request.context, ...parseContextHeader(options.contextHeader), ...options.extraContext }
+  const supplied = { ...request.context, ...parseContextHeader(options.contextHeader) }
   for (const key of serverKeys) delete supplied[key]
   const parent = parentOf(supplied, options.findExecution)
   const actingUser = parent === undefined ? (request.user ?? principal.user) : parent.user
@@ -160,6 +160,7 @@ export function draftExecution(options: DraftOptions): Draft {
   const roles = options.rolesOf?.(actingUser)
   const context: Record<string, unknown> = {
     ...supplied,
+    ...options.extraContext,
     user: actingUser,
     pack: action.pack,
     ...(roles === undefined ? {} : { rbac: { user: actingUser, roles } }),
