@@ -66,15 +66,25 @@ export function textOf(value: unknown): string {
   return typeof value === 'string' ? value : ''
 }
 
-/** `id` may be `last`. @throws NotFound */
-export async function getExecution({ client }: Session, id: string, query: Query = {}): Promise<Json> {
+/** `id` may be `last`: of those that may be seen, the one that was created last. @throws NotFound */
+export async function getExecution(session: Session, id: string, query: Query = {}): Promise<Json> {
   if (id === '') throw new NotFound(executionName, id)
+  const { client } = session
   try {
     return recordIn(await client.call('GET', `/executions/${segment(id)}`, { query }))
   } catch (error) {
     if (isMissing(error)) throw new NotFound(executionName, id)
-    throw error
+    if (id !== 'last' || !isForbidden(error)) throw error
+    // To the server it is the last of all users.
+    const newest = { include_attributes: 'id', sort_desc: true, limit: 1 }
+    const [found] = listIn(await client.call('GET', '/executions', { query: newest }))
+    if (found === undefined) throw new NotFound(executionName, id)
+    return getExecution(session, textOf(found['id']), query)
   }
+}
+
+function isForbidden(error: unknown): boolean {
+  return error instanceof HttpFailure && error.status === 403
 }
 
 /** The object asked for does not exist; for `last`, that there is none yet. */
@@ -243,8 +253,7 @@ class Tail {
       } catch (error) {
         if (this.#session.interrupted.aborted) throw new Interrupted()
         if (isMissing(error)) throw new NotFound(executionName, this.#id)
-        const isForbidden = error instanceof HttpFailure && error.status === 403
-        if (isForbidden && this.#lastEventId === '' && !this.#options.includeMetadata) {
+        if (isForbidden(error) && this.#lastEventId === '' && !this.#options.includeMetadata) {
           return this.#printAtEnd(beforeFirst)
         }
         // Without any connection before, waiting would only hide a wrong address.

@@ -859,6 +859,21 @@ describe('09.5 who may run an action, but not follow streams', () => {
     const dated = await svc(['execution', 'tail', '--include-metadata', id], as)
     expect([dated.code, dated.stdout]).toEqual([1, expect.stringContaining('"stream_view"')])
   })
+
+  it('09.5 last is the last one that may be seen, for who may list them', async () => {
+    const makeKey = async (...permissions: string[]): Promise<Call> => {
+      const scopes = permissions.flatMap((each) => ['--scope', each])
+      return { env: { SVC_API_KEY: (await admin('apikey', 'create', '-k', ...scopes)).stdout.trim() } }
+    }
+    const own = 'action_execute@action:core:local'
+    const lister = await makeKey(own, 'execution_list')
+    const { stdout } = await svc(['run', '--attr', 'id', '--', 'core.local', 'echo'], lister)
+    expect((await admin('run', 'core.echo', 'message=of another')).code).toBe(0)
+    expect(await svc(['execution', 'get', 'last', '--attr', 'id'], lister)).toEqual({ code: 0, stdout, stderr: '' })
+    expect((await svc(['execution', 'get', 'last'], await makeKey(own))).stdout).toMatch(
+      /^ERROR: 403 [^]*execution_list/,
+    )
+  })
 })
 
 describe('00.15 secrets', () => {
