@@ -208,6 +208,15 @@ export const storageFailed = (cause: unknown): AppError =>
     cause,
   })
 
+/** The same of the accounts that a backend keeps in a file. */
+export const accountsFailed = (cause: unknown): AppError =>
+  new AppError(
+    'unavailable',
+    'STORAGE_FAILED',
+    'The password file cannot be used at the moment; nothing was changed. The log of the server says why.',
+    { cause },
+  )
+
 // Browsers
 
 export const originRefused = (message: string): AppError => new AppError('forbidden', 'ORIGIN_REFUSED', message)

@@ -373,8 +373,13 @@ describe('accounts', () => {
     writeFileSync(join(basePath, 'users'), `alice:${htpasswd(['-m'], 'secret')}\n`)
     const accounts = accountsOf(await create({ file_path: 'users' }, basePath))
     execFileSync('rm', [join(basePath, 'users')])
-    await expect(accounts.names()).rejects.toThrow(/ENOENT/)
-    await expect(accounts.setPassword('bob', 'x')).rejects.toThrow(/ENOENT/)
+    const failure = expect.objectContaining({
+      code: 'STORAGE_FAILED',
+      message: expect.stringMatching(/^The password file cannot be used/),
+      cause: expect.objectContaining({ code: 'ENOENT' }),
+    })
+    await expect(accounts.names()).rejects.toEqual(failure)
+    await expect(accounts.setPassword('bob', 'x')).rejects.toEqual(failure)
     expect(existsSync(join(basePath, 'users'))).toBe(false)
   })
 })

@@ -2,7 +2,7 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { shown } from '../../../errors.ts'
+import { accountsFailed, isAppError, shown } from '../../../errors.ts'
 import type { JsonObject } from '../../../config/options.ts'
 import type { Log } from '../../../log.ts'
 import {
@@ -61,22 +61,34 @@ async function create(kwargs: JsonObject, context: BackendContext): Promise<Auth
       return true
     },
     accounts: {
-      async names() {
-        await requireFile()
-        return userNames(path)
-      },
-      async setPassword(user, password, confirm) {
-        await requireFile()
-        await setPassword(path, user, password, confirm)
-        await reviewKept(user, (first) => first === password)
-      },
-      async remove(user) {
-        const isRemoved = await removeUser(path, user)
-        await reviewKept(user, () => false)
-        return isRemoved
-      },
+      names: () =>
+        orUnavailable(async () => {
+          await requireFile()
+          return userNames(path)
+        }),
+      setPassword: (user, password, confirm) =>
+        orUnavailable(async () => {
+          await requireFile()
+          await setPassword(path, user, password, confirm)
+          await reviewKept(user, (first) => first === password)
+        }),
+      remove: (user) =>
+        orUnavailable(async () => {
+          const isRemoved = await removeUser(path, user)
+          await reviewKept(user, () => false)
+          return isRemoved
+        }),
     },
     stop: () => verifier.stop(),
+  }
+}
+
+/** @throws STORAGE_FAILED with whatever keeps the file from being used */
+async function orUnavailable<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw isAppError(error) ? error : accountsFailed(error)
   }
 }
 
