@@ -273,6 +273,7 @@ describe('st2#6380 keys are made for whoever makes them', () => {
     }
     const same = { scopes: [webhookScope], expires_at: '2100-01-01 00:00:00+00:00', enabled: false, user: 'root' }
     expect((await ask('modifier', 'PUT', `/${limited.id}`, same)).status).toBe(200)
+    expect((await ask('modifier', 'PUT', `/${limited.id}`, { enabled: true })).status).toBe(403)
     expect((await ask('modifier', 'PUT', `/${limited.id}`, { user: 'modifier' })).status).toBe(200)
   })
 })

@@ -160,7 +160,11 @@ export function createApiKeyService({ database, store, users, log, now }: ApiKey
       if (request.scopes !== undefined) changes.scopes = storedScopes(request.scopes)
       const updated: ApiKeyTable = { ...row, ...changes }
       // Whoever has the key at hand could otherwise make it do more in the name of its owner.
-      const isNewPower = owner !== row.user || updated.scopes !== row.scopes || updated.expires_at !== row.expires_at
+      const isNewPower =
+        owner !== row.user ||
+        updated.scopes !== row.scopes ||
+        updated.expires_at !== row.expires_at ||
+        updated.enabled > row.enabled
       if (isNewPower) requireToActFor(owner, caller)
       try {
         const [newUser] = await database.write({
