@@ -341,6 +341,21 @@ describe('who is administrator', () => {
     expect(warnings()).toHaveLength(1)
   })
 
+  it('nobody from a reload on that has taken the file away: the way back is in the log', async () => {
+    await rbac.start?.()
+    await rbac.ensureAdministrator(found('admin'))
+    await rbac.reload?.()
+    expect(warnings()).toEqual([])
+    rmSync(join(folder.path, 'rbac'), { recursive: true })
+    await rbac.reload?.()
+    expect(rbac.isAdmin('admin')).toBe(false)
+    expect(warnings()).toEqual([expect.stringContaining('then send SIGHUP to the server')])
+    write({ 'assignments/a.yaml': 'username: admin\nroles: [system_admin]' })
+    await rbac.reload?.()
+    expect(rbac.isAdmin('admin')).toBe(true)
+    expect(warnings()).toHaveLength(1)
+  })
+
   it('nobody where the file cannot be written, and the server starts', async () => {
     mkdirSync(join(folder.path, 'rbac'))
     symlinkSync('nowhere', join(folder.path, 'rbac', 'assignments'))

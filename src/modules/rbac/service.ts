@@ -123,6 +123,10 @@ export function createRbacService(options: RbacServiceOptions): RbacService {
       log.warning('rbac.first_administrator', message)
       return
     }
+    warnOfNoAdministrator()
+  }
+
+  function warnOfNoAdministrator(): void {
     log.warning(
       'rbac.no_administrator',
       `Nobody is administrator. Write a file such as ${join(folder, 'assignments', 'NAME.yaml')} with the lines "username: NAME" and "roles: [system_admin]", then send SIGHUP to the server.`,
@@ -145,7 +149,11 @@ export function createRbacService(options: RbacServiceOptions): RbacService {
         throw new Error([`The definition files in ${folder} cannot be used:`, ...result.problems].join('\n  '))
       }
     },
-    apply: (about) => inTurn(() => applyNow(about)),
+    async apply(about) {
+      const result = await inTurn(() => applyNow(about))
+      if ('applied' in result && !isAnybodyAdministrator()) warnOfNoAdministrator()
+      return result
+    },
     syncGroups: (user, groups) => syncNow(user, groups),
     async ensureAdministrator(findFirst) {
       await findAdministrator(findFirst)
