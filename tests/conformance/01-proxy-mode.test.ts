@@ -281,7 +281,10 @@ describe('01.3 settings', () => {
   it.each([
     [{ 'auth.trusted_proxies': '' }, 'auth.trusted_proxies: it is empty'],
     [{ 'auth.trusted_proxies': '0.0.0.0/0' }, 'auth.trusted_proxies: with auth.mode = proxy'],
-    [{ 'rbac.sync_remote_groups': 'True' }, 'rbac.sync_remote_groups: with auth.mode = proxy'],
+    [
+      { 'rbac.enable': 'True', 'rbac.backend': 'default', 'rbac.sync_remote_groups': 'True' },
+      'rbac.sync_remote_groups: with auth.mode = proxy',
+    ],
     [{ 'auth.mode': 'Basic' }, 'auth.mode: must be one of standalone, proxy'],
   ])('01.3 %j stops the start in one line', async (settings, line) => {
     const all = { 'auth.enable': 'True', 'auth.mode': 'proxy', ...settings }
