@@ -23,7 +23,10 @@ export interface ApplyPlan {
   removed: RoleAssignment[]
 }
 
-/** System roles, remote assignments and those from elsewhere than a file stay; so do the ids of what is there already. */
+/**
+ * System roles and assignments from elsewhere than a file stay; so do the ids of what is there already, and what groups
+ * have given as long as the same file maps the same group.
+ */
 export function planApply(store: RbacStore, definitions: Definitions): ApplyPlan {
   const roles = planRoles(store, definitions)
   const assignments = planAssignments(store, definitions)
@@ -32,7 +35,7 @@ export function planApply(store: RbacStore, definitions: Definitions): ApplyPlan
     steps: [...roles.steps, ...assignments.steps, ...mappings.steps],
     applied: { roles: roles.counts, assignments: assignments.counts, mappings: mappings.counts },
     created: assignments.created,
-    removed: assignments.removed,
+    removed: [...assignments.removed, ...mappings.removed],
   }
 }
 
@@ -118,8 +121,9 @@ function planAssignments(
   }
 }
 
-function planMappings(store: RbacStore, mappings: readonly MappingDefinition[]): Plan {
-  const left = new Map(store.mappings().map((mapping) => [mapping.group, mapping]))
+function planMappings(store: RbacStore, mappings: readonly MappingDefinition[]): Plan & { removed: RoleAssignment[] } {
+  const stored = store.mappings()
+  const left = new Map(stored.map((mapping) => [mapping.group, mapping]))
   const counts: Counts = { created: 0, updated: 0, removed: 0 }
   const steps: Step[] = []
   for (const mapping of mappings) {
@@ -131,7 +135,13 @@ function planMappings(store: RbacStore, mappings: readonly MappingDefinition[]):
   }
   for (const group of left.keys()) steps.push(store.deleteMapping(group))
   counts.removed = left.size
-  return { steps, counts }
+
+  // The file may map another group now, or one day again: the members of this one would have the roles of that.
+  const sourceOf = new Map(mappings.map(({ group, source }) => [group, source]))
+  const gone = new Set(stored.filter(({ group, source }) => sourceOf.get(group) !== source).map(({ source }) => source))
+  const removed = gone.size === 0 ? [] : store.assignmentsOf(true).filter(({ source }) => gone.has(source))
+  steps.push(...store.deleteAssignments(removed.map(({ id }) => id)))
+  return { steps, counts, removed }
 }
 
 /** Those that are missing. */

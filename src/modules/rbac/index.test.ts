@@ -167,7 +167,6 @@ describe('applying definitions', () => {
     expect(rowsOf('roles')).toHaveLength(3)
     expect(rowsOf('group_mappings')).toEqual([])
     expect(rowsOf('role_assignments')).toEqual([
-      expect.objectContaining({ user: 'bob', is_remote: 1 }),
       expect.objectContaining({ user: 'carol', role: 'ops' }),
       expect.objectContaining({ user: 'carol', role: 'observer' }),
     ])
@@ -269,6 +268,23 @@ describe('roles by groups', () => {
     await Promise.all(Array.from({ length: 8 }, () => rbac.syncGroups('bob', ['admins', 'CN=dev,DC=x'])))
     expect(rbac.rolesOf('bob')).toEqual(['admin', 'observer', 'ops'])
     expect(rowsOf('role_assignments')).toHaveLength(4)
+  })
+
+  it.each([
+    ['at once', [{ 'mappings/b.yaml': 'group: all\nroles: [admin]\n' }]],
+    ['later', [{ 'mappings/b.yaml': undefined }, { 'mappings/b.yaml': 'group: all\nroles: [admin]\n' }]],
+  ])('a file that maps another group %s gives its roles to nobody of the first one', async (_, steps) => {
+    write(mappings)
+    await rbac.start?.()
+    await rbac.syncGroups('bob', ['admins', 'CN=dev,DC=x'])
+    for (const files of steps) {
+      write(files)
+      await rbac.reload?.()
+    }
+    expect(rbac.rolesOf('bob')).toEqual(['observer', 'ops'])
+    expect(audits('role_assignment.removed')).toEqual([expect.stringMatching(/"admin" is taken from "bob"/)])
+    await rbac.syncGroups('bob', ['all'])
+    expect(rbac.rolesOf('bob')).toEqual(['admin'])
   })
 
   it('count for nothing while they are switched off', async () => {

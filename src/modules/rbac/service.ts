@@ -154,7 +154,7 @@ export function createRbacService(options: RbacServiceOptions): RbacService {
       if ('applied' in result && !isAnybodyAdministrator()) warnOfNoAdministrator()
       return result
     },
-    syncGroups: (user, groups) => syncNow(user, groups),
+    syncGroups: (user, groups) => inTurn(() => syncNow(user, groups)),
     async ensureAdministrator(findFirst) {
       await findAdministrator(findFirst)
       // Only now: they tell the next start that it is not the first, and one that failed before this was none.
