@@ -128,7 +128,7 @@ type Users = ReadonlyMap<string, string>
  * A hash to check a stranger's password against, so that the answer takes as long as for somebody in the file: that of
  * some user, always the same one for the same name. Undefined: there is nobody.
  */
-function createDecoy(): (user: string, users: Users) => string | undefined {
+export function createDecoy(): (user: string, users: Users) => string | undefined {
   const key = randomBytes(32)
   return (user, users) => {
     const place = createHmac('sha256', key).update(user).digest().readUInt32LE(0) % users.size
