@@ -44,7 +44,7 @@ export function createUserRightsCache(store: RbacStore, countsGroups: boolean): 
     const { grants, mapped } = (definitions ??= readDefinitions())
     const roles = store
       .ofUser(user)
-      // A mapping that is gone gives nothing any more, although the row stays until the user's next login.
+      // What a mapping does not give any more counts for nothing, although the row stays until the user's next login.
       .filter((assignment) => !assignment.isRemote || mapped.has(keyOf(assignment)))
       .map(({ role }) => role)
       .filter((role) => grants.has(role))
