@@ -254,10 +254,11 @@ async function call(
   })
   const reply = answer instanceof Reply ? answer : new Reply(answer)
   // A list is written already.
-  const body: unknown = Buffer.isBuffer(reply.body) ? JSON.parse(reply.body.toString()) : reply.body
+  const isWritten = Buffer.isBuffer(reply.body)
+  const body: unknown = isWritten ? JSON.parse(String(reply.body)) : reply.body
   expect(compileSchema((route as JsonRoute).response)(body)).toBeUndefined()
-  const { 'Content-Type': _type, ...headers } = reply.headers
-  return { body, headers }
+  const { 'Content-Type': _json, ...headers } = reply.headers
+  return { body, headers: isWritten ? headers : reply.headers }
 }
 
 function refs(body: unknown): unknown {
