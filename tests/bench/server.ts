@@ -133,8 +133,17 @@ export interface Client {
  */
 export async function connect(port: number, listens = true, always: Record<string, string> = {}): Promise<Client> {
   const agent = new Agent({ keepAlive: true, maxSockets: 64 })
-  const waiting = new Map<string, (status: string) => void>()
+  const waiting = new Map<string, { resolve: (status: string) => void; reject: (error: Error) => void }>()
   const heard = new Map<string, string>()
+  let isClosing = false
+  let cut: Error | undefined
+
+  /** Nothing would be heard of the executions any more. */
+  function streamEnded(): void {
+    if (isClosing) return
+    cut = new Error('The event stream has ended; this process was too slow for it, or the server has stopped.')
+    for (const { reject } of waiting.values()) reject(cut)
+  }
 
   const stream = await new Promise<{ destroy(): void } | undefined>((resolve, reject) => {
     if (!listens) {
@@ -155,10 +164,11 @@ export async function connect(port: number, listens = true, always: Record<strin
             const waiter = waiting.get(match[1])
             waiting.delete(match[1])
             if (waiter === undefined) heard.set(match[1], match[2])
-            else waiter(match[2])
+            else waiter.resolve(match[2])
           }
         })
         response.on('error', () => undefined)
+        response.on('close', streamEnded)
         resolve(outgoing)
       },
     )
@@ -185,9 +195,12 @@ export async function connect(port: number, listens = true, always: Record<strin
     async ended(id) {
       const known = heard.get(id)
       heard.delete(id)
-      return known ?? new Promise((resolve) => waiting.set(id, resolve))
+      if (known !== undefined) return known
+      if (cut !== undefined) throw cut
+      return new Promise((resolve, reject) => waiting.set(id, { resolve, reject }))
     },
     close() {
+      isClosing = true
       stream?.destroy()
       agent.destroy()
     },
