@@ -363,7 +363,7 @@ describe('10.3 log.audit_file', () => {
     await elsewhere.stop()
     const none = await startServer({ settings: { 'log.audit_file': '' } })
     await runToEnd(none, { cmd: 'true' })
-    expect(none.log()).toContain('event=execution.completed')
+    await waitFor('the line of its end', () => none.log().includes('event=execution.completed'))
     expect(existsSync(join(none.basePath, 'logs'))).toBe(false)
     process.kill(none.pid, 'SIGUSR1')
     expect((await none.call('GET', '/v1/executions')).status).toBe(200)

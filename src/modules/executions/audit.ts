@@ -1,5 +1,6 @@
 /** What becomes of executions, for the audit log (contract 10, 10.3): from the facts, so nothing is missed or said too early. */
 import type { Bus } from '../../bus/bus.ts'
+import type { FactPayloads } from '../../bus/facts.ts'
 import type { Log, LogFields } from '../../log.ts'
 import { isFinal } from './state.ts'
 import type { Execution } from './types.ts'
@@ -11,15 +12,36 @@ export function aboutExecution(execution: Execution, caller: LogFields = {}): Lo
   return { execution_id: id, liveaction_id, action: action_ref, user, ...caller, ...owner }
 }
 
+/** An execution is not to wait for the words about it: by then its command has been started, and lines share a write. */
+const WAIT_MS = 10
+
+export interface ExecutionAudit {
+  /** Writes what waits. */
+  flush(): void
+}
+
 /**
  * `execution.requested`, `execution.status_changed` for every change, and beside it `execution.launched` and
  * `execution.completed`, from which operators count executions and their durations.
  */
-export function auditChanges(bus: Bus, log: Log): void {
-  bus.subscribe('execution.created', ({ execution, about }) => {
-    log.audit('execution.requested', aboutExecution(execution, about))
-  })
-  bus.subscribe('execution.updated', ({ execution, from }) => {
+export function auditChanges(bus: Bus, log: Log): ExecutionAudit {
+  let waiting: (() => void)[] = []
+  let timer: NodeJS.Timeout | undefined
+
+  function flush(): void {
+    clearTimeout(timer)
+    timer = undefined
+    const lines = waiting
+    waiting = []
+    for (const write of lines) write()
+  }
+
+  function later(write: () => void): void {
+    waiting.push(write)
+    timer ??= setTimeout(flush, WAIT_MS).unref()
+  }
+
+  function writeChange({ execution, from }: FactPayloads['execution.updated']): void {
     const { status } = execution
     const about = aboutExecution(execution)
     const change = `The status of action execution is changed from ${from} to ${status}.`
@@ -30,5 +52,11 @@ export function auditChanges(bus: Bus, log: Log): void {
       const { elapsed_seconds } = execution
       log.audit('execution.completed', 'Liveaction completed.', { ...about, status, elapsed_seconds })
     }
+  }
+
+  bus.subscribe('execution.created', ({ execution, about }) => {
+    later(() => log.audit('execution.requested', aboutExecution(execution, about)))
   })
+  bus.subscribe('execution.updated', (change) => later(() => writeChange(change)))
+  return { flush }
 }

@@ -67,7 +67,7 @@ export interface ExecutionsDeps {
 export function createExecutions(deps: ExecutionsDeps): Executions {
   const { database, bus, log, actions, settings, serviceTokens } = deps
   const store = createExecutionStore(database)
-  auditChanges(bus, log)
+  const audit = auditChanges(bus, log)
   const live = createLive(bus, () => store.countWithStatus('requested', 'delayed'), settings.queueLimit)
   const hurried = new AbortController()
   const output = createOutput({ store, database, bus, log, givingUp: hurried.signal })
@@ -172,6 +172,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       scheduler.stop()
       await dispatcher.stop(settings.shutdownGraceSeconds)
       await output.flush()
+      audit.flush()
     },
   }
 }
