@@ -50,14 +50,26 @@ const inTerminal =
   (line: (command: string) => string) =>
   (command: string[]): [string, ...string[]] => [SCRIPT, '-qefc', line(quoted(command)), '/dev/null']
 
-/** The process that has the port, not one that it was started through. */
-function serverPid(): number {
-  const pids = markedProcesses(join(folder.path, 'test.conf')).filter((pid) => {
-    const [program = ''] = readFileSync(`/proc/${pid}/cmdline`, 'latin1').split('\0')
-    return program === process.execPath
+/**
+ * The process that has the port, not one that it was started through. A command that it starts looks like it for a moment,
+ * until the program of the command has taken its place.
+ */
+function serverPid(): Promise<number> {
+  return waitFor('the server to be the only one of its kind', () => {
+    const pids = markedProcesses(join(folder.path, 'test.conf')).filter((pid) => {
+      const [program = ''] = commandLine(pid).split('\0')
+      return program === process.execPath
+    })
+    return pids.length === 1 && pids[0]
   })
-  expect(pids).toHaveLength(1)
-  return pids[0] ?? 0
+}
+
+function commandLine(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'latin1')
+  } catch {
+    return ''
+  }
 }
 
 async function isAnswering(): Promise<boolean> {
@@ -87,7 +99,7 @@ describe('without a terminal', () => {
 describe('in a terminal', () => {
   it('that is there: files are read again', async () => {
     const started = await start(inTerminal((command) => `exec ${command}`))
-    process.kill(serverPid(), 'SIGHUP')
+    process.kill(await serverPid(), 'SIGHUP')
     await waitFor('the reload', () => started.printed().includes(RELOADED))
     expect(await isAnswering()).toBe(true)
   })
@@ -99,7 +111,7 @@ describe('in a terminal', () => {
     const started = await start(inTerminal(line))
     const { id } = await run(started, { cmd: 'sleep 1000', timeout: 0 })
     await waitForStatus(started, id, ['running'])
-    const pid = serverPid()
+    const pid = await serverPid()
     await started.stop('SIGKILL')
     await waitFor('the end of the server', () => !isRunning(pid))
     expect(readRows(folder.path).get(id)?.status).toBe('abandoned')
@@ -110,7 +122,7 @@ describe('in a terminal', () => {
     const shell = Number(/shell (\d+)/.exec(started.printed())?.[1])
     const { id } = await run(started, { cmd: 'sleep 1000', timeout: 0 })
     await waitForStatus(started, id, ['running'])
-    const pid = serverPid()
+    const pid = await serverPid()
     process.kill(shell, 'SIGKILL')
     await waitFor('the end of the server', () => !isRunning(pid))
     expect(readRows(folder.path).get(id)?.status).toBe('abandoned')
@@ -122,7 +134,7 @@ describe('in a terminal', () => {
     const started = await start(
       inTerminal((command) => `nohup ${command} & tail --pid=$! -n +1 -F '${output}' 2>/dev/null`),
     )
-    const pid = serverPid()
+    const pid = await serverPid()
     await started.stop('SIGKILL')
     process.kill(pid, 'SIGHUP')
     await waitFor('the reload', () => readFileSync(output, 'utf8').includes(RELOADED))
