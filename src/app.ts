@@ -154,7 +154,10 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
       maskSecrets: config.api.mask_secrets && config.log.mask_secrets,
       webUrl: () => config.webui.webui_base_url || urls.api,
       apiUrl: () => `${apiUrl()}/v1`,
+      systemUser: config.system_user.user,
     },
+    templates: () => ({ variables: {} }),
+    planReaction: () => undefined,
   })
   const stream = createStream({ bus, executions })
 

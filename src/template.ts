@@ -28,6 +28,22 @@ export interface RenderOptions {
   functions?: Readonly<Record<string, HostFunction>>
 }
 
+/** What templates of one origin may read and call. */
+export interface TemplateScope {
+  /** Namespaces such as `action_context` and `svckv`. */
+  readonly variables: Readonly<Record<string, unknown>>
+  /** Such as `decrypt_kv`. */
+  readonly filters?: Readonly<Record<string, HostFunction>>
+}
+
+/** One scope of several; of what has the same name the last counts. */
+export function joinScopes(...scopes: readonly TemplateScope[]): TemplateScope {
+  return {
+    variables: Object.assign({}, ...scopes.map(({ variables }) => variables)),
+    filters: Object.assign({}, ...scopes.map(({ filters }) => filters)),
+  }
+}
+
 const parsed = new Cache<Template | TemplateError>(500, 512 * 1024)
 
 /** The one asked for last, however large: who asks whether a text is a template goes on to use it. */

@@ -32,7 +32,7 @@ const MODULES: Record<string, readonly string[]> = {
   executions: ['actions', 'traces'],
   triggers: ['traces'],
   rules: ['actions', 'executions', 'triggers', 'traces'],
-  webhooks: ['triggers'],
+  webhooks: ['executions', 'triggers'],
   timers: ['triggers'],
   packs: ['actions', 'triggers', 'rules', 'policies'],
   datastore: [],

@@ -5,6 +5,8 @@
  * loss and repetition, because rows are the truth. To add one: an entry here.
  */
 import type { Execution, ExecutionStatus, OutputRecord } from '../modules/executions/types.ts'
+import type { RuleEnforcement } from '../modules/rules/types.ts'
+import type { QueuedInstance } from '../modules/triggers/types.ts'
 
 export interface FactPayloads {
   /**
@@ -41,6 +43,20 @@ export interface FactPayloads {
    * not allowed any more.
    */
   'rbac.changed': { reason: string }
+  /** Made by triggers. Webhooks and timers with this trigger come to be. */
+  'trigger.created': { id: string; type: string }
+  /** Made by triggers. */
+  'trigger.updated': { id: string; type: string }
+  /** Made by triggers (the last rule that used it is gone). Webhooks and timers with this trigger end. */
+  'trigger.deleted': { id: string; type: string }
+  /** Made by triggers (dispatch), unless no enabled rule is bound to the trigger. Wakes the `trigger` queue. */
+  'trigger_instance.created': QueuedInstance
+  /** Made by rules. Whoever waits for what a webhook causes listens. */
+  'trigger_instance.processed': { id: string; execution_ids: readonly string[] }
+  /** Made by rules. Rules of these triggers are compiled anew. */
+  'rule.changed': { id: string; ref: string; change: 'created' | 'updated' | 'deleted'; trigger_ids: readonly string[] }
+  /** Made by rules; the audit log. */
+  'rule.enforced': RuleEnforcement
 }
 
 export type FactName = keyof FactPayloads

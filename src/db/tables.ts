@@ -63,6 +63,8 @@ export interface ExecutionTable {
   log: string
   /** `{callback, runner_info, notify?, unrendered?, secret_owners?}` */
   liveaction: string
+  /** Snapshot of what started it, when that was a rule. */
+  origin_hash: string | null
 }
 
 /** Owner: executions. Apart from the execution, so that lists and state changes never touch it. */
@@ -199,6 +201,140 @@ export interface GroupMappingTable {
   source: string
 }
 
+/** Owner: triggers. */
+export interface TriggerTypeTable {
+  id: string
+  ref: string
+  pack: string
+  name: string
+  /** The whole wire record (contract 05, 5.1). */
+  record: string
+}
+
+/** Owner: triggers. */
+export interface TriggerTable {
+  id: string
+  ref: string
+  pack: string
+  name: string
+  /** Reference of the trigger type. */
+  type: string
+  /** Digest of the parameters: equal parameters of one type are one trigger. */
+  identity: string
+  /** Rules bound to it. */
+  uses: number
+  /** 1: made for rules, and gone with the last of them. */
+  is_managed: number
+  /** The wire record (contract 05, 5.2), secrets in its parameters encrypted. */
+  record: string
+}
+
+/** Owner: triggers. */
+export interface TriggerInstanceTable {
+  id: string
+  /** Reference of the trigger. */
+  trigger: string
+  trigger_id: string
+  trigger_type: string
+  occurrence_time: string
+  status: string
+  trace_id: string
+  payload: string
+}
+
+/** Owner: triggers. How many instances there are of each combination. */
+export interface TriggerInstanceCountTable {
+  trigger: string
+  trigger_type: string
+  status: string
+  count: number
+}
+
+/** Owner: rules. */
+export interface RuleTable {
+  id: string
+  ref: string
+  pack: string
+  name: string
+  enabled: number
+  action_ref: string
+  trigger_id: string
+  /** Reference of the trigger. */
+  trigger: string
+  /** Who wrote it. */
+  user: string
+  /** The wire record (contract 05, 5.5) without the parameters of the trigger, which the trigger has. */
+  record: string
+}
+
+/** Owner: rules. */
+export interface RuleEnforcementTable {
+  id: string
+  rule_id: string
+  rule_ref: string
+  rule_uid: string
+  trigger_instance_id: string
+  execution_id: string | null
+  failure_reason: string | null
+  enforced_at: string
+  status: string
+}
+
+/** Owner: rules. How many enforcements there are of each combination. */
+export interface RuleEnforcementCountTable {
+  rule_ref: string
+  rule_id: string
+  status: string
+  count: number
+}
+
+/** Owner: webhooks. What has been delivered; kept for 24 hours. */
+export interface WebhookDeliveryTable {
+  hook: string
+  /** Acting user; empty for senders that signed. */
+  caller: string
+  /** SHA-256 in hex of the idempotency key or delivery id. */
+  key_hash: string
+  /** SHA-256 in hex. */
+  body_hash: string
+  trace_id: string
+  /** `[id]` */
+  trigger_instances: string
+  created_at: string
+}
+
+/** Owner: timers. */
+export interface TimerTable {
+  trigger_id: string
+  /** What intervals are counted from. */
+  anchor: string
+  /** Null: it never fires again. */
+  next_timestamp: string | null
+  /** The last time it has fired. */
+  fired_timestamp: string | null
+}
+
+/** Owner: datastore. */
+export interface KeyValuePairTable {
+  id: string
+  /** `svckv.system` or `svckv.user`. */
+  scope: string
+  name: string
+  /** Of the user scope; else empty. */
+  user: string
+  description: string | null
+  value: string
+  secret: number
+  encrypted: number
+  expire_timestamp: string | null
+}
+
+/** Owner: traces. How many rows a table has. */
+export interface TotalTable {
+  name: 'traces'
+  count: number
+}
+
 export interface Tables {
   actions: ActionTable
   runner_types: RunnerTypeTable
@@ -216,4 +352,15 @@ export interface Tables {
   roles: RoleTable
   role_assignments: RoleAssignmentTable
   group_mappings: GroupMappingTable
+  trigger_types: TriggerTypeTable
+  triggers: TriggerTable
+  trigger_instances: TriggerInstanceTable
+  trigger_instance_counts: TriggerInstanceCountTable
+  rules: RuleTable
+  rule_enforcements: RuleEnforcementTable
+  rule_enforcement_counts: RuleEnforcementCountTable
+  webhook_deliveries: WebhookDeliveryTable
+  timers: TimerTable
+  key_value_pairs: KeyValuePairTable
+  totals: TotalTable
 }

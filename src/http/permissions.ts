@@ -255,3 +255,38 @@ export const userResource = (name: string): Resource => ({ uid: `user:${name}`, 
 export function apiKeyResource(key: { id: string; key_hash: string; user: string }): Resource {
   return { uid: `api_key:${key.id}`, grantedBy: `api_key:${key.key_hash}`, owner: key.user }
 }
+
+/** Trigger types, triggers and their instances: grants name `trigger:<pack>:<name>` of the trigger type. @param typeRef `<pack>.<name>` */
+export function triggerResource(typeRef: string): Resource {
+  const { pack, name } = packAndName(typeRef)
+  return { uid: `trigger:${pack}:${name}` }
+}
+
+/** A timer is granted like the trigger it is. @param uid of its trigger */
+export function timerResource(uid: string): Resource {
+  return { uid: uid.replace(/^trigger:/, 'timer:') }
+}
+
+/** @param user who wrote it */
+export function ruleResource({ ref, user }: { ref: string; user: string }): Resource {
+  const { pack, name } = packAndName(ref)
+  return { uid: `rule:${pack}:${name}`, pack: `pack:${pack}`, owner: user }
+}
+
+/** Grants name its rule. */
+export function ruleEnforcementResource(enforcement: { id: string; rule_ref: string }): Resource {
+  const { pack, name } = packAndName(enforcement.rule_ref)
+  return { uid: `rule_enforcement:${enforcement.id}`, grantedBy: `rule:${pack}:${name}`, pack: `pack:${pack}` }
+}
+
+/** @param hook without slashes around it */
+export const webhookResource = (hook: string): Resource => ({ uid: `webhook:${hook}` })
+
+/** @param id of the trace */
+export const traceResource = (id: string): Resource => ({ uid: `trace:${id}` })
+
+/** @param user of an item in the user scope; else empty */
+export function keyResource({ scope, name, user }: { scope: string; name: string; user: string }): Resource {
+  if (user === '') return { uid: `key_value_pair:${scope}:${name}` }
+  return { uid: `key_value_pair:${scope}:${user}:${name}`, owner: user }
+}

@@ -651,6 +651,7 @@ describe('SQLite: the counts of executions', () => {
         runner_hash: '',
         trace_id: '',
         trigger_instance: null,
+        origin_hash: null,
         start_timestamp: '',
         end_timestamp: null,
         elapsed_seconds: null,

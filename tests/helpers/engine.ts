@@ -77,6 +77,8 @@ export async function startEngine({ run, parameters = {}, around = (real) => rea
       runners: [runner],
       sweep: () => Promise.resolve(0),
       bootId: 'boot',
+      templates: () => ({ variables: {} }),
+      planReaction: () => undefined,
       serviceTokens: { enabled: false, plan: () => undefined, planEnd: () => ({ steps: [], facts: [] }) },
       settings: {
         streamOutput: true,
@@ -88,6 +90,7 @@ export async function startEngine({ run, parameters = {}, around = (real) => rea
         maskSecrets: true,
         webUrl: () => 'http://127.0.0.1',
         apiUrl: () => 'http://127.0.0.1/v1',
+        systemUser: 'svc',
       },
     })
   const executions = createServer()

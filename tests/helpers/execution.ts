@@ -44,6 +44,7 @@ export function makeExecution(more: Partial<Execution> = {}): Execution {
     trigger: null,
     trigger_type: null,
     trigger_instance: null,
+    origin: null,
     start_timestamp: at,
     end_timestamp: null,
     elapsed_seconds: null,

@@ -20,5 +20,5 @@ export function createActions({ database, maxPageSize }: ActionsDeps): Actions {
 }
 
 export type { PackActions, Registration, RegistrationProblem } from './service.ts'
-export type { EffectiveParameters, Scope } from './resolve.ts'
+export type { EffectiveParameters } from './resolve.ts'
 export { actionSchema, runnerTypeSchema } from './routes.ts'

@@ -2,8 +2,9 @@ import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { isAppError } from '../../errors.ts'
 import type { ParameterSchema } from '../../schema.ts'
 import { createParameterSet, mergeParameters, type Parameters } from './parameters.ts'
-import { createRenderer, findTemplates } from './rendering.ts'
-import { checkParameters, effectiveParameters, renderParameters, type Scope } from './resolve.ts'
+import { createRenderer, findTemplates } from '../../template-values.ts'
+import { checkParameters, effectiveParameters, renderParameters } from './resolve.ts'
+import type { TemplateScope } from '../../template.ts'
 
 const shell: Record<string, ParameterSchema> = {
   cmd: { type: 'string' },
@@ -15,7 +16,9 @@ const shell: Record<string, ParameterSchema> = {
 
 type Values = Record<string, unknown>
 
-const scope: Scope = { action_context: { user: 'ada', pack: 'mine' }, svckv: { system: { key: 'v' } } }
+const scope: TemplateScope = {
+  variables: { action_context: { user: 'ada', pack: 'mine' }, svckv: { system: { key: 'v' } } },
+}
 
 function kept(action: Parameters, supplied: Values, runner: Parameters = {}): Values {
   return renderParameters(createParameterSet(runner, action), supplied, scope)

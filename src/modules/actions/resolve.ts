@@ -6,10 +6,8 @@ import { parametersInvalid, templateFailed } from '../../errors.ts'
 import { represent, type ParameterSchema } from '../../schema.ts'
 import { convertParameter, problemOf } from './conversion.ts'
 import type { ParameterSet } from './parameters.ts'
-import { createRenderer, findTemplates, type Templates } from './rendering.ts'
-
-/** Namespaces a template may use besides sibling parameters: `action_context`, `config_context`, `svckv`, … */
-export type Scope = Readonly<Record<string, unknown>>
+import type { TemplateScope } from '../../template.ts'
+import { createRenderer, findTemplates, type Templates } from '../../template-values.ts'
 
 export interface EffectiveParameters {
   /** Values of the runner's parameters, null where there is none. */
@@ -32,7 +30,7 @@ const none: ReadonlySet<string> = new Set()
 export function renderParameters(
   set: ParameterSet,
   supplied: Record<string, unknown>,
-  scope: Scope,
+  scope: TemplateScope,
   literals: ReadonlySet<string> = none,
 ): Record<string, unknown> {
   const sources = new Map<string, Source>()
@@ -103,7 +101,7 @@ export function checkParameters(
 export function effectiveParameters(
   set: ParameterSet,
   kept: Record<string, unknown>,
-  scope: Scope,
+  scope: TemplateScope,
 ): EffectiveParameters {
   const sources = new Map<string, Source>()
   for (const [name, schema] of set.schemas) {
@@ -154,7 +152,7 @@ function defaultSource(set: ParameterSet, name: string, schema: ParameterSchema)
 function resolveSources(
   set: ParameterSet,
   sources: ReadonlyMap<string, Source>,
-  scope: Scope,
+  scope: TemplateScope,
 ): ReadonlyMap<string, unknown> {
   const values = new Map<string, unknown>()
   const waiting: string[] = []
@@ -172,8 +170,8 @@ function resolveSources(
   }
   if (waiting.length === 0) return values
 
-  const renderer = createRenderer(count, isTooLong)
-  const variables = new Map<string, unknown>([...Object.entries(scope), ...values])
+  const renderer = createRenderer(count, { isTooLong, filters: scope.filters })
+  const variables = new Map<string, unknown>([...Object.entries(scope.variables), ...values])
   const path: string[] = []
   const settle = (name: string): void => {
     const source = sources.get(name)
@@ -188,7 +186,7 @@ function resolveSources(
     path.push(name)
     for (const referred of source.templates.names) {
       if (sources.has(referred)) settle(referred)
-      else if (!Object.hasOwn(scope, referred)) {
+      else if (!Object.hasOwn(scope.variables, referred)) {
         throw templateFailed(name, `Dependency unsatisfied in variable "${referred}"`)
       }
     }

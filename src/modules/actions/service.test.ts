@@ -205,11 +205,13 @@ describe('resolving with records', () => {
     if (action === undefined || runner === undefined) throw new Error('not registered')
 
     const supplied = { cmd: 'echo {{ action_context.user }}', password: 'hunter2' }
-    const rendered = actions.render(action, runner, supplied, { action_context: { user: 'ada' } })
+    const rendered = actions.render(action, runner, supplied, {
+      variables: { action_context: { user: 'ada' } },
+    })
     expect(rendered).toEqual({ cmd: 'echo ada', password: 'hunter2' })
     actions.check(action, runner, rendered, supplied)
     expect(() => actions.check(action, runner, {}, {})).toThrow(`'cmd' is a required property`)
-    expect(actions.effective(action, runner, rendered, {})).toEqual({
+    expect(actions.effective(action, runner, rendered, { variables: {} })).toEqual({
       runnerParameters: { cmd: 'echo ada', sudo: false, password: 'hunter2' },
       actionParameters: {},
     })

@@ -6,15 +6,10 @@ import { isId, newId } from '../../ids.ts'
 import { Lru } from '../../lru.ts'
 import type { RunnerTypeDefinition } from '../../runners/runner.ts'
 import { isObject } from '../../schema.ts'
+import type { TemplateScope } from '../../template.ts'
 import { assertRunnerType, checkDefinition, fillDefinition, isStored, type DefinitionProblem } from './definition.ts'
 import { createParameterSet, mergeParameters, type Parameters, type ParameterSet } from './parameters.ts'
-import {
-  checkParameters,
-  effectiveParameters,
-  renderParameters,
-  type EffectiveParameters,
-  type Scope,
-} from './resolve.ts'
+import { checkParameters, effectiveParameters, renderParameters, type EffectiveParameters } from './resolve.ts'
 import { maskParameters } from './secrets.ts'
 import type { ActionStore } from './store.ts'
 import type { ActionDefinition, ActionRecord, RunnerTypeRecord } from './types.ts'
@@ -57,7 +52,7 @@ export interface ActionService {
     action: ActionRecord,
     runner: RunnerTypeRecord,
     supplied: Record<string, unknown>,
-    scope: Scope,
+    scope: TemplateScope,
     literals?: ReadonlySet<string>,
   ): Record<string, unknown>
   /** @param rendered what `render` gave @throws PARAMETERS_INVALID */
@@ -72,7 +67,7 @@ export interface ActionService {
     action: ActionRecord,
     runner: RunnerTypeRecord,
     kept: Record<string, unknown>,
-    scope: Scope,
+    scope: TemplateScope,
   ): EffectiveParameters
   /** The parameters themselves when nothing in them is secret. */
   mask(action: ActionRecord, runner: RunnerTypeRecord, parameters: Record<string, unknown>): Record<string, unknown>

@@ -7,7 +7,7 @@ import type { Log } from '../../log.ts'
 import { now } from '../../time.ts'
 import { hasStarted, isFinal, transition, type ExecutionEvent } from './state.ts'
 import type { ExecutionStore } from './store.ts'
-import type { Execution } from './types.ts'
+import type { Execution, PlanReaction } from './types.ts'
 
 const RETRY_AFTER_MS = 1000
 
@@ -47,8 +47,10 @@ export function createChange(deps: {
   givingUp: AbortSignal
   /** What the end of a run takes with it. */
   readonly planEnd?: (execution: Execution) => Unit
+  /** What each status brings about elsewhere. */
+  readonly planReaction?: (execution: Execution) => ReturnType<PlanReaction>
 }): Change {
-  const { store, database, planEnd } = deps
+  const { store, database, planEnd, planReaction } = deps
 
   function plan(
     execution: Execution,
@@ -69,8 +71,9 @@ export function createChange(deps: {
       changed = next
     }
     const unit = { steps: store.update(changed, execution.revision), facts }
-    const isEnd = planEnd !== undefined && hasStarted(execution.status) && isFinal(changed.status) && refusals < 2
-    return { execution: changed, unit: isEnd ? merge(planEnd(changed), unit) : unit }
+    if (refusals >= 2) return { execution: changed, unit }
+    const isEnd = planEnd !== undefined && hasStarted(execution.status) && isFinal(changed.status)
+    return { execution: changed, unit: merge(isEnd ? planEnd(changed) : undefined, unit, planReaction?.(changed)) }
   }
 
   async function attempt(execution: Execution, event: ExecutionEvent): Promise<Execution | undefined> {

@@ -4,6 +4,7 @@ import type { Bus } from '../../bus/bus.ts'
 import type { Database } from '../../db/database.ts'
 import type { Log } from '../../log.ts'
 import type { Module } from '../../module.ts'
+import type { TemplateScope } from '../../template.ts'
 import type { OutputType, Runner } from '../../runners/runner.ts'
 import type { Actions } from '../actions/index.ts'
 import type { Traces } from '../traces/index.ts'
@@ -15,13 +16,14 @@ import { createOutput, type OutputCursor } from './output.ts'
 import { executionRecord, liveactionRecord, type ExecutionRecord, type RecordOptions } from './record.ts'
 import { recover, type SweepLeftovers } from './recovery.ts'
 import { createRoutes } from './routes.ts'
-import type { RolesOf } from './request.ts'
+import { templateScope, type RolesOf } from './request.ts'
 import { createScheduler } from './scheduler.ts'
-import { createExecutionService } from './service.ts'
+import { createExecutionService, type ExecutionService } from './service.ts'
 import { createExecutionStore, type ExecutionStore } from './store.ts'
-import type { Execution, ExecutionStatus, ServiceTokens } from './types.ts'
+import type { TemplateReader } from '../datastore/types.ts'
+import type { Execution, ExecutionStatus, PlanReaction, ServiceTokens } from './types.ts'
 
-export interface Executions extends Module {
+export interface Executions extends Module, Pick<ExecutionService, 'plan' | 'hasRoom'> {
   find(id: string): Execution | undefined
   /** The one with the greatest id. */
   last(): Execution | undefined
@@ -48,11 +50,16 @@ export interface ExecutionsDeps {
   /** Kept with the processes of executions. */
   bootId: string
   serviceTokens: ServiceTokens
+  /** What templates in parameters may read, besides parameters and the context. */
+  readonly templates: (reader: TemplateReader) => TemplateScope
+  readonly planReaction: PlanReaction
   settings: {
     streamOutput: boolean
     actionsPoolSize: number
     shutdownGraceSeconds: number
     queueLimit: number
+    /** Acting user of what the system starts by itself. */
+    systemUser: string
     pollSeconds: number
     maxPageSize: number
     /** `api.mask_secrets` and `log.mask_secrets` */
@@ -71,6 +78,9 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
   const live = createLive(bus, () => store.countWithStatus('requested', 'delayed'), settings.queueLimit)
   const hurried = new AbortController()
   const output = createOutput({ store, database, bus, log, givingUp: hurried.signal })
+  const masked: RecordOptions['mask'] = ({ action, runner, parameters }) => actions.mask(action, runner, parameters)
+  const planReaction = (execution: Execution): ReturnType<PlanReaction> =>
+    deps.planReaction(execution, masked(execution))
   const change = createChange({
     store,
     database,
@@ -78,6 +88,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     givingUp: hurried.signal,
     // It would only cost time where no run has a token.
     ...(serviceTokens.enabled ? { planEnd: (execution) => serviceTokens.planEnd(execution) } : {}),
+    planReaction,
   })
   const dispatcher = createDispatcher({
     store,
@@ -95,7 +106,6 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     bootId: deps.bootId,
   })
   const scheduler = createScheduler({ store, change, dispatcher, bus, log, pollSeconds: settings.pollSeconds })
-  const masked: RecordOptions['mask'] = ({ action, runner, parameters }) => actions.mask(action, runner, parameters)
   const service = createExecutionService({
     store,
     database,
@@ -107,14 +117,17 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     log,
     secretsOf: (execution) => (settings.maskSecrets ? differingNames(execution.parameters, masked(execution)) : []),
     queueLimit: settings.queueLimit,
+    templates: deps.templates,
+    systemUser: settings.systemUser,
+    planReaction,
   })
 
   function prepare(execution: Execution): Prepared {
-    const { action, runner, parameters, context } = execution
+    const { action, runner, parameters } = execution
     if (actions.findRunnerType(runner.name)?.enabled !== true) {
       throw new Error(`The runner "${runner.name}" has been disabled by the administrator.`)
     }
-    const effective = actions.effective(action, runner, parameters, { action_context: context })
+    const effective = actions.effective(action, runner, parameters, templateScope(deps.templates, execution))
     return {
       ...effective,
       entryPoint: actions.entryPointOf(action),
@@ -135,6 +148,8 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
 
   return {
     name: 'executions',
+    plan: (request) => service.plan(request),
+    hasRoom: () => service.hasRoom(),
     routes: createRoutes({
       service,
       store,

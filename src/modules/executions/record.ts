@@ -53,9 +53,9 @@ export function executionRecord(
     parent: execution.parent,
     children,
     delay: execution.delay,
-    rule: namedReference(execution.rule),
-    trigger: namedReference(execution.trigger),
-    trigger_type: namedReference(execution.trigger_type),
+    rule: execution.origin?.rule ?? namedReference(execution.rule),
+    trigger: execution.origin?.trigger ?? namedReference(execution.trigger),
+    trigger_type: execution.origin?.trigger_type ?? namedReference(execution.trigger_type),
     trigger_instance: execution.trigger_instance === null ? null : { id: execution.trigger_instance },
   })
 }

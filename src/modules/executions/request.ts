@@ -1,15 +1,25 @@
 /** From a request body to a new execution (contract 03, 3.1). */
-import { actionDisabled, actionUnknown, bodyInvalid, headerInvalid, isAppError, shown } from '../../errors.ts'
+import {
+  actionDisabled,
+  actionUnknown,
+  bodyInvalid,
+  headerInvalid,
+  isAppError,
+  shown,
+  type AppError,
+} from '../../errors.ts'
 import { userResource } from '../../http/permissions.ts'
-import type { ApiRequest } from '../../http/route.ts'
+import type { ApiRequest, Scope } from '../../http/route.ts'
 import { newId } from '../../ids.ts'
 import { readJson } from '../../json.ts'
 import type { JsonSchema } from '../../schema.ts'
 import { formatMicros, nowMicros } from '../../time.ts'
+import { joinScopes, type TemplateScope } from '../../template.ts'
 import type { Actions } from '../actions/index.ts'
 import type { ActionRecord, RunnerTypeRecord } from '../actions/types.ts'
+import type { TemplateReader } from '../datastore/types.ts'
 import type { Cause } from '../traces/types.ts'
-import type { Execution } from './types.ts'
+import type { Execution, ExecutionOrigin } from './types.ts'
 
 /** Body of `POST /executions`; what else it holds is ignored, because clients of several versions send it. */
 export interface ExecutionRequest {
@@ -113,7 +123,7 @@ export interface Draft {
   execution: Execution
   cause: Cause
   /** Why the execution fails before it begins. Its record is kept, the caller gets this error. */
-  failure: Error | undefined
+  failure: AppError | undefined
 }
 
 /** Who asks, from where, and what they may do. */
@@ -131,15 +141,23 @@ interface DraftOptions {
   contextHeader?: string | undefined
   /** Server-set context besides `user` and `pack`. */
   extraContext?: Record<string, unknown>
-  /** Given for re-runs: the trace of the original. */
-  traceId?: string
-  /** Given for re-runs: parameters that were rendered when an earlier execution was requested, and are data since. */
+  /** Given for what is not asked for from outside: decides the trace. */
+  cause?: Cause
+  /** Given for what rules start. */
+  origin?: ExecutionOrigin
+  /** Id, given for what rules start. */
+  triggerInstance?: string
+  /** What templates may read. */
+  readonly templates: (reader: TemplateReader) => TemplateScope
+  /** Why it fails before it begins. */
+  failure?: AppError
+  /** Names of parameters that have been rendered already, by an earlier execution or a rule, and are data since. */
   literals?: ReadonlySet<string>
   findExecution: (id: string) => Execution | undefined
 }
 
 /** Context keys that only the server sets. */
-const serverKeys = ['user', 'pack', 'rbac', 'scopes', 're-run', 'cancelled_by']
+const serverKeys = ['user', 'pack', 'rbac', 'scopes', 're-run', 'cancelled_by', 'rule', 'trigger_instance']
 
 /**
  * Checks a request in the order of contract 03 and makes the execution of it.
@@ -148,6 +166,7 @@ const serverKeys = ['user', 'pack', 'rbac', 'scopes', 're-run', 'cancelled_by']
  */
 export function draftExecution(options: DraftOptions): Draft {
   const { actions, request } = options
+  const { origin = null } = options
   const { principal, rights } = options.caller
   const { action, runner } = findAction(actions, request.action)
 
@@ -157,7 +176,14 @@ export function draftExecution(options: DraftOptions): Draft {
   const actingUser = parent === undefined ? (request.user ?? principal.user) : parent.user
   // Whoever names a parent acts for its user, and nobody may become somebody else that way.
   if (actingUser !== principal.user) rights.require('user_impersonate', userResource(actingUser))
+  const apiUser = supplied['api_user']
+  if (typeof apiUser === 'string' && apiUser !== principal.user && apiUser !== actingUser) {
+    // Templates read the datastore in this user's name.
+    rights.require('user_impersonate', userResource(apiUser))
+  }
   const roles = options.rolesOf?.(actingUser)
+  const traceContext = traceContextOf(supplied)
+  if (traceContext === undefined) delete supplied['trace_context']
   const context: Record<string, unknown> = {
     ...supplied,
     ...options.extraContext,
@@ -167,8 +193,6 @@ export function draftExecution(options: DraftOptions): Draft {
     // What the action calls with its own token is limited like the key that has started it.
     ...(principal.scopes === undefined ? {} : { scopes: principal.scopes }),
   }
-  const traceContext = traceContextOf(supplied)
-  if (traceContext === undefined) delete context['trace_context']
 
   const micros = nowMicros()
   const start = formatMicros(micros)
@@ -183,10 +207,11 @@ export function draftExecution(options: DraftOptions): Draft {
     runner,
     trace_id: '',
     parent: parent?.id ?? null,
-    rule: null,
-    trigger: null,
-    trigger_type: null,
-    trigger_instance: null,
+    rule: origin?.rule.name ?? null,
+    trigger: origin?.trigger.name ?? null,
+    trigger_type: origin?.trigger_type.name ?? null,
+    trigger_instance: options.triggerInstance ?? null,
+    origin,
     start_timestamp: start,
     end_timestamp: null,
     elapsed_seconds: null,
@@ -203,15 +228,11 @@ export function draftExecution(options: DraftOptions): Draft {
     },
   }
 
-  let failure: Error | undefined
+  let failure = options.failure
   try {
-    execution.parameters = actions.render(
-      action,
-      runner,
-      execution.parameters,
-      { action_context: context },
-      options.literals,
-    )
+    if (failure !== undefined) throw failure
+    const scope = templateScope(options.templates, execution, principal.user)
+    execution.parameters = actions.render(action, runner, execution.parameters, scope, options.literals)
   } catch (error) {
     if (!isAppError(error) || error.code !== 'TEMPLATE_FAILED') throw error
     failure = error
@@ -220,7 +241,23 @@ export function draftExecution(options: DraftOptions): Draft {
   if (!action.enabled) throw actionDisabled(action.ref)
   if (failure === undefined) actions.check(action, runner, execution.parameters, request.parameters ?? {})
 
-  return { execution, cause: causeOf(execution, traceContext, parent, options.traceId), failure }
+  return { execution, cause: options.cause ?? causeOf(execution, traceContext, parent), failure }
+}
+
+/** @param author who wrote the templates; absent: whoever made the action, who has no rights to be looked at */
+export function templateScope(
+  templates: (reader: TemplateReader) => TemplateScope,
+  { context, user }: Execution,
+  author?: string,
+): TemplateScope {
+  const { api_user: apiUser, scopes } = context
+  const reader: TemplateReader = {
+    user: typeof apiUser === 'string' ? apiUser : user,
+    ...(author === undefined ? {} : { author }),
+    // Only the server sets them.
+    ...(Array.isArray(scopes) ? { scopes: scopes as readonly Scope[] } : {}),
+  }
+  return joinScopes({ variables: { action_context: context } }, templates(reader))
 }
 
 /** With its runner type. @throws ACTION_UNKNOWN */
@@ -267,21 +304,13 @@ function parentOf(
   return parent
 }
 
-function causeOf(
-  execution: Execution,
-  traceContext: TraceContext | undefined,
-  parent: Execution | undefined,
-  traceId: string | undefined,
-): Cause {
+function causeOf(execution: Execution, traceContext: TraceContext | undefined, parent: Execution | undefined): Cause {
   if (traceContext === undefined && parent !== undefined) {
     return {
       kind: 'inherited',
       trace_id: parent.trace_id,
       caused_by: { type: 'action_execution', id: parent.id },
     }
-  }
-  if (traceContext === undefined && traceId !== undefined) {
-    return { kind: 'inherited', trace_id: traceId, caused_by: undefined }
   }
   return {
     kind: 'request',

@@ -7,13 +7,18 @@ import {
   queueFull,
   resourceNotFound,
   transitionRefused,
+  type AppError,
 } from '../../errors.ts'
+import { allRights } from '../../http/authenticate.ts'
 import { aboutCaller } from '../../http/caller.ts'
 import { isId } from '../../ids.ts'
-import type { Log } from '../../log.ts'
+import type { Log, LogFields } from '../../log.ts'
+import type { TemplateScope } from '../../template.ts'
 import type { Actions } from '../actions/index.ts'
 import type { ActionRecord } from '../actions/types.ts'
+import type { TemplateReader } from '../datastore/types.ts'
 import type { Traces } from '../traces/index.ts'
+import type { Cause } from '../traces/types.ts'
 import { aboutExecution } from './audit.ts'
 import type { Change } from './change.ts'
 import { startFailure } from './dispatcher.ts'
@@ -29,11 +34,20 @@ import {
 } from './request.ts'
 import { isCancelable, isFinal, type FinalStatus } from './state.ts'
 import type { ExecutionStore } from './store.ts'
-import type { Execution, ExecutionStatus } from './types.ts'
+import type { Execution, ExecutionOrigin, ExecutionStatus, PlanReaction } from './types.ts'
 
 export interface ExecutionService {
   /** @throws see `draftExecution`; TRACE_UNKNOWN, QUEUE_FULL */
   request(caller: Caller, request: ExecutionRequest, contextHeader?: string): Promise<Execution>
+  /**
+   * An execution that the system starts by itself; writes nothing. With a `failure` it is one that has failed before it
+   * began, kept for whoever looks for it.
+   *
+   * @throws ACTION_UNKNOWN, ACTION_DISABLED, PARAMETERS_INVALID, TRACE_UNKNOWN
+   */
+  plan(request: SystemRequest): { execution: Execution; unit: Unit; failure: AppError | undefined }
+  /** Whether `actionrunner.queue_limit` leaves room for one more. */
+  hasRoom(): boolean
   /** @throws RESOURCE_NOT_FOUND, PERMISSION_DENIED, and what `request` throws */
   rerun(caller: Caller, id: string, request: RerunRequest, merges: boolean): Promise<Execution>
   /** @throws RESOURCE_NOT_FOUND; TRANSITION_REFUSED when it cannot be cancelled any more */
@@ -50,6 +64,20 @@ export interface ExecutionService {
   getWithResult(idOrLast: string): Execution
 }
 
+export interface SystemRequest {
+  action: string
+  /** Data: nothing in them is a template any more. */
+  parameters: Record<string, unknown>
+  /** Besides what the server sets in every context. */
+  context: Record<string, unknown>
+  cause: Cause
+  origin: ExecutionOrigin
+  /** Id. */
+  triggerInstance: string
+  /** Why it fails before it begins: its parameters could not be rendered. */
+  failure?: AppError
+}
+
 export function createExecutionService(deps: {
   store: ExecutionStore
   database: Database
@@ -63,32 +91,48 @@ export function createExecutionService(deps: {
   secretsOf(execution: Execution): string[]
   /** `actionrunner.queue_limit` */
   queueLimit: number
+  readonly templates: (reader: TemplateReader) => TemplateScope
+  /** Acting user of what the system starts by itself. */
+  systemUser: string
+  readonly planReaction: (execution: Execution) => ReturnType<PlanReaction>
 }): ExecutionService {
-  const { store, database, change, actions, rolesOf, traces, log } = deps
+  const { store, database, change, actions, rolesOf, traces, templates, log } = deps
+  const system: Caller = {
+    principal: { user: deps.systemUser, isAdmin: true, method: 'none' },
+    rights: allRights,
+    requestId: '-',
+    remoteAddress: '-',
+  }
 
   /** Admitted and not committed yet. */
   let creating = 0
 
+  const hasRoom = (): boolean => deps.live.waitingCount + creating < deps.queueLimit
+
   function admit(): void {
-    if (deps.live.waitingCount + creating >= deps.queueLimit) throw queueFull('executions', deps.queueLimit)
+    if (!hasRoom()) throw queueFull('executions', deps.queueLimit)
   }
 
-  async function create({ execution, cause, failure }: Draft, caller: Caller): Promise<Execution> {
-    const plan = (): Unit => {
-      const member = { kind: 'execution', object_id: execution.id, ref: execution.action_ref } as const
-      const trace = traces.plan(cause, member, execution.start_timestamp)
-      execution.trace_id = trace.trace_id
-      return merge(
-        trace.unit,
-        {
-          steps: store.insert(execution),
-          facts: [{ name: 'execution.created', payload: { execution, about: aboutCaller(caller) } }],
-        },
-        failure === undefined
-          ? undefined
-          : change.plan(execution, { kind: 'reject', result: startFailure(failure) })?.unit,
-      )
-    }
+  function planCreation({ execution, cause, failure }: Draft, about?: LogFields): Unit {
+    const member = { kind: 'execution', object_id: execution.id, ref: execution.action_ref } as const
+    const trace = traces.plan(cause, member, execution.start_timestamp)
+    execution.trace_id = trace.trace_id
+    return merge(
+      trace.unit,
+      {
+        steps: store.insert(execution),
+        facts: [{ name: 'execution.created', payload: { execution, ...(about === undefined ? {} : { about }) } }],
+      },
+      deps.planReaction(execution),
+      failure === undefined
+        ? undefined
+        : change.plan(execution, { kind: 'reject', result: startFailure(failure) })?.unit,
+    )
+  }
+
+  async function create(draft: Draft, caller: Caller): Promise<Execution> {
+    const { execution, failure } = draft
+    const plan = (): Unit => planCreation(draft, aboutCaller(caller))
     creating += 1
     try {
       await database.write(plan()).catch((error: unknown) => {
@@ -184,10 +228,29 @@ export function createExecutionService(deps: {
     async request(caller, request, contextHeader) {
       admit()
       return create(
-        draftExecution({ actions, rolesOf, caller, request, contextHeader, findExecution: findById(store) }),
+        draftExecution({ actions, rolesOf, caller, request, contextHeader, templates, findExecution: findById(store) }),
         caller,
       )
     },
+
+    plan({ action, parameters, context, cause, origin, triggerInstance, failure }) {
+      const draft = draftExecution({
+        actions,
+        rolesOf,
+        templates,
+        caller: system,
+        request: { action, parameters },
+        extraContext: context,
+        literals: new Set(Object.keys(parameters)),
+        cause,
+        origin,
+        triggerInstance,
+        findExecution: findById(store),
+        ...(failure === undefined ? {} : { failure }),
+      })
+      return { execution: draft.execution, unit: planCreation(draft), failure: draft.failure }
+    },
+    hasRoom,
 
     async rerun(caller, id, request, merges) {
       const original = get(id)
@@ -196,12 +259,12 @@ export function createExecutionService(deps: {
       admit()
       const inherited = merges ? original.parameters : {}
       const overrides = request.parameters ?? {}
-      const templates = new Set([...Object.keys(overrides), ...(original.liveaction.unrendered ?? [])])
+      const templated = new Set([...Object.keys(overrides), ...(original.liveaction.unrendered ?? [])])
       const draft = draftExecution({
         actions,
         rolesOf,
         caller,
-        literals: new Set(Object.keys(inherited).filter((name) => !templates.has(name))),
+        literals: new Set(Object.keys(inherited).filter((name) => !templated.has(name))),
         request: {
           action: original.action_ref,
           parameters: { ...inherited, ...overrides },
@@ -209,7 +272,8 @@ export function createExecutionService(deps: {
           delay: request.delay ?? null,
         },
         extraContext: { 're-run': { ref: original.id } },
-        traceId: original.trace_id,
+        cause: { kind: 'inherited', trace_id: original.trace_id, caused_by: undefined },
+        templates,
         findExecution: findById(store),
       })
       const { execution } = draft

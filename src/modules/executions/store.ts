@@ -20,7 +20,7 @@ import type {
 import type { OutputType, RecordedProcess } from '../../runners/runner.ts'
 import type { ActionRecord, RunnerTypeRecord } from '../actions/types.ts'
 import { resultJson } from './result-json.ts'
-import type { Execution, ExecutionStatus, Liveaction, LogEntry, OutputRecord } from './types.ts'
+import type { Execution, ExecutionOrigin, ExecutionStatus, Liveaction, LogEntry, OutputRecord } from './types.ts'
 
 /** What a list can be narrowed by; `null` matches records where the attribute is missing. */
 export interface ExecutionFilter {
@@ -151,6 +151,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
       trigger: row.trigger,
       trigger_type: row.trigger_type,
       trigger_instance: row.trigger_instance,
+      origin: row.origin_hash === null ? null : (snapshots.get(row.origin_hash) as ExecutionOrigin), // as above
       start_timestamp: row.start_timestamp,
       end_timestamp: row.end_timestamp,
       elapsed_seconds: row.elapsed_seconds,
@@ -329,9 +330,11 @@ export function createExecutionStore(database: Database): ExecutionStore {
     insert(execution) {
       const action = snapshots.step(execution.action)
       const runner = snapshots.step(execution.runner)
+      const origin = execution.origin === null ? undefined : snapshots.step(execution.origin)
       return [
         ...action.steps,
         ...runner.steps,
+        ...(origin?.steps ?? []),
         {
           query: statements.insertExecution({
             id: execution.id,
@@ -347,6 +350,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
             trigger: execution.trigger,
             trigger_type: execution.trigger_type,
             trigger_instance: execution.trigger_instance,
+            origin_hash: origin?.hash ?? null,
             start_timestamp: execution.start_timestamp,
             delay: execution.delay,
             parameters: JSON.stringify(execution.parameters),
@@ -443,6 +447,7 @@ function prepareStatements({ build }: Database) {
     trigger: '',
     trigger_type: '',
     trigger_instance: '',
+    origin_hash: '',
     start_timestamp: '',
     delay: 0,
     parameters: '',
@@ -509,7 +514,7 @@ function toOutputRecord(row: OutputRecordTable): OutputRecord {
 
 interface Snapshots {
   /** Hash of a record, and the steps that store it if this process has not done so yet. */
-  step(record: ActionRecord | RunnerTypeRecord): { hash: string; steps: Step[] }
+  step(record: ActionRecord | RunnerTypeRecord | ExecutionOrigin): { hash: string; steps: Step[] }
   get(hash: string): unknown
 }
 

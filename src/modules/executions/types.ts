@@ -43,6 +43,13 @@ export interface Liveaction {
   secret_owners?: string[]
 }
 
+/** The rule that started an execution, and what set it off, as they were then. */
+export interface ExecutionOrigin {
+  rule: { id: string; uid: string; ref: string; name: string; pack: string; description: string }
+  trigger: { id: string; uid: string; ref: string; name: string; pack: string; type: string }
+  trigger_type: { id: string; uid: string; ref: string; name: string; pack: string; description: string }
+}
+
 /** An execution inside the server: its row with JSON parsed, unmasked. `record.ts` makes the wire record of it. */
 export interface Execution {
   id: string
@@ -59,6 +66,8 @@ export interface Execution {
   trigger: string | null
   trigger_type: string | null
   trigger_instance: string | null
+  /** Null unless a rule started it. */
+  origin: ExecutionOrigin | null
   start_timestamp: string
   end_timestamp: string | null
   elapsed_seconds: number | null
@@ -82,6 +91,13 @@ export interface OutputRecord {
   data: string
   timestamp: string
 }
+
+/**
+ * Port: what a change of status brings about elsewhere, in the same unit. Whoever knows triggers provides it.
+ *
+ * @param parameters of the execution, secrets masked
+ */
+export type PlanReaction = (execution: Execution, parameters: Record<string, unknown>) => Unit | undefined
 
 /** Port: credentials for the API that actions have while they run; whoever knows tokens provides it. */
 export interface ServiceTokens {

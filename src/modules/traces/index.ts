@@ -14,12 +14,15 @@ export interface Traces extends Module {
    * @throws TRACE_UNKNOWN
    */
   plan(cause: Cause, member: TraceMember, at: string): TracePlan
+  /** Undefined when there is no such trace. */
+  tagOf(id: string): string | undefined
 }
 
 export function createTraces(deps: { database: Database }): Traces {
   const store = createTraceStore(deps.database)
   return {
     name: 'traces',
+    tagOf: (id) => store.find(id)?.trace_tag,
     plan: (cause, member, at) => planTrace(store, cause, member, at),
   }
 }

@@ -1,7 +1,7 @@
 /** Templates inside parameter values (contract 02, 2.6). What a template gives is data and is never rendered again. */
-import { templateFailed } from '../../errors.ts'
-import { isObject } from '../../schema.ts'
-import { isTemplate, references, render, TemplateError, type Limits } from '../../template.ts'
+import { templateFailed } from './errors.ts'
+import { isObject } from './schema.ts'
+import { isTemplate, references, render, TemplateError, type HostFunction, type Limits } from './template.ts'
 
 /** The templates inside one value. */
 export interface Templates {
@@ -77,8 +77,15 @@ export interface Renderer {
  *
  * @param count templates there are
  * @param isTooLong see `Templates`
+ * @param filters besides those that every template has
  */
-export function createRenderer(count: number, isTooLong = false): Renderer {
+export function createRenderer(
+  count: number,
+  {
+    isTooLong = false,
+    filters = {},
+  }: { isTooLong?: boolean; filters?: Readonly<Record<string, HostFunction>> | undefined } = {},
+): Renderer {
   const limits: Partial<Limits> = {
     maxSteps: Math.max(MIN_STEPS, Math.floor(TOTAL_STEPS / Math.max(2, count))),
     maxWork: Math.max(MIN_WORK, Math.floor(TOTAL_WORK / Math.max(1, count))),
@@ -89,7 +96,7 @@ export function createRenderer(count: number, isTooLong = false): Renderer {
   function renderParameter(parameter: string, value: unknown, variables: ReadonlyMap<string, unknown>): unknown {
     const renderText = (text: string): unknown => {
       const maxMilliseconds = startedAt + TOTAL_MILLISECONDS - performance.now()
-      return render(text, variables, { limits: { ...limits, maxMilliseconds } })
+      return render(text, variables, { limits: { ...limits, maxMilliseconds }, filters })
     }
     const walk = (inner: unknown): unknown => {
       if (typeof inner === 'string') return isTemplate(inner) ? renderText(inner) : inner

@@ -1,0 +1,94 @@
+import { sql, type Kysely } from 'kysely'
+
+/** What keeps a table of counts equal to the rows there are, so that totals cost the same with a million rows. */
+function counted(table: string, counts: string, key: string): string[] {
+  const columns = key.split(', ')
+  const values = (row: 'new' | 'old'): string => columns.map((column) => `${row}.${column}`).join(', ')
+  const up = `insert into ${counts} (${key}, count) values (${values('new')}, 1)
+    on conflict (${key}) do update set count = count + 1;`
+  const down = `update ${counts} set count = count - 1 where (${key}) = (${values('old')});
+    delete from ${counts} where (${key}) = (${values('old')}) and count = 0;`
+  return [
+    `create trigger ${table}_counted after insert on ${table} begin ${up} end`,
+    `create trigger ${table}_recounted after update of ${key} on ${table} when (${values('new')}) is not (${values('old')})
+      begin ${down} ${up} end`,
+    `create trigger ${table}_uncounted after delete on ${table} begin ${down} end`,
+  ]
+}
+
+const statements = [
+  // Snapshot of the rule, trigger and trigger type that started an execution.
+  `alter table executions add column origin_hash text`,
+
+  `create table trigger_types (
+    id text primary key not null, ref text not null unique, pack text not null, name text not null,
+    record text not null)`,
+  `create index trigger_types_pack_name on trigger_types (pack, name)`,
+
+  `create table triggers (
+    id text primary key not null, ref text not null unique, pack text not null, name text not null,
+    type text not null, identity text not null, uses integer not null, is_managed integer not null,
+    record text not null, unique (type, identity))`,
+
+  `create table trigger_instances (
+    id text primary key not null, trigger text not null, trigger_id text not null, trigger_type text not null,
+    occurrence_time text not null, status text not null, trace_id text not null, payload text not null)`,
+  `create index trigger_instances_trigger on trigger_instances (trigger, id)`,
+  `create index trigger_instances_type on trigger_instances (trigger_type, id)`,
+  `create index trigger_instances_status on trigger_instances (status, id)`,
+  `create index trigger_instances_pending on trigger_instances (id) where status = 'pending'`,
+  `create table trigger_instance_counts (
+    trigger text not null, trigger_type text not null, status text not null, count integer not null,
+    primary key (trigger, trigger_type, status)) without rowid`,
+  ...counted('trigger_instances', 'trigger_instance_counts', 'trigger, trigger_type, status'),
+
+  `create table rules (
+    id text primary key not null, ref text not null unique, pack text not null, name text not null,
+    enabled integer not null, action_ref text not null, trigger_id text not null, trigger text not null,
+    user text not null, record text not null)`,
+  `create index rules_pack_name on rules (pack, name)`,
+  `create index rules_trigger on rules (trigger_id)`,
+
+  `create table rule_enforcements (
+    id text primary key not null, rule_id text not null, rule_ref text not null, rule_uid text not null,
+    trigger_instance_id text not null, execution_id text, failure_reason text, enforced_at text not null,
+    status text not null)`,
+  `create index rule_enforcements_rule on rule_enforcements (rule_ref, id)`,
+  `create index rule_enforcements_rule_id on rule_enforcements (rule_id, id)`,
+  `create index rule_enforcements_instance on rule_enforcements (trigger_instance_id, id)`,
+  `create index rule_enforcements_execution on rule_enforcements (execution_id) where execution_id is not null`,
+  `create table rule_enforcement_counts (
+    rule_ref text not null, rule_id text not null, status text not null, count integer not null,
+    primary key (rule_ref, rule_id, status)) without rowid`,
+  ...counted('rule_enforcements', 'rule_enforcement_counts', 'rule_ref, rule_id, status'),
+
+  // What a sender has delivered already, so that it causes nothing twice.
+  `create table webhook_deliveries (
+    hook text not null, caller text not null, key_hash text not null, body_hash text not null, trace_id text not null,
+    trigger_instances text not null, created_at text not null, primary key (hook, caller, key_hash))`,
+  `create index webhook_deliveries_created_at on webhook_deliveries (created_at)`,
+
+  `create table timers (
+    trigger_id text primary key not null, anchor text not null, next_timestamp text, fired_timestamp text)`,
+  `create index timers_next on timers (next_timestamp) where next_timestamp is not null`,
+
+  `create table key_value_pairs (
+    id text primary key not null, scope text not null, name text not null, user text not null, description text,
+    value text not null, secret integer not null, encrypted integer not null, expire_timestamp text,
+    unique (scope, user, name))`,
+  `create index key_value_pairs_name on key_value_pairs (name)`,
+  `create index key_value_pairs_expiry on key_value_pairs (expire_timestamp) where expire_timestamp is not null`,
+  // The cipher text is known, the item is looked for.
+  `create index key_value_pairs_value on key_value_pairs (value) where encrypted = 1`,
+
+  `create table totals (name text primary key not null, count integer not null) without rowid`,
+  `insert into totals (name, count) select 'traces', count(*) from traces`,
+  `create trigger traces_counted after insert on traces begin
+    update totals set count = count + 1 where name = 'traces'; end`,
+  `create trigger traces_uncounted after delete on traces begin
+    update totals set count = count - 1 where name = 'traces'; end`,
+]
+
+export async function up(db: Kysely<unknown>): Promise<void> {
+  for (const statement of statements) await sql.raw(statement).execute(db)
+}

@@ -1,0 +1,105 @@
+/** Wire records of contract 05, 5.1–5.3. */
+import type { Unit } from '../../db/database.ts'
+import type { JsonSchema } from '../../schema.ts'
+import type { Cause } from '../traces/types.ts'
+
+export interface TriggerTypeRecord {
+  id: string
+  /** `trigger_type:<pack>:<name>` */
+  uid: string
+  ref: string
+  name: string
+  pack: string
+  description: string
+  /** Of the payload; `{}`: anything. */
+  payload_schema: JsonSchema
+  /** Of the parameters of triggers; `{}`: they have none, and there is one trigger of the type's own name. */
+  parameters_schema: JsonSchema
+  tags: { name: string; value: string }[]
+  metadata_file?: string
+}
+
+/** What an author writes: the record without what is derived. */
+export type TriggerTypeDefinition = Omit<TriggerTypeRecord, 'id' | 'uid' | 'ref'>
+
+export interface TriggerRecord {
+  id: string
+  /** `trigger:<pack>:<name>:<md5 of the parameters as clients see them>` */
+  uid: string
+  /** `<pack>.<name>`; of triggers with parameters the name is a random UUID. */
+  ref: string
+  name: string
+  pack: string
+  /** Reference of the trigger type. */
+  type: string
+  description: string
+  /** As given, secrets included: records for clients are made by `Triggers.record`. */
+  parameters: Record<string, unknown>
+}
+
+/** `processing` is never stored: an instance and all it causes are one change. */
+export type TriggerInstanceStatus = 'pending' | 'processed' | 'processing_failed'
+
+export interface TriggerInstance {
+  id: string
+  /** Reference of the trigger. */
+  trigger: string
+  trigger_id: string
+  /** Reference of its type. */
+  trigger_type: string
+  occurrence_time: string
+  status: TriggerInstanceStatus
+  trace_id: string
+  payload: unknown
+}
+
+/** An instance that rules have to be looked at for. */
+export type QueuedInstance = Pick<TriggerInstance, 'id' | 'trigger_id' | 'trigger' | 'trigger_type' | 'trace_id'>
+
+export interface TriggerService {
+  /** By id when it looks like one, else by reference. The record is shared: it must not be changed. */
+  findType(refOrId: string): TriggerTypeRecord | undefined
+  /** By id when it looks like one, else by reference. The record is shared: it must not be changed. */
+  find(refOrId: string): TriggerRecord | undefined
+  /** In the order in which they were made. */
+  ofType(typeRef: string): readonly TriggerRecord[]
+  /** The trigger as clients see it: secrets in its parameters masked. */
+  record(trigger: TriggerRecord): TriggerRecord
+
+  /**
+   * The trigger that a rule needs: the one with these parameters, or a new one. Its use is counted once the unit is
+   * committed, which fails with `Conflict` when somebody else was faster; plan again then.
+   *
+   * @param stored parameters that the rule has already: a mask in `parameters` stands for the value there
+   * @throws TRIGGER_TYPE_UNKNOWN, PARAMETERS_INVALID
+   */
+  planUse(
+    typeRef: string,
+    parameters: Record<string, unknown>,
+    stored?: Record<string, unknown>,
+  ): { trigger: TriggerRecord; unit: Unit }
+  /** Counts one use less; a trigger made for rules goes with the last. Fails with `Conflict` likewise. */
+  planRelease(triggerId: string): Unit
+
+  /** What is wrong with a payload for triggers of this type; undefined: nothing, or nobody wants to know. */
+  problemOfPayload(typeRef: string, payload: unknown): string | undefined
+  /**
+   * Stores an instance. Fails with `Conflict` when another request has started a trace with the same tag meanwhile; plan
+   * again then.
+   *
+   * @param payload JSON data, valid
+   * @param cause default: from outside, in a trace of its own
+   */
+  planDispatch(trigger: TriggerRecord, payload: unknown, cause?: Cause): { instance: TriggerInstance; unit: Unit }
+  /** Plans and commits, as often as it takes. */
+  dispatch(trigger: TriggerRecord, payload: unknown, cause?: Cause): Promise<TriggerInstance>
+  /** Of a trigger without parameters that comes with the program, such as `core.svc.generic.inquiry`. */
+  planInternal(ref: string, payload: Record<string, unknown>, cause?: Cause): Unit
+
+  findInstance(id: string): TriggerInstance | undefined
+  /** Instances that rules have to be looked at for, oldest first. */
+  pending(afterId: string, limit: number): QueuedInstance[]
+  pendingCount(): number
+  /** Ends the processing of an instance. Fails with `Conflict` when that has happened already. */
+  planProcessed(id: string, status: 'processed' | 'processing_failed'): Unit
+}
