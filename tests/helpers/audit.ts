@@ -93,22 +93,36 @@ export function findDamage(basePath: string): string[] {
     const check = database.pragma('integrity_check') as { integrity_check: string }[] // the shape of this pragma
     const problems = check.map(({ integrity_check }) => integrity_check).filter((text) => text !== 'ok')
     const key = 'action_ref, status, user, runner, child, rule, trigger, trigger_type'
-    const counted = `select ${key}, count from execution_counts`
-    const recount = `select action_ref, status, user, runner, parent is not null as child, ifnull(rule, '') as rule,
-      ifnull(trigger, '') as trigger, ifnull(trigger_type, '') as trigger_type, count(*) as count
-      from executions group by ${key.replace('child', 'parent is not null')}`
-    const differences = database
-      .prepare(`select * from (${counted}) except select * from (${recount})`)
-      .all()
-      .concat(database.prepare(`select * from (${recount}) except select * from (${counted})`).all())
-    if (differences.length > 0) problems.push(`execution_counts differs: ${JSON.stringify(differences)}`)
+    const recounts: Record<string, string> = {
+      execution_counts: `select action_ref, status, user, runner, parent is not null as child, ifnull(rule, '') as rule,
+        ifnull(trigger, '') as trigger, ifnull(trigger_type, '') as trigger_type, count(*) as count
+        from executions group by ${key.replace('child', 'parent is not null')}`,
+      trigger_instance_counts: `select trigger, trigger_type, status, count(*) from trigger_instances group by 1, 2, 3`,
+      rule_enforcement_counts: `select rule_ref, rule_id, status, count(*) from rule_enforcements group by 1, 2, 3`,
+      totals: `select 'traces', count(*) from traces`,
+    }
+    for (const [table, recount] of Object.entries(recounts)) {
+      const differences = database
+        .prepare(`select * from ${table} except select * from (${recount})`)
+        .all()
+        .concat(database.prepare(`select * from (${recount}) except select * from ${table}`).all())
+      if (differences.length > 0) problems.push(`${table} differs: ${JSON.stringify(differences)}`)
+    }
     const strays = database
       .prepare<[], { n: number }>(
         `select count(*) as n from output_records where execution_id not in (select id from executions)
          union all
          select count(*) from execution_results where execution_id not in (select id from executions)
          union all
-         select count(*) from trace_components where kind = 'execution' and object_id not in (select id from executions)`,
+         select count(*) from trace_components where kind = 'execution' and object_id not in (select id from executions)
+         union all
+         select count(*) from trace_components
+           where kind = 'trigger_instance' and object_id not in (select id from trigger_instances)
+         union all
+         select count(*) from rule_enforcements
+           where trigger_instance_id not in (select id from trigger_instances) or execution_id not in (select id from executions)
+         union all
+         select count(*) from trace_components where trace_id not in (select id from traces)`,
       )
       .all()
     if (strays.some(({ n }) => n > 0)) problems.push(`rows of no execution: ${JSON.stringify(strays)}`)
