@@ -4,6 +4,7 @@
  */
 import { availableParallelism, totalmem } from 'node:os'
 import { refusedLogins, verifiedRequests } from './access.ts'
+import { ruleMatching, webhooks } from './events.ts'
 import { oneAtATime, throughput } from './executions.ts'
 import { largeOutput, liveDelay, loopDelay, manyFollowers } from './output.ts'
 import { printRows, type Row } from './report.ts'
@@ -16,6 +17,8 @@ const parts: Record<string, () => Promise<Row[]>> = {
   followers: manyFollowers,
   output: largeOutput,
   loop: loopDelay,
+  webhook: webhooks,
+  rules: ruleMatching,
   scale,
   cli: commandLine,
   access: async () => [...(await verifiedRequests()), ...(await refusedLogins())],
