@@ -2,9 +2,11 @@
  * The composition root: the only file that knows every module. What is listed here is the server; modules start in the
  * order of the list and stop in reverse.
  */
+import { join } from 'node:path'
 import { createMemoryBus } from './bus/memory.ts'
 import type { Config } from './config/load.ts'
 import { openSqlite } from './db/sqlite/open.ts'
+import { loadEncryption } from './encryption.ts'
 import { createAboutRoutes } from './http/about.ts'
 import { createHttpApp } from './http/app.ts'
 import { readIdentities, renewIdentity } from './http/identities.ts'
@@ -75,6 +77,12 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     announce: (facts) => facts.forEach((fact) => bus.publish(fact)),
   })
   undo.push(() => database.close())
+
+  const encryption = await loadEncryption({
+    enabled: config.keyvalue.enable_encryption,
+    keyPath: config.keyvalue.encryption_key_path,
+    ownKeyPath: join(config.system.base_path, 'keys', 'secrets.json'),
+  })
 
   const { launcher, fallbackReason } = await createLauncher()
   undo.push(() => launcher.stop())

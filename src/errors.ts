@@ -366,3 +366,17 @@ export const definitionsInvalid = (problems: readonly string[]): AppError => {
 
 export const resourceTypeUnknown = (type: string): AppError =>
   new AppError('not_found', 'RESOURCE_TYPE_UNKNOWN', `Invalid resource type: ${shown(type)}`)
+
+// Encryption
+
+/** @param what is to be encrypted, in words; it is no secret */
+export const cryptoKeyMissing = (path: string, what: string, advice: string): AppError =>
+  new AppError(
+    'invalid',
+    'CRYPTO_KEY_MISSING',
+    `Crypto key not found in ${path}. Unable to encrypt / decrypt ${what}. ${advice}`,
+  )
+
+/** @param what was encrypted, in words */
+export const cipherTextInvalid = (what: string, why: string): AppError =>
+  new AppError('invalid', 'CIPHER_TEXT_INVALID', `Unable to decrypt ${what}: ${why}.`)

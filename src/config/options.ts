@@ -531,6 +531,19 @@ export const options = {
         'normal survives the death of the process, and a power cut may lose the last commits; full writes every commit to the disk before it is answered.',
     }),
   },
+  keyvalue: {
+    enable_encryption: boolean({
+      default: true,
+      about: 'Encrypt secrets in the datastore and in triggers. Off, secrets are refused.',
+    }),
+    encryption_key_path: path({
+      default: '',
+      optional: true,
+      relativeTo: 'basePath',
+      about:
+        'File of the keys that encrypt secrets. Empty: keys/secrets.json under system.base_path, made at the first start. Without this file no secret can be read again: keep a copy of it.',
+    }),
+  },
   log: {
     level: choice({
       values: logLevels,
@@ -584,6 +597,7 @@ export const sectionAbout = {
   rbac: 'Who may do what.',
   webui: 'Links for people.',
   database: 'Storage.',
+  keyvalue: 'Secrets at rest.',
   log: 'Logging, to standard error; audit lines to a file as well.',
 } as const satisfies Record<keyof Options, string>
 
@@ -659,7 +673,6 @@ export const unusedOptions: Readonly<Record<string, '*' | readonly string[]>> = 
   DEFAULT: '*',
   exporter: '*',
   garbagecollector: '*',
-  keyvalue: '*',
   log: ['excludes', 'redirect_stderr'],
   messaging: '*',
   metrics: '*',
