@@ -27,13 +27,11 @@ async function makeStore(count: number): Promise<string> {
   const db = new Sqlite(join(folder, 'svc.db'))
   db.pragma('journal_mode = off')
   db.pragma('synchronous = off')
-  const row = db.prepare('select * from executions').get() as Record<string, unknown> // the one that ran
-  const columns = Object.keys(row)
-  const insert = db.prepare(
-    `insert into executions (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`,
-  )
-  const result = db.prepare('insert into execution_results (execution_id, result) values (?, ?)')
-  const text = (db.prepare('select result from execution_results').get() as { result: string }).result // as above
+  const addExecution = copier(db, 'executions')
+  const addResult = copier(db, 'execution_results')
+  const addTrace = copier(db, 'traces')
+  const addComponent = copier(db, 'trace_components')
+  const addInstance = copier(db, 'trigger_instances')
   const triggers = db.prepare(`select name, sql from sqlite_master where type = 'trigger'`).all() as {
     name: string
     sql: string
@@ -43,21 +41,35 @@ async function makeStore(count: number): Promise<string> {
   const start = Date.now() * 1000 - count * 2000
   for (let i = 0; i < count; i++) {
     const micros = start + i * 2000
-    const id = newId(micros)
-    const changed: Record<string, unknown> = {
-      ...row,
+    const [id, traceId, instanceId] = [newId(micros), newId(micros), newId(micros + 1)]
+    const at = formatMicros(micros)
+    addExecution({
       id,
       liveaction_id: newId(micros + 1),
+      trace_id: traceId,
       status: statuses[i % statuses.length],
       user: `user${i % 20}`,
-      start_timestamp: formatMicros(micros),
-    }
-    insert.run(...columns.map((column) => changed[column]))
-    result.run(id, text)
+      start_timestamp: at,
+    })
+    addResult({ execution_id: id })
+    addTrace({ id: traceId, uid: `trace:${traceId}`, trace_tag: `tag-${i}`, start_timestamp: at })
+    addComponent({ n: null, trace_id: traceId, kind: 'execution', object_id: id, updated_at: at })
+    addComponent({
+      n: null,
+      trace_id: traceId,
+      kind: 'trigger_instance',
+      object_id: instanceId,
+      ref: 'core.svc.generic.actiontrigger',
+      updated_at: at,
+    })
+    addInstance({ id: instanceId, trace_id: traceId, occurrence_time: at })
   }
   db.exec(`delete from execution_counts;
     insert into execution_counts select action_ref, status, user, runner, parent is not null, ifnull(rule, ''),
-      ifnull(trigger, ''), ifnull(trigger_type, ''), count(*) from executions group by 1, 2, 3, 4, 5, 6, 7, 8`)
+      ifnull(trigger, ''), ifnull(trigger_type, ''), count(*) from executions group by 1, 2, 3, 4, 5, 6, 7, 8;
+    delete from trigger_instance_counts;
+    insert into trigger_instance_counts select trigger, trigger_type, status, count(*) from trigger_instances group by 1, 2, 3;
+    update totals set count = (select count(*) from traces) where name = 'traces'`)
   for (const { sql } of triggers) db.exec(sql)
   db.exec('commit')
   db.pragma('journal_mode = wal')
@@ -65,7 +77,17 @@ async function makeStore(count: number): Promise<string> {
   return folder
 }
 
-function requestsOf(ids: { first: string; middle: string; start: string }): Record<string, string> {
+/** Adds copies of the first row of a table, changed. */
+function copier(db: Sqlite.Database, table: string): (changed: Record<string, unknown>) => void {
+  const row = db.prepare(`select * from ${table}`).get() as Record<string, unknown> // of the execution that ran
+  const columns = Object.keys(row)
+  const insert = db.prepare(
+    `insert into ${table} (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')})`,
+  )
+  return (changed) => insert.run(...columns.map((column) => (column in changed ? changed[column] : row[column])))
+}
+
+function requestsOf(ids: { middle: string; start: string; trace: string; tag: string }): Record<string, string> {
   return {
     'list, first page': '/v1/executions',
     'list as the history shows it':
@@ -80,6 +102,12 @@ function requestsOf(ids: { first: string; middle: string; start: string }): Reco
     'get one': `/v1/executions/${ids.middle}`,
     'get last': '/v1/executions/last',
     'views/filters': '/v1/executions/views/filters',
+    'traces, first page': '/v1/traces?limit=50',
+    'trace by member': `/v1/traces?execution=${ids.middle}`,
+    'trace by tag': `/v1/traces?trace_tag=${ids.tag}`,
+    'get a trace': `/v1/traces/${ids.trace}`,
+    'trigger instances of a type': '/v1/triggerinstances?trigger_type=core.svc.generic.actiontrigger&limit=50',
+    'trigger instances by status': '/v1/triggerinstances?status=processed&limit=50',
   }
 }
 
@@ -176,9 +204,11 @@ async function comparePages(fewPort: number, manyPort: number): Promise<Row[]> {
   }
 }
 
-async function idsOf(client: Client): Promise<{ first: string; middle: string; start: string }> {
+async function idsOf(client: Client): Promise<Parameters<typeof requestsOf>[0]> {
   const page = await client.call<{ id: string; start_timestamp: string }[]>('GET', '/v1/executions?limit=50&offset=500')
-  return { first: page[0]?.id ?? '', middle: page[25]?.id ?? '', start: page[25]?.start_timestamp ?? '' }
+  const { id = '', start_timestamp: start = '' } = page[25] ?? {}
+  const [trace] = await client.call<{ id: string; trace_tag: string }[]>('GET', `/v1/traces?execution=${id}`)
+  return { middle: id, start, trace: trace?.id ?? '', tag: trace?.trace_tag ?? '' }
 }
 
 export function commandLine(): Promise<Row[]> {
