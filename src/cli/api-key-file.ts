@@ -1,12 +1,9 @@
 /** Files of API keys, as `svc apikey load` takes them (contract 01, 1.9 "Load file"). */
-import { extname } from 'node:path'
-import { readBoundedFile } from '../bounded-file.ts'
 import { isId } from '../ids.ts'
 import { readJson } from '../json.ts'
 import { secretMask } from '../redact.ts'
-import { exitCodes } from './exit-codes.ts'
-import { CliFailure } from './failures.ts'
 import type { Json } from './print.ts'
+import { fileProblem, formOf, readTextFile } from './text-file.ts'
 
 const MAX_BYTES = 16 * 1024 * 1024
 const MAX_ENTRIES = 100_000
@@ -29,16 +26,16 @@ export interface KeyEntry {
  * @throws CliFailure (2) that names what is wrong with which entry
  */
 export async function readKeyFile(path: string): Promise<KeyEntry[]> {
-  const value = await parse(path, await read(path))
+  const value = await parse(path, await readTextFile(path, MAX_BYTES))
   const entries: unknown[] = Array.isArray(value) ? value : [value]
-  if (entries.length === 0) throw problem(path, 'holds no API key')
-  if (entries.length > MAX_ENTRIES) throw problem(path, `holds more than ${MAX_ENTRIES} entries; split it`)
+  if (entries.length === 0) throw fileProblem(path, 'holds no API key')
+  if (entries.length > MAX_ENTRIES) throw fileProblem(path, `holds more than ${MAX_ENTRIES} entries; split it`)
   const problems: string[] = []
   const checked = entries.map((entry, index) => toEntry(entry, (text) => problems.push(`entry ${index + 1}: ${text}`)))
   if (problems.length > 0) {
     const shown = problems.slice(0, MAX_SHOWN_PROBLEMS)
     const more = problems.length > shown.length ? [`and ${problems.length - shown.length} more`] : []
-    throw problem(
+    throw fileProblem(
       path,
       `cannot be loaded, and nothing was sent:\n${[...shown, ...more].map((line) => `  ${line}`).join('\n')}`,
     )
@@ -46,31 +43,15 @@ export async function readKeyFile(path: string): Promise<KeyEntry[]> {
   return checked
 }
 
-function problem(path: string, text: string): CliFailure {
-  return new CliFailure(`The file ${path} ${text}`, exitCodes.usage)
-}
-
-async function read(path: string): Promise<string> {
-  const file = await readBoundedFile(path, MAX_BYTES)
-  if ('problem' in file) throw problem(path, file.problem)
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(file.bytes)
-  } catch {
-    throw problem(path, 'is not UTF-8')
-  }
-}
-
 async function parse(path: string, text: string): Promise<unknown> {
-  const form = extname(path).toLowerCase()
+  const form = formOf(path)
   try {
-    if (form === '.json') return readJson(text)
-    if (form === '.yaml' || form === '.yml') return await parseYaml(text)
+    return form === 'json' ? readJson(text) : await parseYaml(text)
   } catch (error) {
     // The text around a fault may be a secret.
     const line = lineOf(error)
-    throw problem(path, `is not ${form === '.json' ? 'JSON' : 'YAML'}${line === undefined ? '' : `: see line ${line}`}`)
+    throw fileProblem(path, `is not ${form.toUpperCase()}${line === undefined ? '' : `: see line ${line}`}`)
   }
-  throw problem(path, 'must end with .json, .yaml or .yml')
 }
 
 function lineOf(error: unknown): number | undefined {

@@ -55,6 +55,29 @@ export function createCommand(command: Command): Command {
     .showHelpAfterError('(--help shows how the command is used)')
 }
 
+/**
+ * A command with short names of several letters, such as `-tg` for `--timestamp-gt`, which commander would take for
+ * `-t g`.
+ */
+export class AliasedCommand extends Command {
+  readonly #longNames: Readonly<Record<string, string>>
+
+  constructor(name: string, longNames: Readonly<Record<string, string>>) {
+    super(name)
+    this.#longNames = longNames
+  }
+
+  override parseOptions(argv: string[]): ReturnType<Command['parseOptions']> {
+    return super.parseOptions(
+      argv.map((arg) => {
+        const [name = ''] = arg.split('=', 1)
+        const longName = Object.hasOwn(this.#longNames, name) ? this.#longNames[name] : undefined
+        return longName === undefined ? arg : `${longName}${arg.slice(name.length)}`
+      }),
+    )
+  }
+}
+
 /** Adds the global flags to `svc`. */
 export function addGlobalOptions(program: Command): void {
   for (const option of createGlobalOptions()) program.addOption(option)
@@ -70,12 +93,17 @@ export function addCommonOptions(command: Command): Command {
 
 /** The same for a command that makes the credential, and for which `-t` may mean something else. */
 export function addLoginOptions(command: Command): Command {
-  for (const name of ['--token <token>', '--api-key <key>']) command.addOption(new Option(name).hideHelp())
-  return addPasswordOption(addOutputOptions(command)).option(
+  return addPasswordOption(addCommonOptionsWithoutT(command)).option(
     '-l, --ttl <seconds>',
     'how long the token shall be valid',
     parseSeconds,
   )
+}
+
+/** As `addCommonOptions`, for a command for which `-t` means something else. */
+export function addCommonOptionsWithoutT(command: Command): Command {
+  for (const name of ['--token <token>', '--api-key <key>']) command.addOption(new Option(name).hideHelp())
+  return addOutputOptions(command)
 }
 
 export function addPasswordOption(command: Command): Command {

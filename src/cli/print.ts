@@ -97,7 +97,7 @@ export function formatTime(value: unknown, timezone: string): string {
 
 /** Whether what stands under this name is a point in time. */
 export function isTimeName(name: string): boolean {
-  return /(?:timestamp|_at|^expiry)$/.test(name)
+  return /(?:timestamp|_at|_time|^expiry)$/.test(name)
 }
 
 /** Columns of a terminal that a text takes. */
@@ -238,7 +238,7 @@ export function isColored(stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv): b
 
 /** Green when it went well, red when it did not, yellow while that is open; what is no status stays as it is. */
 export function colorStatus(text: string): string {
-  const status = /^[a-z]+/.exec(text)?.[0] ?? ''
+  const status = /^[a-z_]+/.exec(text)?.[0] ?? ''
   const color = Object.hasOwn(statusColors, status) ? statusColors[status] : undefined
   return color === undefined ? text : styleText(color, text, { validateStream: false })
 }
@@ -249,6 +249,9 @@ const statusColors: Readonly<Record<string, 'green' | 'red' | 'yellow'>> = {
   timeout: 'red',
   abandoned: 'red',
   canceled: 'red',
+  processed: 'green',
+  processing: 'yellow',
+  processing_failed: 'red',
   requested: 'yellow',
   delayed: 'yellow',
   scheduled: 'yellow',

@@ -38,7 +38,10 @@ export async function listRecords(session: Session, path: string, query: Query, 
     for (const [index, record] of page.entries()) records.set(textOf(record['id']) || String(offset + index), record)
     offset += page.length
     const isEnd = page.length === 0 || offset >= total
-    if (isEnd || records.size === count) return { records: [...records.values()], isTruncated: !isEnd }
+    if (!isEnd && (count === -1 || records.size < count)) continue
+    // Lists that have no pages come as a whole.
+    const wantedRecords = [...records.values()].slice(0, count === -1 ? undefined : count)
+    return { records: wantedRecords, isTruncated: !isEnd || wantedRecords.length < records.size }
   }
 }
 
@@ -127,6 +130,8 @@ export interface Subject {
   /** Of the list it is in, such as `/actions`. */
   path: string
   id: string
+  /** What of it is asked for, such as `/explain`; default: the thing itself. */
+  part?: string
   /** The id is a credential, which is never printed. Default false. */
   isSecret?: boolean
 }
@@ -142,15 +147,15 @@ export async function getRecord(session: Session, kind: string, path: string, id
 /** A request about one thing. @throws NotFound */
 export async function callOn(
   session: Session,
-  method: 'GET' | 'PUT' | 'DELETE',
-  { kind, path, id, isSecret = false }: Subject,
+  method: 'GET' | 'POST' | 'PUT' | 'DELETE',
+  { kind, path, id, part = '', isSecret = false }: Subject,
   request: { query?: Query; body?: unknown } = {},
 ): Promise<Answer> {
   const shownId = isSecret ? secretMask : id
   if (id === '') throw new NotFound(kind, shownId)
   try {
-    const shownPath = `${path}/${isSecret ? secretMask : segment(id)}`
-    return await session.client.call(method, `${path}/${segment(id)}`, { ...request, shownPath })
+    const shownPath = `${path}/${isSecret ? secretMask : segment(id)}${part}`
+    return await session.client.call(method, `${path}/${segment(id)}${part}`, { ...request, shownPath })
   } catch (error) {
     const isAboutId = error instanceof HttpFailure && error.status === 404 && !otherAbsences.has(error.code)
     throw isAboutId ? new NotFound(kind, shownId) : error

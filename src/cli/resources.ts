@@ -1,10 +1,27 @@
-/** The sub-commands that all kinds of records share: `list` and `get` (contract 09, 9.2). */
+/** The sub-commands that kinds of records share: `list`, `get`, `create` and the others (contract 09, 9.2 and 9.3). */
 import { Command } from 'commander'
 import type { Query } from './client.ts'
+import { recordIn } from './execution-calls.ts'
 import { exitCodes } from './exit-codes.ts'
-import { addCommonOptions, addListOptions, createCommand, splitAttributes, type CommonFlags } from './options.ts'
-import type { Json } from './print.ts'
-import { forEachId, getRecord, listRecords, printList, printRecord } from './records.ts'
+import {
+  addCommonOptions,
+  addListOptions,
+  AliasedCommand,
+  createCommand,
+  splitAttributes,
+  type CommonFlags,
+} from './options.ts'
+import { printable, type Json } from './print.ts'
+import {
+  callOn,
+  createRecord,
+  forEachId,
+  getRecord,
+  listRecords,
+  printList,
+  printRecord,
+  type Subject,
+} from './records.ts'
 import { withSession, type CommandContext, type Session } from './session.ts'
 
 export interface Resource {
@@ -17,7 +34,16 @@ export interface Resource {
   columns: readonly string[]
   /** Attributes that come first when one record is shown. */
   order: readonly string[]
+  /** Attributes of one record that are shown when none are named; default: all. */
+  shown?: readonly string[]
+  /** The server begins with the newest, which belongs next to the prompt. Default false. */
+  isNewestFirst?: boolean
+  /** Adds attributes that the record does not have by itself; whole records are printed without them. */
+  extend?: (record: Json) => Json
 }
+
+/** How the operand of a command is written, such as `<ref...>`, and what that is. */
+export type Operand = readonly [argument: string, description: string]
 
 export interface ListFlags extends CommonFlags {
   last: number
@@ -29,57 +55,155 @@ export interface AttributeFlags extends CommonFlags {
   attr?: string[]
 }
 
-/** `list`, without a description and an example. @param query what the further options of the command ask for */
+/**
+ * `list`, without a description and an example.
+ *
+ * @param query what the further options of the command ask for
+ * @param longNames what short names of several letters stand for, such as `-tg` for `--timestamp-gt`
+ */
 export function createListCommand<F extends ListFlags>(
   context: CommandContext,
   resource: Resource,
   query: (flags: F) => Query = () => ({}),
+  longNames: Readonly<Record<string, string>> = {},
 ): Command {
-  return addListOptions(addCommonOptions(createCommand(new Command('list')))).action((flags: F) =>
+  return addListOptions(addCommonOptions(createCommand(new AliasedCommand('list', longNames)))).action((flags: F) =>
     withSession(context, flags, (session) => showList(session, resource, query(flags), flags)),
   )
 }
 
 /** Prints a list, and a note when it is only the beginning of one. @returns the exit code */
-export async function showList(
-  session: Session,
-  { name, pluralName, path, columns }: Resource,
-  query: Query,
-  flags: ListFlags,
-): Promise<number> {
+export async function showList(session: Session, resource: Resource, query: Query, flags: ListFlags): Promise<number> {
+  const { name, pluralName, path, columns, isNewestFirst = false } = resource
   const { records, isTruncated } = await listRecords(session, path, query, flags.last)
   const attributes = splitAttributes(flags.attr)
-  await printList(session, records, { columns, attributes, widths: flags.width, name, pluralName, isTruncated })
+  const inOrder = isNewestFirst ? records.toReversed() : records
+  const extended = isWhole(session, attributes) ? inOrder : inOrder.map((record) => extend(resource, record))
+  await printList(session, extended, { columns, attributes, widths: flags.width, name, pluralName, isTruncated })
   return exitCodes.ok
 }
 
-/** `get`, without a description and an example. @param argument what names one, such as `<ref...>` */
-export function createGetCommand(
+/** Whether machine output of the records as they are is wanted. */
+function isWhole(session: Session, attributes: readonly string[] | undefined): boolean {
+  return session.form !== 'human' && (attributes === undefined || attributes.includes('all'))
+}
+
+function extend({ extend: withMore }: Pick<Resource, 'extend'>, record: Json): Json {
+  return withMore === undefined ? record : withMore(record)
+}
+
+/** A command about each of several records, without a description and an example. @param work resolves with the exit code */
+export function createEachCommand<F extends CommonFlags>(
+  context: CommandContext,
+  name: string,
+  operand: Operand,
+  work: (session: Session, id: string, flags: F) => Promise<number>,
+): Command {
+  return addCommonOptions(createCommand(new Command(name)))
+    .argument(...operand)
+    .action((ids: string[], flags: F) =>
+      withSession(context, flags, (session) => forEachId(session, ids, (id) => work(session, id, flags))),
+    )
+}
+
+/** `get`, without a description and an example. */
+export function createGetCommand(context: CommandContext, resource: Resource, ...operand: Operand): Command {
+  const { name, path } = resource
+  const work = async (session: Session, id: string, flags: AttributeFlags): Promise<number> =>
+    showRecord(session, resource, await getRecord(session, name, path, id), flags)
+  return addAttributeOption(createEachCommand(context, 'get', operand, work))
+}
+
+function addAttributeOption(command: Command): Command {
+  return command.option('-a, --attr <name...>', 'attributes to print')
+}
+
+/**
+ * `create <file>`, without a description and an example.
+ *
+ * @param afterwards what to tell about the new record to who reads it on a terminal
+ */
+export function createCreateCommand(
   context: CommandContext,
   resource: Resource,
-  argument: string,
-  argumentDescription: string,
+  afterwards: (session: Session, created: Json) => void = () => undefined,
 ): Command {
-  const { name, path } = resource
-  return addCommonOptions(createCommand(new Command('get')))
-    .argument(argument, argumentDescription)
-    .option('-a, --attr <name...>', 'attributes to print')
-    .action((ids: string[], flags: AttributeFlags) =>
-      withSession(context, flags, (session) =>
-        forEachId(session, ids, async (id) =>
-          showRecord(session, resource, await getRecord(session, name, path, id), flags),
-        ),
-      ),
+  return addAttributeOption(addCommonOptions(createCommand(new Command('create'))))
+    .argument(...fileOperand)
+    .action((file: string, flags: AttributeFlags) =>
+      withSession(context, flags, async (session) => {
+        const created = await createRecord(session, resource.path, await readFile(file))
+        await showRecord(session, resource, created, flags)
+        if (session.form === 'human') afterwards(session, created)
+        return exitCodes.ok
+      }),
     )
+}
+
+/** `update <ref> <file>`, without a description and an example. */
+export function createUpdateCommand(context: CommandContext, resource: Resource, ...operand: Operand): Command {
+  return addAttributeOption(addCommonOptions(createCommand(new Command('update'))))
+    .argument(...operand)
+    .argument(...fileOperand)
+    .action((id: string, file: string, flags: AttributeFlags) =>
+      withSession(context, flags, async (session) => {
+        const body = await readFile(file)
+        return showRecord(
+          session,
+          resource,
+          recordIn(await callOn(session, 'PUT', subjectOf(resource, id), { body })),
+          flags,
+        )
+      }),
+    )
+}
+
+const fileOperand: Operand = ['<file>', 'its definition, in .yaml or .json']
+
+async function readFile(path: string): Promise<Json> {
+  // Reading YAML costs time that most commands need not take.
+  const { readRecordFile } = await import('./record-file.ts')
+  return readRecordFile(path)
+}
+
+/** `enable` or `disable` of what has `enabled`, without a description and an example. */
+export function createSwitchCommand(
+  context: CommandContext,
+  resource: Resource,
+  name: 'enable' | 'disable',
+  ...operand: Operand
+): Command {
+  const work = async (session: Session, id: string, flags: AttributeFlags): Promise<number> => {
+    const subject = subjectOf(resource, id)
+    const record = recordIn(await callOn(session, 'GET', subject))
+    const body = { ...record, enabled: name === 'enable' }
+    return showRecord(session, resource, recordIn(await callOn(session, 'PUT', subject, { body })), flags)
+  }
+  return addAttributeOption(createEachCommand(context, name, operand, work))
+}
+
+/** `delete`, without a description and an example. */
+export function createDeleteCommand(context: CommandContext, resource: Resource, ...operand: Operand): Command {
+  return createEachCommand(context, 'delete', operand, async (session, id) => {
+    await callOn(session, 'DELETE', subjectOf(resource, id))
+    await session.print(`${resource.name} "${printable(id)}" is deleted.\n`)
+    return exitCodes.ok
+  })
+}
+
+function subjectOf({ name, path }: Resource, id: string): Subject {
+  return { kind: name, path, id }
 }
 
 /** Prints one record. @returns the exit code */
 export async function showRecord(
   session: Session,
-  { order }: Pick<Resource, 'order'>,
+  resource: Pick<Resource, 'order' | 'shown' | 'extend'>,
   record: Json,
   { attr }: AttributeFlags,
 ): Promise<number> {
-  await printRecord(session, record, order, splitAttributes(attr))
+  const attributes = splitAttributes(attr) ?? (session.form === 'human' ? resource.shown : undefined)
+  const extended = isWhole(session, attributes) ? record : extend(resource, record)
+  await printRecord(session, extended, resource.order, attributes)
   return exitCodes.ok
 }

@@ -5,9 +5,17 @@ import { executionName, getExecution, isMissing, recordIn, tailExecution, textOf
 import { markWorkflows, printExecution, withStatusText } from '../execution-print.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, NotFound } from '../failures.ts'
-import { addCommonOptions, addListOptions, createCommand, splitAttributes, type CommonFlags } from '../options.ts'
+import {
+  addCommonOptions,
+  addListOptions,
+  AliasedCommand,
+  createCommand,
+  splitAttributes,
+  type CommonFlags,
+} from '../options.ts'
 import { attributeOf, printable, type Json } from '../print.ts'
 import { forEachId, listRecords, printList } from '../records.ts'
+import { createEachCommand } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 import {
   ActionCommand,
@@ -53,23 +61,10 @@ interface TailFlags extends CommonFlags {
   includeMetadata?: boolean
 }
 
-const longNames: Readonly<Record<string, string>> = { '-tg': '--timestamp-gt', '-tl': '--timestamp-lt' }
-
-/** Commander knows short names of one letter only, and would take `-tg` for `-t g`. */
-class ListCommand extends Command {
-  override parseOptions(argv: string[]): ReturnType<Command['parseOptions']> {
-    return super.parseOptions(
-      argv.map((arg) => {
-        const [name = ''] = arg.split('=', 1)
-        const longName = longNames[name]
-        return longName === undefined ? arg : `${longName}${arg.slice(name.length)}`
-      }),
-    )
-  }
-}
+const longNames = { '-tg': '--timestamp-gt', '-tl': '--timestamp-lt' }
 
 export function createExecutionCommand(context: CommandContext): Command {
-  const list = addListOptions(addCommonOptions(createCommand(new ListCommand('list'))))
+  const list = addListOptions(addCommonOptions(createCommand(new AliasedCommand('list', longNames))))
     .description('List executions, the newest last.')
     .option('--action <ref>', 'only of this action')
     .option('--status <status>', 'only in this status')
@@ -91,13 +86,9 @@ export function createExecutionCommand(context: CommandContext): Command {
       withSession(context, flags, (session) => forEachId(session, ids, (id) => showExecution(session, id, flags))),
     )
 
-  const cancel = addCommonOptions(createCommand(new Command('cancel')))
+  const cancel = createEachCommand(context, 'cancel', ['<id...>', 'ids'], cancelExecution)
     .description('Stop executions and everything they started.')
-    .argument('<id...>', 'ids')
     .addHelpText('after', '\nExample:\n  svc execution cancel 6000000000000000000000aa')
-    .action((ids: string[], flags: CommonFlags) =>
-      withSession(context, flags, (session) => forEachId(session, ids, (id) => cancelExecution(session, id))),
-    )
 
   const rerun = addRunOptions(createCommand(new ActionCommand('re-run')))
     .description('Run the action of an execution again, with the same parameters or other ones.')

@@ -8,7 +8,14 @@ import { addCommonOptions, addPasswordOption, createCommand, type CommonFlags } 
 import { printable, type Json } from '../print.ts'
 import { withSecretInput, type SecretInput } from '../prompt.ts'
 import { callOn, createRecord, forEachId } from '../records.ts'
-import { createGetCommand, createListCommand, showRecord, type ListFlags, type Resource } from '../resources.ts'
+import {
+  createEachCommand,
+  createGetCommand,
+  createListCommand,
+  showRecord,
+  type ListFlags,
+  type Resource,
+} from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 
 const user: Resource = {
@@ -157,16 +164,10 @@ function collectNickname(text: string, before: Record<string, string> | undefine
 }
 
 function createSwitchCommand(context: CommandContext, name: string, isDisabled: boolean): Command {
-  return addUserOptions(name)
-    .argument('<name...>', 'who')
-    .action((names: string[], flags: CommonFlags) =>
-      withSession(context, flags, (session) =>
-        forEachId(session, names, async (each) => {
-          const changed = await callOn(session, 'PUT', subjectOf(each), { body: { is_disabled: isDisabled } })
-          return showRecord(session, user, recordIn(changed), {})
-        }),
-      ),
-    )
+  return createEachCommand(context, name, ['<name...>', 'who'], async (session, each) => {
+    const changed = await callOn(session, 'PUT', subjectOf(each), { body: { is_disabled: isDisabled } })
+    return showRecord(session, user, recordIn(changed), {})
+  })
 }
 
 function subjectOf(name: string) {
