@@ -40,6 +40,7 @@ export const allRights: Rights = {
   may: () => true,
   require: () => undefined,
   requireAdministrator: () => undefined,
+  named: () => [],
   onlyOf: undefined,
 }
 

@@ -41,6 +41,11 @@ export interface Rights {
   require(permission: Permission, resource?: Resource): void
   /** @throws PERMISSION_DENIED */
   requireAdministrator(): void
+  /**
+   * Uids of the resources that grants name and on which the caller has the permission, each once. Of what is neither in
+   * packs nor has an owner that is all, for whoever may not do it everywhere.
+   */
+  named(permission: ResourcePermission): readonly string[]
   /** Given: lists hold only executions and rules of this user (`rbac.permission_isolation`). */
   readonly onlyOf: string | undefined
 }

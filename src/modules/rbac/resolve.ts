@@ -6,6 +6,7 @@ import {
   resourceTypeOf,
   type Permission,
   type Resource,
+  type ResourceType,
 } from '../../http/permissions.ts'
 
 /** Names that are no permission types are allowed in, and grant nothing. */
@@ -18,6 +19,8 @@ export interface Grant {
 export interface GrantSet {
   /** @param resource absent: without a resource, or on all there can be */
   allows(permission: Permission, resource?: Resource): boolean
+  /** Uids of the resources of this type that grants name. */
+  uidsOf(type: ResourceType): string[]
 }
 
 /** What view follows from. */
@@ -93,6 +96,7 @@ export function createGrantSet(grants: Iterable<Grant>): GrantSet {
       const { onResource } = implying
       return isGranted(resource.grantedBy ?? resource.uid, onResource) || isGranted(resource.pack, onResource)
     },
+    uidsOf: (type) => [...granted.keys()].filter((uid) => uid.startsWith(`${type}:`)),
   }
 }
 

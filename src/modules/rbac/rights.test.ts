@@ -289,6 +289,44 @@ describe('11.4 rule 1 system roles', () => {
   })
 })
 
+describe('what grants name', () => {
+  const scoped = [
+    { permission_types: ['trace_view'], resource_uid: 'trace:c' },
+    { permission_types: ['trace_all'], resource_uid: 'trace:a' },
+  ] as const
+  it.each<[string, Given, string[]]>([
+    ['nothing', {}, []],
+    ['one', { grants: ['trace_view@trace:a'] }, ['trace:a']],
+    [
+      'several, each once',
+      { grants: ['trace_view@trace:a', 'trace_all@trace:b', 'trace_all@trace:a'] },
+      ['trace:a', 'trace:b'],
+    ],
+    [
+      'what gives something else',
+      { grants: ['trace_list', 'action_view@action:core:echo', 'rule_view@rule:web:r'] },
+      [],
+    ],
+    ['a type that another begins with', { grants: ['trace_view@trace:a', 'trace_view@tracer:b'] }, ['trace:a']],
+    ['scopes within grants', { grants: ['trace_view@trace:a', 'trace_view@trace:b'], scopes: scoped }, ['trace:a']],
+    ['scopes of who may everything', { system: 'admin', scopes: scoped }, ['trace:c', 'trace:a']],
+    ['scopes of who only looks', { system: 'observer', scopes: scoped }, ['trace:c', 'trace:a']],
+    ['scopes without access control', { enabled: false, scopes: scoped }, ['trace:c', 'trace:a']],
+    [
+      'grants within a scope of all',
+      { grants: ['trace_view@trace:a'], scopes: [{ permission_types: ['trace_view'] }] },
+      ['trace:a'],
+    ],
+    [
+      'grants outside of scopes',
+      { grants: ['trace_view@trace:a'], scopes: [{ permission_types: ['action_view'] }] },
+      [],
+    ],
+  ])('%s', (_, given, uids) => {
+    expect(rightsOf(given).named('trace_view')).toEqual(uids)
+  })
+})
+
 describe('11.4 permission isolation', () => {
   const everything = ['action_all@pack:core', 'rule_all@pack:web', 'execution_list', 'rule_list']
 

@@ -65,6 +65,12 @@ export function createRights({ user, scopes }: Principal, options: RightsOptions
     requireAdministrator() {
       if (!isAdmin()) throw administratorRequired()
     },
+    named(permission) {
+      const type = resourceTypeOf(permission)
+      if (type === undefined) return []
+      const own = options.enabled ? options.ofUser(user).grants.uidsOf(type) : []
+      return [...new Set([...own, ...(scope?.uidsOf(type) ?? [])])].filter((uid) => may(permission, { uid }))
+    },
     get onlyOf() {
       return isIsolated('execution_view') ? user : undefined
     },

@@ -54,7 +54,10 @@ export function createUserRightsCache(store: RbacStore, countsGroups: boolean): 
       roles: names,
       isAdmin: names.some((name) => administratorRoles.includes(name)),
       isObserver: names.includes(observerRole),
-      grants: { allows: (permission, resource) => sets.some((set) => set.allows(permission, resource)) },
+      grants: {
+        allows: (permission, resource) => sets.some((set) => set.allows(permission, resource)),
+        uidsOf: (type) => sets.flatMap((set) => set.uidsOf(type)),
+      },
     }
   }
 
