@@ -1,0 +1,159 @@
+/**
+ * Parameters of the trigger type `core.svc.webhook` (contract 06, 6.1): the hook, and how its senders prove themselves.
+ * The schema, and what a schema cannot say; the module `webhooks` gives them their meaning.
+ */
+import { isTemplate } from '../../template.ts'
+import { isObject, type JsonSchema } from '../../schema.ts'
+
+export const signatureSchemes = ['github', 'gitlab', 'stripe', 'slack', 'standard', 'hmac'] as const
+
+export type SignatureScheme = (typeof signatureSchemes)[number]
+
+/** `signature` of a trigger; everything after `tolerance_seconds` is for the scheme `hmac` alone. */
+export interface SignatureParameters {
+  scheme: SignatureScheme
+  /** Two while one replaces the other. Templates are rendered when a signature is checked. */
+  secret: string | string[]
+  /** How far the time of a signature may be from ours, either way; default 300. */
+  tolerance_seconds?: number
+  /** Header with the signature. */
+  header?: string
+  /** Default `sha256`. */
+  algorithm?: 'sha1' | 'sha256' | 'sha512'
+  /** Default `hex`. */
+  encoding?: 'hex' | 'base64'
+  /** What stands in front of the signature in its header. */
+  prefix?: string
+  /** What is signed: text with `{body}`, and with `{timestamp}` and `{id}` where their headers are named; default `{body}`. */
+  template?: string
+  /** Header with the seconds since the epoch. */
+  timestamp_header?: string
+  id_header?: string
+}
+
+/** A name of a header (RFC 9110, 5.1). */
+const header = { type: 'string', minLength: 1, maxLength: 100, pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" }
+const secretText = { type: 'string', minLength: 1, maxLength: 1000 }
+
+export const webhookParametersSchema: JsonSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['url'],
+  properties: {
+    url: {
+      type: 'string',
+      minLength: 1,
+      maxLength: 1000,
+      description: 'What follows /v1/webhooks/ in the address of the hook.',
+    },
+    signature: {
+      type: 'object',
+      additionalProperties: false,
+      required: ['scheme', 'secret'],
+      description: 'How senders sign; such a hook needs no other credential.',
+      properties: {
+        scheme: { type: 'string', enum: [...signatureSchemes] },
+        secret: {
+          description: 'Shared with the sender; two while one replaces the other.',
+          secret: true,
+          ...secretText,
+          type: ['string', 'array'],
+          minItems: 1,
+          maxItems: 2,
+          items: secretText,
+        },
+        tolerance_seconds: {
+          type: 'integer',
+          minimum: 1,
+          maximum: 86_400,
+          description: 'How far the time of a signature may be from ours, either way; default 300.',
+        },
+        header: { ...header, description: 'Of hmac: the header with the signature.' },
+        algorithm: { type: 'string', enum: ['sha1', 'sha256', 'sha512'], description: 'Of hmac; default sha256.' },
+        encoding: { type: 'string', enum: ['hex', 'base64'], description: 'Of hmac; default hex.' },
+        prefix: { type: 'string', maxLength: 100, description: 'Of hmac: what stands in front of the signature.' },
+        template: {
+          type: 'string',
+          minLength: 1,
+          maxLength: 1000,
+          description: 'Of hmac: what is signed, with {body}, {timestamp} and {id} in it; default {body}.',
+        },
+        timestamp_header: { ...header, description: 'Of hmac: the header with the seconds since the epoch.' },
+        id_header: { ...header, description: 'Of hmac: the header with the id of the delivery.' },
+      },
+    },
+    delivery_id_header: {
+      ...header,
+      description: 'The header with the id of the delivery; what comes twice within 24 hours causes nothing twice.',
+    },
+  },
+}
+
+/** Of the scheme `hmac` alone. */
+const hmacOnly = ['header', 'algorithm', 'encoding', 'prefix', 'template', 'timestamp_header', 'id_header'] as const
+
+/** Without the slashes around it. */
+export function hookOf(url: string): string {
+  let start = 0
+  let end = url.length
+  while (start < end && url[start] === '/') start += 1
+  while (end > start && url[end - 1] === '/') end -= 1
+  return url.slice(start, end)
+}
+
+/**
+ * What is wrong with parameters that fit the schema; undefined: nothing. Repeats no secret.
+ *
+ * @param parameters fit `webhookParametersSchema`
+ */
+export function problemOfWebhook(parameters: Readonly<Record<string, unknown>>): string | undefined {
+  const { url, signature } = parameters
+  return problemOfUrl(String(url)) ?? (isObject(signature) ? problemOfSignature(signature) : undefined)
+}
+
+function problemOfUrl(url: string): string | undefined {
+  const hook = hookOf(url)
+  if (hook === '') return `'url' names no hook: it needs something besides slashes`
+  if (hook === 'svc') return `'url' is 'svc', which is reserved for the generic webhook; choose another`
+  if (hook.split('/').some((segment) => segment === '.' || segment === '..')) {
+    return `'url' has a segment '.' or '..', which clients take out of addresses; choose another`
+  }
+  return hook.isWellFormed() ? undefined : `'url' is not valid Unicode`
+}
+
+function problemOfSignature(signature: Record<string, unknown>): string | undefined {
+  const scheme = signature['scheme']
+  const secrets = [signature['secret']].flat().map(String)
+  if (scheme === 'standard' && secrets.some((secret) => !isTemplate(secret) && standardKey(secret) === undefined)) {
+    return `signature.secret of the scheme 'standard' is base64 text of at least 16 bytes, usually after 'whsec_'`
+  }
+  if (scheme !== 'hmac') {
+    const foreign = hmacOnly.find((name) => signature[name] !== undefined && signature[name] !== null)
+    return foreign === undefined ? undefined : `signature.${foreign} is for the scheme 'hmac' only; leave it out`
+  }
+  const template = typeof signature['template'] === 'string' ? signature['template'] : '{body}'
+  if (typeof signature['header'] !== 'string')
+    return `'header' is a required property of a signature of the scheme 'hmac'`
+  if (!template.includes('{body}')) return `signature.template has to contain {body}, or the body would not be signed`
+  const hasTime = typeof signature['timestamp_header'] === 'string'
+  if (hasTime !== template.includes('{timestamp}')) {
+    return hasTime
+      ? `signature.template has to contain {timestamp} when there is a timestamp_header, or anybody could change the time`
+      : `signature.timestamp_header is missing: signature.template contains {timestamp}`
+  }
+  if (template.includes('{id}') && typeof signature['id_header'] !== 'string') {
+    return `signature.id_header is missing: signature.template contains {id}`
+  }
+  return undefined
+}
+
+const base64Pattern = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
+const MIN_KEY_BYTES = 16
+
+/** The key of Standard Webhooks: base64, usually after `whsec_`. Undefined: it is none. */
+export function standardKey(secret: string): Buffer | undefined {
+  const text = secret.startsWith('whsec_') ? secret.slice('whsec_'.length) : secret
+  if (!base64Pattern.test(text)) return undefined
+  const key = Buffer.from(text, 'base64')
+  return key.length < MIN_KEY_BYTES ? undefined : key
+}
