@@ -73,8 +73,17 @@ export function compileSchema(schema: JsonSchema): Check {
  * @throws Error for what `checkParameterSchema` reports
  */
 export function compileParameters(parameters: Readonly<Record<string, ParameterSchema>>): Check {
-  const closed = { type: 'object', properties: parameters, additionalProperties: false }
-  return compileOnce(`4${JSON.stringify(closed)}`, lift(closed, false), () => new Draft4(options))
+  return compileDraft4({ type: 'object', properties: parameters, additionalProperties: false })
+}
+
+/**
+ * Makes the check of a draft 4 schema whose properties may say themselves that they are `required`. Keywords that do not
+ * exist are ignored.
+ *
+ * @throws Error for what `checkDraft4` reports
+ */
+export function compileDraft4(schema: JsonSchema): Check {
+  return compileOnce(`4${JSON.stringify(schema)}`, lift(schema, false), () => new Draft4(options))
 }
 
 const Draft4 = draft4.default
@@ -531,6 +540,27 @@ export function checkParameterSchema(schema: unknown): SchemaProblem | undefined
   return undefined
 }
 
+/** What is wrong with a schema for `compileDraft4`, in one sentence without its place; undefined: nothing. */
+export function checkDraft4(schema: unknown): string | undefined {
+  const size = measure(schema)
+  if (size !== undefined) return size
+  if (!isObject(schema)) return `${represent(schema)} is not of type 'object'`
+  // One that is referred to twice, and refers twice itself, takes twice the time on each level.
+  if (hasReference(schema)) return 'references ($ref) are not supported; write the schema out'
+  try {
+    compileDraft4(schema)
+  } catch (error) {
+    return error instanceof Error ? shown(error.message) : 'it cannot be compiled'
+  }
+  return undefined
+}
+
+function hasReference(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (Object.hasOwn(value, '$ref')) return true
+  return Object.values(value).some(hasReference)
+}
+
 /** Code is generated for every node of a schema; defaults and enums count too, they are walked as often. */
 function measure(schema: unknown): string | undefined {
   let nodes = 0
@@ -599,7 +629,8 @@ function lift(schema: Record<string, unknown>, isNullable: boolean): Record<stri
         lifted[keyword] = liftIfSchema(value)
         break
       default:
-        lifted[keyword] = value
+        // Others mean nothing here, and something to the library: `$async`, `id`.
+        if (Object.hasOwn(shared, keyword)) lifted[keyword] = value
     }
   }
   if (required.size > 0) lifted['required'] = [...required]

@@ -1,7 +1,7 @@
 /** The parameters an action really has: its runner's, overlaid, and its own (contract 02, 2.4, "Merge with runner"). */
 import { compileParameters, type Check, type ParameterSchema } from '../../schema.ts'
 import { findTemplates, type Templates } from '../../template-values.ts'
-import { compileMask, type Mask } from './secrets.ts'
+import { compileMask, type Mask } from '../../secrets.ts'
 
 export type Parameters = Readonly<Record<string, ParameterSchema>>
 

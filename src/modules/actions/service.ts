@@ -10,7 +10,7 @@ import type { TemplateScope } from '../../template.ts'
 import { assertRunnerType, checkDefinition, fillDefinition, isStored, type DefinitionProblem } from './definition.ts'
 import { createParameterSet, mergeParameters, type Parameters, type ParameterSet } from './parameters.ts'
 import { checkParameters, effectiveParameters, renderParameters, type EffectiveParameters } from './resolve.ts'
-import { maskParameters } from './secrets.ts'
+import { maskParameters } from '../../secrets.ts'
 import type { ActionStore } from './store.ts'
 import type { ActionDefinition, ActionRecord, RunnerTypeRecord } from './types.ts'
 

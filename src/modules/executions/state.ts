@@ -2,7 +2,7 @@
  * The life of an execution as one table and one function (docs/architecture.md, section 7). Nothing else assigns `status`.
  */
 import { secondsBetween } from '../../time.ts'
-import { resultJson } from './result-json.ts'
+import { resultJson } from '../../result-json.ts'
 import { executionStatuses, type Execution, type ExecutionStatus, type RunnerInfo } from './types.ts'
 
 export type FinalStatus = 'succeeded' | 'failed' | 'timeout' | 'abandoned' | 'canceled'

@@ -19,7 +19,7 @@ import type {
 } from '../../db/tables.ts'
 import type { OutputType, RecordedProcess } from '../../runners/runner.ts'
 import type { ActionRecord, RunnerTypeRecord } from '../actions/types.ts'
-import { resultJson } from './result-json.ts'
+import { resultJson } from '../../result-json.ts'
 import type { Execution, ExecutionOrigin, ExecutionStatus, Liveaction, LogEntry, OutputRecord } from './types.ts'
 
 /** What a list can be narrowed by; `null` matches records where the attribute is missing. */

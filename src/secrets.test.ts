@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { compileMask, maskParameters } from './secrets.ts'
-import type { Parameters } from './parameters.ts'
+import type { ParameterSchema } from './schema.ts'
 
 const MASK = '********'
+
+type Parameters = Record<string, ParameterSchema>
 
 function mask(parameters: Parameters, values: Record<string, unknown>): Record<string, unknown> {
   return maskParameters(values, compileMask(parameters))

@@ -1,0 +1,112 @@
+/** Hiding secret parameter values from whoever may see the rest (contract 00, 0.15). */
+import { compilePattern, isObject, MASK, type JsonSchema, type ParameterSchema } from './schema.ts'
+
+/** Returns the value itself when nothing in it is secret, else a copy with masks in it. */
+export type Mask = (value: unknown) => unknown
+
+/** What is put in the place of a secret. @param counterpart what another value has there */
+export type Replace = (secret: unknown, counterpart: unknown) => unknown
+
+/** A copy of the value with every secret in it replaced. */
+export type ReplaceSecrets = (value: unknown, replace: Replace, counterpart?: unknown) => unknown
+
+const hide: Replace = () => MASK
+
+const isSecret: ReplaceSecrets = (value, replace, counterpart) => replace(value, counterpart)
+
+/**
+ * Makes the mask of a set of parameters. Undefined when no schema hides anything, which is the usual case and then
+ * costs nothing.
+ */
+export function compileMask(parameters: Readonly<Record<string, ParameterSchema>>): Mask | undefined {
+  const secrets = secretsOfProperties({ properties: parameters })
+  return secrets && ((value) => secrets(value, hide))
+}
+
+/** Finds what a schema marks as secret. Undefined when that is nothing. */
+export function compileSecrets(schema: JsonSchema): ReplaceSecrets | undefined {
+  return secretsOf(schema)
+}
+
+/** For `Replace`: what a client has not seen stays as it is stored. */
+export const keepMasked: Replace = (secret, stored) => (secret === MASK && stored !== undefined ? stored : secret)
+
+/** A copy of the parameters with every secret value replaced, or the parameters themselves. */
+export function maskParameters(parameters: Record<string, unknown>, mask: Mask | undefined): Record<string, unknown> {
+  if (mask === undefined) return parameters
+  const masked = mask(parameters)
+  return isObject(masked) ? masked : {}
+}
+
+function secretsOf(schema: unknown): ReplaceSecrets | undefined {
+  if (!isObject(schema)) return undefined
+  if (schema['secret'] === true) return isSecret
+  const parts = [
+    secretsOfProperties(schema),
+    secretsOfItems(schema),
+    ...['anyOf', 'allOf', 'oneOf'].flatMap((keyword) => {
+      const branches = schema[keyword]
+      return Array.isArray(branches) ? branches.map(secretsOf) : []
+    }),
+  ].filter((part) => part !== undefined)
+  if (parts.length === 0) return undefined
+  return (value, replace, counterpart) => {
+    if (value === null || value === undefined) return value
+    // Text where a container belongs is the container not yet parsed, secrets and all.
+    if (typeof value !== 'object') return replace(value, counterpart)
+    return parts.reduce<unknown>((replaced, part) => part(replaced, replace, counterpart), value)
+  }
+}
+
+function secretsOfProperties(schema: Record<string, unknown>): ReplaceSecrets | undefined {
+  const { properties, patternProperties, additionalProperties } = schema
+  const byName = new Map<string, ReplaceSecrets | undefined>()
+  for (const [name, property] of Object.entries(isObject(properties) ? properties : {}))
+    byName.set(name, secretsOf(property))
+  const byPattern: [(name: string) => boolean, ReplaceSecrets | undefined][] = []
+  for (const [pattern, property] of Object.entries(isObject(patternProperties) ? patternProperties : {})) {
+    const matcher = compilePattern(pattern)
+    byPattern.push([(name) => matcher.test(name), secretsOf(property)])
+  }
+  const others = secretsOf(additionalProperties)
+  const has = (secrets: ReplaceSecrets | undefined): boolean => secrets !== undefined
+  if (![...byName.values()].some(has) && !byPattern.some(([, secrets]) => has(secrets)) && !has(others))
+    return undefined
+
+  const partsOf = (name: string): ReplaceSecrets[] => {
+    const parts = byPattern.filter(([matches]) => matches(name)).map(([, secrets]) => secrets)
+    if (byName.has(name)) parts.push(byName.get(name))
+    else if (parts.length === 0) parts.push(others)
+    return parts.filter((part) => part !== undefined)
+  }
+  return (value, replace, counterpart) => {
+    if (!isObject(value)) return value
+    return Object.fromEntries(
+      Object.entries(value).map(([name, inner]) => {
+        const other = isObject(counterpart) && Object.hasOwn(counterpart, name) ? counterpart[name] : undefined
+        return [name, partsOf(name).reduce((replaced, part) => part(replaced, replace, other), inner)]
+      }),
+    )
+  }
+}
+
+function secretsOfItems(schema: Record<string, unknown>): ReplaceSecrets | undefined {
+  const { items, additionalItems } = schema
+  const other = (counterpart: unknown, i: number): unknown => (Array.isArray(counterpart) ? counterpart[i] : undefined)
+  if (!Array.isArray(items)) {
+    const secrets = secretsOf(items)
+    if (secrets === undefined) return undefined
+    return (value, replace, counterpart) =>
+      Array.isArray(value) ? value.map((item, i) => secrets(item, replace, other(counterpart, i))) : value
+  }
+  const parts = items.map(secretsOf)
+  const others = secretsOf(additionalItems)
+  if (others === undefined && !parts.some((part) => part !== undefined)) return undefined
+  return (value, replace, counterpart) => {
+    if (!Array.isArray(value)) return value
+    return value.map((item: unknown, i) => {
+      const part = i < parts.length ? parts[i] : others
+      return part === undefined ? item : part(item, replace, other(counterpart, i))
+    })
+  }
+}
