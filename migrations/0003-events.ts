@@ -43,7 +43,7 @@ const statements = [
   ...counted('trigger_instances', 'trigger_instance_counts', 'trigger, trigger_type, status'),
 
   `create table rules (
-    id text primary key not null, ref text not null unique, pack text not null, name text not null,
+    id text primary key not null, revision integer not null, ref text not null unique, pack text not null, name text not null,
     enabled integer not null, action_ref text not null, trigger_id text not null, trigger text not null,
     user text not null, record text not null)`,
   `create index rules_pack_name on rules (pack, name)`,

@@ -200,6 +200,25 @@ export const transitionRefused = (message: string): AppError => new AppError('co
 export const executionUpdateRefused = (message: string): AppError =>
   new AppError('invalid', 'EXECUTION_UPDATE_REFUSED', message)
 
+// Rules
+
+export const ruleActionDenied = (user: string, ref: string): AppError =>
+  new AppError(
+    'forbidden',
+    'PERMISSION_DENIED',
+    `User "${shown(user)}" doesn't have required (action_execute) permission to use action ${shown(ref)}`,
+    { details: { permission: 'action_execute', action: shown(ref) } },
+  )
+
+/** @param hook the address of the webhook, without slashes around it */
+export const ruleWebhookDenied = (user: string, type: string, hook: string): AppError =>
+  new AppError(
+    'forbidden',
+    'PERMISSION_DENIED',
+    `User "${shown(user)}" doesn't have required permission (webhook_create) to use trigger ${type} with the url "${shown(hook)}"`,
+    { details: { permission: 'webhook_create', resource: shown(`webhook:${hook}`) } },
+  )
+
 // Storage
 
 /** Disk full, unreadable or locked: nothing of the request was kept. */

@@ -253,6 +253,8 @@ export interface TriggerInstanceCountTable {
 /** Owner: rules. */
 export interface RuleTable {
   id: string
+  /** Grows by one with each change; changes say which revision they saw. */
+  revision: number
   ref: string
   pack: string
   name: string
@@ -263,7 +265,7 @@ export interface RuleTable {
   trigger: string
   /** Who wrote it. */
   user: string
-  /** The wire record (contract 05, 5.5) without the parameters of the trigger, which the trigger has. */
+  /** The rule as the module keeps it: without the parameters of the trigger, which the trigger has. */
   record: string
 }
 

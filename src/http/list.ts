@@ -21,6 +21,16 @@ export const attributeQuery = {
   exclude_attributes: { type: 'array', description: 'All attributes but these.' },
 } as const satisfies Record<string, QueryParameter>
 
+/** Declaration for a route's `query`. */
+export const showSecretsQuery = {
+  show_secrets: { type: 'boolean', description: 'Unmasked secrets, for administrators.' },
+} as const satisfies Record<string, QueryParameter>
+
+/** For others than administrators the parameter changes nothing (contract 00, 0.15). */
+export function seesSecrets({ query, principal }: { query: Query; principal: Pick<Principal, 'isAdmin'> }): boolean {
+  return query['show_secrets'] === true && principal.isAdmin
+}
+
 export interface Page {
   /** Undefined: everything. */
   limit: number | undefined

@@ -8,10 +8,12 @@ import {
   pageQuery,
   parseAttributes,
   parsePage,
+  seesSecrets,
+  showSecretsQuery,
   type Projection,
 } from '../../http/list.ts'
 import { actionResource, executionResource } from '../../http/permissions.ts'
-import { Reply, type ApiRequest, type QueryParameter, type Rights, type Route } from '../../http/route.ts'
+import { Reply, type ApiRequest, type Rights, type Route } from '../../http/route.ts'
 import { isId } from '../../ids.ts'
 import { readJson } from '../../json.ts'
 import type { OutputType } from '../../runners/runner.ts'
@@ -67,9 +69,6 @@ const RECORDS_TOGETHER = 25
 /** Their results are, up to this size; beyond it one after the other, because each may be 20 MB. */
 const MAX_RESULT_BYTES_TOGETHER = 1024 * 1024
 
-const showSecrets: Record<string, QueryParameter> = {
-  show_secrets: { type: 'boolean', description: 'Unmasked secrets, for administrators.' },
-}
 export interface ExecutionRoutesOptions {
   service: ExecutionService
   store: ExecutionStore
@@ -138,7 +137,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       permission: 'action_execute',
       resourceOfBody: (body) => actionResource(service.actionOf((body as ExecutionRequest).action).ref), // fits the schema
       summary: 'Runs an action. Answers at once with the execution in status `requested`.',
-      query: showSecrets,
+      query: showSecretsQuery,
       body: executionRequestSchema,
       status: 201,
       response: executionSchema,
@@ -159,7 +158,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       path: '/executions',
       permission: 'execution_list',
       summary: 'Lists executions, newest first.',
-      query: { ...filterParameters, ...pageQuery, ...attributeQuery, ...showSecrets },
+      query: { ...filterParameters, ...pageQuery, ...attributeQuery, ...showSecretsQuery },
       response: executionListSchema,
       failures: [400, 403, 503],
       async handler(request) {
@@ -196,7 +195,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       summary: 'One execution; `last` is the one created last.',
       query: {
         ...attributeQuery,
-        ...showSecrets,
+        ...showSecretsQuery,
         max_result_size: { type: 'integer', description: 'Leaves out a result of more bytes; 0: no limit.' },
       },
       response: partialExecutionSchema,
@@ -295,7 +294,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
         depth: { type: 'integer', description: 'Levels below the execution; -1, the default: all.' },
         result_fmt: { type: 'string', description: '`default`, or `sorted` by start time.' },
         ...attributeQuery,
-        ...showSecrets,
+        ...showSecretsQuery,
       },
       response: executionListSchema,
       failures: [400, 404],
@@ -314,7 +313,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       permission: 'execution_stop',
       resource: (request) => executionResource(service.get(knownId(request))),
       summary: 'Cancels an execution; its processes are ended, its output so far is kept.',
-      query: showSecrets,
+      query: showSecretsQuery,
       response: refusalOrExecutionSchema,
       failures: [404],
       async handler(request) {
@@ -336,7 +335,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       permission: 'execution_stop',
       resource: (request) => executionResource(service.get(knownId(request))),
       summary: 'Pauses, resumes or cancels, or sets the end of an execution that something outside has carried out.',
-      query: showSecrets,
+      query: showSecretsQuery,
       body: updateRequestSchema,
       response: executionSchema,
       failures: [400, 404],
@@ -354,7 +353,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       summary: 'Runs the action again, with the parameters of this execution and overrides merged into them.',
       query: {
         no_merge: { type: 'boolean', description: 'The given parameters replace the original ones instead.' },
-        ...showSecrets,
+        ...showSecretsQuery,
       },
       body: rerunRequestSchema,
       status: 201,
@@ -383,10 +382,6 @@ function knownId(request: Pick<ApiRequest, 'params'>): string {
   const id = idOf(request)
   if (!isId(id)) throw resourceNotFound(id)
   return id
-}
-
-function seesSecrets({ query, principal }: ApiRequest): boolean {
-  return query['show_secrets'] === true && principal.isAdmin
 }
 
 const everything: Projection = { needed: undefined, apply: (record) => record }

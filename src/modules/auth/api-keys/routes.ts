@@ -1,6 +1,6 @@
 import type { ApiKeyTable } from '../../../db/tables.ts'
 import { readJson } from '../../../json.ts'
-import { listReply, pageHeaders, pageQuery, parsePage, textFilter } from '../../../http/list.ts'
+import { listReply, pageHeaders, pageQuery, parsePage, seesSecrets, textFilter } from '../../../http/list.ts'
 import { apiKeyResource, type Resource } from '../../../http/permissions.ts'
 import type { ApiRequest, QueryParameter, Route } from '../../../http/route.ts'
 import { MASK, type JsonSchema } from '../../../schema.ts'
@@ -114,8 +114,8 @@ export interface ApiKeyRoutesOptions {
 export function createApiKeyRoutes(options: ApiKeyRoutesOptions): Route[] {
   const { service, findByIds, lastUseOf, maxPageSize, maskSecrets } = options
 
-  function isMasked({ query, principal }: ApiRequest): boolean {
-    return maskSecrets && !(query['show_secrets'] === true && principal.isAdmin)
+  function isMasked(request: ApiRequest): boolean {
+    return maskSecrets && !seesSecrets(request)
   }
 
   /** Without the digest itself. */
