@@ -1,0 +1,315 @@
+/** Tables `rules`, `rule_enforcements` and `rule_enforcement_counts`. Reads, and functions that return steps. */
+import { sql, type Expression, type ExpressionBuilder, type SqlBool } from 'kysely'
+import type { Database, Step } from '../../db/database.ts'
+import { columnsOf, prepared } from '../../db/prepared.ts'
+import type { RuleEnforcementTable, RuleTable, Tables } from '../../db/tables.ts'
+import type { Page, SortField } from '../../http/list.ts'
+import { idBound } from '../../ids.ts'
+import { readJson } from '../../json.ts'
+import { microsOf } from '../../time.ts'
+import type { Rule, RuleEnforcement } from './types.ts'
+
+export interface RuleFilter {
+  name?: string | undefined
+  pack?: string | undefined
+  /** Reference of the action. */
+  action?: string | undefined
+  /** Reference of the trigger. */
+  trigger?: string | undefined
+  enabled?: boolean | undefined
+  user?: string | undefined
+}
+
+export interface EnforcementFilter {
+  rule_ref?: string
+  rule_id?: string
+  /** Id; null: enforcements that no execution came of. */
+  execution?: string | null
+  /** Id. */
+  trigger_instance?: string
+  /** Wire timestamps, exclusive. */
+  after?: string
+  before?: string
+  /** References of the rules whose enforcements may be seen; absent: of all. */
+  within?: readonly string[]
+}
+
+/** `id` is the order of time. */
+export const enforcementSortColumns = ['id', 'rule_ref', 'rule_id', 'execution_id', 'trigger_instance_id'] as const
+
+export type EnforcementSortColumn = (typeof enforcementSortColumns)[number]
+
+export interface RuleStore {
+  find(id: string): Rule | undefined
+  findByRef(ref: string): Rule | undefined
+  findByIds(ids: readonly string[]): Rule[]
+  /** Ids, in the order of pack and name. */
+  page(filter: RuleFilter, page: Page): Promise<string[]>
+  /** What says who may see each, in the order of pack and name. */
+  keys(filter: RuleFilter): Promise<{ id: string; ref: string; user: string }[]>
+  count(filter: RuleFilter): number
+  ofPack(pack: string): Rule[]
+  /** Of a trigger, oldest first; the text is for `readRule`. */
+  enabledOf(triggerId: string): { id: string; record: string }[]
+  /** The text of an enabled rule. */
+  enabledText(id: string): string | undefined
+  /** Of a trigger, oldest first. */
+  ofTrigger(triggerId: string): Rule[]
+  insert(rule: Rule): Step
+  /** Fails with `Conflict` unless the row is as it was seen. */
+  update(rule: Rule, seenRevision: number): Step
+  /** Fails with `Conflict` likewise. */
+  delete(rule: Rule): Step
+
+  findEnforcement(id: string): RuleEnforcement | undefined
+  findEnforcementsByIds(ids: readonly string[]): RuleEnforcement[]
+  /** Of an instance, oldest first. */
+  enforcementsOf(triggerInstanceId: string): RuleEnforcement[]
+  /** Ids. */
+  pageEnforcements(
+    filter: EnforcementFilter,
+    sort: readonly SortField<EnforcementSortColumn>[],
+    page: Page,
+  ): Promise<string[]>
+  countEnforcements(filter: EnforcementFilter): Promise<number>
+  /** References of the rules that have been enforced. */
+  enforcedRefs(): string[]
+  insertEnforcement(enforcement: RuleEnforcement): Step
+}
+
+/** More are read, or skipped, on the scan thread, where only so many searches may wait. */
+const MAX_QUICK_ROWS = 1000
+const MAX_QUICK_OFFSET = 10_000
+
+/** The text of a row's column `record`. */
+export function readRule(text: string): Rule {
+  return readJson(text) as Rule // written by `ruleRow`
+}
+
+export function createRuleStore(database: Database): RuleStore {
+  const { build } = database
+  const enforcementRow: RuleEnforcementTable = {
+    id: '',
+    rule_id: '',
+    rule_ref: '',
+    rule_uid: '',
+    trigger_instance_id: '',
+    execution_id: '',
+    failure_reason: '',
+    enforced_at: '',
+    status: '',
+  }
+  const insertEnforcement = prepared(
+    build.insertInto('rule_enforcements').values(enforcementRow),
+    columnsOf(enforcementRow),
+  )
+
+  function matching(filter: RuleFilter) {
+    let query = build.selectFrom('rules')
+    if (filter.pack !== undefined) query = query.where('pack', '=', filter.pack)
+    if (filter.name !== undefined) query = query.where('name', '=', filter.name)
+    if (filter.action !== undefined) query = query.where('action_ref', '=', filter.action)
+    if (filter.trigger !== undefined) query = query.where('trigger', '=', filter.trigger)
+    if (filter.enabled !== undefined) query = query.where('enabled', '=', Number(filter.enabled))
+    if (filter.user !== undefined) query = query.where('user', '=', filter.user)
+    return query
+  }
+
+  const count = (filter: RuleFilter): number =>
+    database.first(matching(filter).select((on) => on.fn.countAll<number>().as('total')))?.total ?? 0
+
+  const parsed = (row: { record: string } | undefined): Rule | undefined =>
+    row === undefined ? undefined : readRule(row.record)
+
+  return {
+    find: (id) => parsed(database.first(build.selectFrom('rules').select('record').where('id', '=', id))),
+    findByRef: (ref) => parsed(database.first(build.selectFrom('rules').select('record').where('ref', '=', ref))),
+    findByIds: (ids) =>
+      database
+        .all(build.selectFrom('rules').select('record').where(isAmong('id', ids)))
+        .map(({ record }) => readRule(record)),
+    async page(filter, { limit, offset }) {
+      const query = matching(filter)
+        .select('id')
+        .orderBy('pack')
+        .orderBy('name')
+        .limit(limit ?? -1)
+        .offset(offset)
+      const isShort = (limit ?? Infinity) <= MAX_QUICK_ROWS || count(filter) <= MAX_QUICK_ROWS
+      return (isShort ? database.all(query) : await database.scan(query)).map(({ id }) => id)
+    },
+    keys: (filter) =>
+      database.scan(matching(filter).select(['id', 'ref', 'user']).orderBy('pack').orderBy('name')),
+    count,
+    ofPack: (pack) =>
+      database
+        .all(build.selectFrom('rules').select('record').where('pack', '=', pack))
+        .map(({ record }) => readRule(record)),
+    enabledOf: (triggerId) =>
+      database.all(
+        build
+          .selectFrom('rules')
+          .select(['id', 'record'])
+          .where('trigger_id', '=', triggerId)
+          .where('enabled', '=', 1)
+          .orderBy('id'),
+      ),
+    enabledText: (id) =>
+      database.first(build.selectFrom('rules').select('record').where('id', '=', id).where('enabled', '=', 1))?.record,
+    ofTrigger: (triggerId) =>
+      database
+        .all(build.selectFrom('rules').select('record').where('trigger_id', '=', triggerId).orderBy('id'))
+        .map(({ record }) => readRule(record)),
+    insert: (rule) => ({ query: build.insertInto('rules').values(ruleRow(rule)) }),
+    update: (rule, seenRevision) => ({
+      query: build
+        .updateTable('rules')
+        .set(ruleRow(rule))
+        .where('id', '=', rule.id)
+        .where('revision', '=', seenRevision),
+      expect: 1,
+    }),
+    delete: ({ id, revision }) => ({
+      query: build.deleteFrom('rules').where('id', '=', id).where('revision', '=', revision),
+      expect: 1,
+    }),
+
+    findEnforcement(id) {
+      const row = database.first(build.selectFrom('rule_enforcements').selectAll().where('id', '=', id))
+      return row === undefined ? undefined : toEnforcement(row)
+    },
+    findEnforcementsByIds: (ids) =>
+      database
+        .all(build.selectFrom('rule_enforcements').selectAll().where(isAmong('id', ids)))
+        .map(toEnforcement),
+    enforcementsOf: (triggerInstanceId) =>
+      database
+        .all(
+          build
+            .selectFrom('rule_enforcements')
+            .selectAll()
+            .where('trigger_instance_id', '=', triggerInstanceId)
+            .orderBy('id'),
+        )
+        .map(toEnforcement),
+    async pageEnforcements(filter, sort, { limit, offset }) {
+      let query = build.selectFrom('rule_enforcements').select('id').where(conditions(filter))
+      for (const { name, descending } of sort) query = query.orderBy(name, descending ? 'desc' : 'asc')
+      if (sort.at(-1)?.name !== 'id') query = query.orderBy('id', 'desc')
+      query = query.limit(limit ?? -1).offset(offset)
+      const isInOrder = sort.length === 0 || (sort.length === 1 && sort[0]?.name === 'id')
+      const isShort = (limit ?? Infinity) <= MAX_QUICK_ROWS && offset <= MAX_QUICK_OFFSET
+      const isQuick = isFew(filter) || (isInOrder && isShort && isServedByOneIndex(filter))
+      return (isQuick ? database.all(query) : await database.scan(query)).map(({ id }) => id)
+    },
+    async countEnforcements(filter) {
+      const { rule_ref: ref, rule_id: ruleId, execution, trigger_instance: instance, after, before, within } = filter
+      if (instance === undefined && typeof execution !== 'string' && after === undefined && before === undefined) {
+        let query = build.selectFrom('rule_enforcement_counts').select((on) => on.fn.sum<number | null>('count').as('n'))
+        if (ref !== undefined) query = query.where('rule_ref', '=', ref)
+        if (ruleId !== undefined) query = query.where('rule_id', '=', ruleId)
+        // No execution came of those that failed, and of no others.
+        if (execution === null) query = query.where('status', '=', 'failed')
+        if (within !== undefined) query = query.where(isAmong('rule_ref', within))
+        return database.first(query)?.n ?? 0
+      }
+      const query = build
+        .selectFrom('rule_enforcements')
+        .select((on) => on.fn.countAll<number>().as('n'))
+        .where(conditions(filter))
+      const [row] = isFew(filter) ? database.all(query) : await database.scan(query)
+      return row?.n ?? 0
+    },
+    enforcedRefs: () =>
+      database
+        .all(build.selectFrom('rule_enforcement_counts').select('rule_ref').distinct())
+        .map(({ rule_ref: ref }) => ref),
+    insertEnforcement: (enforcement) => ({
+      query: insertEnforcement({
+        id: enforcement.id,
+        rule_id: enforcement.rule.id,
+        rule_ref: enforcement.rule.ref,
+        rule_uid: enforcement.rule.uid,
+        trigger_instance_id: enforcement.trigger_instance_id,
+        execution_id: enforcement.execution_id ?? null,
+        failure_reason: enforcement.failure_reason ?? null,
+        enforced_at: enforcement.enforced_at,
+        status: enforcement.status,
+      }),
+    }),
+  }
+}
+
+function ruleRow(rule: Rule): RuleTable {
+  return {
+    id: rule.id,
+    revision: rule.revision,
+    ref: rule.ref,
+    pack: rule.pack,
+    name: rule.name,
+    enabled: Number(rule.enabled),
+    action_ref: rule.action.ref,
+    trigger_id: rule.trigger.id,
+    trigger: rule.trigger.ref,
+    user: rule.context.user,
+    record: JSON.stringify(rule),
+  }
+}
+
+function toEnforcement(row: RuleEnforcementTable): RuleEnforcement {
+  return {
+    id: row.id,
+    trigger_instance_id: row.trigger_instance_id,
+    ...(row.execution_id === null ? {} : { execution_id: row.execution_id }),
+    ...(row.failure_reason === null ? {} : { failure_reason: row.failure_reason }),
+    rule: { ref: row.rule_ref, uid: row.rule_uid, id: row.rule_id },
+    enforced_at: row.enforced_at,
+    status: row.status as RuleEnforcement['status'], // written by `insertEnforcement`
+  }
+}
+
+/** One parameter and one text, however many they are. */
+function isAmong(column: string, values: readonly string[]): Expression<SqlBool> {
+  return sql<SqlBool>`${sql.ref(column)} in (select value from json_each(${JSON.stringify(values)}))`
+}
+
+const equalities = {
+  execution: 'execution_id',
+  trigger_instance: 'trigger_instance_id',
+  rule_id: 'rule_id',
+  rule_ref: 'rule_ref',
+} as const satisfies Partial<Record<keyof EnforcementFilter, keyof RuleEnforcementTable>>
+
+/** One execution has one enforcement, and an instance no more than its trigger has rules. */
+function isFew({ execution, trigger_instance: instance }: EnforcementFilter): boolean {
+  return typeof execution === 'string' || instance !== undefined
+}
+
+/** Otherwise every enforcement there is may have to be looked at. */
+function isServedByOneIndex({ rule_ref: ref, rule_id: id, execution, within }: EnforcementFilter): boolean {
+  return within === undefined && execution !== null && (ref === undefined || id === undefined)
+}
+
+function conditions(filter: EnforcementFilter): (on: ExpressionBuilder<Tables, 'rule_enforcements'>) => Expression<SqlBool> {
+  return (on) => {
+    const all: Expression<SqlBool>[] = []
+    let driven = false
+    for (const [name, column] of Object.entries(equalities)) {
+      const value = filter[name as keyof typeof equalities] // its own keys
+      if (value === undefined) continue
+      if (value === null) {
+        all.push(on(column, 'is', null))
+        continue
+      }
+      // With a sign in front it is no column any more, and no index fits it: the first leads to the fewest rows.
+      const left = driven ? sql`+${sql.ref(column)}` : sql.ref(column)
+      all.push(sql<SqlBool>`${left} = ${value}`)
+      driven = true
+    }
+    // Ids are made from the time of enforcement, so the primary key serves time ranges.
+    if (filter.after !== undefined) all.push(on('id', '>=', idBound(microsOf(filter.after) + 1)))
+    if (filter.before !== undefined) all.push(on('id', '<', idBound(microsOf(filter.before))))
+    if (filter.within !== undefined) all.push(isAmong('rule_ref', filter.within))
+    return on.and(all)
+  }
+}
