@@ -1,5 +1,5 @@
 /** Templates inside parameter values (contract 02, 2.6). What a template gives is data and is never rendered again. */
-import { templateFailed } from './errors.ts'
+import { templateFailed, type AppError } from './errors.ts'
 import { isObject } from './schema.ts'
 import { isTemplate, references, render, TemplateError, type HostFunction, type Limits } from './template.ts'
 
@@ -78,13 +78,22 @@ export interface Renderer {
  * @param count templates there are
  * @param isTooLong see `Templates`
  * @param filters besides those that every template has
+ * @param maxMilliseconds what all of them may take together
+ * @param fail makes the error out of the name of what was rendered and the reason
  */
 export function createRenderer(
   count: number,
   {
     isTooLong = false,
     filters = {},
-  }: { isTooLong?: boolean; filters?: Readonly<Record<string, HostFunction>> | undefined } = {},
+    maxMilliseconds = TOTAL_MILLISECONDS,
+    fail = templateFailed,
+  }: {
+    isTooLong?: boolean
+    filters?: Readonly<Record<string, HostFunction>> | undefined
+    maxMilliseconds?: number
+    fail?: (parameter: string, why: string) => AppError
+  } = {},
 ): Renderer {
   const limits: Partial<Limits> = {
     maxSteps: Math.max(MIN_STEPS, Math.floor(TOTAL_STEPS / Math.max(2, count))),
@@ -95,8 +104,8 @@ export function createRenderer(
 
   function renderParameter(parameter: string, value: unknown, variables: ReadonlyMap<string, unknown>): unknown {
     const renderText = (text: string): unknown => {
-      const maxMilliseconds = startedAt + TOTAL_MILLISECONDS - performance.now()
-      return render(text, variables, { limits: { ...limits, maxMilliseconds }, filters })
+      const left = startedAt + maxMilliseconds - performance.now()
+      return render(text, variables, { limits: { ...limits, maxMilliseconds: left }, filters })
     }
     const walk = (inner: unknown): unknown => {
       if (typeof inner === 'string') return isTemplate(inner) ? renderText(inner) : inner
@@ -107,21 +116,21 @@ export function createRenderer(
     const walkKey = (key: string): string => {
       const rendered = walk(key)
       if (typeof rendered !== 'string' || rendered === '__proto__') {
-        throw templateFailed(parameter, 'a key of an object has to give text, and not "__proto__"')
+        throw fail(parameter, 'a key of an object has to give text, and not "__proto__"')
       }
       return rendered
     }
     if (count > MAX_TEMPLATES) {
-      throw templateFailed(parameter, `there are more than ${MAX_TEMPLATES} templates in the parameters`)
+      throw fail(parameter, `there are more than ${MAX_TEMPLATES} templates in the parameters`)
     }
     if (isTooLong) {
       const limit = `${MAX_TEMPLATE_LENGTH} characters`
-      throw templateFailed(parameter, `the texts with templates in the parameters have more than ${limit} together`)
+      throw fail(parameter, `the texts with templates in the parameters have more than ${limit} together`)
     }
     try {
       return walk(value)
     } catch (error) {
-      if (error instanceof TemplateError) throw templateFailed(parameter, error.message)
+      if (error instanceof TemplateError) throw fail(parameter, error.message)
       throw error
     }
   }

@@ -43,13 +43,16 @@ const VISIT_WORK = 64
 /** What one rendering may still spend; every operation that grows with its input pays here first. */
 export class Budget {
   readonly limits: Limits
+  readonly #subject: string
   #steps: number
   #work: number
   #sinceClock = 0
   readonly #startedAt = performance.now()
 
-  constructor(limits: Limits) {
+  /** @param subject what is bounded, in the words of messages */
+  constructor(limits: Limits, subject = 'the template') {
     this.limits = limits
+    this.#subject = subject
     this.#steps = limits.maxSteps
     this.#work = limits.maxWork
   }
@@ -57,14 +60,14 @@ export class Budget {
   /** Pays for `count` steps. */
   step(count = 1): void {
     this.#steps -= count
-    if (this.#steps < 0) throw limitError(`the template needs more than ${this.limits.maxSteps} steps`)
+    if (this.#steps < 0) throw limitError(`${this.#subject} needs more than ${this.limits.maxSteps} steps`)
     this.#pass(count)
   }
 
   /** Pays for making a text of `length` units. */
   text(length: number): void {
     if (length > this.limits.maxTextLength) {
-      throw limitError(`a text of the template would be longer than ${this.limits.maxTextLength} characters`)
+      throw limitError(`a text of ${this.#subject} would be longer than ${this.limits.maxTextLength} characters`)
     }
     this.work(length)
   }
@@ -72,7 +75,7 @@ export class Budget {
   /** Pays for `units` of work on text. */
   work(units: number): void {
     this.#work -= units
-    if (this.#work < 0) throw limitError(`the template handles more than ${this.limits.maxWork} characters of text`)
+    if (this.#work < 0) throw limitError(`${this.#subject} handles more than ${this.limits.maxWork} characters of text`)
     this.#pass(units >> 6)
   }
 
@@ -92,20 +95,20 @@ export class Budget {
     if (this.#sinceClock < 4096) return
     this.#sinceClock = 0
     if (performance.now() - this.#startedAt > this.limits.maxMilliseconds) {
-      throw limitError('the template takes too long')
+      throw limitError(`${this.#subject} takes too long`)
     }
   }
 
   /** Pays for making a list of `count` items. */
   items(count: number): void {
     if (count > this.limits.maxItems) {
-      throw limitError(`a list of the template would have more than ${this.limits.maxItems} items`)
+      throw limitError(`a list of ${this.#subject} would have more than ${this.limits.maxItems} items`)
     }
     this.step(count)
   }
 
   /** Refuses values and calls nested deeper than `MAX_NESTING`. */
   depth(depth: number): void {
-    if (depth > MAX_NESTING) throw limitError(`the template nests values or calls deeper than ${MAX_NESTING}`)
+    if (depth > MAX_NESTING) throw limitError(`${this.#subject} nests values or calls deeper than ${MAX_NESTING}`)
   }
 }

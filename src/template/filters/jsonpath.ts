@@ -12,8 +12,10 @@ type Selector =
   | { kind: 'slice'; bounds: readonly (number | undefined)[] }
   | { kind: 'where'; any: readonly (readonly Condition[])[] }
 
-interface Step {
+/** One step of a path. */
+export interface Step {
   selector: Selector
+  /** The step is looked for at every depth. */
   descend: boolean
 }
 
@@ -33,13 +35,24 @@ const MAX_QUERY_LENGTH = 4096
  * such as `[?(@.size > 3 && @.name)]`.
  */
 export function queryJsonPath(value: Value, query: string, budget: Budget): Value[] {
+  return select([value], parseJsonPath(query), budget)
+}
+
+/**
+ * The steps of a query.
+ *
+ * @param end what may follow the path, with anything behind it; both are left out
+ * @throws TemplateError
+ */
+export function parseJsonPath(query: string, end?: string): Step[] {
   if (query.length > MAX_QUERY_LENGTH) {
     throw filterError(`the JSONPath query is longer than ${MAX_QUERY_LENGTH} characters`)
   }
-  return select([value], new QueryParser(query).parse(), budget)
+  return new QueryParser(query).parse(end)
 }
 
-function select(values: readonly Value[], path: readonly Step[], budget: Budget): Value[] {
+/** What a path selects from values, in order. */
+export function select(values: readonly Value[], path: readonly Step[], budget: Budget): Value[] {
   let current = [...values]
   for (const { selector, descend } of path) {
     const from = descend ? current.flatMap((value) => descendants(value, budget, 0)) : current
@@ -111,10 +124,11 @@ class QueryParser {
     this.#query = query.trim()
   }
 
-  parse(): Step[] {
+  parse(end?: string): Step[] {
     this.#take(/\$/y)
     const steps = this.#steps(true)
-    if (this.#at < this.#query.length) throw this.#error()
+    const isEnd = this.#at === this.#query.length || (end !== undefined && this.#query.startsWith(end, this.#at))
+    if (!isEnd) throw this.#error()
     return steps
   }
 
