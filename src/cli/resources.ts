@@ -55,20 +55,24 @@ export interface AttributeFlags extends CommonFlags {
   attr?: string[]
 }
 
-/**
- * `list`, without a description and an example.
- *
- * @param query what the further options of the command ask for
- * @param longNames what short names of several letters stand for, such as `-tg` for `--timestamp-gt`
- */
+export interface ListCommandOptions<F> {
+  /** Columns in place of those of the resource. */
+  columns?: (flags: F) => readonly string[] | undefined
+  /** What short names of several letters stand for, such as `-tg` for `--timestamp-gt`. */
+  longNames?: Readonly<Record<string, string>>
+}
+
+/** `list`, without a description and an example. @param query what the further options of the command ask for */
 export function createListCommand<F extends ListFlags>(
   context: CommandContext,
   resource: Resource,
   query: (flags: F) => Query = () => ({}),
-  longNames: Readonly<Record<string, string>> = {},
+  { columns = () => undefined, longNames = {} }: ListCommandOptions<F> = {},
 ): Command {
   return addListOptions(addCommonOptions(createCommand(new AliasedCommand('list', longNames)))).action((flags: F) =>
-    withSession(context, flags, (session) => showList(session, resource, query(flags), flags)),
+    withSession(context, flags, (session) =>
+      showList(session, { ...resource, columns: columns(flags) ?? resource.columns }, query(flags), flags),
+    ),
   )
 }
 
@@ -132,7 +136,7 @@ export function createCreateCommand(
     .argument(...fileOperand)
     .action((file: string, flags: AttributeFlags) =>
       withSession(context, flags, async (session) => {
-        const created = await createRecord(session, resource.path, await readFile(file))
+        const created = await createRecord(session, resource.path, await readDefinition(file))
         await showRecord(session, resource, created, flags)
         if (session.form === 'human') afterwards(session, created)
         return exitCodes.ok
@@ -147,7 +151,7 @@ export function createUpdateCommand(context: CommandContext, resource: Resource,
     .argument(...fileOperand)
     .action((id: string, file: string, flags: AttributeFlags) =>
       withSession(context, flags, async (session) => {
-        const body = await readFile(file)
+        const body = await readDefinition(file)
         return showRecord(
           session,
           resource,
@@ -160,7 +164,8 @@ export function createUpdateCommand(context: CommandContext, resource: Resource,
 
 const fileOperand: Operand = ['<file>', 'its definition, in .yaml or .json']
 
-async function readFile(path: string): Promise<Json> {
+/** What an author has written into a file. @throws CliFailure (2) */
+export async function readDefinition(path: string): Promise<Json> {
   // Reading YAML costs time that most commands need not take.
   const { readRecordFile } = await import('./record-file.ts')
   return readRecordFile(path)

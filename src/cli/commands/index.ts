@@ -42,6 +42,42 @@ export const commands: readonly CommandEntry[] = [
     load: async (context) => (await import('./execution.ts')).createExecutionCommand(context),
   },
   {
+    name: 'rule',
+    summary: 'Say what shall run when something happens, and try it.',
+    group: 'Events:',
+    load: async (context) => (await import('./rule.ts')).createRuleCommand(context),
+  },
+  {
+    name: 'trigger',
+    summary: 'List and make the kinds of events that rules react to.',
+    group: 'Events:',
+    load: async (context) => (await import('./trigger.ts')).createTriggerCommand(context),
+  },
+  {
+    name: 'trigger-instance',
+    summary: 'List what has happened, explain what came of it, repeat it.',
+    group: 'Events:',
+    load: async (context) => (await import('./trigger-instance.ts')).createTriggerInstanceCommand(context),
+  },
+  {
+    name: 'rule-enforcement',
+    summary: 'List and show what rules have started.',
+    group: 'Events:',
+    load: async (context) => (await import('./rule-enforcement.ts')).createRuleEnforcementCommand(context),
+  },
+  {
+    name: 'webhook',
+    summary: 'List and show webhooks.',
+    group: 'Events:',
+    load: async (context) => (await import('./webhook.ts')).createWebhookCommand(context),
+  },
+  {
+    name: 'timer',
+    summary: 'List and show timers.',
+    group: 'Events:',
+    load: async (context) => (await import('./timer.ts')).createTimerCommand(context),
+  },
+  {
     name: 'login',
     summary: 'Log in: further commands act as this user.',
     group: 'Access:',

@@ -1,0 +1,52 @@
+/** `svc rule-enforcement`: what rules have started (contract 09, 9.3; contract 05, 5.7). */
+import { Command } from 'commander'
+import { isId } from '../../ids.ts'
+import { createCommand } from '../options.ts'
+import { createGetCommand, createListCommand, type ListFlags, type Resource } from '../resources.ts'
+import type { CommandContext } from '../session.ts'
+
+const ruleEnforcement: Resource = {
+  name: 'Rule Enforcement',
+  pluralName: 'Rule Enforcements',
+  path: '/ruleenforcements',
+  columns: ['id', 'rule.ref', 'trigger_instance_id', 'execution_id', 'enforced_at'],
+  order: [],
+  shown: ['id', 'rule.ref', 'trigger_instance_id', 'execution_id', 'failure_reason', 'enforced_at'],
+  isNewestFirst: true,
+}
+
+interface EnforcementListFlags extends ListFlags {
+  triggerInstance?: string
+  execution?: string
+  rule?: string
+  timestampGt?: string
+  timestampLt?: string
+}
+
+export function createRuleEnforcementCommand(context: CommandContext): Command {
+  const queryOf = ({ triggerInstance, execution, rule = '', timestampGt, timestampLt }: EnforcementListFlags) => ({
+    trigger_instance: triggerInstance,
+    execution,
+    ...(isId(rule) ? { rule_id: rule } : { rule_ref: rule || undefined }),
+    enforced_at_gt: timestampGt,
+    enforced_at_lt: timestampLt,
+  })
+  const longNames = { '-tg': '--timestamp-gt', '-tl': '--timestamp-lt' }
+  const list = createListCommand(context, ruleEnforcement, queryOf, { longNames })
+    .description('List what rules have started, or could not start, the newest last.')
+    .option('--trigger-instance <id>', 'only what this trigger instance has caused')
+    .option('--execution <id>', 'only what has started this execution')
+    .option('--rule <ref>', 'only of this rule: reference or id')
+    .option('--timestamp-gt <time>', 'only what was later, such as 2030-01-01T00:00:00Z (short: -tg)')
+    .option('--timestamp-lt <time>', 'only what was earlier (short: -tl)')
+    .addHelpText('after', '\nExample:\n  svc rule-enforcement list -n 10 --rule default.on_order')
+
+  const get = createGetCommand(context, ruleEnforcement, '<id...>', 'ids')
+    .description('Show what rules have started, or why they could not.')
+    .addHelpText('after', '\nExample:\n  svc rule-enforcement get 6000000000000000000000aa')
+
+  return createCommand(new Command('rule-enforcement'))
+    .description('List and show what rules have started.')
+    .addCommand(list)
+    .addCommand(get)
+}

@@ -1,0 +1,75 @@
+/** `svc rule test`, also called `svc-rule-tester`: whether a rule would match, without running anything (contract 05, 5.12). */
+import { Command } from 'commander'
+import { recordIn, textOf, toObject } from '../execution-calls.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { CliFailure } from '../failures.ts'
+import { addCommonOptions, createCommand, type CommonFlags } from '../options.ts'
+import { printable, type Json } from '../print.ts'
+import { readDefinition } from '../resources.ts'
+import { withSession, type CommandContext, type Session } from '../session.ts'
+import { describeDetails, describeVerdict } from '../verdict.ts'
+
+interface TestFlags extends CommonFlags {
+  rule?: string
+  ruleRef?: string
+  triggerInstance?: string
+  triggerInstanceId?: string
+}
+
+export function createRuleTestCommand(context: CommandContext): Command {
+  return addCommonOptions(createCommand(new Command('test')))
+    .description('Tell whether a rule would match, and why not. Nothing is run.')
+    .option('--rule <file>', 'the rule, in .yaml or .json')
+    .option('--rule-ref <ref>', 'the rule, one that the server has: reference or id')
+    .option('--trigger-instance <file>', 'what happens, in .yaml or .json: {trigger: <reference>, payload: {…}}')
+    .option('--trigger-instance-id <id>', 'what happens, something that has happened before')
+    .addHelpText(
+      'after',
+      `
+Also called svc-rule-tester. Ends with 0 when the rule matches, with 1 when it does not.
+
+Examples:
+  svc rule test --rule on_order.yaml --trigger-instance order.yaml
+  svc rule test --rule-ref default.on_order --trigger-instance-id 6000000000000000000000aa`,
+    )
+    .action((flags: TestFlags) => withSession(context, flags, (session) => testRule(session, flags)))
+}
+
+async function testRule(session: Session, flags: TestFlags): Promise<number> {
+  const rule = oneOf(['--rule', flags.rule], ['--rule-ref', flags.ruleRef])
+  const instance = oneOf(
+    ['--trigger-instance', flags.triggerInstance],
+    ['--trigger-instance-id', flags.triggerInstanceId],
+  )
+  const body = {
+    ...(rule === '--rule' ? { rule: await readDefinition(flags.rule ?? '') } : { rule_ref: flags.ruleRef }),
+    ...(instance === '--trigger-instance'
+      ? { trigger_instance: await readDefinition(flags.triggerInstance ?? '') }
+      : { trigger_instance_id: flags.triggerInstanceId }),
+  }
+  const answer = recordIn(await session.client.call('POST', '/rules/test', { body }))
+  const matches = answer['matches'] === true
+  if (session.form === 'human') await session.print(describe(answer, matches))
+  else await session.printMachine(answer)
+  return matches ? exitCodes.ok : exitCodes.failed
+}
+
+/** Which of two options is given. @throws CliFailure when that is not one of them */
+function oneOf(...options: readonly [name: string, value: string | undefined][]): string {
+  const [given, ...more] = options.filter(([, value]) => value !== undefined)
+  if (given !== undefined && more.length === 0) return given[0]
+  const names = options.map(([name]) => name).join(' or ')
+  throw new CliFailure(`${given === undefined ? 'Give' : 'Give only one of'} ${names}.`, exitCodes.usage)
+}
+
+function describe(answer: Json, matches: boolean): string {
+  const { parameters } = answer
+  const problem = textOf(answer['problem'])
+  const parts = [
+    describeVerdict(toObject(answer['verdict'])),
+    ...(parameters === undefined ? [] : [`Parameters of the action${describeDetails(toObject(parameters))}`]),
+    ...(problem === '' ? [] : [`${printable(problem)}\n`]),
+    matches ? '=== RULE MATCHES ===\n' : '=== RULE DOES NOT MATCH ===\n',
+  ]
+  return parts.join('\n')
+}

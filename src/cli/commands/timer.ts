@@ -1,0 +1,34 @@
+/** `svc timer`: at which times rules react (contract 09, 9.3; contract 05, 5.8). */
+import { Command } from 'commander'
+import { createCommand } from '../options.ts'
+import { createGetCommand, createListCommand, type ListFlags, type Resource } from '../resources.ts'
+import type { CommandContext } from '../session.ts'
+
+const timer: Resource = {
+  name: 'Timer',
+  pluralName: 'Timers',
+  path: '/timers',
+  columns: ['id', 'uid', 'pack', 'name', 'type', 'parameters'],
+  order: ['id', 'uid', 'ref', 'pack', 'name', 'type', 'parameters', 'description'],
+}
+
+interface TimerListFlags extends ListFlags {
+  timerType?: string
+}
+
+export function createTimerCommand(context: CommandContext): Command {
+  const queryOf = ({ timerType }: TimerListFlags) => ({ timer_type: timerType })
+  const list = createListCommand(context, timer, queryOf, { longNames: { '-ty': '--timer-type' } })
+    .description('List the timers that rules have made.')
+    .option('--timer-type <ref>', 'only of this type, such as core.svc.CronTimer (short: -ty)')
+    .addHelpText('after', '\nExample:\n  svc timer list -ty core.svc.IntervalTimer')
+
+  const get = createGetCommand(context, timer, '<ref...>', 'references or ids')
+    .description('Show timers.')
+    .addHelpText('after', '\nExample:\n  svc timer get 6000000000000000000000aa')
+
+  return createCommand(new Command('timer'))
+    .description('List and show timers. Each is made by the rules that name it.')
+    .addCommand(list)
+    .addCommand(get)
+}

@@ -1,0 +1,120 @@
+/** `svc trigger-instance`: what has happened, and what came of it (contract 09, 9.3; contract 05, 5.3). */
+import { Command } from 'commander'
+import { recordIn, textOf, toList, toObject } from '../execution-calls.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { addCommonOptionsWithoutT, createCommand, type CommonFlags } from '../options.ts'
+import { formatTime, printable, type Json } from '../print.ts'
+import { callOn } from '../records.ts'
+import {
+  createEachCommand,
+  createGetCommand,
+  createListCommand,
+  type ListFlags,
+  type Operand,
+  type Resource,
+} from '../resources.ts'
+import { withSession, type CommandContext, type Session } from '../session.ts'
+import { describeVerdict } from '../verdict.ts'
+
+const triggerInstance: Resource = {
+  name: 'Trigger Instance',
+  pluralName: 'Trigger Instances',
+  path: '/triggerinstances',
+  columns: ['id', 'trigger', 'occurrence_time', 'status'],
+  order: ['id', 'trigger', 'occurrence_time', 'status', 'payload'],
+  isNewestFirst: true,
+}
+const instances: Operand = ['<id...>', 'ids']
+
+interface InstanceListFlags extends ListFlags {
+  trigger?: string
+  timestampGt?: string
+  timestampLt?: string
+  status?: string
+}
+
+export function createTriggerInstanceCommand(context: CommandContext): Command {
+  const queryOf = ({ trigger, status, timestampGt, timestampLt }: InstanceListFlags) => ({
+    trigger,
+    status,
+    timestamp_gt: timestampGt,
+    timestamp_lt: timestampLt,
+  })
+  const longNames = { '-tg': '--timestamp-gt', '-tl': '--timestamp-lt' }
+  const list = createListCommand(context, triggerInstance, queryOf, { longNames })
+    .description('List what has happened, the newest last.')
+    .option('--trigger <ref>', 'only of this trigger')
+    .option('--timestamp-gt <time>', 'only what happened later, such as 2030-01-01T00:00:00Z (short: -tg)')
+    .option('--timestamp-lt <time>', 'only what happened earlier (short: -tl)')
+    .option('--status <status>', 'only in this status: pending, processed or processing_failed')
+    .addHelpText('after', '\nExample:\n  svc trigger-instance list -n 10 --trigger core.svc.generic.actiontrigger')
+
+  const get = createGetCommand(context, triggerInstance, ...instances)
+    .description('Show what has happened, and what it carried.')
+    .addHelpText('after', '\nExample:\n  svc trigger-instance get 6000000000000000000000aa')
+
+  const reEmit = createEachCommand(context, 're-emit', instances, async (session, id) => {
+    const answer = recordIn(await callOn(session, 'POST', { ...subjectOf(id), part: '/re_emit' }))
+    if (session.form === 'human') await session.print(`${printable(textOf(answer['message']))}\n`)
+    else await session.printMachine(answer)
+    return exitCodes.ok
+  })
+    .description('Let it happen again: rules look at the same payload as they are now.')
+    .addHelpText('after', '\nExample:\n  svc trigger-instance re-emit 6000000000000000000000aa')
+
+  const explain = createEachCommand(context, 'explain', instances, explainInstance)
+    .description('Tell why it has, or has not, started anything: the verdict of each rule.')
+    .addHelpText('after', '\nExample:\n  svc trigger-instance explain 6000000000000000000000aa')
+
+  return createCommand(new Command('trigger-instance'))
+    .description('List, show, explain and repeat what has happened.')
+    .addCommand(list)
+    .addCommand(get)
+    .addCommand(reEmit)
+    .addCommand(explain)
+    .addCommand(createRefireCommand(context), { hidden: true })
+}
+
+/** `svc-trigger-refire -t <id>` (contract 05, 5.12). */
+function createRefireCommand(context: CommandContext): Command {
+  return addCommonOptionsWithoutT(createCommand(new Command('refire')))
+    .description('Let something that has happened happen again. Called svc-trigger-refire.')
+    .requiredOption('-t, --trigger-instance-id <id>', 'what has happened')
+    .addHelpText('after', '\nExample:\n  svc-trigger-refire -t 6000000000000000000000aa')
+    .action((flags: CommonFlags & { triggerInstanceId: string }) =>
+      withSession(context, flags, async (session) => {
+        const answer = recordIn(
+          await callOn(session, 'POST', { ...subjectOf(flags.triggerInstanceId), part: '/re_emit' }),
+        )
+        if (session.form === 'human') await session.print('Trigger re-fired.\n')
+        else await session.printMachine(answer)
+        return exitCodes.ok
+      }),
+    )
+}
+
+function subjectOf(id: string) {
+  return { kind: triggerInstance.name, path: triggerInstance.path, id }
+}
+
+async function explainInstance(session: Session, id: string): Promise<number> {
+  const answer = recordIn(await callOn(session, 'GET', { ...subjectOf(id), part: '/explain' }))
+  if (session.form === 'human') await session.print(describeExplanation(answer, session.settings.timezone))
+  else await session.printMachine(answer)
+  return exitCodes.ok
+}
+
+function describeExplanation(answer: Json, timezone: string): string {
+  const instance = toObject(answer['trigger_instance'])
+  const [id, trigger, status] = ['id', 'trigger', 'status'].map((name) => printable(textOf(instance[name])))
+  const time = formatTime(instance['occurrence_time'], timezone)
+  const hidden = Number(answer['hidden'])
+  return [
+    `${id} (${trigger}, ${time}) is ${status}.\n`,
+    `${printable(textOf(answer['message']))}\n`,
+    ...toList(answer['rules']).map((verdict) => `\n${describeVerdict(verdict)}`),
+    ...(hidden > 0
+      ? [`\nThere ${hidden === 1 ? 'is 1 more rule' : `are ${hidden} more rules`} that you may not view.\n`]
+      : []),
+  ].join('')
+}

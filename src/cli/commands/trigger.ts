@@ -1,0 +1,78 @@
+/** `svc trigger`: kinds of events, that is trigger types, and the triggers of each (contract 09, 9.3; contract 05, 5.1 and 5.2). */
+import { Command } from 'commander'
+import { textOf } from '../execution-calls.ts'
+import { addCommonOptions, addListOptions, createCommand } from '../options.ts'
+import { getRecord } from '../records.ts'
+import {
+  createCreateCommand,
+  createDeleteCommand,
+  createGetCommand,
+  createListCommand,
+  createUpdateCommand,
+  showList,
+  type ListFlags,
+  type Operand,
+  type Resource,
+} from '../resources.ts'
+import { withSession, type CommandContext, type Session } from '../session.ts'
+
+const triggerType: Resource = {
+  name: 'Trigger',
+  pluralName: 'Triggers',
+  path: '/triggertypes',
+  columns: ['ref', 'pack', 'description'],
+  order: ['id', 'uid', 'ref', 'pack', 'name', 'description', 'parameters_schema', 'payload_schema', 'tags'],
+}
+/** A trigger type with parameters. */
+const trigger: Resource = {
+  name: 'Trigger',
+  pluralName: 'Triggers',
+  path: '/triggers',
+  columns: ['ref', 'type', 'parameters', 'description'],
+  order: [],
+}
+const types: Operand = ['<ref...>', 'references or ids']
+
+export function createTriggerCommand(context: CommandContext): Command {
+  const list = createListCommand(context, triggerType, ({ pack }: ListFlags & { pack?: string }) => ({ pack }))
+    .description('List the kinds of events that rules can react to.')
+    .option('-p, --pack <pack>', 'only those of this pack')
+    .addHelpText('after', '\nExample:\n  svc trigger list -p core')
+
+  const get = createGetCommand(context, triggerType, ...types)
+    .description('Show kinds of events, with the schemas of their parameters and of what they carry.')
+    .addHelpText('after', '\nExample:\n  svc trigger get core.svc.webhook')
+
+  const create = createCreateCommand(context, triggerType)
+    .description('Make a kind of event of your own.')
+    .addHelpText('after', '\nExample:\n  svc trigger create deployed.yaml')
+
+  const update = createUpdateCommand(context, triggerType, '<ref>', 'reference or id')
+    .description('Replace a kind of event: what the definition leaves out has its default from now on.')
+    .addHelpText('after', '\nExample:\n  svc trigger update shop.deployed deployed.yaml')
+
+  const remove = createDeleteCommand(context, triggerType, ...types)
+    .description('Delete kinds of events.')
+    .addHelpText('after', '\nExample:\n  svc trigger delete shop.deployed')
+
+  const specs = addListOptions(addCommonOptions(createCommand(new Command('getspecs'))))
+    .description('List the triggers of a kind: with which parameters rules use it.')
+    .argument('<ref>', 'reference or id of the kind')
+    .addHelpText('after', '\nExample:\n  svc trigger getspecs core.svc.webhook')
+    .action((ref: string, flags: ListFlags) => withSession(context, flags, (session) => listSpecs(session, ref, flags)))
+
+  return createCommand(new Command('trigger'))
+    .description('List, show, make, change and delete the kinds of events that rules can react to.')
+    .addCommand(list)
+    .addCommand(get)
+    .addCommand(create)
+    .addCommand(update)
+    .addCommand(remove)
+    .addCommand(specs)
+}
+
+async function listSpecs(session: Session, ref: string, flags: ListFlags): Promise<number> {
+  const { name, path } = triggerType
+  const type = textOf((await getRecord(session, name, path, ref))['ref'])
+  return showList(session, trigger, { type }, flags)
+}
