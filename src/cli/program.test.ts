@@ -75,6 +75,19 @@ const commandWords = [
   'role-assignment',
   'rbac',
   'apply',
+  'rule',
+  'test',
+  'enable',
+  'disable',
+  'trigger',
+  'getspecs',
+  'trigger-instance',
+  're-emit',
+  'refire',
+  'explain',
+  'rule-enforcement',
+  'webhook',
+  'timer',
 ]
 const leading = ['--print-config', '--version', '--debug', '--help', '-h', '-j', '--', '-', '', '--url', '--frob']
 const words = [
@@ -85,6 +98,7 @@ const words = [
   '--api-version', 'v 1', '--config-file', '/nowhere/config', 'ü€😀', 'a'.repeat(5000), '--version', '--print-config', '-u', '--showall', '--inherit-env', '--auto-dict',
   '-p', 'pw', '-l', '60', '-m', '{"a": 1}', '[1]', '--expires', '30d', '--scope', 'rule_list', 'rule_view@rule:a:b', '@', '--show-secrets', '--service', '--no-service',
   '--no-password', '--nickname', 'chat=al', '--remote', '--verbose', '--detail', 'keys.yaml', '/nowhere/keys.json',
+  '--iftt', '--enabled', '--disabled', '-c', '-g', '-ty', '--timer-type', '--rule', '--rule-ref', '--trigger-instance', '--trigger-instance-id', '--trigger', 'package.json',
 ] // prettier-ignore
 
 describe('random command lines', () => {
