@@ -12,6 +12,7 @@ import {
   Members,
   Range,
   Sequence,
+  settled,
   typeNameOf,
   Undefined,
   type Value,
@@ -20,7 +21,11 @@ import {
 /** `object.name` as data: a key of a dictionary or namespace, an item of a record, an attribute of an engine object. */
 export function getMember(object: Value, name: string): Value | undefined {
   if (object instanceof Undefined) object.raise()
-  if (object instanceof Members || object instanceof LazyNamespace) return object.get(name)
+  if (object instanceof Members) return object.get(name)
+  if (object instanceof LazyNamespace) {
+    const value = object.get(name)
+    return value === undefined ? undefined : settled(value)
+  }
   if (object instanceof Sequence) return object.items[object.names.indexOf(name)]
   return isMapping(object) ? mappingGet(object, name) : undefined
 }

@@ -1,4 +1,4 @@
-import { getSlice } from './access.ts'
+import { getSlice, missingMember } from './access.ts'
 import { operate, sign } from './arithmetic.ts'
 import type {
   Arguments,
@@ -30,9 +30,11 @@ import {
   Dict,
   float,
   isTrue,
+  LazyNamespace,
   Members,
   orElse,
   Sequence,
+  settled,
   typeNameOf,
   Undefined,
   type Call,
@@ -169,6 +171,11 @@ class Evaluation implements Runtime {
   }
 
   #evaluate(node: Expression, scope: Scope): Value {
+    return settled(this.#find(node, scope))
+  }
+
+  /** A namespace that stands for a value is found as it is: what comes after it may be one of its names. */
+  #find(node: Expression, scope: Scope): Value {
     this.budget.step()
     switch (node.kind) {
       case 'literal':
@@ -178,9 +185,13 @@ class Evaluation implements Runtime {
       case 'name':
         return this.#lookUp(node.name, scope)
       case 'attribute':
-        return getAttribute(this.#evaluate(node.object, scope), node.name)
-      case 'item':
-        return getSubscript(this.#evaluate(node.object, scope), this.#evaluate(node.key, scope), this.budget)
+        return this.#member(this.#find(node.object, scope), node.name)
+      case 'item': {
+        const object = this.#find(node.object, scope)
+        const key = this.#evaluate(node.key, scope)
+        if (typeof key === 'string') return this.#member(object, key, true)
+        return getSubscript(settled(object), key, this.budget)
+      }
       case 'slice': {
         const object = this.#evaluate(node.object, scope)
         const bounds = [node.start, node.stop, node.step].map((bound) => bound && this.#evaluate(bound, scope))
@@ -222,6 +233,11 @@ class Evaluation implements Runtime {
           ? new Undefined('the inline if evaluated to false and has no else', true)
           : this.#evaluate(node.otherwise, scope)
     }
+  }
+
+  #member(object: Value, name: string, isItem = false): Value {
+    if (object instanceof LazyNamespace) return orElse(object.get(name), missingMember(object, name))
+    return isItem ? getSubscript(object, name, this.budget) : getAttribute(object, name)
   }
 
   #concatenate(parts: readonly Expression[], scope: Scope): string {
@@ -347,7 +363,7 @@ class Evaluation implements Runtime {
         this.#loop(statement, this.#evaluate(statement.iterable, scope), scope, output, 0)
         return
       case 'set':
-        this.#assign(statement.target, this.#evaluate(statement.value, scope), scope)
+        this.#assign(statement.target, this.#find(statement.value, scope), scope)
         return
       case 'set-block': {
         const text = this.#capture(statement.body, new Scope(scope))
@@ -356,7 +372,7 @@ class Evaluation implements Runtime {
       }
       case 'with': {
         const inner = new Scope(scope)
-        for (const { target, value } of statement.bindings) this.#assign(target, this.#evaluate(value, scope), inner)
+        for (const { target, value } of statement.bindings) this.#assign(target, this.#find(value, scope), inner)
         this.#execute(statement.body, inner, output)
         return
       }
@@ -393,11 +409,11 @@ class Evaluation implements Runtime {
         const object = this.#lookUp(target.object, scope)
         if (object instanceof Undefined) object.raise()
         if (!(object instanceof Members)) throw typeError('attributes can be set on namespace() objects only')
-        object.set(target.name, value)
+        object.set(target.name, settled(value))
         return
       }
       case 'tuple': {
-        const items = iterate(value, this.budget)
+        const items = iterate(settled(value), this.budget)
         if (items.length !== target.items.length) {
           throw typeError(`cannot unpack ${items.length} values into ${target.items.length} names`)
         }

@@ -21,6 +21,11 @@ export interface Namespace {
   /** undefined when there is no such name */
   get(name: string): unknown
   has?(name: string): boolean
+  /**
+   * What it stands for where it is not asked for a name: `svckv.system.a` is a value, and `svckv.system.a.b` another. It is
+   * data; absent: it stands for nothing.
+   */
+  value?(): unknown
 }
 
 /** Base of everything that is neither JSON data nor a primitive. */
@@ -191,6 +196,16 @@ export class LazyNamespace extends TemplateObject {
   has(name: string): boolean {
     return this.#source.has === undefined ? this.#source.get(name) !== undefined : this.#source.has(name)
   }
+
+  /** What it stands for; itself, when that is nothing else. */
+  own(): Value {
+    return this.#source.value === undefined ? this : adopt(this.#source.value())
+  }
+}
+
+/** The value that is used, once it is known that no name is asked for. */
+export function settled(value: Value): Value {
+  return value instanceof LazyNamespace ? value.own() : value
 }
 
 /** The value, or the fallback where there is none; `??` would also replace None, which is a value. */
