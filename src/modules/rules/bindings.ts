@@ -1,0 +1,148 @@
+/**
+ * Which enabled rules there are for each trigger, ready to be evaluated. A trigger's rules are read when it is first asked
+ * for, and compiled when they are first evaluated; what one event costs depends on its own trigger alone.
+ */
+import type { Bus } from '../../bus/bus.ts'
+import { isAppError } from '../../errors.ts'
+import { findTemplates, type Templates } from '../../template-values.ts'
+import type { ExecutionOrigin } from '../executions/types.ts'
+import type { Triggers } from '../triggers/index.ts'
+import { compileCriteria, type CompiledCriteria } from './criteria.ts'
+import { readRule, type RuleStore } from './store.ts'
+import type { Rule } from './types.ts'
+
+export interface CompiledRule {
+  readonly rule: Rule
+  readonly criteria: CompiledCriteria
+  /** In the action parameters. */
+  readonly templates: Templates | undefined
+  /** The same object as long as rule, trigger and trigger type are the same. */
+  origin(): ExecutionOrigin
+}
+
+export interface Bindings {
+  /** Whether an enabled rule is bound to the trigger. */
+  has(triggerId: string): boolean
+  /** Enabled rules of the trigger, oldest first. What is returned does not change any more. */
+  of(triggerId: string): readonly (() => CompiledRule)[]
+}
+
+export function createBindings(deps: { store: RuleStore; bus: Bus; triggers: Triggers }): Bindings {
+  const { store, bus, triggers } = deps
+  const byTrigger = new Map<string, Bound>()
+
+  bus.subscribe('rule.changed', ({ id, trigger_ids: triggerIds }) => {
+    for (const triggerId of triggerIds) {
+      const bound = byTrigger.get(triggerId)
+      if (bound === undefined) continue
+      const text = store.enabledText(id)
+      const rule = text === undefined ? undefined : readRule(text)
+      if (rule?.trigger.id === triggerId)
+        bound.rules.set(
+          id,
+          lazily(() => compileRule(rule, triggers)),
+        )
+      else bound.rules.delete(id)
+      bound.list = undefined
+    }
+  })
+  bus.subscribe('trigger.deleted', ({ id }) => void byTrigger.delete(id))
+
+  function boundTo(triggerId: string): Bound {
+    let bound = byTrigger.get(triggerId)
+    if (bound === undefined) {
+      const rules = new Map<string, () => CompiledRule>()
+      for (const { id, record } of store.enabledOf(triggerId)) {
+        rules.set(
+          id,
+          lazily(() => compileRule(readRule(record), triggers)),
+        )
+      }
+      bound = { rules, list: undefined }
+      byTrigger.set(triggerId, bound)
+    }
+    return bound
+  }
+
+  return {
+    has: (triggerId) => boundTo(triggerId).rules.size > 0,
+    of(triggerId) {
+      const bound = boundTo(triggerId)
+      bound.list ??= [...bound.rules].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, compiled]) => compiled)
+      return bound.list
+    },
+  }
+}
+
+interface Bound {
+  rules: Map<string, () => CompiledRule>
+  list: readonly (() => CompiledRule)[] | undefined
+}
+
+function lazily<T extends object>(make: () => T): () => T {
+  let made: T | undefined
+  return () => (made ??= make())
+}
+
+export function compileRule(rule: Rule, triggers: Triggers): CompiledRule {
+  let known: { origin: ExecutionOrigin; trigger: object | undefined; type: object | undefined } | undefined
+  return {
+    rule,
+    criteria: compileStored(rule),
+    templates: findTemplates(rule.action.parameters),
+    origin() {
+      const trigger = triggers.find(rule.trigger.id)
+      const type = triggers.findType(rule.trigger.type)
+      if (known === undefined || known.trigger !== trigger || known.type !== type) {
+        known = { origin: originOf(rule, trigger, type), trigger, type }
+      }
+      return known.origin
+    },
+  }
+}
+
+/** What was accepted once may be refused by a later version: then it does not match, and says why. */
+function compileStored({ criteria }: Rule): CompiledCriteria {
+  try {
+    return compileCriteria(criteria)
+  } catch (error) {
+    if (!isAppError(error)) throw error
+    const [[key, criterion] = ['', undefined]] = Object.entries(criteria)
+    const failed = { key, type: criterion?.type ?? '', pattern: criterion?.pattern, value: null }
+    return { evaluate: () => ({ matches: false, failed, reason: error.message }) }
+  }
+}
+
+function originOf(
+  rule: Rule,
+  trigger: ReturnType<Triggers['find']>,
+  type: ReturnType<Triggers['findType']>,
+): ExecutionOrigin {
+  const { id, uid, ref, name, pack, description } = rule
+  const [triggerPack, triggerName] = splitRef(rule.trigger.ref)
+  const [typePack, typeName] = splitRef(rule.trigger.type)
+  return {
+    rule: { id, uid, ref, name, pack, description },
+    trigger: {
+      id: rule.trigger.id,
+      uid: trigger?.uid ?? '',
+      ref: trigger?.ref ?? rule.trigger.ref,
+      name: trigger?.name ?? triggerName,
+      pack: trigger?.pack ?? triggerPack,
+      type: rule.trigger.type,
+    },
+    trigger_type: {
+      id: type?.id ?? '',
+      uid: type?.uid ?? '',
+      ref: rule.trigger.type,
+      name: type?.name ?? typeName,
+      pack: type?.pack ?? typePack,
+      description: type?.description ?? '',
+    },
+  }
+}
+
+function splitRef(ref: string): [pack: string, name: string] {
+  const dot = ref.indexOf('.')
+  return [ref.slice(0, Math.max(dot, 0)), ref.slice(dot + 1)]
+}

@@ -1,0 +1,178 @@
+/** What comes of a rule that one trigger instance concerns: an execution and a rule enforcement (contract 05, 5.7). */
+import { merge, type Unit } from '../../db/database.ts'
+import { isAppError, type AppError } from '../../errors.ts'
+import { newId } from '../../ids.ts'
+import { joinScopes, type TemplateScope } from '../../template.ts'
+import { formatMicros, nowMicros } from '../../time.ts'
+import type { Actions } from '../actions/index.ts'
+import type { ActionRecord } from '../actions/types.ts'
+import type { Executions } from '../executions/index.ts'
+import type { Traces } from '../traces/index.ts'
+import type { TriggerInstance } from '../triggers/types.ts'
+import type { CompiledRule } from './bindings.ts'
+import { renderParameters } from './render.ts'
+import type { RuleStore } from './store.ts'
+import type { Rule, RuleEnforcement } from './types.ts'
+
+export interface PlannedEnforcement {
+  enforcement: RuleEnforcement
+  /** Of the execution that was made, be it one that has failed before it began. */
+  executionId: string | undefined
+  unit: Unit
+}
+
+export interface Enforcer {
+  /** Of a rule that matches. @param scope what its templates may read */
+  plan(compiled: CompiledRule, instance: TriggerInstance, scope: TemplateScope): PlannedEnforcement
+  /** Of a rule that could not be compared. @param reason what went wrong */
+  planFailure(rule: Rule, instance: TriggerInstance, reason: string): PlannedEnforcement
+}
+
+/** What the execution of a rule has in its context, besides what the server sets in every context. */
+export function contextOf(
+  { id, ref, name }: Rule,
+  instance: Pick<TriggerInstance, 'id' | 'trigger' | 'occurrence_time' | 'trace_id'>,
+  traceTag: string,
+): Record<string, unknown> {
+  return {
+    trigger_instance: { id: instance.id, trigger: instance.trigger, occurrence_time: instance.occurrence_time },
+    rule: { id, ref, name },
+    trace_context: { id_: instance.trace_id, trace_tag: traceTag },
+  }
+}
+
+/** The scope of a rule with the context of its execution. */
+export function scopeWithContext(
+  scope: TemplateScope,
+  context: Record<string, unknown>,
+  user: string,
+  pack: string,
+): TemplateScope {
+  return joinScopes(scope, { variables: { action_context: { ...context, user, pack } } })
+}
+
+export const actionMissing = (ref: string): string => `Action "${ref}" doesn't exist`
+
+/** The action of a rule; ids are no references. */
+export function findAction(actions: Actions, ref: string): ActionRecord | undefined {
+  const action = actions.find(ref)
+  return action?.ref === ref ? action : undefined
+}
+
+export function createEnforcer(deps: {
+  store: RuleStore
+  actions: Actions
+  executions: Pick<Executions, 'plan'>
+  traces: Traces
+  systemUser: string
+}): Enforcer {
+  const { store, actions, executions, traces, systemUser } = deps
+
+  function plan(compiled: CompiledRule, instance: TriggerInstance, scope: TemplateScope): PlannedEnforcement {
+    const { rule } = compiled
+    const at = nowMicros()
+    const member = { kind: 'rule', object_id: rule.id, ref: rule.ref } as const
+    const trace = traces.plan(causedBy(instance, 'trigger_instance', instance.id), member, formatMicros(at))
+    const result = planExecution(compiled, instance, scope)
+    const { enforcement, unit } = record(rule, instance, at, 'reason' in result ? result : { id: result.executionId })
+    return {
+      enforcement,
+      executionId: result.executionId,
+      unit: merge(trace.unit, result.unit, unit),
+    }
+  }
+
+  function planExecution(
+    compiled: CompiledRule,
+    instance: TriggerInstance,
+    scope: TemplateScope,
+  ): { executionId?: string; unit?: Unit; reason: string } | { executionId: string; unit: Unit } {
+    const { rule, templates } = compiled
+    const action = findAction(actions, rule.action.ref)
+    if (action === undefined) return { reason: actionMissing(rule.action.ref) }
+    const context = contextOf(rule, instance, traces.tagOf(instance.trace_id) ?? '')
+    let { parameters } = rule.action
+    let failure: AppError | undefined
+    try {
+      try {
+        parameters = renderParameters(parameters, templates, scopeWithContext(scope, context, systemUser, action.pack))
+      } catch (error) {
+        failure = refusalIn(error)
+        if (!fitsUnrendered(action, parameters)) return { reason: failure.message }
+      }
+      const planned = executions.plan({
+        action: action.ref,
+        parameters,
+        context,
+        cause: causedBy(instance, 'rule', `${rule.id}:${instance.id}`),
+        origin: compiled.origin(),
+        triggerInstance: instance.id,
+        ...(failure === undefined ? {} : { failure }),
+      })
+      const made = { executionId: planned.execution.id, unit: planned.unit }
+      return planned.failure === undefined ? made : { ...made, reason: planned.failure.message }
+    } catch (error) {
+      return { reason: refusalIn(error).message }
+    }
+  }
+
+  /** A failed execution is left only where its parameters could be those of one. */
+  function fitsUnrendered(action: ActionRecord, parameters: Record<string, unknown>): boolean {
+    const runner = actions.findRunnerType(action.runner_type)
+    if (runner === undefined) return false
+    try {
+      actions.check(action, runner, parameters, parameters)
+      return true
+    } catch (error) {
+      refusalIn(error)
+      return false
+    }
+  }
+
+  function record(
+    { id, ref, uid }: Rule,
+    instance: TriggerInstance,
+    at: number,
+    outcome: { id: string } | { reason: string },
+  ): { enforcement: RuleEnforcement; unit: Unit } {
+    const enforcement: RuleEnforcement = {
+      id: newId(at),
+      trigger_instance_id: instance.id,
+      ...('reason' in outcome ? { failure_reason: outcome.reason } : { execution_id: outcome.id }),
+      rule: { ref, uid, id },
+      enforced_at: formatMicros(at),
+      status: 'reason' in outcome ? 'failed' : 'succeeded',
+    }
+    return {
+      enforcement,
+      unit: {
+        steps: [store.insertEnforcement(enforcement)],
+        facts: [{ name: 'rule.enforced', payload: enforcement }],
+      },
+    }
+  }
+
+  return {
+    plan,
+    planFailure: (rule, instance, reason) => ({
+      ...record(rule, instance, nowMicros(), {
+        reason: `Failed to match rule "${rule.ref}" against trigger instance "${instance.id}": There might be a problem with the criteria in rule ${rule.ref}: ${reason}`,
+      }),
+      executionId: undefined,
+    }),
+  }
+}
+
+function causedBy(
+  { trace_id }: TriggerInstance,
+  type: 'trigger_instance' | 'rule',
+  id: string,
+): Parameters<Traces['plan']>[0] {
+  return { kind: 'inherited', trace_id, caused_by: { type, id } }
+}
+
+/** What somebody asked for cannot be done; whatever else is thrown is a mistake of ours. */
+function refusalIn(error: unknown): AppError {
+  if (isAppError(error) && error.kind === 'invalid') return error
+  throw error
+}

@@ -1,0 +1,246 @@
+/**
+ * Turns trigger instances into executions: in the order of their arrival, each with everything it causes in one unit, so
+ * that it is enforced exactly once whatever dies when.
+ */
+import { setImmediate, setTimeout as delay } from 'node:timers/promises'
+import type { Bus } from '../../bus/bus.ts'
+import { Conflict, merge, type Database, type Unit } from '../../db/database.ts'
+import { isAppError } from '../../errors.ts'
+import type { Log } from '../../log.ts'
+import { createRowQueue } from '../../queue/row-queue.ts'
+import { nowMicros } from '../../time.ts'
+import type { Executions } from '../executions/index.ts'
+import type { Triggers } from '../triggers/index.ts'
+import type { QueuedInstance, TriggerInstance } from '../triggers/types.ts'
+import type { Bindings } from './bindings.ts'
+import type { Enforcer, PlannedEnforcement } from './enforce.ts'
+import { evaluateRules, type EvaluationContext } from './evaluate.ts'
+
+/** Evaluation longer than this lets others have the event loop in between. */
+const SLICE_MS = 5
+/** Instances whose units are on their way to the disk. */
+const MAX_COMMITTING = 64
+/** Pause after a failure: a storage that is full would be asked without end. */
+const RETRY_AFTER_MS = 1000
+const POLL_SECONDS = 5
+
+export interface Engine {
+  start(): void
+  /** Resolves when everything it has begun is committed, or waits in the rows. */
+  stop(): Promise<void>
+}
+
+export function createEngine(deps: {
+  bindings: Bindings
+  enforcer: Enforcer
+  triggers: Triggers
+  executions: Pick<Executions, 'hasRoom'>
+  readonly scopesFor: (payload: unknown) => EvaluationContext['scopeOf']
+  database: Database
+  bus: Bus
+  log: Log
+}): Engine {
+  const { bindings, enforcer, triggers, executions, scopesFor, database, bus, log } = deps
+  /** The `trigger` queue. */
+  const queue = createRowQueue<QueuedInstance>({
+    idOf: ({ id }) => id,
+    load: (afterId, limit) => triggers.pending(afterId, limit),
+    depth: () => triggers.pendingCount(),
+  })
+  const committing = new Set<Promise<void>>()
+  const stopping = new AbortController()
+  let active = false
+  let isWorking = false
+  let working: Promise<void> = Promise.resolve()
+  let pause: NodeJS.Timeout | undefined
+  let isWaitingForRoom = false
+
+  bus.subscribe('trigger_instance.created', (instance) => {
+    if (active) queue.offer(instance)
+  })
+  bus.subscribe('execution.updated', ({ from }) => {
+    if (!isWaitingForRoom || (from !== 'requested' && from !== 'delayed')) return
+    isWaitingForRoom = false
+    pump()
+  })
+  queue.onWake(pump)
+
+  function pump(): void {
+    if (!active || isWorking || pause !== undefined) return
+    isWorking = true
+    working = work()
+  }
+
+  function rest(): void {
+    if (!active) return
+    pause ??= setTimeout(() => {
+      pause = undefined
+      queue.wake()
+    }, RETRY_AFTER_MS)
+  }
+
+  async function work(): Promise<void> {
+    let slice = performance.now()
+    const yieldNow = async (): Promise<void> => {
+      if (performance.now() - slice < SLICE_MS) return
+      await setImmediate()
+      slice = performance.now()
+    }
+    try {
+      for (let queued = takeNext(); queued !== undefined; queued = takeNext()) {
+        commitLater(queued, await planInstance(queued, yieldNow))
+        await yieldNow()
+      }
+    } catch (error) {
+      log.error('rules.failed', 'The waiting trigger instances cannot be read; they will be tried again', { error })
+      rest()
+    } finally {
+      // In the turn in which nothing was left to do, so that no wake-up falls between the two.
+      isWorking = false
+    }
+  }
+
+  function takeNext(): QueuedInstance | undefined {
+    if (!active || pause !== undefined || committing.size >= MAX_COMMITTING) return undefined
+    if (!executions.hasRoom()) {
+      isWaitingForRoom = true
+      return undefined
+    }
+    return queue.take(1)[0]
+  }
+
+  function commitLater(queued: QueuedInstance, unit: Unit | undefined): void {
+    const committed = (unit === undefined ? Promise.resolve() : commit(queued, unit)).finally(() => {
+      committing.delete(committed)
+      queue.done(queued)
+      // Nothing is left to wake it when it stopped because too many were on their way.
+      if (committing.size === MAX_COMMITTING - 1) pump()
+    })
+    committing.add(committed)
+  }
+
+  /** Undefined: somebody else has processed it. Never rejects. */
+  async function planInstance(queued: QueuedInstance, yieldNow: () => Promise<void>): Promise<Unit | undefined> {
+    try {
+      return await planEnforcements(queued, yieldNow)
+    } catch (error) {
+      return planFailed(queued, error)
+    }
+  }
+
+  async function planEnforcements(
+    { id, trigger_id: triggerId }: QueuedInstance,
+    yieldNow: () => Promise<void>,
+  ): Promise<Unit | undefined> {
+    const instance = triggers.findInstance(id)
+    if (instance === undefined || instance.status !== 'pending') return undefined
+    if (triggers.find(triggerId) === undefined) {
+      log.error(
+        'rules.trigger_missing',
+        'A trigger instance is dropped, because its trigger is not registered any more',
+        {
+          trigger_instance_id: id,
+          trigger: instance.trigger,
+          trace_id: instance.trace_id,
+        },
+      )
+      return planEnd(instance, 'processing_failed', [])
+    }
+    const scopeOf = scopesFor(instance.payload)
+    const planned: PlannedEnforcement[] = []
+    const context = { payload: instance.payload, now: nowMicros(), scopeOf }
+    for (const { compiled, verdict } of evaluateRules(bindings.of(triggerId), context)) {
+      if (verdict.verdict === 'matched') planned.push(enforcer.plan(compiled, instance, scopeOf(compiled.rule)))
+      else if (verdict.verdict === 'failed') {
+        planned.push(enforcer.planFailure(compiled.rule, instance, verdict.reason ?? ''))
+      }
+      await yieldNow()
+    }
+    return planEnd(instance, 'processed', planned)
+  }
+
+  function planEnd(
+    { id }: Pick<TriggerInstance, 'id'>,
+    status: 'processed' | 'processing_failed',
+    planned: readonly PlannedEnforcement[],
+  ): Unit {
+    return merge(...planned.map(({ unit }) => unit), triggers.planProcessed(id, status), {
+      steps: [],
+      facts: [
+        {
+          name: 'trigger_instance.processed',
+          payload: { id, execution_ids: planned.flatMap(({ executionId }) => executionId ?? []) },
+        },
+      ],
+    })
+  }
+
+  /** Nobody expected it: this instance is given up, the others are not. */
+  function planFailed(queued: QueuedInstance, error: unknown): Unit {
+    log.error('rules.instance_failed', 'A trigger instance could not be processed', {
+      trigger_instance_id: queued.id,
+      trigger: queued.trigger,
+      trace_id: queued.trace_id,
+      error,
+    })
+    return planEnd(queued, 'processing_failed', [])
+  }
+
+  /** Never rejects: what cannot be stored stays pending in the rows. */
+  async function commit(queued: QueuedInstance, unit: Unit): Promise<void> {
+    const fields = { trigger_instance_id: queued.id, trace_id: queued.trace_id }
+    let wanted = unit
+    let isGivenUp = false
+    while (!stopping.signal.aborted) {
+      try {
+        await database.write(wanted)
+        return
+      } catch (error) {
+        if (error instanceof Conflict) {
+          // Somebody else has processed it, or what it causes has changed meanwhile: the rows tell.
+          log.warning('rules.conflict', 'What a trigger instance causes was changed by someone else', {
+            ...fields,
+            error,
+          })
+          rest()
+          return
+        }
+        if (isAppError(error) && error.code === 'STORAGE_FAILED') {
+          log.error('rules.not_stored', 'What a trigger instance causes cannot be stored; trying again', {
+            ...fields,
+            error,
+          })
+          await delay(RETRY_AFTER_MS, undefined, { signal: stopping.signal }).catch(() => undefined)
+        } else if (isGivenUp) {
+          log.error('rules.not_stored', 'A trigger instance cannot be marked as processed; it stays pending', {
+            ...fields,
+            error,
+          })
+          rest()
+          return
+        } else {
+          isGivenUp = true
+          wanted = planFailed(queued, error)
+        }
+      }
+    }
+  }
+
+  return {
+    start() {
+      active = true
+      queue.startPolling(POLL_SECONDS)
+      pump()
+    },
+    async stop() {
+      active = false
+      clearTimeout(pause)
+      pause = undefined
+      queue.stop()
+      await working
+      // A write under way ends by itself; only trying again is cut short.
+      stopping.abort()
+      await Promise.all(committing)
+    },
+  }
+}

@@ -1,0 +1,22 @@
+/** Action parameters of a rule for one trigger instance (contract 05, 5.7). What comes out is data for good. */
+import { createRenderer, type Templates } from '../../template-values.ts'
+import type { TemplateScope } from '../../template.ts'
+
+/**
+ * A copy with every template replaced by what it gives.
+ *
+ * @param templates those in the parameters, or in some of them
+ * @throws TEMPLATE_FAILED
+ */
+export function renderParameters(
+  parameters: Record<string, unknown>,
+  templates: Templates | undefined,
+  { variables, filters }: TemplateScope,
+): Record<string, unknown> {
+  if (templates === undefined) return parameters
+  const renderer = createRenderer(templates.count, { isTooLong: templates.isTooLong, filters })
+  const named = new Map(Object.entries(variables))
+  return Object.fromEntries(
+    Object.entries(parameters).map(([name, value]) => [name, renderer.render(name, value, named)]),
+  )
+}
