@@ -73,13 +73,39 @@ const statements = [
   `create index timers_next on timers (next_timestamp) where next_timestamp is not null`,
 
   `create table key_value_pairs (
-    id text primary key not null, scope text not null, name text not null, user text not null, description text,
-    value text not null, secret integer not null, encrypted integer not null, expire_timestamp text,
+    id text primary key not null, scope text not null, user text not null, name text not null, description text,
+    secret integer not null, encrypted integer not null, expire_timestamp text, value text not null,
     unique (scope, user, name))`,
-  `create index key_value_pairs_name on key_value_pairs (name)`,
   `create index key_value_pairs_expiry on key_value_pairs (expire_timestamp) where expire_timestamp is not null`,
-  // The cipher text is known, the item is looked for.
-  `create index key_value_pairs_value on key_value_pairs (value) where encrypted = 1`,
+  // The cipher text is known, the item is looked for: what it begins with is random.
+  `create index key_value_pairs_sealed on key_value_pairs (substr(value, 1, 34)) where encrypted = 1`,
+
+  // Both keep the order in which components were added.
+  `drop index trace_components_trace`,
+  `create index trace_components_trace on trace_components (trace_id, kind)`,
+  `drop index trace_components_object`,
+  `create index trace_components_object on trace_components (object_id) where kind <> 'rule'`,
+  // A rule can be in a million traces, and a hundred thousand times in one of them.
+  `create table trace_rules (
+    rule_id text not null, trace_id text not null, primary key (rule_id, trace_id)) without rowid`,
+  `create table trace_rule_counts (rule_id text primary key not null, count integer not null) without rowid`,
+  ...counted('trace_rules', 'trace_rule_counts', 'rule_id'),
+  `insert into trace_rules (rule_id, trace_id)
+    select distinct object_id, trace_id from trace_components where kind = 'rule'`,
+  `create trigger trace_components_rules after insert on trace_components when new.kind = 'rule' begin
+    insert into trace_rules (rule_id, trace_id) values (new.object_id, new.trace_id)
+    on conflict (rule_id, trace_id) do nothing; end`,
+  // Most tags are of one trace, which needs no counting.
+  `create table trace_tag_counts (trace_tag text primary key not null, count integer not null) without rowid`,
+  `insert into trace_tag_counts (trace_tag, count)
+    select trace_tag, count(*) from traces group by trace_tag having count(*) > 1`,
+  `create trigger traces_counted_by_tag after insert on traces
+    when exists (select 1 from traces where trace_tag = new.trace_tag and id <> new.id) begin
+    insert into trace_tag_counts (trace_tag, count) values (new.trace_tag, 2)
+    on conflict (trace_tag) do update set count = count + 1; end`,
+  `create trigger traces_uncounted_by_tag after delete on traces begin
+    update trace_tag_counts set count = count - 1 where trace_tag = old.trace_tag;
+    delete from trace_tag_counts where trace_tag = old.trace_tag and count < 2; end`,
 
   `create table totals (name text primary key not null, count integer not null) without rowid`,
   `insert into totals (name, count) select 'traces', count(*) from traces`,

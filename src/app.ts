@@ -138,7 +138,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     systemUser: config.system_user.user,
     apiUrl,
   })
-  const traces = createTraces({ database })
+  const traces = createTraces({ database, maxPageSize: config.api.max_page_size })
   const actions = createActions({ database, maxPageSize: config.api.max_page_size })
   const packs = createPacks({ actions, log, runnerTypes: runners.list.map((runner) => runner.definition) })
   const executions = createExecutions({

@@ -5,10 +5,10 @@ import type { Compilable } from './database.ts'
  * @param query built with any values; only its text is kept
  * @param parametersOf the values of one use, in the order in which the query was built
  */
-export function prepared<T>(
-  query: Compilable,
+export function prepared<T, O = unknown>(
+  query: Compilable<O>,
   parametersOf: (values: T) => readonly unknown[],
-): (values: T) => Compilable {
+): (values: T) => Compilable<O> {
   const compiled = query.compile()
   return (values) => {
     const bound = { ...compiled, parameters: parametersOf(values) }

@@ -119,6 +119,8 @@ export interface TraceTable {
 
 /** Owner: traces. One row per member of a trace. */
 export interface TraceComponentTable {
+  /** 1, 2, 3 … over all traces. */
+  n: Generated<number>
   trace_id: string
   /** `execution`, `rule` or `trigger_instance`. */
   kind: string
@@ -127,6 +129,24 @@ export interface TraceComponentTable {
   updated_at: string
   caused_by_type: string | null
   caused_by_id: string | null
+}
+
+/** Owner: traces. Which traces a rule is in, each once; kept by triggers, goes with the trace. */
+export interface TraceRuleTable {
+  rule_id: string
+  trace_id: string
+}
+
+/** Owner: traces. In how many traces a rule is. */
+export interface TraceRuleCountTable {
+  rule_id: string
+  count: number
+}
+
+/** Owner: traces. How many traces have a tag; only of tags that several have. */
+export interface TraceTagCountTable {
+  trace_tag: string
+  count: number
 }
 
 /** Owner: auth. */
@@ -348,6 +368,9 @@ export interface Tables {
   execution_counts: ExecutionCountTable
   traces: TraceTable
   trace_components: TraceComponentTable
+  trace_rules: TraceRuleTable
+  trace_rule_counts: TraceRuleCountTable
+  trace_tag_counts: TraceTagCountTable
   users: UserTable
   tokens: TokenTable
   api_keys: ApiKeyTable

@@ -109,7 +109,27 @@ const PIECE_LENGTH = 65_536
  * @param records made when they are asked for
  */
 export function listReply(records: Iterable<unknown>, headers: Record<string, string> = {}): Reply {
-  const pieces = jsonPieces(records)
+  return jsonReply(arrayOf(records, writeWhole), headers)
+}
+
+function* writeWhole(record: unknown): Generator<string> {
+  yield JSON.stringify(record)
+}
+
+/** The text of a JSON array. @param write the text of one item, in pieces */
+export function* arrayOf<T>(items: Iterable<T>, write: (item: T) => Iterable<string>): Generator<string> {
+  let separator = '['
+  for (const item of items) {
+    yield separator
+    yield* write(item)
+    separator = ','
+  }
+  yield separator === '[' ? '[]' : ']'
+}
+
+/** The same for anything whose text is made in pieces: a record may be as long as a list. */
+export function jsonReply(text: Iterable<string>, headers: Record<string, string> = {}): Reply {
+  const pieces = gather(text)
   const first = pieces.next()
   const second = pieces.next()
   const start = first.value ?? ''
@@ -117,17 +137,16 @@ export function listReply(records: Iterable<unknown>, headers: Record<string, st
   return new Reply(body, { headers: { 'Content-Type': 'application/json; charset=UTF-8', ...headers } })
 }
 
-function* jsonPieces(records: Iterable<unknown>): Generator<string, undefined> {
+/** Few large pieces of many small ones. */
+function* gather(pieces: Iterable<string>): Generator<string, undefined> {
   let text = ''
-  let separator = '['
-  for (const record of records) {
-    text += separator + JSON.stringify(record)
-    separator = ','
+  for (const piece of pieces) {
+    text += piece
     if (text.length < PIECE_LENGTH) continue
     yield text
     text = ''
   }
-  yield `${text}${separator === '[' ? '[' : ''}]`
+  if (text !== '') yield text
 }
 
 async function* inTurns(start: string, rest: Iterable<string>): AsyncGenerator<string> {

@@ -73,7 +73,7 @@ export async function startEngine({ run, parameters = {}, around = (real) => rea
       bus,
       log,
       actions,
-      traces: createTraces({ database }),
+      traces: createTraces({ database, maxPageSize: 100 }),
       runners: [runner],
       sweep: () => Promise.resolve(0),
       bootId: 'boot',

@@ -305,16 +305,14 @@ function parentOf(
 }
 
 function causeOf(execution: Execution, traceContext: TraceContext | undefined, parent: Execution | undefined): Cause {
+  const causedBy = parent === undefined ? undefined : ({ type: 'action_execution', id: parent.id } as const)
   if (traceContext === undefined && parent !== undefined) {
-    return {
-      kind: 'inherited',
-      trace_id: parent.trace_id,
-      caused_by: { type: 'action_execution', id: parent.id },
-    }
+    return { kind: 'inherited', trace_id: parent.trace_id, caused_by: causedBy }
   }
   return {
     kind: 'request',
     default_tag: `execution-${execution.liveaction_id}`,
+    caused_by: causedBy,
     ...(traceContext?.id_ === undefined ? {} : { trace_id: traceContext.id_ }),
     ...(traceContext?.trace_tag === undefined ? {} : { trace_tag: traceContext.trace_tag }),
   }

@@ -2,6 +2,7 @@
 import type { Database } from '../../db/database.ts'
 import type { Module } from '../../module.ts'
 import { planTrace, type TracePlan } from './plan.ts'
+import { createRoutes } from './routes.ts'
 import { createTraceStore } from './store.ts'
 import type { Cause, TraceMember } from './types.ts'
 
@@ -18,10 +19,12 @@ export interface Traces extends Module {
   tagOf(id: string): string | undefined
 }
 
-export function createTraces(deps: { database: Database }): Traces {
-  const store = createTraceStore(deps.database)
+/** @param deps.maxPageSize `api.max_page_size` */
+export function createTraces({ database, maxPageSize }: { database: Database; maxPageSize: number }): Traces {
+  const store = createTraceStore(database)
   return {
     name: 'traces',
+    routes: createRoutes({ store, maxPageSize }),
     tagOf: (id) => store.find(id)?.trace_tag,
     plan: (cause, member, at) => planTrace(store, cause, member, at),
   }

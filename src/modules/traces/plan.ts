@@ -2,6 +2,7 @@
 import { createHash } from 'node:crypto'
 import { traceUnknown } from '../../errors.ts'
 import { isId, newId } from '../../ids.ts'
+import { microsOf } from '../../time.ts'
 import type { Unit } from '../../db/database.ts'
 import type { TraceStore } from './store.ts'
 import type { Cause, TraceMember } from './types.ts'
@@ -22,15 +23,16 @@ export function planTrace(store: TraceStore, cause: Cause, member: TraceMember, 
   }
   if (cause.trace_id !== undefined) {
     if (!isId(cause.trace_id) || store.find(cause.trace_id) === undefined) throw traceUnknown(cause.trace_id)
-    return joined(store, cause.trace_id, member, undefined, at)
+    return joined(store, cause.trace_id, member, cause.caused_by, at)
   }
   const existing = cause.trace_tag === undefined ? undefined : store.findByTag(cause.trace_tag)
-  if (existing !== undefined) return joined(store, existing.id, member, undefined, at)
+  if (existing !== undefined) return joined(store, existing.id, member, cause.caused_by, at)
 
-  const id = newId()
+  // Lists are in the order of ids.
+  const id = newId(microsOf(at))
   const tag = cause.trace_tag ?? cause.default_tag
   const uid = `trace:${createHash('md5').update(`${tag}:${id}:${at}`).digest('hex')}`
-  const plan = joined(store, id, member, undefined, at)
+  const plan = joined(store, id, member, cause.caused_by, at)
   const trace = { id, uid, trace_tag: tag, start_timestamp: at }
   plan.unit.steps.unshift(cause.trace_tag === undefined ? store.insert(trace) : store.insertFirst(trace))
   return plan

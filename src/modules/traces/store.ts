@@ -1,23 +1,236 @@
-/** Tables `traces` and `trace_components`. */
-import type { Database, Step } from '../../db/database.ts'
+/** Tables `traces`, `trace_components`, `trace_rules`, `trace_rule_counts`, `trace_tag_counts`, `totals`. */
+import { sql, type RawBuilder } from 'kysely'
+import type { Compilable, Database, Step } from '../../db/database.ts'
 import { columnsOf, prepared } from '../../db/prepared.ts'
 import type { TraceComponentTable, TraceTable } from '../../db/tables.ts'
-import type { CausedBy, TraceMember } from './types.ts'
+import type { CausedBy, TraceMember, TraceMemberKind } from './types.ts'
+
+/** What a list can be narrowed by; `null` matches traces that have no component of the kind. */
+export interface TraceFilter {
+  ids?: readonly string[]
+  trace_tag?: string
+  /** Ids of members. */
+  execution?: string | null
+  rule?: string | null
+  trigger_instance?: string | null
+  /** Ids of the traces that the caller may see, whatever else is asked for. */
+  within?: readonly string[]
+}
+
+type Direction = 'asc' | 'desc'
+
+export interface TraceSort {
+  /** Absent: by creation alone. */
+  tag?: Direction
+  /** By creation. */
+  id: Direction
+}
+
+export interface TraceSearch {
+  filter: TraceFilter
+  sort: TraceSort
+  /** Undefined: everything. */
+  limit: number | undefined
+  offset: number
+}
+
+export type ComponentRow = Omit<TraceComponentTable, 'n'> & { n: number }
+
+/** The components of one kind after one number, up to another. */
+export interface ComponentRange {
+  traceId: string
+  kind: TraceMemberKind
+  after: number
+  upTo: number
+  limit: number
+}
 
 export interface TraceStore {
   find(id: string): TraceTable | undefined
   /** The newest trace with this tag. */
   findByTag(tag: string): TraceTable | undefined
+  /** Read while they are taken, few at a time, wherever the order is that of an index. */
+  search(search: TraceSearch): Promise<Iterable<TraceTable>>
+  total(filter: TraceFilter): Promise<number>
+  /** The number of the component that was added last, to any trace. */
+  lastComponent(): number
+  /** In the order in which they were added. */
+  components(range: ComponentRange): ComponentRow[]
+
   insert(trace: TraceTable): Step
   /** Fails with `Conflict` when a trace with this tag has been made meanwhile. */
   insertFirst(trace: TraceTable): Step
   addMember(traceId: string, member: TraceMember, causedBy: CausedBy | undefined, at: string): Step
 }
 
+/** So many traces are looked at here; more, and larger offsets, on the scan thread. */
+const MAX_LOOKED_AT = 1000
+const MAX_QUICK_OFFSET = 10_000
+const TRACES_TOGETHER = 25
+
 export function createTraceStore(database: Database): TraceStore {
   const { build } = database
+  const statements = prepareStatements(database)
+  const toQuery = <O>(raw: RawBuilder<O>): Compilable<O> => ({ compile: () => raw.compile(build) })
+
+  /** What leads to the traces of a filter, from how many, and whether nothing else is to be checked of each. */
+  function approach(filter: TraceFilter): Approach {
+    const { ids, within, trace_tag: tag, rule, execution, trigger_instance: instance } = filter
+    const given = [ids ?? within, tag, execution, rule, instance].filter((each) => each !== undefined)
+    const isAlone = given.length === 1
+    const chosen = chosenIds(filter)
+    if (chosen !== undefined) return { by: 'ids', size: chosen.length, isAlone }
+    if (typeof execution === 'string' || typeof instance === 'string') return { by: 'member', size: 1, isAlone }
+    const ways: Approach[] = []
+    if (tag !== undefined) ways.push({ by: 'tag', size: tagCount(tag), isAlone })
+    if (typeof rule === 'string') {
+      ways.push({ by: 'rule', size: database.first(statements.ruleCount(rule))?.count ?? 0, isAlone })
+    }
+    ways.sort((a, b) => a.size - b.size)
+    return ways[0] ?? { by: 'all', size: traceCount(), isAlone: given.length === 0 }
+  }
+
+  const traceCount = (): number => database.first(statements.total)?.count ?? 0
+
+  function tagCount(tag: string): number {
+    const counted = database.first(statements.tagCount(tag))?.count
+    return counted ?? (database.first(statements.findByTag(tag)) === undefined ? 0 : 1)
+  }
+
+  return {
+    find: (id) => database.first(statements.find(id)),
+    findByTag: (tag) => database.first(statements.findByTag(tag)),
+
+    async search({ filter, sort, limit, offset }) {
+      const way = approach(filter)
+      const order = filter.trace_tag === undefined ? sort : { id: sort.id }
+      const page = (at: Place, count: number, skipped: number): Compilable<TraceTable> =>
+        toQuery(pageQuery(filter, way.by, order, at, count, skipped))
+      const isOrdered =
+        order.tag === undefined ? way.by !== 'ids' && way.by !== 'member' : way.by === 'all' && order.tag === order.id
+      if (!way.isAlone || !isOrdered) {
+        const query = page(undefined, limit ?? -1, offset)
+        return way.size > MAX_LOOKED_AT ? database.scan(query) : database.all(query)
+      }
+      if (offset <= MAX_QUICK_OFFSET) return walk(undefined, offset)
+      const [before] = await database.scan(page(undefined, 1, offset - 1))
+      return before === undefined ? [] : walk(before, 0)
+
+      function* walk(from: Place, skipped: number): Generator<TraceTable, undefined> {
+        let last = from
+        let skip = skipped
+        for (let left = limit ?? Infinity; left > 0; left -= TRACES_TOGETHER) {
+          const count = Math.min(left, TRACES_TOGETHER)
+          const rows = database.all(page(last, count, skip))
+          yield* rows
+          if (rows.length < count) return
+          last = rows.at(-1)
+          skip = 0
+        }
+      }
+    },
+    async total(filter) {
+      const way = approach(filter)
+      const { by, size, isAlone } = way
+      if (isAlone && (by === 'all' || by === 'tag' || by === 'rule')) return size
+      const query = toQuery(sql<{ n: number }>`select count(*) as n from ${source(by)} where ${conditions(filter, by)}`)
+      const [row] = size > MAX_LOOKED_AT ? await database.scan(query) : database.all(query)
+      return row?.n ?? 0
+    },
+    lastComponent: () => database.first(statements.lastComponent)?.n ?? 0,
+    components: (range) => database.all(statements.components(range)),
+
+    insert: (row) => ({ query: statements.insertTrace(row) }),
+    insertFirst: (row) => ({ query: statements.insertFirstTrace(row), expect: 1 }),
+    addMember: (traceId, member, causedBy, at) => ({
+      query: statements.insertComponent({
+        trace_id: traceId,
+        ...member,
+        updated_at: at,
+        caused_by_type: causedBy?.type ?? null,
+        caused_by_id: causedBy?.id ?? null,
+      }),
+    }),
+  }
+}
+
+interface Approach {
+  /** Chosen ids, members of which there is one, one of the two that can be in many traces, or all that there are. */
+  by: 'ids' | 'member' | 'tag' | 'rule' | 'all'
+  size: number
+  isAlone: boolean
+}
+
+/** The trace after which to go on. */
+type Place = TraceTable | undefined
+
+/** Those that are asked for and may be seen. */
+function chosenIds({ ids, within }: TraceFilter): readonly string[] | undefined {
+  if (ids === undefined || within === undefined) return ids ?? within
+  const seen = new Set(within)
+  return ids.filter((id) => seen.has(id))
+}
+
+/** A cross join keeps its order: SQLite would rather look at every trace than walk the traces of a rule. */
+function source(by: Approach['by']): RawBuilder<unknown> {
+  return by === 'rule' ? sql`trace_rules as r cross join traces as t` : sql`traces as t`
+}
+
+function pageQuery(
+  filter: TraceFilter,
+  by: Approach['by'],
+  { tag, id }: TraceSort,
+  last: Place,
+  limit: number,
+  offset: number,
+): RawBuilder<TraceTable> {
+  const idColumn = by === 'rule' ? sql`r.trace_id` : sql`t.id`
+  const direction = (of: Direction): RawBuilder<unknown> => (of === 'asc' ? sql`asc` : sql`desc`)
+  const order =
+    tag === undefined
+      ? sql`${idColumn} ${direction(id)}`
+      : sql`t.trace_tag ${direction(tag)}, ${idColumn} ${direction(id)}`
+  const beyond = id === 'asc' ? sql`>` : sql`<`
+  let after = sql``
+  if (last !== undefined && tag === undefined) after = sql` and ${idColumn} ${beyond} ${last.id}`
+  else if (last !== undefined) after = sql` and (t.trace_tag, t.id) ${beyond} (${last.trace_tag}, ${last.id})`
+  return sql<TraceTable>`select t.id, t.uid, t.trace_tag, t.start_timestamp from ${source(by)}
+    where ${conditions(filter, by)}${after} order by ${order} limit ${limit} offset ${offset}`
+}
+
+const kinds = ['execution', 'rule', 'trigger_instance'] as const satisfies TraceMemberKind[]
+
+function conditions(filter: TraceFilter, by: Approach['by']): RawBuilder<unknown> {
+  const all: RawBuilder<unknown>[] = []
+  const chosen = chosenIds(filter)
+  // One parameter however many they are.
+  if (chosen !== undefined) all.push(sql`t.id in (select value from json_each(${JSON.stringify(chosen)}))`)
+  // With a sign in front it is no column any more, and no index fits it.
+  if (filter.trace_tag !== undefined) {
+    all.push(by === 'tag' ? sql`t.trace_tag = ${filter.trace_tag}` : sql`+t.trace_tag = ${filter.trace_tag}`)
+  }
+  for (const kind of kinds) {
+    const value = filter[kind]
+    if (value === undefined) continue
+    if (value === null) {
+      all.push(sql`not exists (select 1 from trace_components as c where c.trace_id = t.id and c.kind = ${kind})`)
+    } else if (kind !== 'rule') {
+      // The first condition on the kind is that of the index.
+      all.push(sql`t.id in (select c.trace_id from trace_components as c
+        where c.object_id = ${value} and c.kind <> 'rule' and c.kind = ${kind})`)
+    } else if (by === 'rule') {
+      all.push(sql`t.id = r.trace_id and r.rule_id = ${value}`)
+    } else {
+      all.push(sql`exists (select 1 from trace_rules as r where r.rule_id = ${value} and r.trace_id = t.id)`)
+    }
+  }
+  return all.length === 0 ? sql`1` : sql.join(all, sql` and `)
+}
+
+/** What every execution and every event needs; the values here only shape the statements. */
+function prepareStatements({ build }: Database) {
   const trace: TraceTable = { id: '', uid: '', trace_tag: '', start_timestamp: '' }
-  const component: TraceComponentTable = {
+  const component: Omit<ComponentRow, 'n'> = {
     trace_id: '',
     kind: '',
     object_id: '',
@@ -26,35 +239,46 @@ export function createTraceStore(database: Database): TraceStore {
     caused_by_type: '',
     caused_by_id: '',
   }
-  const insertTrace = prepared(build.insertInto('traces').values(trace), columnsOf(trace))
-  const insertFirstTrace = prepared(
-    build
-      .insertInto('traces')
-      .columns(['id', 'uid', 'trace_tag', 'start_timestamp'])
-      .expression(
-        build
-          .selectNoFrom((on) => [on.val('').as('id'), on.val('').as('uid'), on.val('').as('tag'), on.val('').as('at')])
-          .where((on) => on.not(on.exists(build.selectFrom('traces').select('id').where('trace_tag', '=', '')))),
-      ),
-    (row: TraceTable) => [row.id, row.uid, row.trace_tag, row.start_timestamp, row.trace_tag],
-  )
-  const insertComponent = prepared(build.insertInto('trace_components').values(component), columnsOf(component))
+  const only = (value: string): unknown[] => [value]
   return {
-    find: (id) => database.first(build.selectFrom('traces').selectAll().where('id', '=', id)),
-    findByTag: (tag) =>
-      database.first(
-        build.selectFrom('traces').selectAll().where('trace_tag', '=', tag).orderBy('id', 'desc').limit(1),
-      ),
-    insert: (row) => ({ query: insertTrace(row) }),
-    insertFirst: (row) => ({ query: insertFirstTrace(row), expect: 1 }),
-    addMember: (traceId, member, causedBy, at) => ({
-      query: insertComponent({
-        trace_id: traceId,
-        ...member,
-        updated_at: at,
-        caused_by_type: causedBy?.type ?? null,
-        caused_by_id: causedBy?.id ?? null,
-      }),
-    }),
+    find: prepared(build.selectFrom('traces').selectAll().where('id', '=', ''), only),
+    findByTag: prepared(
+      build.selectFrom('traces').selectAll().where('trace_tag', '=', '').orderBy('id', 'desc').limit(1),
+      (tag: string) => [tag, 1],
+    ),
+    total: build.selectFrom('totals').select('count').where('name', '=', 'traces'),
+    tagCount: prepared(build.selectFrom('trace_tag_counts').select('count').where('trace_tag', '=', ''), only),
+    ruleCount: prepared(build.selectFrom('trace_rule_counts').select('count').where('rule_id', '=', ''), only),
+    lastComponent: build.selectFrom('trace_components').select('n').orderBy('n', 'desc').limit(1),
+    components: prepared(
+      build
+        .selectFrom('trace_components')
+        .selectAll()
+        .where('trace_id', '=', '')
+        .where('kind', '=', '')
+        .where('n', '>', 0)
+        .where('n', '<=', 0)
+        .orderBy('n')
+        .limit(1),
+      ({ traceId, kind, after, upTo, limit }: ComponentRange) => [traceId, kind, after, upTo, limit],
+    ),
+    insertTrace: prepared(build.insertInto('traces').values(trace), columnsOf(trace)),
+    insertFirstTrace: prepared(
+      build
+        .insertInto('traces')
+        .columns(['id', 'uid', 'trace_tag', 'start_timestamp'])
+        .expression(
+          build
+            .selectNoFrom((on) => [
+              on.val('').as('id'),
+              on.val('').as('uid'),
+              on.val('').as('tag'),
+              on.val('').as('at'),
+            ])
+            .where((on) => on.not(on.exists(build.selectFrom('traces').select('id').where('trace_tag', '=', '')))),
+        ),
+      (row: TraceTable) => [row.id, row.uid, row.trace_tag, row.start_timestamp, row.trace_tag],
+    ),
+    insertComponent: prepared(build.insertInto('trace_components').values(component), columnsOf(component)),
   }
 }

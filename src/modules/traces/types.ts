@@ -9,7 +9,7 @@ export interface CausedBy {
 /** Why an execution or a trigger instance came to be; decides which trace it belongs to. */
 export type Cause =
   /** From outside: an id must exist, a tag joins or starts a trace, neither starts one with `default_tag`. */
-  | { kind: 'request'; trace_id?: string; trace_tag?: string; default_tag: string }
+  | { kind: 'request'; trace_id?: string; trace_tag?: string; default_tag: string; caused_by?: CausedBy | undefined }
   /** By something that has a trace already. */
   | { kind: 'inherited'; trace_id: string; caused_by: CausedBy | undefined }
 

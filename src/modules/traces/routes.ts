@@ -1,0 +1,162 @@
+import { resourceNotFound } from '../../errors.ts'
+import {
+  arrayOf,
+  attributeQuery,
+  isNullFilter,
+  jsonReply,
+  pageHeaders,
+  pageQuery,
+  parseAttributes,
+  parseItems,
+  parsePage,
+  parseSort,
+  textFilter,
+  type Projection,
+} from '../../http/list.ts'
+import { traceResource } from '../../http/permissions.ts'
+import type { ApiRequest, QueryParameter, QueryValue, Rights, Route } from '../../http/route.ts'
+import { isId } from '../../ids.ts'
+import type { TraceTable } from '../../db/tables.ts'
+import type { JsonSchema } from '../../schema.ts'
+import { traceAttributes, writeTrace } from './record.ts'
+import type { TraceFilter, TraceSort, TraceStore } from './store.ts'
+
+const string = { type: 'string' } as const
+const text = (description: string): QueryParameter => ({ type: 'string', description })
+
+const filterParameters: Record<string, QueryParameter> = {
+  id: { type: 'array', description: 'At most 100 ids.' },
+  trace_tag: text('Trace tag.'),
+  execution: text('Id of an execution in it; `null` for traces without any.'),
+  rule: text('Id of a rule that matched in it; `null` for traces without any.'),
+  trigger_instance: text('Id of a trigger instance in it; `null` for traces without any.'),
+  sort: { type: 'array', description: '`id`, `start_timestamp`, `trace_tag`; `-` before a name for descending.' },
+  sort_asc: text('`True`: oldest first.'),
+  sort_desc: text('`True`: newest first, as when nothing is said.'),
+}
+
+const components: JsonSchema = {
+  type: 'array',
+  description: 'In the order in which they were added.',
+  items: {
+    title: 'TraceComponent',
+    type: 'object',
+    properties: {
+      object_id: { ...string, description: 'Id of the execution, rule or trigger instance.' },
+      ref: { ...string, description: 'Of the action, the rule or the trigger.' },
+      updated_at: { ...string, description: 'When it was added.' },
+      caused_by: {
+        type: 'object',
+        description: 'Empty for what came from outside. The id of a rule is followed by `:` and its trigger instance.',
+        properties: { type: { enum: ['action_execution', 'rule', 'trigger_instance'] }, id: string },
+      },
+    },
+  },
+}
+
+const traceSchema: JsonSchema = {
+  title: 'Trace',
+  type: 'object',
+  required: ['id'],
+  properties: {
+    id: string,
+    uid: string,
+    trace_tag: string,
+    start_timestamp: string,
+    action_executions: components,
+    rules: components,
+    trigger_instances: components,
+  },
+}
+
+export function createRoutes({ store, maxPageSize }: { store: TraceStore; maxPageSize: number }): Route[] {
+  /** @throws RESOURCE_NOT_FOUND */
+  function get({ params: { id = '' } }: Pick<ApiRequest, 'params'>): TraceTable {
+    const trace = isId(id) ? store.find(id) : undefined
+    if (trace === undefined) throw resourceNotFound(id)
+    return trace
+  }
+
+  return [
+    {
+      surface: 'api',
+      method: 'get',
+      path: '/traces',
+      permission: 'trace_list',
+      summary: 'Lists traces, newest first.',
+      query: { ...filterParameters, ...pageQuery, ...attributeQuery },
+      response: { type: 'array', items: traceSchema },
+      failures: [400, 403, 503],
+      async handler({ query, principal, rights }) {
+        const page = parsePage(query, principal, { defaultLimit: 100, maxPageSize })
+        const wanted = wantedAttributes(query)
+        const filter = parseFilter(query)
+        const within = visibleTo(rights)
+        if (within !== undefined) filter.within = within
+        const [traces, total] = await Promise.all([
+          store.search({ filter, sort: parseOrder(query), ...page }),
+          store.total(filter),
+        ])
+        return jsonReply(
+          arrayOf(traces, (trace) => writeTrace(store, trace, wanted)),
+          pageHeaders(page, total),
+        )
+      },
+    },
+    {
+      surface: 'api',
+      method: 'get',
+      path: '/traces/:id',
+      permission: 'trace_view',
+      resource: (request) => traceResource(get(request).id),
+      summary: 'One trace with everything that belongs to it.',
+      query: attributeQuery,
+      response: traceSchema,
+      failures: [400, 404],
+      handler: (request) => jsonReply(writeTrace(store, get(request), wantedAttributes(request.query))),
+    },
+  ]
+}
+
+/** @throws QUERY_INVALID */
+function wantedAttributes(query: Record<string, QueryValue>): Projection {
+  return parseAttributes(query, {
+    known: traceAttributes,
+    excludable: traceAttributes.filter((name) => name !== 'id'),
+    always: ['id'],
+  })
+}
+
+/** @throws QUERY_INVALID */
+function parseFilter(query: Record<string, QueryValue>): TraceFilter {
+  const filter: TraceFilter = {}
+  const ids = parseItems(query['id'])
+  if (ids !== undefined) filter.ids = ids
+  const tag = textFilter(query, 'trace_tag')
+  if (tag !== undefined) filter.trace_tag = tag
+  for (const name of ['execution', 'rule', 'trigger_instance'] as const) {
+    const value = textFilter(query, name)
+    if (value !== undefined) filter[name] = isNullFilter(value) ? null : value
+  }
+  return filter
+}
+
+/** Ids sort by creation, so that nothing can come after one. */
+function parseOrder(query: Record<string, QueryValue>): TraceSort {
+  const fields = parseSort(query['sort'], ['id', 'start_timestamp', 'trace_tag'])
+  const [first, second] = fields.map(
+    ({ name, descending }) => ({ name, direction: descending ? 'desc' : 'asc' }) as const,
+  )
+  if (first === undefined) {
+    return { id: query['sort_asc'] === 'True' && query['sort_desc'] !== 'True' ? 'asc' : 'desc' }
+  }
+  if (first.name !== 'trace_tag') return { id: first.direction }
+  return { tag: first.direction, id: second?.direction ?? first.direction }
+}
+
+/** Undefined: all. One trace after the other is granted, and there are as many grants as somebody has written down. */
+function visibleTo(rights: Rights): string[] | undefined {
+  if (rights.may('trace_view')) return undefined
+  const { uid: prefix } = traceResource('')
+  return rights.named('trace_view').map((uid) => uid.slice(prefix.length))
+}
