@@ -117,6 +117,7 @@ const access: AccessControl = {
       throw permissionDenied(`"${permission}" is not yours`)
     },
   }),
+  hasCredential: () => true,
   isCurrent: () => true,
   watch: () => () => undefined,
 }

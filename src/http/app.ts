@@ -15,8 +15,9 @@ import {
 import type { Log } from '../log.ts'
 import { compileSchema, type Check } from '../schema.ts'
 import { hasCode } from '../system-error.ts'
-import type { AccessControl } from './authenticate.ts'
-import { createBodyReader } from './body.ts'
+import { createAllowance } from './allowance.ts'
+import { noRights, type AccessControl } from './authenticate.ts'
+import { createBodyReader, type RawBody } from './body.ts'
 import { createErrorResponder } from './errors.ts'
 import { locate } from './locate.ts'
 import type { OriginPolicy } from './origin.ts'
@@ -29,6 +30,7 @@ import {
   type ApiRequest,
   type JsonRoute,
   type Principal,
+  type RawRequest,
   type Rights,
   type Route,
   type StreamRoute,
@@ -118,7 +120,7 @@ function identify(options: HttpAppOptions): RequestHandler {
     }
     if (options.isStarting?.() === true) throw starting()
     if (options.isStopping()) throw shuttingDown()
-    checkHost(request)
+    checkHeaders(request)
     const { host, origin } = request.headers
     options.origins.check(request.method, origin, { host, isSecure: options.peers.isSecure(request) })
     const { surface } = request as Request & SurfaceTag // the listener set it
@@ -132,17 +134,22 @@ function identify(options: HttpAppOptions): RequestHandler {
 }
 
 /**
- * With several hosts it would be for each reader to guess who is asked (RFC 9112, 3.2).
+ * With several hosts it would be for each reader to guess who is asked (RFC 9112, 3.2), and with several types, what is
+ * sent.
  *
  * @throws HEADER_INVALID
  */
-function checkHost({ rawHeaders, httpVersion }: Request): void {
-  let count = 0
+function checkHeaders({ rawHeaders, httpVersion }: Request): void {
+  let hosts = 0
+  let types = 0
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    if (rawHeaders[i]?.length === 4 && rawHeaders[i]?.toLowerCase() === 'host') count += 1
+    const name = rawHeaders[i]
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1
+    else if (name?.length === 12 && name.toLowerCase() === 'content-type') types += 1
   }
-  if (count > 1) throw headerInvalid('The header Host is given more than once.')
-  if (count === 0 && httpVersion === '1.1') throw headerInvalid('The header Host is missing; HTTP/1.1 requires it.')
+  if (hosts > 1) throw headerInvalid('The header Host is given more than once.')
+  if (types > 1) throw headerInvalid('The header Content-Type is given more than once.')
+  if (hosts === 0 && httpVersion === '1.1') throw headerInvalid('The header Host is missing; HTTP/1.1 requires it.')
 }
 
 function hasBody({ headers }: Request): boolean {
@@ -227,18 +234,34 @@ const nobody: Principal = { user: '', isAdmin: false, method: 'none' }
 
 type Prepare = (request: Request, response: Response) => Promise<ApiRequest>
 
-/** The fixed chain: credentials → permission → body → both again → schema. A stranger's body is not even read. */
+/** Bodies of strangers who may prove themselves, in multiples of the largest allowed one. */
+const MAX_STRANGE_BODIES = 16
+const MAX_STRANGE_BODIES_PER_ADDRESS = 2
+
+/**
+ * The fixed chain: credentials → permission → body → both again → schema. A stranger's body is not even read, unless it may
+ * be the proof of who sends it.
+ */
 function prepareFor(options: HttpAppOptions, route: Route): Prepare {
-  const { access } = options
-  const readBody = createBodyReader(options.maxBodyBytes)
+  const { access, maxBodyBytes, peers } = options
+  const reader = createBodyReader(maxBodyBytes)
+  const allowance = createAllowance({
+    totalBytes: MAX_STRANGE_BODIES * maxBodyBytes,
+    bytesPerKey: MAX_STRANGE_BODIES_PER_ADDRESS * maxBodyBytes,
+  })
   let check: Check | undefined
   const declared = route.query ?? {}
+  const readsBody = route.body !== undefined || route.rawBody !== undefined
   return async (request, response) => {
     const state = states.get(request)
     if (state === undefined) throw routeUnknown()
     // What one caller may read, caches must not give to another; some answers are credentials themselves.
     if (route.permission !== 'public') response.setHeader('Cache-Control', 'no-store')
+    const params = pathVariables(request)
+    const provesItself = 'resource' in route && route.provesItself?.({ params, headers: request.headers }) === true
+    const isStranger = provesItself && !access.hasCredential(request)
     const identify = async (): Promise<Pick<ApiRequest, 'principal' | 'rights'>> => {
+      if (isStranger) return { principal: nobody, rights: noRights }
       const principal = await identifyCaller(access, route, request, response)
       state.user = principal.user
       const rights = access.rightsOf(principal)
@@ -247,30 +270,53 @@ function prepareFor(options: HttpAppOptions, route: Route): Prepare {
     }
     const prepared: ApiRequest = {
       ...(await identify()),
-      params: pathVariables(request),
+      params,
       query: readQuery(declared, state.query),
       body: undefined,
       headers: request.headers,
       requestId: state.requestId,
-      remoteAddress: options.peers.addressOf(request),
+      remoteAddress: peers.addressOf(request),
     }
-    if (route.body !== undefined) {
-      if ('resource' in route) requireOn(route, prepared, () => route.resource(prepared))
+    const requireOnResource = (): void => {
+      if ('resource' in route && !provesItself) requireOn(route, prepared, () => route.resource(prepared))
+    }
+    if (readsBody) {
+      requireOnResource()
       // Compiled for the first request that needs it: all of them at once would double the start-up time.
-      check ??= compileSchema(route.body)
-      const body = await readBody(request)
+      if (route.body !== undefined) check ??= compileSchema(route.body)
+      const body =
+        route.body === undefined
+          ? await reader.readRaw(request, isStranger ? allowance.begin(prepared.remoteAddress) : undefined)
+          : await reader.read(request)
       // A sender can hold the body back until the credential is taken away.
       if (!access.isCurrent(prepared.principal)) Object.assign(prepared, await identify())
-      else requireGlobally(route, prepared.rights)
-      if ('resource' in route) requireOn(route, prepared, () => route.resource(prepared))
-      const problem =
-        typeof body === 'object' && body !== null && !Array.isArray(body) ? check(body) : notAnObject(body)
-      if (problem !== undefined) throw bodyInvalid(problem)
-      prepared.body = body
-      if ('resourceOfBody' in route) requireOn(route, prepared, () => route.resourceOfBody(body))
+      else if (!isStranger) requireGlobally(route, prepared.rights)
+      requireOnResource()
+      if (route.body === undefined)
+        prepared.raw = rawRequest(body as RawBody, request, response) // of `readRaw`
+      else prepared.body = checkBody(body, check)
+      if ('resourceOfBody' in route) requireOn(route, prepared, () => route.resourceOfBody(prepared.body))
     }
     return prepared
   }
+}
+
+function rawRequest(body: RawBody, request: Request, response: Response): RawRequest {
+  return {
+    ...body,
+    headers: request.rawHeaders,
+    onClose(listener) {
+      response.once('close', listener)
+      return () => response.off('close', listener)
+    },
+  }
+}
+
+/** @throws BODY_INVALID */
+function checkBody(body: unknown, check: Check | undefined): unknown {
+  const problem = typeof body === 'object' && body !== null && !Array.isArray(body) ? check?.(body) : notAnObject(body)
+  if (problem !== undefined) throw bodyInvalid(problem)
+  return body
 }
 
 /** What is needed whatever the request is about. @throws PERMISSION_DENIED */
@@ -293,7 +339,8 @@ function requireOn({ permission }: Route, { rights }: ApiRequest, find: () => Re
 
 /** For routes without a body; see `Guard`. */
 function requireAtLast(route: Route, request: ApiRequest): void {
-  if (route.body === undefined && 'resource' in route) requireOn(route, request, () => route.resource(request))
+  if (route.body !== undefined || route.rawBody !== undefined || !('resource' in route)) return
+  requireOn(route, request, () => route.resource(request))
 }
 
 /**
@@ -309,7 +356,7 @@ function requireForStream(route: StreamRoute, request: ApiRequest): () => boolea
     'resource' in route
       ? route.resource(request)
       : 'resourceOfBody' in route
-        ? route.resourceOfBody(request.body)
+        ? route.resourceOfBody(request.body, request)
         : undefined
   const require = (): void => {
     requireGlobally(route, request.rights)

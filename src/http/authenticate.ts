@@ -1,5 +1,6 @@
 /** What the chain of a request asks of whoever knows users and permissions; `app.ts` hands it the auth module. */
 import type { Request, Response } from 'express'
+import { credentialsMissing } from '../errors.ts'
 import type { Principal, Rights } from './route.ts'
 
 export interface AccessControl {
@@ -10,6 +11,8 @@ export interface AccessControl {
    *   cookie; TOO_MANY_FAILURES
    */
   authenticate(request: Request, response: Response): Promise<Principal> | Principal
+  /** Whether there is something that `authenticate` would look at, be it good or not; or nobody needs anything. */
+  hasCredential(request: Request): boolean
   /**
    * Who logs in: by user name and password, or because a trusted web server in front says so.
    *
@@ -44,11 +47,25 @@ export const allRights: Rights = {
   onlyOf: undefined,
 }
 
+/** Of somebody without a credential. */
+export const noRights: Rights = {
+  may: () => false,
+  require() {
+    throw credentialsMissing()
+  },
+  requireAdministrator() {
+    throw credentialsMissing()
+  },
+  named: () => [],
+  onlyOf: undefined,
+}
+
 /** Everybody is the system user and may do everything: what `auth.enable = False` means. */
 export function openAccess(systemUser: string): AccessControl {
   const principal: Principal = { user: systemUser, isAdmin: true, method: 'none' }
   return {
     authenticate: () => principal,
+    hasCredential: () => true,
     login: () => principal,
     rightsOf: () => allRights,
     isCurrent: () => true,

@@ -2,49 +2,118 @@
 import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate } from 'node:zlib'
-import { bodyMalformed, bodyTooLarge, contentTypeUnsupported, shown, type AppError } from '../errors.ts'
+import { bodyMalformed, bodyTooLarge, contentTypeUnsupported, shown } from '../errors.ts'
 import { hasCode } from '../system-error.ts'
+import type { Share } from './allowance.ts'
 import { parseJson } from './json.ts'
+import { multipartFields } from './multipart.ts'
 
 /** Each field costs far more memory than its bytes. */
 const MAX_FORM_FIELDS = 10_000
 
-export type BodyReader = (request: IncomingMessage) => Promise<unknown>
+/** A request body that nobody has looked into yet. */
+export interface RawBody {
+  /** As sent, compressed if it was; empty when there is none. */
+  readonly bytes: Buffer
+  /** In lower case, without parameters; `application/json` when none was given. */
+  readonly mediaType: string
+  /**
+   * The value in it: whatever JSON value was sent, an object of lists of texts for a form, `{}` for an empty body.
+   *
+   * @throws BODY_MALFORMED, BODY_TOO_LARGE (once decompressed), CONTENT_TYPE_UNSUPPORTED
+   */
+  parse(options?: ParseOptions): Promise<unknown>
+}
+
+export interface ParseOptions {
+  /** Fields of a form without a value are left out; default: they are empty texts. */
+  dropsBlank?: boolean
+}
+
+export interface BodyReader {
+  /**
+   * @returns an object, or whatever JSON value was sent; `{}` for an empty body
+   * @throws BODY_MALFORMED, BODY_TOO_LARGE, CONTENT_TYPE_UNSUPPORTED
+   */
+  read(request: IncomingMessage): Promise<unknown>
+  /**
+   * @param share of the memory for senders that nobody knows yet
+   * @throws BODY_TOO_LARGE, BODY_MALFORMED when it was cut off, QUEUE_FULL when the share is used up
+   */
+  readRaw(request: IncomingMessage, share?: Share): Promise<RawBody>
+}
 
 /**
  * Makes the reader of bodies of at most `maxBytes` (also after decompression). A body that is too large is refused as
  * soon as that is known, not after the rest of it has come.
- *
- * @returns an object, or whatever JSON value was sent; `{}` for an empty body
- * @throws BODY_MALFORMED, BODY_TOO_LARGE, CONTENT_TYPE_UNSUPPORTED
  */
 export function createBodyReader(maxBytes: number): BodyReader {
-  return async (request) => {
-    const type = mediaType(request.headers['content-type'])
-    if (!readable.has(type)) throw contentTypeUnsupported(type)
-    const decompress = decompressorFor(request.headers['content-encoding'])
-    const sent = await collect(request, maxBytes)
-    if (sent.length === 0) return {}
-    const bytes = decompress === undefined ? sent : await decompressed(decompress, sent, maxBytes)
+  async function parse(bytes: Buffer, { type, header, decompress }: Kind, options: ParseOptions): Promise<unknown> {
     if (bytes.length === 0) return {}
-    return type === 'application/x-www-form-urlencoded' ? parseForm(bytes) : parseJson(decodeUtf8(bytes))
+    const plain = decompress === undefined ? bytes : await decompressed(decompress, bytes, maxBytes)
+    if (plain.length === 0) return {}
+    switch (type) {
+      case 'application/x-www-form-urlencoded':
+        return formOf(urlencodedFields(plain), options)
+      case 'multipart/form-data':
+        return formOf(await multipartFields(header, plain, MAX_FORM_FIELDS), options)
+      default:
+        return parseJson(decodeUtf8(plain))
+    }
+  }
+
+  return {
+    async read(request) {
+      const kind = kindOf(request)
+      return parse(await collect(request, maxBytes), kind, {})
+    },
+    async readRaw(request, share) {
+      const bytes = await collect(request, maxBytes, share)
+      return {
+        bytes,
+        mediaType: mediaType(request.headers['content-type']),
+        parse: async (options = {}) => parse(bytes, kindOf(request), options),
+      }
+    },
   }
 }
 
-function collect(request: IncomingMessage, maxBytes: number): Promise<Buffer> {
+/** How to get at the value in a body. */
+interface Kind {
+  type: string
+  /** `Content-Type` as sent. */
+  header: string
+  decompress: Decompress | undefined
+}
+
+/** @throws CONTENT_TYPE_UNSUPPORTED, BODY_MALFORMED */
+function kindOf({ headers }: IncomingMessage): Kind {
+  const header = headers['content-type'] ?? ''
+  const type = mediaType(header)
+  if (!readable.has(type)) throw contentTypeUnsupported(type)
+  return { type, header, decompress: decompressorFor(headers['content-encoding']) }
+}
+
+function collect(request: IncomingMessage, maxBytes: number, share?: Share): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) throw bodyTooLarge(maxBytes)
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = []
     let length = 0
-    const finish = (error?: AppError): void => {
+    const finish = (error?: unknown): void => {
       request.off('data', onData).off('end', onEnd).off('error', onCut).off('close', onCut)
+      share?.end()
       if (error === undefined) resolve(Buffer.concat(chunks, length))
       else reject(error)
     }
     const onData = (chunk: Buffer): void => {
       length += chunk.length
-      if (length > maxBytes) finish(bodyTooLarge(maxBytes))
-      else chunks.push(chunk)
+      try {
+        if (length > maxBytes) throw bodyTooLarge(maxBytes)
+        share?.add(chunk.length)
+        chunks.push(chunk)
+      } catch (error) {
+        finish(error)
+      }
     }
     const onEnd = (): void => finish()
     const onCut = (): void => finish(bodyMalformed('it ended before its announced length'))
@@ -79,7 +148,12 @@ async function decompressed(decompress: Decompress, bytes: Buffer, maxBytes: num
   }
 }
 
-const readable: ReadonlySet<string> = new Set(['application/json', 'text/plain', 'application/x-www-form-urlencoded'])
+const readable: ReadonlySet<string> = new Set([
+  'application/json',
+  'text/plain',
+  'application/x-www-form-urlencoded',
+  'multipart/form-data',
+])
 
 function mediaType(header: string | undefined): string {
   if (header === undefined || header.trim() === '') return 'application/json'
@@ -97,9 +171,7 @@ function decodeUtf8(bytes: Buffer): string {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Every value is a list of strings: `a=1` is `{"a": ["1"]}`. */
-function parseForm(bytes: Buffer): Record<string, string[]> {
-  const form = new Map<string, string[]>()
+function urlencodedFields(bytes: Buffer): Iterable<[string, string]> {
   const text = decodeUtf8(bytes)
   const content = text.trim()
   // `curl -d` says so of everything, and no field would be found; a form has its braces encoded.
@@ -107,8 +179,15 @@ function parseForm(bytes: Buffer): Record<string, string[]> {
     throw bodyMalformed('it is JSON, but sent as a form; add the header "Content-Type: application/json"')
   }
   if (occurrences(text, '&') >= MAX_FORM_FIELDS) throw bodyMalformed(`it has more than ${MAX_FORM_FIELDS} fields`)
-  for (const [name, value] of new URLSearchParams(text)) {
+  return new URLSearchParams(text)
+}
+
+/** Every value is a list of strings: `a=1` is `{"a": ["1"]}`. */
+function formOf(fields: Iterable<[string, string]>, { dropsBlank = false }: ParseOptions): Record<string, string[]> {
+  const form = new Map<string, string[]>()
+  for (const [name, value] of fields) {
     if (name === '__proto__') throw bodyMalformed('the key "__proto__" is not allowed')
+    if (dropsBlank && value === '') continue
     const values = form.get(name)
     if (values === undefined) form.set(name, [value])
     else values.push(value)

@@ -77,7 +77,7 @@ function operationOf(route: Route, components: Map<string, unknown>): Record<str
   const failures = new Set(route.failures ?? [])
   if (route.permission !== 'public') for (const status of [401, 429]) failures.add(status)
   if (route.permission === 'administrator' || isPermission(route.permission)) failures.add(403)
-  if (route.body !== undefined) for (const status of [400, 413]) failures.add(status)
+  if (route.body !== undefined || route.rawBody !== undefined) for (const status of [400, 413]) failures.add(status)
   if (route.query !== undefined) failures.add(400)
   return {
     operationId: operationId(route),
@@ -85,15 +85,13 @@ function operationOf(route: Route, components: Map<string, unknown>): Record<str
     tags: [route.path.split('/')[1] || 'about'],
     ...(route.permission === 'public' ? { security: [] } : {}),
     ...(route.permission === 'login' ? { security: [{ basic: [] }] } : {}),
+    // The empty one: none is needed by who can prove it otherwise.
+    ...('provesItself' in route ? { security: [{ token: [] }, { apiKey: [] }, {}] } : {}),
     ...(route.permission === 'administrator' || isPermission(route.permission)
       ? { 'x-permission': route.permission }
       : {}),
     parameters: [...pathParameters(route.path), ...Object.entries(route.query ?? {}).map(queryParameter)],
-    ...(route.body === undefined
-      ? {}
-      : {
-          requestBody: { required: true, content: { 'application/json': { schema: hoist(route.body, components) } } },
-        }),
+    ...requestBody(route, components),
     responses: {
       ...successOf(route, components),
       ...Object.fromEntries(
@@ -111,6 +109,17 @@ function operationOf(route: Route, components: Map<string, unknown>): Record<str
   }
 }
 
+const formTypes = ['application/x-www-form-urlencoded', 'multipart/form-data']
+
+function requestBody({ body, rawBody }: Route, components: Map<string, unknown>): Record<string, unknown> {
+  const schema = body ?? rawBody
+  if (schema === undefined) return {}
+  // What is not checked here may be a form as well: an object of lists.
+  const types = ['application/json', ...(rawBody === undefined ? [] : formTypes)]
+  const content = Object.fromEntries(types.map((type) => [type, { schema: hoist(schema, components) }]))
+  return { requestBody: { required: body !== undefined, content } }
+}
+
 function successOf(route: Route, components: Map<string, unknown>): Record<string, unknown> {
   if (route.kind === 'stream') {
     return {
@@ -120,8 +129,13 @@ function successOf(route: Route, components: Map<string, unknown>): Record<strin
   const status = route.status ?? 200
   if (status === 204) return { '204': { description: 'Done.' } }
   const mediaType = route.mediaType?.split(';', 1)[0] ?? 'application/json'
-  const content = { [mediaType]: { schema: hoist(route.response, components) } }
-  return { [String(status)]: { description: 'Success.', content } }
+  const answers = Object.entries({ ...route.otherResponses, [status]: route.response })
+  return Object.fromEntries(
+    answers.map(([code, response]) => [
+      code,
+      { description: 'Success.', content: { [mediaType]: { schema: hoist(response, components) } } },
+    ]),
+  )
 }
 
 function pathParameters(path: string): unknown[] {

@@ -1,6 +1,7 @@
 /** What a module says about one endpoint. The arrays of routes are the API: the OpenAPI document is made from them. */
 import type { IncomingHttpHeaders } from 'node:http'
 import type { JsonSchema } from '../schema.ts'
+import type { RawBody } from './body.ts'
 import type { GlobalPermission, Permission, Resource, ResourcePermission } from './permissions.ts'
 
 /** The listener an endpoint belongs to. */
@@ -69,10 +70,20 @@ export interface ApiRequest {
   query: Record<string, QueryValue>
   /** The parsed body, checked against `body`; `undefined` on routes without one. */
   body: unknown
+  /** Of routes that ask for it. */
+  raw?: RawRequest
   headers: IncomingHttpHeaders
   requestId: string
   /** Address of the caller, believed from a proxy only when that is trusted. */
   remoteAddress: string
+}
+
+/** A request as it came, for routes that have to look at it before anything is made of it. */
+export interface RawRequest extends RawBody {
+  /** Names and values in turn, as sent. */
+  readonly headers: readonly string[]
+  /** Calls when the client has gone, or has its answer. @returns stops that */
+  onClose(listener: () => void): () => void
 }
 
 /** An answer that is more than a JSON value with the route's status. */
@@ -109,6 +120,8 @@ interface RouteBase {
   query?: Record<string, QueryParameter>
   /** JSON schema of the request body; absent: the body is not read. */
   body?: JsonSchema
+  /** For the OpenAPI document alone: of a body that is read, but neither parsed nor checked. Such a route has no `body`. */
+  rawBody?: JsonSchema
   /** Statuses besides the successful one that the handler itself may cause. */
   failures?: number[]
 }
@@ -132,11 +145,17 @@ export type Guard =
       resource(request: Omit<ApiRequest, 'body'>): Resource
       /** Needed as well, whatever the resource. */
       besides?: GlobalPermission
+      /**
+       * Whether this request can prove itself, such as by a signature, whoever calls; default: none can. Then a credential
+       * is looked at only if one is given, the permission is not asked for, and the handler has to decide by proof and
+       * rights; somebody without a credential has none. A throw is the answer, also to who has one.
+       */
+      provesItself?(request: Pick<ApiRequest, 'params' | 'headers'>): boolean
     }
   | {
       permission: ResourcePermission
-      /** The same, where the body names it. @param body fits the schema */
-      resourceOfBody(body: unknown): Resource
+      /** The same, where the body says more about it. @param body fits the schema */
+      resourceOfBody(body: unknown, request: Omit<ApiRequest, 'body'>): Resource
     }
 
 interface JsonAnswer {
@@ -145,6 +164,8 @@ interface JsonAnswer {
   status?: number
   /** Schema of the answer, for the OpenAPI document. */
   response: JsonSchema
+  /** Successful answers with other statuses, for the OpenAPI document. */
+  otherResponses?: Record<number, JsonSchema>
   /** Media type when the answer is a string or bytes instead of JSON. */
   mediaType?: string
   handler(request: ApiRequest): unknown

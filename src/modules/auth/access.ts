@@ -229,6 +229,14 @@ export function createAccess(options: AccessOptions): AccessControl {
       }
     },
 
+    hasCredential(request) {
+      try {
+        readCredential(request)
+        return true
+      } catch (error) {
+        return !isAppError(error) || error.code !== 'CREDENTIALS_MISSING'
+      }
+    },
     rightsOf: (principal) => rights.rightsOf(principal),
     isCurrent(principal) {
       const { method, user, scopes, isAdmin } = principal

@@ -222,6 +222,7 @@ export function createAuth(deps: AuthDependencies): Auth {
           authenticate: (request, response) => requireRunning().access.authenticate(request, response),
           login: (request, response) => requireRunning().access.login(request, response),
           rightsOf: (principal) => requireRunning().access.rightsOf(principal),
+          hasCredential: (request) => requireRunning().access.hasCredential(request),
           isCurrent: (principal) => requireRunning().access.isCurrent(principal),
           watch: (principal, ended) => requireRunning().access.watch(principal, ended),
         }

@@ -82,6 +82,7 @@ beforeAll(async () => {
         throw new Error('nobody logs in here')
       },
       rightsOf: (principal) => createRights(principal, { enabled: isEnabled, isolation: false, ofUser }),
+      hasCredential: () => true,
       isCurrent() {
         atLast?.()
         return true
