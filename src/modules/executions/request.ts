@@ -34,6 +34,7 @@ export interface ExecutionRequest {
 }
 
 const MAX_DELAY_MS = 31_536_000_000
+const MAX_TAG_LENGTH = 1024
 
 const parameters: JsonSchema = {
   type: 'object',
@@ -76,7 +77,7 @@ export const executionRequestSchema: JsonSchema = {
       properties: {
         trace_context: {
           type: 'object',
-          properties: { id_: { type: 'string' }, trace_tag: { type: 'string', maxLength: 1024 } },
+          properties: { id_: { type: 'string' }, trace_tag: { type: 'string', maxLength: MAX_TAG_LENGTH } },
           additionalProperties: false,
         },
         parent: {
@@ -273,7 +274,7 @@ interface TraceContext {
   trace_tag?: string
 }
 
-/** Empty is the same as absent. @throws BODY_INVALID: the header can carry what the body's schema has not seen */
+/** An empty object is the same as none. @throws BODY_INVALID: the header can carry what the body's schema has not seen */
 function traceContextOf(context: Record<string, unknown>): TraceContext | undefined {
   const given = context['trace_context']
   if (given === undefined) return undefined
@@ -281,13 +282,19 @@ function traceContextOf(context: Record<string, unknown>): TraceContext | undefi
     throw bodyInvalid(`context.trace_context: ${shown(given)} is not of type 'object'`)
   }
   const found: TraceContext = {}
-  for (const [name, value] of Object.entries(given)) {
+  const entries = Object.entries(given)
+  for (const [name, value] of entries) {
     if ((name !== 'id_' && name !== 'trace_tag') || typeof value !== 'string') {
       throw bodyInvalid(`context.trace_context: only the texts "id_" and "trace_tag" are allowed, got "${shown(name)}"`)
     }
+    if (name === 'trace_tag' && value.length > MAX_TAG_LENGTH) {
+      throw bodyInvalid(`context.trace_context.trace_tag: at most ${MAX_TAG_LENGTH} characters are allowed`)
+    }
     if (value !== '') found[name] = value
   }
-  return found.id_ === undefined && found.trace_tag === undefined ? undefined : found
+  if (found.id_ !== undefined || found.trace_tag !== undefined) return found
+  if (entries.length === 0) return undefined
+  throw bodyInvalid('context.trace_context: at least one of "id_" and "trace_tag" has to be given, and not be empty')
 }
 
 /** @throws BODY_INVALID when the context names a parent that does not exist */

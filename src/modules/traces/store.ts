@@ -221,7 +221,7 @@ function conditions(filter: TraceFilter, by: Approach['by']): RawBuilder<unknown
     } else if (by === 'rule') {
       all.push(sql`t.id = r.trace_id and r.rule_id = ${value}`)
     } else {
-      all.push(sql`exists (select 1 from trace_rules as r where r.rule_id = ${value} and r.trace_id = t.id)`)
+      all.push(sql`exists (select 1 from trace_rules as r where r.rule_id = ${value} and r.trace_id = +t.id)`)
     }
   }
   return all.length === 0 ? sql`1` : sql.join(all, sql` and `)
