@@ -190,6 +190,29 @@ export const templateFailed = (parameter: string, why: string): AppError =>
 export const traceUnknown = (id: string): AppError =>
   new AppError('invalid', 'TRACE_UNKNOWN', `Unable to find Trace with id="${shown(id)}"`)
 
+// Triggers
+
+export const triggerTypeUnknown = (ref: string): AppError =>
+  new AppError('invalid', 'TRIGGER_TYPE_UNKNOWN', `Trigger type "${shown(ref)}" does not exist.`)
+
+/** Comes with the program. */
+export const triggerTypeFixed = (ref: string): AppError =>
+  new AppError(
+    'invalid',
+    'TRIGGER_TYPE_FIXED',
+    `Trigger type "${shown(ref)}" belongs to the pack "core", whose types cannot be made, changed or deleted; use another pack.`,
+  )
+
+export const triggerInUse = (message: string): AppError => new AppError('conflict', 'TRIGGER_IN_USE', message)
+
+/** The trigger of a stored instance, for dispatching it again. */
+export const triggerGone = (ref: string): AppError =>
+  new AppError(
+    'conflict',
+    'TRIGGER_GONE',
+    `Trigger "${shown(ref)}" of the trigger instance does not exist any more, so it cannot be re-sent.`,
+  )
+
 // Executions
 
 export const noExecutions = (): AppError =>
@@ -386,6 +409,42 @@ export const definitionsInvalid = (problems: readonly string[]): AppError => {
 export const resourceTypeUnknown = (type: string): AppError =>
   new AppError('not_found', 'RESOURCE_TYPE_UNKNOWN', `Invalid resource type: ${shown(type)}`)
 
+// Datastore
+
+/** @param scope as it is stored: `svckv.system` */
+export const keyNotFound = (name: string, scope: string): AppError =>
+  new AppError(
+    'not_found',
+    'KEY_NOT_FOUND',
+    `KeyValuePair with name: ${shown(name)} and scope: ${shown(scope)} not found in db.`,
+  )
+
+/** Of one item. */
+export const keyScopeUnknown = (scope: string, allowed: readonly string[]): AppError =>
+  new AppError(
+    'invalid',
+    'KEY_SCOPE_UNKNOWN',
+    `Scope ${shown(scope)} is not in allowed scopes list: [${allowed.map((name) => `'${name}'`).join(', ')}].`,
+  )
+
+/** Of a list of items. */
+export const keyScopeInvalid = (scope: string, allowed: readonly string[]): AppError =>
+  new AppError('invalid', 'KEY_SCOPE_UNKNOWN', `Invalid scope: ${shown(scope)}. Use one of ${allowed.join(', ')}.`)
+
+/** Somebody has named another user. */
+export const keyUserRefused = (isAccessControlled: boolean): AppError =>
+  new AppError(
+    'forbidden',
+    'KEY_USER_REFUSED',
+    `"user" attribute can only be provided by admins${isAccessControlled ? '' : ' when RBAC is enabled'}`,
+  )
+
+export const decryptRefused = (): AppError =>
+  new AppError('forbidden', 'DECRYPT_REFUSED', 'Decrypt option requires administrator access')
+
+export const preEncryptedRefused = (): AppError =>
+  new AppError('forbidden', 'PRE_ENCRYPTED_REFUSED', 'Pre-encrypted option requires administrator access')
+
 // Encryption
 
 /** @param what is to be encrypted, in words; it is no secret */
@@ -399,3 +458,48 @@ export const cryptoKeyMissing = (path: string, what: string, advice: string): Ap
 /** @param what was encrypted, in words */
 export const cipherTextInvalid = (what: string, why: string): AppError =>
   new AppError('invalid', 'CIPHER_TEXT_INVALID', `Unable to decrypt ${what}: ${why}.`)
+
+// Webhooks
+
+export const webhookNotRegistered = (hook: string): AppError =>
+  new AppError('not_found', 'WEBHOOK_NOT_REGISTERED', `Webhook ${shown(hook)} not registered with svc`)
+
+/** @param headers that carry the signature of this webhook */
+export const signatureMissing = (headers: readonly string[]): AppError =>
+  new AppError(
+    'unauthenticated',
+    'SIGNATURE_MISSING',
+    `Unauthorized - Senders to this webhook have to sign; ${headers.join(', or ')} is missing.`,
+  )
+
+export const signatureMalformed = (header: string, why: string): AppError =>
+  new AppError('unauthenticated', 'SIGNATURE_MALFORMED', `Unauthorized - The header ${header} ${why}.`)
+
+export const signatureExpired = (header: string, toleranceSeconds: number): AppError =>
+  new AppError(
+    'unauthenticated',
+    'SIGNATURE_EXPIRED',
+    `Unauthorized - The time in the header ${header} is more than ${toleranceSeconds} s away from the time of this server.`,
+  )
+
+/** Tells nothing more: not which part does not fit. */
+export const signatureInvalid = (): AppError =>
+  new AppError('unauthenticated', 'SIGNATURE_INVALID', 'Unauthorized - The signature is not valid.')
+
+/** The secret is a template that cannot be rendered, which the sender cannot help: it may send again later. */
+export const signatureUncheckable = (cause: unknown): AppError =>
+  new AppError(
+    'unavailable',
+    'SIGNATURE_UNCHECKABLE',
+    'The secret of this webhook cannot be read at the moment; the log of the server says why.',
+    { cause },
+  )
+
+/** @param triggerInstanceId the first that came of the first request */
+export const idempotencyKeyReused = (triggerInstanceId: string): AppError =>
+  new AppError(
+    'conflict',
+    'IDEMPOTENCY_KEY_REUSED',
+    'This Idempotency-Key was sent with another body within the last 24 hours; choose a new key for a new request.',
+    { details: { 'conflict-id': triggerInstanceId } },
+  )

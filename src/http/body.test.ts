@@ -19,6 +19,22 @@ const routes: Route[] = [
     response: {},
     handler: ({ body }) => ({ body }),
   },
+  {
+    surface: 'api',
+    method: 'post',
+    path: '/raw',
+    permission: 'public',
+    summary: 'Returns what was sent.',
+    rawBody: {},
+    response: {},
+    handler: async ({ body, raw }) => ({
+      body: body ?? null,
+      bytes: raw?.bytes.toString('base64'),
+      mediaType: raw?.mediaType,
+      headers: raw?.headers.filter((name) => name.toLowerCase().startsWith('x-')),
+      parsed: await raw?.parse({ dropsBlank: true }),
+    }),
+  },
 ]
 
 let http: TestHttp
@@ -43,6 +59,13 @@ async function post(body: string | Uint8Array<ArrayBuffer>, headers: Record<stri
 
 const asJson = { 'Content-Type': 'application/json' }
 const asForm = { 'Content-Type': 'application/x-www-form-urlencoded' }
+/** A form with the boundary `xx`. */
+const multipart = (...fields: [name: string, value: string, more?: string][]): string =>
+  `${fields
+    .map(
+      ([name, value, more = '']) => `--xx\r\nContent-Disposition: form-data; name="${name}"${more}\r\n\r\n${value}\r\n`,
+    )
+    .join('')}--xx--\r\n`
 const nested = (depth: number): string => `{"a":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`
 
 describe('content types of contract 00, 0.3', () => {
@@ -61,6 +84,9 @@ describe('content types of contract 00, 0.3', () => {
     ['application/x-www-form-urlencoded', 'a=1&b=&a=x+y%2Fz', { a: ['1', 'x y/z'], b: [''] }],
     ['application/x-www-form-urlencoded', 'constructor=1&toString=2', { constructor: ['1'], toString: ['2'] }],
     ['application/x-www-form-urlencoded', '', {}],
+    ['multipart/form-data; boundary=xx', multipart(['a', '1'], ['b', ''], ['a', 'ä 2']), { a: ['1', 'ä 2'], b: [''] }],
+    ['Multipart/Form-Data; charset=utf-8; boundary="xx"', multipart(['a', '1']), { a: ['1'] }],
+    ['multipart/form-data; boundary=xx', '', {}],
   ])('%s %j', async (type, text, value) => {
     expect(await post(text, { 'Content-Type': type })).toEqual({ status: 200, body: { body: value } })
   })
@@ -96,6 +122,181 @@ test('JSON sent as a form, as curl does unless told otherwise, is refused with t
     expect(body.faultstring).toContain('Content-Type: application/json')
   }
   expect((await post('{x}=1', asForm)).body).toEqual({ body: { '{x}': ['1'] } })
+})
+
+describe('multipart forms', () => {
+  const asMultipart = { 'Content-Type': 'multipart/form-data; boundary=xx' }
+  const fields = async (text: string | Uint8Array<ArrayBuffer>): Promise<unknown> => {
+    const { status, body } = await post(text, asMultipart)
+    expect(body.faultstring ?? '').toMatch(/^(Failed to parse request body: .|$)/)
+    return status === 200 ? body.body : status
+  }
+
+  test('files are left out, whatever they hold or are called', async () => {
+    const file = multipart(
+      ['a', '1'],
+      ['upload', 'x'.repeat(50_000), '; filename="../../etc/passwd"'],
+      ['other', '\0\xff', '; filename="b"\r\nContent-Type: application/octet-stream'],
+      ['typed', 'y', '\r\nContent-Type: application/octet-stream'],
+      ['c', '2'],
+    )
+    expect(await fields(file)).toEqual({ a: ['1'], c: ['2'] })
+  })
+
+  test('a part may say in what its text is written, and lines may be folded', async () => {
+    expect(await fields(multipart(['a', 'ä', '\r\nContent-Type: text/plain; charset=utf-8']))).toEqual({ a: ['ä'] })
+    const latin = Buffer.from(multipart(['a', '\xe4', '\r\nContent-Type: text/plain; charset=iso-8859-1']), 'latin1')
+    expect(await fields(new Uint8Array(latin))).toEqual({ a: ['ä'] })
+  })
+
+  test('a field called like a header, a prototype or a file is a field', async () => {
+    expect(await fields(multipart(['constructor', '1'], ['filepath', '/etc/passwd'], ['headers', 'x']))).toEqual({
+      constructor: ['1'],
+      filepath: ['/etc/passwd'],
+      headers: ['x'],
+    })
+    expect(await fields(multipart(['__proto__', '1']))).toBe(400)
+  })
+
+  test('a form that is cut off anywhere is refused, and the server goes on', async () => {
+    const whole = multipart(['a', '1'], ['f', 'content', '; filename="x"'], ['b', '2'])
+    const end = whole.indexOf('--xx--') + '--xx--'.length
+    for (let length = 1; length < end; length += 1) {
+      expect([length, await fields(whole.slice(0, length))]).toEqual([length, 400])
+    }
+    expect(await fields(whole.slice(0, end))).toEqual({ a: ['1'], b: ['2'] })
+    expect(await fields(`before\r\n${whole}after`)).toEqual({ a: ['1'], b: ['2'] })
+  })
+
+  test('any damage gives fields or 400', async () => {
+    const whole = Buffer.from(multipart(['a', '1'], ['f', 'content', '; filename="x"'], ['b', 'ü']))
+    let seed = 1
+    const random = (below: number): number => {
+      seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31
+      return seed % below
+    }
+    for (let round = 0; round < 500; round += 1) {
+      const bytes = Uint8Array.from(whole)
+      for (let n = 0; n <= random(4); n += 1) bytes[random(bytes.length)] = random(256)
+      const { status } = await post(bytes, asMultipart)
+      expect([200, 400]).toContain(status)
+    }
+  })
+
+  test('what is not UTF-8 is refused', async () => {
+    const invalid = Buffer.from(multipart(['a', '\xff']), 'latin1')
+    expect((await post(new Uint8Array(invalid), asMultipart)).body.faultstring).toContain('not valid UTF-8')
+    expect(await fields(multipart(['a', '\ufffd']))).toEqual({ a: ['\ufffd'] })
+  })
+
+  test.each([
+    ['no boundary', 'multipart/form-data', multipart(['a', '1'])],
+    ['an empty boundary', 'multipart/form-data; boundary=', multipart(['a', '1'])],
+    ['another boundary', 'multipart/form-data; boundary=yy', multipart(['a', '1'])],
+    ['JSON (CVE-2026-21858)', 'multipart/form-data; boundary=xx', '{"files": {"f": {"filepath": "/etc/passwd"}}}'],
+    ['a urlencoded form', 'multipart/form-data; boundary=xx', 'a=1'],
+  ])('%s is refused', async (_, type, text) => {
+    const { status, body } = await post(text, { 'Content-Type': type })
+    expect([status, body.code]).toEqual([400, 'BODY_MALFORMED'])
+  })
+
+  test('there are at most 10,000 parts, and counting them takes no time', async () => {
+    const many = (n: number): string => '--xx\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n'.repeat(n)
+    const parts = await startHttp(routes, { maxBodyBytes: 20_000_000 })
+    const answer = async (n: number): Promise<[number, number]> => {
+      const startedAt = performance.now()
+      const response = await fetch(`${parts.urls.api}/v1/echo`, {
+        method: 'POST',
+        body: `${many(n)}--xx--\r\n`,
+        headers: asMultipart,
+      })
+      await response.arrayBuffer()
+      return [response.status, performance.now() - startedAt]
+    }
+    try {
+      expect((await answer(10_000))[0]).toBe(200)
+      const [status, milliseconds] = await answer(250_000)
+      expect(status).toBe(400)
+      expect(milliseconds).toBeLessThan(1500)
+    } finally {
+      await parts.close()
+    }
+  })
+})
+
+describe('what a body is depends on what it is declared as, once', () => {
+  const raw = (headers: string, body: string): Promise<string> =>
+    http.raw(
+      `POST /v1/echo HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\nContent-Length: ${body.length}\r\n${headers}\r\n${body}`,
+    )
+
+  test('CVE-2026-21858 two types are refused, whichever comes first', async () => {
+    const types = ['application/json', 'multipart/form-data; boundary=xx', 'application/x-www-form-urlencoded']
+    for (const first of types) {
+      for (const second of types) {
+        const answer = await raw(`Content-Type: ${first}\r\ncontent-type: ${second}\r\n`, '{"a":1}')
+        expect(answer).toContain(' 400 ')
+        expect(answer).toContain('The header Content-Type is given more than once.')
+      }
+    }
+  })
+
+  test('CVE-2026-21858 a body that looks like another type is not taken for it', async () => {
+    const upload = JSON.stringify({ files: [{ filepath: '/etc/passwd', originalFilename: 'x' }] })
+    expect((await post(upload, asJson)).body.body).toEqual(JSON.parse(upload))
+    expect((await post(upload, asForm)).status).toBe(400)
+    expect((await post(multipart(['a', '1']), asJson)).status).toBe(400)
+    const { body } = await post(multipart(['a', '1']), asForm)
+    expect(Object.keys(body.body ?? {})).not.toContain('a')
+  })
+})
+
+describe('a raw body', () => {
+  const send = async (body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string>) => {
+    const response = await fetch(`${http.urls.api}/v1/raw`, { method: 'POST', body, headers })
+    return { status: response.status, body: (await response.json()) as Record<string, unknown> } // all answers are JSON
+  }
+  const base64 = (value: string | Uint8Array): string => Buffer.from(value).toString('base64')
+
+  test('is what was sent, byte by byte, and is parsed when asked', async () => {
+    const text = ' {"a" : [1.0,\t"\\u00e4"] }\n'
+    const { status, body } = await send(text, { ...asJson, 'X-One': 'a', 'X-Two': 'b' })
+    expect(status).toBe(200)
+    expect(body).toMatchObject({ body: null, bytes: base64(text), mediaType: 'application/json' })
+    expect(body['parsed']).toEqual({ a: [1, 'ä'] })
+  })
+
+  test('may be any JSON value, and a form without its blanks', async () => {
+    for (const value of [[1], 'x', 5, null, true]) {
+      expect((await send(JSON.stringify(value), asJson)).body['parsed']).toEqual(value)
+    }
+    expect((await send('a=&b=1&a=2&c', asForm)).body['parsed']).toEqual({ a: ['2'], b: ['1'] })
+    const form = multipart(['a', ''], ['b', '1'])
+    const { body } = await send(form, { 'Content-Type': 'multipart/form-data; boundary=xx' })
+    expect(body['parsed']).toEqual({ b: ['1'] })
+  })
+
+  test('stays compressed as it came; what is parsed is not', async () => {
+    const bytes = new Uint8Array(gzipSync('{"a":1}'))
+    const { body } = await send(bytes, { ...asJson, 'Content-Encoding': 'gzip' })
+    expect(body).toMatchObject({ bytes: base64(bytes), parsed: { a: 1 } })
+  })
+
+  test('is bounded like any other, announced or not', async () => {
+    expect((await send('x'.repeat(MAX_BYTES + 1), asJson)).status).toBe(413)
+    const chunked = await http.raw(
+      `POST /v1/raw HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n${`10000\r\n${'x'.repeat(0x10000)}\r\n`.repeat(2)}`,
+      (text) => text.includes('BODY_TOO_LARGE'),
+    )
+    expect(chunked).toContain(' 413 ')
+    const bomb = new Uint8Array(gzipSync(Buffer.alloc(60_000_000, ' ')))
+    expect((await send(bomb, { ...asJson, 'Content-Encoding': 'gzip' })).status).toBe(413)
+  })
+
+  test('of a type that nothing can be made of is refused when it is parsed', async () => {
+    const { status, body } = await send('<a/>', { 'Content-Type': 'application/xml' })
+    expect([status, body['code']]).toEqual([400, 'CONTENT_TYPE_UNSUPPORTED'])
+  })
 })
 
 describe('what is not an object', () => {
