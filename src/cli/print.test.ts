@@ -125,6 +125,8 @@ describe('values', () => {
     expect(colorStatus('succeeded (1s elapsed)')).toBe('\u001b[32msucceeded (1s elapsed)\u001b[39m')
     expect(colorStatus('timeout')).toBe('\u001b[31mtimeout\u001b[39m')
     expect(colorStatus('elapsed)')).toBe('elapsed)')
+    expect(colorStatus('processed')).toBe('\u001b[32mprocessed\u001b[39m')
+    expect(colorStatus('processing_failed')).toBe('\u001b[31mprocessing_failed\u001b[39m')
     expect(colorStatus('running')).toBe('\u001b[33mrunning\u001b[39m')
   })
 

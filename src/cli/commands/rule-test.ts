@@ -1,8 +1,9 @@
 /** `svc rule test`, also called `svc-rule-tester`: whether a rule would match, without running anything (contract 05, 5.12). */
 import { Command } from 'commander'
+import type { Answer } from '../client.ts'
 import { recordIn, textOf, toObject } from '../execution-calls.ts'
 import { exitCodes } from '../exit-codes.ts'
-import { CliFailure } from '../failures.ts'
+import { CliFailure, HttpFailure, NotFound } from '../failures.ts'
 import { addCommonOptions, createCommand, type CommonFlags } from '../options.ts'
 import { printable, type Json } from '../print.ts'
 import { readDefinition } from '../resources.ts'
@@ -47,11 +48,25 @@ async function testRule(session: Session, flags: TestFlags): Promise<number> {
       ? { trigger_instance: await readDefinition(flags.triggerInstance ?? '') }
       : { trigger_instance_id: flags.triggerInstanceId }),
   }
-  const answer = recordIn(await session.client.call('POST', '/rules/test', { body }))
+  const answer = recordIn(await ask(session, body, flags))
   const matches = answer['matches'] === true
   if (session.form === 'human') await session.print(describe(answer, matches))
   else await session.printMachine(answer)
   return matches ? exitCodes.ok : exitCodes.failed
+}
+
+/** @throws NotFound */
+async function ask(session: Session, body: unknown, { ruleRef, triggerInstanceId }: TestFlags): Promise<Answer> {
+  try {
+    return await session.client.call('POST', '/rules/test', { body })
+  } catch (error) {
+    const code = error instanceof HttpFailure ? error.code : undefined
+    if (code === 'CONTENT_NOT_FOUND' && ruleRef !== undefined) throw new NotFound('Rule', ruleRef)
+    if (code === 'RESOURCE_NOT_FOUND' && triggerInstanceId !== undefined) {
+      throw new NotFound('Trigger Instance', triggerInstanceId)
+    }
+    throw error
+  }
 }
 
 /** Which of two options is given. @throws CliFailure when that is not one of them */
