@@ -94,7 +94,7 @@ export const ruleRequestSchema: JsonSchema = {
 export type FilledRule = Pick<
   RuleRecord,
   'name' | 'pack' | 'description' | 'enabled' | 'type' | 'criteria' | 'action' | 'tags'
-> & { trigger: { type: string; parameters: Record<string, unknown>; description?: string } }
+> & { trigger: { type: string; parameters: Record<string, unknown>; description?: string }; metadata_file?: string }
 
 /**
  * What was left out, filled in.

@@ -88,7 +88,12 @@ export function createEngine(deps: {
     }
     try {
       for (let queued = takeNext(); queued !== undefined; queued = takeNext()) {
-        commitLater(queued, await planInstance(queued, yieldNow))
+        try {
+          commitLater(queued, await planInstance(queued, yieldNow))
+        } catch (error) {
+          queue.done(queued)
+          throw error
+        }
         await yieldNow()
       }
     } catch (error) {
@@ -119,11 +124,12 @@ export function createEngine(deps: {
     committing.add(committed)
   }
 
-  /** Undefined: somebody else has processed it. Never rejects. */
+  /** Undefined: somebody else has processed it. @throws STORAGE_FAILED */
   async function planInstance(queued: QueuedInstance, yieldNow: () => Promise<void>): Promise<Unit | undefined> {
     try {
       return await planEnforcements(queued, yieldNow)
     } catch (error) {
+      if (isStorageFailure(error)) throw error
       return planFailed(queued, error)
     }
   }
@@ -205,7 +211,7 @@ export function createEngine(deps: {
           rest()
           return
         }
-        if (isAppError(error) && error.code === 'STORAGE_FAILED') {
+        if (isStorageFailure(error)) {
           log.error('rules.not_stored', 'What a trigger instance causes cannot be stored; trying again', {
             ...fields,
             error,
@@ -243,4 +249,8 @@ export function createEngine(deps: {
       await Promise.all(committing)
     },
   }
+}
+
+function isStorageFailure(error: unknown): boolean {
+  return isAppError(error) && error.code === 'STORAGE_FAILED'
 }

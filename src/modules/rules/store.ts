@@ -138,8 +138,7 @@ export function createRuleStore(database: Database): RuleStore {
       const isShort = (limit ?? Infinity) <= MAX_QUICK_ROWS || count(filter) <= MAX_QUICK_ROWS
       return (isShort ? database.all(query) : await database.scan(query)).map(({ id }) => id)
     },
-    keys: (filter) =>
-      database.scan(matching(filter).select(['id', 'ref', 'user']).orderBy('pack').orderBy('name')),
+    keys: (filter) => database.scan(matching(filter).select(['id', 'ref', 'user']).orderBy('pack').orderBy('name')),
     count,
     ofPack: (pack) =>
       database
@@ -179,9 +178,7 @@ export function createRuleStore(database: Database): RuleStore {
       return row === undefined ? undefined : toEnforcement(row)
     },
     findEnforcementsByIds: (ids) =>
-      database
-        .all(build.selectFrom('rule_enforcements').selectAll().where(isAmong('id', ids)))
-        .map(toEnforcement),
+      database.all(build.selectFrom('rule_enforcements').selectAll().where(isAmong('id', ids))).map(toEnforcement),
     enforcementsOf: (triggerInstanceId) =>
       database
         .all(
@@ -205,7 +202,9 @@ export function createRuleStore(database: Database): RuleStore {
     async countEnforcements(filter) {
       const { rule_ref: ref, rule_id: ruleId, execution, trigger_instance: instance, after, before, within } = filter
       if (instance === undefined && typeof execution !== 'string' && after === undefined && before === undefined) {
-        let query = build.selectFrom('rule_enforcement_counts').select((on) => on.fn.sum<number | null>('count').as('n'))
+        let query = build
+          .selectFrom('rule_enforcement_counts')
+          .select((on) => on.fn.sum<number | null>('count').as('n'))
         if (ref !== undefined) query = query.where('rule_ref', '=', ref)
         if (ruleId !== undefined) query = query.where('rule_id', '=', ruleId)
         // No execution came of those that failed, and of no others.
@@ -290,7 +289,9 @@ function isServedByOneIndex({ rule_ref: ref, rule_id: id, execution, within }: E
   return within === undefined && execution !== null && (ref === undefined || id === undefined)
 }
 
-function conditions(filter: EnforcementFilter): (on: ExpressionBuilder<Tables, 'rule_enforcements'>) => Expression<SqlBool> {
+function conditions(
+  filter: EnforcementFilter,
+): (on: ExpressionBuilder<Tables, 'rule_enforcements'>) => Expression<SqlBool> {
   return (on) => {
     const all: Expression<SqlBool>[] = []
     let driven = false

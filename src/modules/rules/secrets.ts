@@ -1,0 +1,31 @@
+/** Secret action parameters of rules: hidden in replies, and kept when a reply is sent back (contract 00, 0.15). */
+import { isObject, MASK } from '../../schema.ts'
+
+/**
+ * What was given, with the value that is stored in place of each mask that stands for one.
+ *
+ * @param masked the stored value as replies show it
+ * @returns `kept`: whether any was
+ */
+export function keepSecrets(given: unknown, stored: unknown, masked: unknown): { value: unknown; kept: boolean } {
+  let kept = false
+  const walk = (own: unknown, before: unknown, shown: unknown): unknown => {
+    if (own === MASK && shown === MASK && before !== MASK && before !== undefined) {
+      kept = true
+      return before
+    }
+    if (Array.isArray(own)) {
+      if (!Array.isArray(before) || !Array.isArray(shown)) return own
+      return own.map((item, i) => walk(item, before[i], shown[i]))
+    }
+    if (!isObject(own) || !isObject(before) || !isObject(shown)) return own
+    return Object.fromEntries(
+      Object.entries(own).map(([name, item]) => [
+        name,
+        Object.hasOwn(before, name) && Object.hasOwn(shown, name) ? walk(item, before[name], shown[name]) : item,
+      ]),
+    )
+  }
+  const value = walk(given, stored, masked)
+  return { value, kept }
+}
