@@ -225,6 +225,8 @@ export const executionUpdateRefused = (message: string): AppError =>
 
 // Rules
 
+export const criteriaInvalid = (message: string): AppError => new AppError('invalid', 'CRITERIA_INVALID', message)
+
 export const ruleActionDenied = (user: string, ref: string): AppError =>
   new AppError(
     'forbidden',

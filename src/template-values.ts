@@ -1,5 +1,5 @@
 /** Templates inside parameter values (contract 02, 2.6). What a template gives is data and is never rendered again. */
-import { templateFailed, type AppError } from './errors.ts'
+import { templateFailed } from './errors.ts'
 import { isObject } from './schema.ts'
 import { isTemplate, references, render, TemplateError, type HostFunction, type Limits } from './template.ts'
 
@@ -92,7 +92,7 @@ export function createRenderer(
     isTooLong?: boolean
     filters?: Readonly<Record<string, HostFunction>> | undefined
     maxMilliseconds?: number
-    fail?: (parameter: string, why: string) => AppError
+    fail?: (parameter: string, why: string) => Error
   } = {},
 ): Renderer {
   const limits: Partial<Limits> = {

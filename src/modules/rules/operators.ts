@@ -1,0 +1,188 @@
+/**
+ * The operators of criteria (contract 05, 5.6): strict about types, and where the contract says nothing as Python compares.
+ *
+ * To add one: an entry in `operators`.
+ */
+import { shown } from '../../errors.ts'
+import { compare, contains, equals } from '../../template/compare.ts'
+import { typeError } from '../../template/error.ts'
+import type { Budget } from '../../template/limits.ts'
+import { compilePattern, type PatternOptions } from '../../template/pattern.ts'
+import { typeNameOf, type Value } from '../../template/values.ts'
+import { parseDateText } from './date-text.ts'
+import { compileWildcard, matchesWildcard } from './wildcard.ts'
+
+/** What a comparison goes by besides value and pattern. */
+export interface Comparison {
+  readonly budget: Budget
+  /** Microseconds since the epoch. */
+  readonly now: number
+}
+
+/** Whether a value fits. Throws TemplateError where the two cannot be compared. */
+export type Test = (value: Value, comparison: Comparison) => boolean
+
+export interface Operator {
+  readonly names: readonly [string, ...string[]]
+  /** Compares with null too; every other operator is false for a pattern that is null. */
+  readonly acceptsNull?: true
+  /** Throws TemplateError for a pattern that nothing can be compared with. */
+  readonly prepare: (pattern: Value, budget: Budget) => Test
+}
+
+type Quantifier = 'some' | 'every'
+
+/** Compares the items of a list with criteria of their own, which its pattern holds. */
+export const SEARCH = 'search'
+
+/** Conditions of `search`: of how many items how many criteria must hold. */
+export const searchConditions: ReadonlyMap<string, { items: Quantifier; criteria: Quantifier }> = new Map([
+  ['any', { items: 'some', criteria: 'every' }],
+  ['all', { items: 'every', criteria: 'every' }],
+  ['any2any', { items: 'some', criteria: 'some' }],
+  ['all2any', { items: 'every', criteria: 'some' }],
+])
+
+/** A comparison of a value with a pattern of any type. */
+function comparing(test: (value: Value, pattern: Value, comparison: Comparison) => boolean): Operator['prepare'] {
+  return (pattern) => (value, comparison) => test(value, pattern, comparison)
+}
+
+/** A comparison of text with text. */
+function comparingText(test: (value: string, pattern: string) => boolean): Operator['prepare'] {
+  return (pattern) => {
+    const wanted = textOf(pattern, 'pattern')
+    return (value, { budget }) => {
+      const text = textOf(value, 'value')
+      budget.work(Math.min(text.length, wanted.length))
+      return test(text, wanted)
+    }
+  }
+}
+
+/** The same, both sides in lower case. */
+function ignoringCase(test: (value: string, pattern: string, budget: Budget) => boolean): Operator['prepare'] {
+  return (pattern, preparing) => {
+    const wanted = lowerCase(textOf(pattern, 'pattern'), preparing)
+    return (value, { budget }) => test(lowerCase(textOf(value, 'value'), budget), wanted, budget)
+  }
+}
+
+function textOf(value: Value, what: 'value' | 'pattern'): string {
+  if (typeof value === 'string') return value
+  throw typeError(`the ${what} has to be text, not '${typeNameOf(value)}'`)
+}
+
+function lowerCase(text: string, budget: Budget): string {
+  budget.work(text.length)
+  return text.toLowerCase()
+}
+
+/** One step of the engine of regular expressions takes longer than handling one character of text. */
+const MATCH_WORK = 2
+
+function matching(options: PatternOptions): Operator['prepare'] {
+  return (pattern, preparing) => {
+    const written = textOf(pattern, 'pattern')
+    compilePattern(written, options, preparing)
+    return (value, { budget }) => {
+      const text = textOf(value, 'value')
+      // Not kept here: the compiled form can be large, and what is used often is kept where it is made.
+      const expression = compilePattern(written, options, budget)
+      budget.work(text.length * expression.programSize() * MATCH_WORK)
+      return expression.test(text)
+    }
+  }
+}
+
+function comparingAge(test: (ageSeconds: number, seconds: number) => boolean): Operator['prepare'] {
+  return (pattern) => {
+    const seconds = secondsOf(pattern)
+    return (value, { now }) => test((now - dateOf(value)) / 1_000_000, seconds)
+  }
+}
+
+const number = /^\s*[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?\s*$/i
+const MAX_NUMBER_LENGTH = 100
+
+function secondsOf(pattern: Value): number {
+  if (typeof pattern === 'number') return pattern
+  if (typeof pattern === 'string' && pattern.length <= MAX_NUMBER_LENGTH && number.test(pattern)) return Number(pattern)
+  throw typeError(
+    `the pattern has to be a number of seconds, or the text of one; it is of type '${typeNameOf(pattern)}'`,
+  )
+}
+
+function dateOf(value: Value): number {
+  if (typeof value !== 'string' && typeof value !== 'number') {
+    throw typeError(`the value has to be the text of a date, not '${typeNameOf(value)}'`)
+  }
+  const micros = parseDateText(String(value))
+  if (micros !== undefined) return micros
+  const isBare = typeof value === 'number' || number.test(value)
+  throw typeError(
+    isBare
+      ? `the value ${describe(value)} is not a date: numbers are read as the text of one, such as 20240131, not as seconds`
+      : `the value ${describe(value)} is not a date in one of the forms known, such as 2024-01-31T10:30:00Z`,
+  )
+}
+
+function describe(value: string | number): string {
+  return typeof value === 'string' ? `"${shown(value)}"` : String(value)
+}
+
+export const operators: readonly Operator[] = [
+  { names: ['eq', 'equals'], prepare: comparing((value, pattern, { budget }) => equals(value, pattern, budget)) },
+  {
+    names: ['neq', 'nequals'],
+    acceptsNull: true,
+    prepare: comparing((value, pattern, { budget }) => !equals(value, pattern, budget)),
+  },
+  { names: ['ieq', 'iequals'], prepare: ignoringCase((value, pattern) => value === pattern) },
+  { names: ['contains'], prepare: comparing((value, pattern, { budget }) => contains(value, pattern, budget)) },
+  { names: ['ncontains'], prepare: comparing((value, pattern, { budget }) => !contains(value, pattern, budget)) },
+  { names: ['icontains'], prepare: ignoringCase((value, pattern, budget) => contains(value, pattern, budget)) },
+  { names: ['incontains'], prepare: ignoringCase((value, pattern, budget) => !contains(value, pattern, budget)) },
+  { names: ['startswith'], prepare: comparingText((value, pattern) => value.startsWith(pattern)) },
+  { names: ['istartswith'], prepare: ignoringCase((value, pattern) => value.startsWith(pattern)) },
+  { names: ['endswith'], prepare: comparingText((value, pattern) => value.endsWith(pattern)) },
+  { names: ['iendswith'], prepare: ignoringCase((value, pattern) => value.endsWith(pattern)) },
+  {
+    names: ['lt', 'lessthan'],
+    prepare: comparing((value, pattern, { budget }) => compare(value, pattern, '<', budget) < 0),
+  },
+  {
+    names: ['gt', 'greaterthan'],
+    prepare: comparing((value, pattern, { budget }) => compare(value, pattern, '>', budget) > 0),
+  },
+  { names: ['td_lt', 'timediff_lt'], prepare: comparingAge((age, seconds) => age < seconds) },
+  { names: ['td_gt', 'timediff_gt'], prepare: comparingAge((age, seconds) => age > seconds) },
+  { names: ['exists'], acceptsNull: true, prepare: comparing((value) => value !== null) },
+  { names: ['nexists'], acceptsNull: true, prepare: comparing((value) => value === null) },
+  { names: ['in', 'inside'], prepare: comparing((value, pattern, { budget }) => contains(pattern, value, budget)) },
+  {
+    names: ['nin', 'ninside'],
+    prepare: comparing((value, pattern, { budget }) => !contains(pattern, value, budget)),
+  },
+  {
+    names: ['matchwildcard'],
+    prepare: (pattern) => {
+      const wildcard = compileWildcard(textOf(pattern, 'pattern'))
+      return (value, { budget }) => matchesWildcard(textOf(value, 'value'), wildcard, budget)
+    },
+  },
+  { names: ['regex'], prepare: matching({}) },
+  { names: ['iregex'], prepare: matching({ ignoreCase: true }) },
+  { names: ['matchregex'], prepare: matching({ dotAll: true, fromStart: true }) },
+]
+
+const byName: ReadonlyMap<string, Operator> = new Map(
+  operators.flatMap((operator) => operator.names.map((name) => [name, operator] as const)),
+)
+
+/** Every name that a criterion may use. */
+export const operatorNames: readonly string[] = [...byName.keys(), SEARCH]
+
+export function findOperator(name: string): Operator | undefined {
+  return byName.get(name)
+}

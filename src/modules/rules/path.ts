@@ -1,0 +1,68 @@
+/** Where a criterion reads its value (contract 05, 5.6). */
+import { TemplateError } from '../../template.ts'
+import { parseJsonPath, select, type Step } from '../../template/filters/jsonpath.ts'
+import type { Budget } from '../../template/limits.ts'
+import { isMapping, mappingGet, ownValue } from '../../template/mapping.ts'
+import { adopt, isList, LazyNamespace, Undefined, type Value } from '../../template/values.ts'
+
+export interface CriterionPath {
+  /** The name that it begins with; undefined when it begins with anything else, such as `*`. */
+  readonly root: string | undefined
+  /** The first value found, or null. Reads own properties of data only. */
+  read(roots: Roots, budget: Budget): Value
+}
+
+/** What paths begin at. */
+export interface Roots {
+  /** `trigger`, or `item` within `search`. */
+  readonly data: Readonly<Record<string, unknown>>
+  /** A part of the datastore, asked by name; undefined when there is none. */
+  readonly system: () => unknown
+}
+
+/**
+ * Understands the key of a criterion, such as `trigger.headers['X-Custom']` or `trigger.items[*].id#second`: a JSONPath,
+ * and a tag after `#` that is of no effect.
+ *
+ * @throws TemplateError
+ */
+export function compilePath(key: string): CriterionPath {
+  const steps = parseJsonPath(key, '#')
+  if (steps.length === 0) throw new TemplateError('SYNTAX', 'it names nothing')
+  const names = steps.map(nameOf)
+  const root = names[0]
+  if (typeof root !== 'string') {
+    return {
+      root: undefined,
+      read: (roots, budget) => valueOf(select([adopt(roots.data)], steps, budget)[0]),
+    }
+  }
+  return {
+    root,
+    read: (roots, budget) => {
+      let value = root === 'system' ? valueOf(adopt(roots.system())) : valueOf(ownValue(roots.data, root))
+      for (let at = 1; at < names.length; at += 1) {
+        const name = names[at]
+        if (name === undefined) return valueOf(select([value], steps.slice(at), budget)[0])
+        value = valueOf(memberOf(value, name))
+        if (value === null) return null
+      }
+      return value instanceof LazyNamespace ? null : value
+    },
+  }
+}
+
+/** The one name or index that a step selects. */
+function nameOf({ selector, descend }: Step): string | number | undefined {
+  return selector.kind === 'keys' && selector.keys.length === 1 && !descend ? selector.keys[0] : undefined
+}
+
+function memberOf(value: Value, name: string | number): Value | undefined {
+  if (typeof name === 'number') return isList(value) ? adopt(value.at(name)) : undefined
+  if (value instanceof LazyNamespace) return value.has(name) ? value.get(name) : undefined
+  return isMapping(value) ? mappingGet(value, name) : undefined
+}
+
+function valueOf(found: Value | undefined): Value {
+  return found === undefined || found instanceof Undefined ? null : found
+}
