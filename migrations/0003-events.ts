@@ -69,7 +69,8 @@ const statements = [
   `create index webhook_deliveries_created_at on webhook_deliveries (created_at)`,
 
   `create table timers (
-    trigger_id text primary key not null, anchor text not null, next_timestamp text, fired_timestamp text)`,
+    trigger_id text primary key not null, trigger_uid text not null, anchor text not null, next_timestamp text,
+    fired_timestamp text)`,
   `create index timers_next on timers (next_timestamp) where next_timestamp is not null`,
 
   `create table key_value_pairs (

@@ -61,7 +61,7 @@ export interface ExecutionTable {
   parameters: string
   context: string
   log: string
-  /** `{callback, runner_info, notify?, unrendered?, secret_owners?}` */
+  /** `{callback, runner_info, notify?, notify_author?, unrendered?, secret_owners?}` */
   liveaction: string
   /** Snapshot of what started it, when that was a rule. */
   origin_hash: string | null
@@ -328,6 +328,8 @@ export interface WebhookDeliveryTable {
 /** Owner: timers. */
 export interface TimerTable {
   trigger_id: string
+  /** Of the trigger when the times were computed: one with other parameters has another. */
+  trigger_uid: string
   /** What intervals are counted from. */
   anchor: string
   /** Null: it never fires again. */
@@ -341,14 +343,15 @@ export interface KeyValuePairTable {
   id: string
   /** `svckv.system` or `svckv.user`. */
   scope: string
-  name: string
   /** Of the user scope; else empty. */
   user: string
+  name: string
   description: string | null
-  value: string
   secret: number
   encrypted: number
   expire_timestamp: string | null
+  /** The last column, so that the others are read without it: it may be long. */
+  value: string
 }
 
 /** Owner: traces. How many rows a table has. */

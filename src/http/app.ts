@@ -295,7 +295,7 @@ function prepareFor(options: HttpAppOptions, route: Route): Prepare {
       if (route.body === undefined)
         prepared.raw = rawRequest(body as RawBody, request, response) // of `readRaw`
       else prepared.body = checkBody(body, check)
-      if ('resourceOfBody' in route) requireOn(route, prepared, () => route.resourceOfBody(prepared.body))
+      if ('resourceOfBody' in route) requireOn(route, prepared, () => route.resourceOfBody(prepared.body, prepared))
     }
     return prepared
   }

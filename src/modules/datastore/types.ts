@@ -1,21 +1,40 @@
 /** Contract 05, 5.11. */
+import type { Unit } from '../../db/database.ts'
 import type { Scope } from '../../http/route.ts'
-import type { TemplateScope } from '../../template.ts'
+import type { Namespace, TemplateScope } from '../../template.ts'
 
 export type KeyScope = 'svckv.system' | 'svckv.user'
 
-export interface KeyValuePair {
-  id: string
+/** What names one item. */
+export interface ItemKey {
   scope: KeyScope
-  name: string
   /** Of the user scope; else empty. */
   user: string
+  name: string
+}
+
+export interface KeyValuePair extends ItemKey {
+  id: string
   description: string | null
   /** Upper-case hex cipher text when `encrypted`. */
   value: string
   secret: boolean
   encrypted: boolean
   expire_timestamp: string | null
+}
+
+/** As clients see it; what is null is left out. */
+export interface KeyValuePairRecord {
+  id: string
+  uid: string
+  name: string
+  scope: KeyScope
+  user?: string
+  description?: string
+  value: string
+  secret: boolean
+  encrypted: boolean
+  expire_timestamp?: string
 }
 
 /** In whose name templates read the datastore. */
@@ -28,8 +47,16 @@ export interface TemplateReader {
   author?: string
 }
 
+export interface DatastoreScope extends TemplateScope {
+  /** `svckv.system.<key>` and `svckv.user.<key>`; `svckv.get('system')` is what older rules call `system`. */
+  readonly variables: { readonly svckv: Namespace }
+}
+
 /** What the module offers to others, through ports. */
 export interface DatastoreTemplates {
-  /** `svckv` and `decrypt_kv` for templates, as much of it as the reader may view. */
-  templates(reader: TemplateReader): TemplateScope
+  /** `svckv` and `decrypt_kv` for templates, as much of it as the reader may view at the moment of reading. */
+  templates(reader: TemplateReader): DatastoreScope
 }
+
+/** Internal triggers of pack `core` (contract 05, 5.9): what stores that it has happened, if anybody wants to know. */
+export type PlanEvent = (ref: string, payload: Record<string, unknown>) => Unit | undefined

@@ -1,0 +1,76 @@
+/** Datastore: key-value pairs of the system and of users, secrets among them encrypted. */
+import type { Database } from '../../db/database.ts'
+import type { Encryption } from '../../encryption.ts'
+import { isAppError } from '../../errors.ts'
+import type { Rights, Scope } from '../../http/route.ts'
+import type { Log } from '../../log.ts'
+import type { Module } from '../../module.ts'
+import { createRoutes } from './routes.ts'
+import { createDatastoreService } from './service.ts'
+import { createKeyStore } from './store.ts'
+import { createTemplates } from './templates.ts'
+import type { DatastoreTemplates, PlanEvent } from './types.ts'
+
+export type Datastore = Module & DatastoreTemplates
+
+export interface DatastoreDeps {
+  database: Database
+  log: Log
+  encryption: Encryption
+  /** What a user may do, within the scopes of the credential behind it. */
+  readonly rightsOf: (user: string, scopes?: readonly Scope[]) => Rights
+  readonly planEvent: PlanEvent
+  settings: {
+    /** `rbac.enable` */
+    accessControl: boolean
+    /** `api.max_page_size` */
+    maxPageSize: number
+  }
+}
+
+const SWEEP_SECONDS = 60
+
+export function createDatastore(deps: DatastoreDeps): Datastore {
+  const { database, log, encryption, planEvent, settings } = deps
+  const store = createKeyStore(database)
+  const service = createDatastoreService({ database, store, encryption, log, planEvent })
+  const templates = createTemplates({
+    store,
+    service,
+    rightsOf: deps.rightsOf,
+    isAccessControlled: settings.accessControl,
+  })
+
+  /** Nobody should find out by a failing action. */
+  function warnOfLostKey(): void {
+    const item = store.findEncrypted()
+    if (item === undefined) return
+    try {
+      service.reveal(item)
+    } catch (error) {
+      if (!isAppError(error)) throw error
+      log.error('datastore.key_lost', `Secrets of the datastore cannot be read. ${error.message}`)
+    }
+  }
+
+  return {
+    name: 'datastore',
+    templates: (reader) => templates.templates(reader),
+    routes: createRoutes({
+      service,
+      store,
+      isAccessControlled: settings.accessControl,
+      maxPageSize: settings.maxPageSize,
+    }),
+    upkeep: [{ name: 'expired key-value pairs', everySeconds: SWEEP_SECONDS, run: (signal) => service.sweep(signal) }],
+    async start() {
+      warnOfLostKey()
+    },
+    async reload() {
+      await encryption.reload()
+      warnOfLostKey()
+    },
+  }
+}
+
+export type { DatastoreScope, DatastoreTemplates, PlanEvent, TemplateReader } from './types.ts'

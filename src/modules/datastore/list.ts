@@ -1,0 +1,103 @@
+/** Which items a list holds: never more than the caller may view, whatever the query says (contract 05, 5.11). */
+import type { Page, SortField } from '../../http/list.ts'
+import { keyResource } from '../../http/permissions.ts'
+import type { Rights, Scope } from '../../http/route.ts'
+import { now } from '../../time.ts'
+import type { Head, KeyStore, NameFilter, Section } from './store.ts'
+
+/** The part of a page that is of one section. */
+export interface KeyList {
+  section: Section
+  /** In order, read when they are asked for. */
+  readonly batches: () => Iterable<Head[]>
+}
+
+const BATCH = 100
+
+export interface ListOptions {
+  store: KeyStore
+  rights: Rights
+  /** Of the caller's credential. */
+  scopes: readonly Scope[] | undefined
+  /** In their order. */
+  sections: readonly Section[]
+  filter: NameFilter
+  sort: readonly SortField<'name' | 'scope'>[]
+  page: Page
+}
+
+export async function listKeys(options: ListOptions): Promise<{ total: number; lists: KeyList[] }> {
+  const { store, sort, page } = options
+  const descends = (name: string): boolean => sort.find((field) => field.name === name)?.descending === true
+  const sections = descends('scope') ? options.sections.toReversed() : options.sections
+  const at = now()
+  const lists: KeyList[] = []
+  let { offset } = page
+  let left = page.limit ?? Infinity
+  let total = 0
+  for (const section of sections) {
+    const filter = visibleWithin(section, options)
+    if (filter === undefined) continue
+    const count = await store.count(section, filter, at)
+    total += count
+    const length = Math.min(left, count - offset)
+    if (length <= 0) {
+      offset = Math.max(0, offset - count)
+      continue
+    }
+    const read = { store, section, filter, descending: descends('name'), at }
+    lists.push({ section, batches: await openBatches(read, offset, length) })
+    left -= length
+    offset = 0
+  }
+  return { total, lists }
+}
+
+/** What is asked for of a section, as far as the caller may view it; undefined: nothing. */
+function visibleWithin(section: Section, { rights, scopes, filter }: ListOptions): NameFilter | undefined {
+  // A resource that nothing can name: who may view it may view all of this owner.
+  const all = section.user === '' ? undefined : { uid: 'key_value_pair', owner: section.user }
+  if (rights.may('key_value_pair_view', all)) return filter
+  const start = keyResource({ ...section, name: '' }).uid
+  const uids = [...rights.named('key_value_pair_view'), ...(scopes ?? []).map((scope) => scope.resource_uid ?? '')]
+  const names = uids
+    .filter((uid) => uid.startsWith(start))
+    .map((uid) => uid.slice(start.length))
+    .filter((name) => rights.may('key_value_pair_view', keyResource({ ...section, name })))
+  return names.length === 0 ? undefined : { ...filter, names }
+}
+
+interface Reading {
+  store: KeyStore
+  section: Section
+  filter: NameFilter
+  descending: boolean
+  at: string
+}
+
+/** From `offset` on at most `length` items; only what is found by skipping or by many names is looked for beforehand. */
+async function openBatches(
+  { store, section, filter, descending, at }: Reading,
+  offset: number,
+  length: number,
+): Promise<() => Generator<Head[]>> {
+  const page = { descending, after: undefined, offset }
+  if (filter.names !== undefined) {
+    const heads = await store.scanHeads(section, filter, { ...page, limit: length }, at)
+    return function* () {
+      for (let start = 0; start < heads.length; start += BATCH) yield heads.slice(start, start + BATCH)
+    }
+  }
+  const [before] =
+    offset === 0 ? [] : await store.scanHeads(section, filter, { ...page, offset: offset - 1, limit: 1 }, at)
+  return function* () {
+    let after = before?.name
+    for (let left = length; left > 0;) {
+      const heads = store.heads(section, filter, { descending, after, offset: 0, limit: Math.min(left, BATCH) }, at)
+      if (heads.length === 0) return
+      yield heads
+      left -= heads.length
+      after = heads.at(-1)?.name
+    }
+  }
+}

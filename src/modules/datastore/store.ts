@@ -1,0 +1,230 @@
+/** Table `key_value_pairs`. What has expired is as good as absent, whether its row is still there or not. */
+import { sql, type Expression, type ExpressionBuilder, type SqlBool } from 'kysely'
+import type { Database, Step } from '../../db/database.ts'
+import { columnsOf, prepared } from '../../db/prepared.ts'
+import type { KeyValuePairTable, Tables } from '../../db/tables.ts'
+import type { ItemKey, KeyScope, KeyValuePair } from './types.ts'
+
+/** All items of a scope, and of a user in the user scope. */
+export type Section = Pick<ItemKey, 'scope' | 'user'>
+
+export interface NameFilter {
+  /** What names begin with. */
+  prefix?: string | undefined
+  /** The whole name. */
+  name?: string | undefined
+  /** Only these. */
+  names?: readonly string[] | undefined
+}
+
+export interface Head {
+  name: string
+  encrypted: boolean
+}
+
+export interface HeadPage {
+  descending: boolean
+  /** Names beyond this one; undefined: from the first. */
+  after: string | undefined
+  offset: number
+  limit: number
+}
+
+export interface KeyStore {
+  /** @param at wire timestamp of now */
+  find(key: ItemKey, at: string): KeyValuePair | undefined
+  /** The item with this cipher text. */
+  findSealed(sealed: string, at: string): KeyValuePair | undefined
+  /** Any item that is encrypted. */
+  findEncrypted(): KeyValuePair | undefined
+  /** In the order of names. Cheap without an offset and a list of names. */
+  heads(section: Section, filter: NameFilter, page: HeadPage, at: string): Head[]
+  /** The same on a thread of its own. */
+  scanHeads(section: Section, filter: NameFilter, page: HeadPage, at: string): Promise<Head[]>
+  count(section: Section, filter: NameFilter, at: string): Promise<number>
+
+  /** Takes the place of an expired item. Fails with `Conflict` if there is one that has not expired. */
+  insert(item: KeyValuePair, at: string): Step[]
+  /** Fails with `Conflict` if the item is gone. */
+  update(item: KeyValuePair, at: string): Step
+  /** Fails with `Conflict` if the item is gone. */
+  delete(id: string, at: string): Step
+  /** Those that have been expired the longest. */
+  deleteExpired(at: string, limit: number): Step
+}
+
+/** Hexadecimal digits of cipher text up to its data; see the index in the migration. */
+const SEALED_HEAD = 34
+
+type Where = ExpressionBuilder<Tables, 'key_value_pairs'>
+
+export function createKeyStore(database: Database): KeyStore {
+  const { build } = database
+  const isCurrent = (on: Where, at: string): Expression<SqlBool> =>
+    on.or([on('expire_timestamp', 'is', null), on('expire_timestamp', '>', at)])
+
+  const findQuery = prepared<{ key: ItemKey; at: string }, KeyValuePairTable>(
+    build
+      .selectFrom('key_value_pairs')
+      .selectAll()
+      .where('scope', '=', '')
+      .where('user', '=', '')
+      .where('name', '=', '')
+      .where((on) => isCurrent(on, '')),
+    ({ key: { scope, user, name }, at }) => [scope, user, name, at],
+  )
+  const sample: KeyValuePairTable = {
+    id: '',
+    scope: '',
+    user: '',
+    name: '',
+    description: null,
+    secret: 0,
+    encrypted: 0,
+    expire_timestamp: null,
+    value: '',
+  }
+  const insert = prepared(build.insertInto('key_value_pairs').values(sample), columnsOf(sample))
+
+  const matching = ({ scope, user }: Section, { prefix, name, names }: NameFilter) => {
+    const end = prefix === undefined ? undefined : afterPrefix(prefix)
+    return build
+      .selectFrom('key_value_pairs')
+      .where('scope', '=', scope)
+      .where('user', '=', user)
+      .$if(name !== undefined, (query) => query.where('name', '=', name ?? ''))
+      .$if(prefix !== undefined, (query) => query.where('name', '>=', prefix ?? ''))
+      .$if(end !== undefined, (query) => query.where('name', '<', end ?? ''))
+      .$if(names !== undefined, (query) =>
+        query.where(sql<SqlBool>`name in (select value from json_each(${JSON.stringify(names)}))`),
+      )
+  }
+  const pageQuery = (section: Section, filter: NameFilter, page: HeadPage, at: string) =>
+    matching(section, filter)
+      .select(['name', 'encrypted'])
+      .where((on) => isCurrent(on, at))
+      .$if(page.after !== undefined, (query) => query.where('name', page.descending ? '<' : '>', page.after ?? ''))
+      .orderBy('name', page.descending ? 'desc' : 'asc')
+      .limit(page.limit)
+      .offset(page.offset)
+
+  return {
+    find(key, at) {
+      const row = database.first(findQuery({ key, at }))
+      return row && toItem(row)
+    },
+    findSealed(sealed, at) {
+      const row = database.first(
+        build
+          .selectFrom('key_value_pairs')
+          .selectAll()
+          .where(sql<SqlBool>`encrypted = 1 and substr(value, 1, 34) = ${sealed.slice(0, SEALED_HEAD)}`)
+          .where('value', '=', sealed)
+          .where((on) => isCurrent(on, at)),
+      )
+      return row && toItem(row)
+    },
+    findEncrypted() {
+      const row = database.first(
+        build
+          .selectFrom('key_value_pairs')
+          .selectAll()
+          .where(sql<SqlBool>`encrypted = 1`)
+          .limit(1),
+      )
+      return row && toItem(row)
+    },
+    heads: (...args) => database.all(pageQuery(...args)).map(toHead),
+    scanHeads: async (...args) => (await database.scan(pageQuery(...args))).map(toHead),
+    async count(section, filter, at) {
+      const counted = matching(section, filter).select((on) => on.fn.countAll<number>().as('n'))
+      // Told apart, so that the many are counted in the index alone, and the few that have expired one by one.
+      const [[all], [expired]] = await Promise.all([
+        database.scan(counted),
+        database.scan(counted.where(sql<SqlBool>`+scope = ${section.scope} and expire_timestamp <= ${at}`)),
+      ])
+      return (all?.n ?? 0) - (expired?.n ?? 0)
+    },
+
+    insert: (item, at) => [
+      {
+        query: build
+          .deleteFrom('key_value_pairs')
+          .where('scope', '=', item.scope)
+          .where('user', '=', item.user)
+          .where('name', '=', item.name)
+          .where('expire_timestamp', '<=', at),
+      },
+      { query: insert(toRow(item)) },
+    ],
+    update(item, at) {
+      const { description, secret, encrypted, expire_timestamp, value } = toRow(item)
+      return {
+        query: build
+          .updateTable('key_value_pairs')
+          .set({ description, secret, encrypted, expire_timestamp, value })
+          .where('id', '=', item.id)
+          .where((on) => isCurrent(on, at)),
+        expect: 1,
+      }
+    },
+    delete: (id, at) => ({
+      query: build
+        .deleteFrom('key_value_pairs')
+        .where('id', '=', id)
+        .where((on) => isCurrent(on, at)),
+      expect: 1,
+    }),
+    deleteExpired: (at, limit) => ({
+      query: build
+        .deleteFrom('key_value_pairs')
+        .where('id', 'in', (on) =>
+          on
+            .selectFrom('key_value_pairs')
+            .select('id')
+            .where('expire_timestamp', '<=', at)
+            .orderBy('expire_timestamp')
+            .limit(limit),
+        ),
+    }),
+  }
+}
+
+function toHead({ name, encrypted }: Pick<KeyValuePairTable, 'name' | 'encrypted'>): Head {
+  return { name, encrypted: encrypted === 1 }
+}
+
+function toItem(row: KeyValuePairTable): KeyValuePair {
+  // Only items of the two scopes are written.
+  return { ...row, scope: row.scope as KeyScope, secret: row.secret === 1, encrypted: row.encrypted === 1 }
+}
+
+/** In the order of the columns. */
+function toRow(item: KeyValuePair): KeyValuePairTable {
+  return {
+    id: item.id,
+    scope: item.scope,
+    user: item.user,
+    name: item.name,
+    description: item.description,
+    secret: item.secret ? 1 : 0,
+    encrypted: item.encrypted ? 1 : 0,
+    expire_timestamp: item.expire_timestamp,
+    value: item.value,
+  }
+}
+
+const LAST_CODE_POINT = 0x10ffff
+
+/** The first text after all that begin with `prefix`, in the order of UTF-8; undefined: there is none. */
+export function afterPrefix(prefix: string): string | undefined {
+  const characters = Array.from(prefix)
+  for (;;) {
+    const code = characters.pop()?.codePointAt(0)
+    if (code === undefined) return undefined
+    if (code === LAST_CODE_POINT) continue
+    // Between them are surrogates, which are no characters.
+    const next = code === 0xd7ff ? 0xe000 : code + 1
+    return characters.join('') + String.fromCodePoint(next)
+  }
+}

@@ -1,0 +1,83 @@
+/** The datastore in templates (contract 02, 2.6; 05, 5.11): `svckv.system.<key>`, `svckv.user.<key>` and `decrypt_kv`. */
+import { isAppError, permissionMissing } from '../../errors.ts'
+import { keyResource } from '../../http/permissions.ts'
+import type { Rights, Scope } from '../../http/route.ts'
+import { TemplateError, type HostFunction, type Namespace } from '../../template.ts'
+import { now } from '../../time.ts'
+import { problemOfName } from './keys.ts'
+import type { DatastoreService } from './service.ts'
+import type { KeyStore } from './store.ts'
+import type { DatastoreScope, DatastoreTemplates, ItemKey, KeyScope, TemplateReader } from './types.ts'
+
+export function createTemplates(deps: {
+  store: KeyStore
+  service: Pick<DatastoreService, 'reveal' | 'auditDecryption'>
+  readonly rightsOf: (user: string, scopes?: readonly Scope[]) => Rights
+  /** `rbac.enable` */
+  isAccessControlled: boolean
+}): DatastoreTemplates {
+  const { store, service, rightsOf, isAccessControlled } = deps
+
+  /** Whether there is such an item is for those to know who may view it. @throws TemplateError */
+  function requireView(reader: TemplateReader, key: ItemKey): void {
+    const resource = keyResource(key)
+    const { user, author = user, scopes } = reader
+    const refused = [user, author].find((who) => {
+      // Without access control nobody is told apart, yet everybody has items of their own.
+      if (!isAccessControlled && key.user !== '' && key.user !== who) return true
+      return !rightsOf(who, who === user ? scopes : undefined).may('key_value_pair_view', resource)
+    })
+    if (refused === undefined) return
+    throw new TemplateError('FILTER', permissionMissing(refused, 'key_value_pair_view', resource.uid).message)
+  }
+
+  function readValue(reader: TemplateReader, key: ItemKey): string {
+    if (problemOfName(key.name) !== undefined) return ''
+    requireView(reader, key)
+    return store.find(key, now())?.value ?? ''
+  }
+
+  /** Items whose names begin with the path so far; dots of names are those of paths. */
+  function itemsBelow(reader: TemplateReader, scope: KeyScope, path?: string): Namespace {
+    const keyOf = (name: string): ItemKey => ({ scope, user: scope === 'svckv.user' ? reader.user : '', name })
+    return {
+      get: (name) => itemsBelow(reader, scope, path === undefined ? name : `${path}.${name}`),
+      has: (name) => readValue(reader, keyOf(path === undefined ? name : `${path}.${name}`)) !== '',
+      ...(path === undefined ? {} : { value: () => readValue(reader, keyOf(path)) }),
+    }
+  }
+
+  /** Only what an item holds is decrypted, and only for who may view that item, wherever the cipher text came from. */
+  function decrypt(reader: TemplateReader, sealed: unknown): string {
+    if (sealed === '')
+      throw new TemplateError('FILTER', 'there is nothing to decrypt: the key does not exist or is empty')
+    if (typeof sealed !== 'string') throw new TemplateError('FILTER', 'only the value of a key can be decrypted')
+    const item = store.findSealed(sealed.toUpperCase(), now())
+    if (item === undefined) {
+      throw new TemplateError('FILTER', 'what is to be decrypted is not the encrypted value of any key')
+    }
+    requireView(reader, item)
+    try {
+      const plain = service.reveal(item)
+      service.auditDecryption(reader.user, item.name)
+      return plain
+    } catch (error) {
+      if (isAppError(error)) throw new TemplateError('FILTER', error.message)
+      throw error
+    }
+  }
+
+  return {
+    templates(reader): DatastoreScope {
+      const scopes = new Map<string, Namespace>([
+        ['system', itemsBelow(reader, 'svckv.system')],
+        ['user', itemsBelow(reader, 'svckv.user')],
+      ])
+      const decryptValue: HostFunction = ([value]) => decrypt(reader, value)
+      return {
+        variables: { svckv: { get: (name) => scopes.get(name) } },
+        filters: { decrypt_kv: decryptValue },
+      }
+    },
+  }
+}
