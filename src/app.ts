@@ -19,11 +19,13 @@ import type { Log } from './log.ts'
 import type { Module } from './module.ts'
 import { createActions } from './modules/actions/index.ts'
 import { createAuth } from './modules/auth/index.ts'
+import { createDatastore } from './modules/datastore/index.ts'
 import { createExecutions } from './modules/executions/index.ts'
 import { createPacks } from './modules/packs/index.ts'
 import { createRbac } from './modules/rbac/index.ts'
 import { createStream } from './modules/stream/index.ts'
 import { createTraces } from './modules/traces/index.ts'
+import { createTriggers } from './modules/triggers/index.ts'
 import { createRunners } from './runners/index.ts'
 import { createLauncher } from './runners/process/create-launcher.ts'
 
@@ -138,7 +140,33 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     systemUser: config.system_user.user,
     apiUrl,
   })
+  const datastore = createDatastore({
+    database,
+    log,
+    encryption,
+    rightsOf: (user, scopes) =>
+      rbac.rightsOf({ user, isAdmin: false, method: 'none', ...(scopes === undefined ? {} : { scopes }) }),
+    planEvent: (ref, payload) => triggers.planInternal(ref, payload),
+    settings: { accessControl: rbac.enabled, maxPageSize: config.api.max_page_size },
+  })
   const traces = createTraces({ database, maxPageSize: config.api.max_page_size })
+  const triggers = createTriggers({
+    database,
+    bus,
+    log,
+    traces,
+    encryption,
+    hasRules: () => false,
+    templates: (reader) => datastore.templates(reader),
+    settings: {
+      validateParameters: config.system.validate_trigger_parameters,
+      validatePayload: config.system.validate_trigger_payload,
+      emitWhen: config.action_sensor.enable ? config.action_sensor.emit_when : [],
+      queueLimit: config.actionrunner.queue_limit,
+      maxPageSize: config.api.max_page_size,
+      maskSecrets: config.api.mask_secrets && config.log.mask_secrets,
+    },
+  })
   const actions = createActions({ database, maxPageSize: config.api.max_page_size })
   const packs = createPacks({ actions, log, runnerTypes: runners.list.map((runner) => runner.definition) })
   const executions = createExecutions({
@@ -164,12 +192,12 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
       apiUrl: () => `${apiUrl()}/v1`,
       systemUser: config.system_user.user,
     },
-    templates: () => ({ variables: {} }),
-    planReaction: () => undefined,
+    templates: (reader) => datastore.templates(reader),
+    planReaction: (execution, parameters) => triggers.planReaction(execution, parameters),
   })
   const stream = createStream({ bus, executions })
 
-  const modules: Module[] = [rbac, auth, traces, actions, packs, executions, stream]
+  const modules: Module[] = [rbac, auth, datastore, traces, triggers, actions, packs, executions, stream]
   let isStarting = true
   let isStopping = false
   const routes = modules.flatMap((module) => module.routes ?? [])

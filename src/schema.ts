@@ -240,7 +240,8 @@ function areUnique(items: unknown[]): boolean {
   return true
 }
 
-function canonical(value: unknown): string {
+/** JSON text that is the same for equal data, whatever the order of keys. */
+export function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
   if (!isObject(value)) return JSON.stringify(value) ?? 'undefined'
   const names = Object.keys(value).sort()

@@ -266,6 +266,13 @@ const tls = (section: string, listener: string, more = '') => ({
   }),
 })
 
+/** Contract 03, 3.5. */
+const finalStatusNames = ['succeeded', 'failed', 'timeout', 'canceled', 'abandoned']
+const statusNames = [
+  ...['requested', 'delayed', 'scheduled', 'running', 'pending', 'pausing', 'paused', 'resuming', 'canceling'],
+  ...finalStatusNames,
+]
+
 export const options = {
   system: {
     base_path: path({
@@ -279,6 +286,29 @@ export const options = {
       default: false,
       about:
         'Accept listeners on addresses other than loopback although auth.enable is off. Everybody who reaches such an address can run commands on this machine.',
+    }),
+    validate_trigger_parameters: boolean({
+      default: true,
+      about:
+        'Refuse triggers, and rules, whose trigger parameters do not fit the schema of their trigger type. Webhooks and timers are always checked.',
+    }),
+    validate_trigger_payload: boolean({
+      default: true,
+      about:
+        'Refuse events whose payload does not fit the schema of their trigger type, or whose type does not exist. Webhooks and timers are always checked.',
+    }),
+  },
+  action_sensor: {
+    enable: boolean({
+      default: true,
+      about: 'Dispatch the trigger core.svc.generic.actiontrigger when an execution reaches a status of emit_when.',
+    }),
+    emit_when: list({
+      kind: 'comma separated statuses',
+      default: finalStatusNames.join(','),
+      problem: `must be a comma separated list of statuses: ${statusNames.join(', ')}`,
+      item: (given) => statusNames.find((status) => status === given.toLowerCase()),
+      about: 'Statuses of executions that dispatch core.svc.generic.actiontrigger.',
     }),
   },
   auth: {
@@ -588,6 +618,7 @@ export type Config = {
 /** What each section is about, for the example file. */
 export const sectionAbout = {
   system: 'The server as a whole.',
+  action_sensor: 'What executions tell rules.',
   auth: 'Authentication and its listener.',
   api: 'The API listener.',
   stream: 'The listener of the event streams.',
@@ -627,7 +658,6 @@ export function describeValues(option: Option<unknown>): string {
  * every option of the section. They are named once, calmly, instead of being called unknown.
  */
 export const unusedOptions: Readonly<Record<string, '*' | readonly string[]>> = {
-  action_sensor: '*',
   actionrunner: [
     'stream_output_buffer_size',
     'workflows_pool_size',
@@ -690,7 +720,7 @@ export const unusedOptions: Readonly<Record<string, '*' | readonly string[]>> = 
   ssh_runner: '*',
   stream: ['debug'],
   syslog: '*',
-  system: ['validate_trigger_parameters', 'validate_trigger_payload', 'validate_output_schema'],
+  system: ['validate_output_schema'],
   system_user: ['ssh_key_file'],
   timer: '*',
   timersengine: '*',

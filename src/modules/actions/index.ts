@@ -19,6 +19,6 @@ export function createActions({ database, maxPageSize }: ActionsDeps): Actions {
   return { name: 'actions', routes: createRoutes({ service, store, maxPageSize }), ...service }
 }
 
-export type { PackActions, Registration, RegistrationProblem } from './service.ts'
+export type { PackDefinitions as PackActions, Registration, RegistrationProblem } from '../../pack-content.ts'
 export type { EffectiveParameters } from './resolve.ts'
 export { actionSchema, runnerTypeSchema } from './routes.ts'

@@ -5,9 +5,16 @@ import { namedNotFound } from '../../errors.ts'
 import { isId, newId } from '../../ids.ts'
 import { Lru } from '../../lru.ts'
 import type { RunnerTypeDefinition } from '../../runners/runner.ts'
+import {
+  checkPackDefinitions,
+  isGone,
+  type PackDefinitions,
+  type Registration,
+  type RegistrationProblem,
+} from '../../pack-content.ts'
 import { isObject } from '../../schema.ts'
 import type { TemplateScope } from '../../template.ts'
-import { assertRunnerType, checkDefinition, fillDefinition, isStored, type DefinitionProblem } from './definition.ts'
+import { assertRunnerType, checkDefinition, fillDefinition, isStored } from './definition.ts'
 import { createParameterSet, mergeParameters, type Parameters, type ParameterSet } from './parameters.ts'
 import { checkParameters, effectiveParameters, renderParameters, type EffectiveParameters } from './resolve.ts'
 import { maskParameters } from '../../secrets.ts'
@@ -15,24 +22,6 @@ import type { ActionStore } from './store.ts'
 import type { ActionDefinition, ActionRecord, RunnerTypeRecord } from './types.ts'
 
 const MAX_CACHED = 2_000
-
-/** What is found in the `actions` folder of a pack. */
-export interface PackActions {
-  pack: string
-  definitions: readonly { metadataFile: string; definition: unknown }[]
-  /** Every metadata file there is. Actions of a broken one keep their record, actions of a missing one lose it. */
-  metadataFiles: ReadonlySet<string>
-}
-
-export interface RegistrationProblem extends DefinitionProblem {
-  metadataFile: string
-}
-
-export interface Registration {
-  registered: number
-  removed: number
-  problems: RegistrationProblem[]
-}
 
 export interface ActionService {
   /** By id when it looks like one, else by ref. The record is shared: it must not be changed. */
@@ -80,7 +69,7 @@ export interface ActionService {
   /** Ids stay, and so does what an administrator said about `enabled`. @throws Error for a definition that is wrong */
   registerRunnerTypes(definitions: readonly RunnerTypeDefinition[]): Promise<void>
   /** Ids stay. What is wrong with some definitions does not keep the others out. */
-  registerActions(content: PackActions): Promise<Registration>
+  registerActions(content: PackDefinitions): Promise<Registration>
   /** @throws NAMED_NOT_FOUND */
   setRunnerTypeEnabled(nameOrId: string, enabled: boolean): Promise<RunnerTypeRecord>
 }
@@ -212,45 +201,16 @@ function remembered<R>(cache: Lru<string, R>, key: string, find: (key: string) =
 }
 
 function checkPackActions(
-  { pack, definitions }: PackActions,
+  content: PackDefinitions,
   runnerOf: (name: string) => Parameters | undefined,
   isKnown: (metadataFile: string, definition: unknown) => boolean,
 ): { definitions: ActionDefinition[]; problems: RegistrationProblem[] } {
-  const good = new Map<string, ActionDefinition>()
-  const problems: RegistrationProblem[] = []
-  for (const { metadataFile, definition: given } of definitions) {
-    const named = isObject(given) ? { ...given, pack: given['pack'] ?? pack } : given
-    const checked = isKnown(metadataFile, named)
+  return checkPackDefinitions(content, 'Action', (given, metadataFile) => {
+    const named = isObject(given) ? { ...given, pack: given['pack'] ?? content.pack } : given
+    return isKnown(metadataFile, named)
       ? { definition: fillDefinition(named as Partial<ActionDefinition>) } // equal to a record that was checked
       : checkDefinition(named, runnerOf)
-    if ('problems' in checked) {
-      problems.push(...checked.problems.map((problem) => ({ ...problem, metadataFile })))
-      continue
-    }
-    const definition = { ...checked.definition, metadata_file: metadataFile }
-    const same = good.get(definition.name)
-    if (definition.pack !== pack) {
-      const message = `The action says pack "${definition.pack}" but belongs to pack "${pack}".`
-      problems.push({ metadataFile, path: ['pack'], message })
-    } else if (same !== undefined) {
-      const message = `Action "${pack}.${definition.name}" is defined in ${same.metadata_file ?? 'another file'} already.`
-      problems.push({ metadataFile, path: ['name'], message })
-    } else {
-      good.set(definition.name, definition)
-    }
-  }
-  return { definitions: [...good.values()], problems }
-}
-
-/** Its file is gone, or defines an action of another name now. */
-function isGone(
-  action: ActionRecord,
-  { metadataFiles }: PackActions,
-  definitions: readonly ActionDefinition[],
-): boolean {
-  const file = action.metadata_file
-  if (file === undefined || definitions.some(({ name }) => name === action.name)) return false
-  return !metadataFiles.has(file) || definitions.some(({ metadata_file }) => metadata_file === file)
+  })
 }
 
 function recordOf(definition: ActionDefinition, id: string): ActionRecord {

@@ -226,6 +226,7 @@ export function draftExecution(options: DraftOptions): Draft {
       callback: request.callback ?? {},
       runner_info: {},
       ...(request.notify === undefined ? {} : { notify: request.notify }),
+      ...(request.notify === undefined || principal.user === actingUser ? {} : { notify_author: principal.user }),
     },
   }
 

@@ -37,6 +37,8 @@ export interface Liveaction {
   callback: Record<string, unknown>
   runner_info: Partial<RunnerInfo>
   notify?: Record<string, unknown>
+  /** Who has written `notify`, when that is not the acting user. */
+  notify_author?: string
   /** Names of parameters whose templates could not be rendered, so they are kept as the caller wrote them. */
   unrendered?: string[]
   /** Whose secret parameters a re-run was given; absent: those it has are of its own user. */

@@ -1,0 +1,156 @@
+/** The trigger types that come with the program, in the pack `core` (contract 05, 5.8 and 5.9; 06). To add one: an entry here. */
+import type { JsonSchema } from '../../schema.ts'
+import { problemOfTimer, timerParameters, timerPayloadSchema, type TimerType } from './timer-parameters.ts'
+import type { TriggerTypeDefinition } from './types.ts'
+import { problemOfWebhook, webhookParametersSchema } from './webhook-parameters.ts'
+
+export const corePack = 'core'
+export const actionTriggerRef = 'core.svc.generic.actiontrigger'
+export const notifyTriggerRef = 'core.svc.generic.notifytrigger'
+export const webhookTypeRef = 'core.svc.webhook'
+
+interface BuiltinType {
+  /** After the pack. */
+  name: string
+  description: string
+  payload: JsonSchema
+  /** Absent: it takes none. */
+  parameters?: JsonSchema
+  /** What the schema of the parameters cannot say. @param parameters fit the schema */
+  readonly problemOf?: (parameters: Readonly<Record<string, unknown>>) => string | undefined
+  /** Payloads are checked whatever the configuration says: they come from outside. */
+  isAlwaysChecked?: true
+}
+
+const text = { type: 'string' }
+const anything = {}
+const object = { type: 'object' }
+
+function payload(properties: Record<string, JsonSchema>): JsonSchema {
+  return { type: 'object', properties }
+}
+
+function timer(ref: TimerType, description: string): BuiltinType {
+  return {
+    name: ref.slice(corePack.length + 1),
+    description,
+    payload: timerPayloadSchema,
+    parameters: timerParameters[ref],
+    problemOf: (parameters) => problemOfTimer(ref, parameters),
+    isAlwaysChecked: true,
+  }
+}
+
+const keyValuePair = payload({ object })
+
+const types: readonly BuiltinType[] = [
+  {
+    name: 'svc.webhook',
+    description: 'A request to the webhook of this URL has come in.',
+    payload: {
+      type: 'object',
+      properties: { headers: object, headers_lower: object, body: { type: ['object', 'array'], required: true } },
+    },
+    parameters: webhookParametersSchema,
+    problemOf: problemOfWebhook,
+    isAlwaysChecked: true,
+  },
+  timer('core.svc.IntervalTimer', 'An interval has passed.'),
+  timer('core.svc.DateTimer', 'A moment has come.'),
+  timer('core.svc.CronTimer', 'It is one of the times that the expressions name.'),
+  {
+    name: 'svc.generic.actiontrigger',
+    description: 'An execution has reached one of the statuses of action_sensor.emit_when.',
+    payload: payload({
+      execution_id: text,
+      status: text,
+      start_timestamp: text,
+      action_name: text,
+      action_ref: text,
+      runner_ref: text,
+      parameters: object,
+      result: anything,
+    }),
+  },
+  {
+    name: 'svc.generic.notifytrigger',
+    description: 'An execution has ended that asks for a notification; one for each route.',
+    payload: payload({
+      execution_id: text,
+      status: text,
+      start_timestamp: text,
+      end_timestamp: text,
+      action_ref: text,
+      runner_ref: text,
+      channel: text,
+      route: text,
+      message: text,
+      data: object,
+    }),
+  },
+  {
+    name: 'svc.generic.inquiry',
+    description: 'An inquiry waits for a response.',
+    payload: payload({ id: text, route: text }),
+  },
+  {
+    name: 'svc.action.file_written',
+    description: 'A file of an action has been written through the API.',
+    payload: payload({ ref: text, file_path: text, host_info: object }),
+  },
+  {
+    name: 'svc.sensor.process_spawn',
+    description: 'The process of a sensor has been started.',
+    payload: payload({ id: text, timestamp: { type: 'number' }, pid: { type: 'integer' }, cmd: anything }),
+  },
+  {
+    name: 'svc.sensor.process_exit',
+    description: 'The process of a sensor has ended.',
+    payload: payload({ id: text, timestamp: { type: 'number' }, exit_code: { type: ['integer', 'null'] } }),
+  },
+  {
+    name: 'svc.key_value_pair.create',
+    description: 'A key-value pair has been made.',
+    payload: keyValuePair,
+  },
+  {
+    name: 'svc.key_value_pair.update',
+    description: 'A key-value pair has been set.',
+    payload: keyValuePair,
+  },
+  {
+    name: 'svc.key_value_pair.value_change',
+    description: 'The value of a key-value pair has changed.',
+    payload: payload({ old_object: object, new_object: object }),
+  },
+  {
+    name: 'svc.key_value_pair.delete',
+    description: 'A key-value pair has been deleted.',
+    payload: keyValuePair,
+  },
+]
+
+const byRef = new Map(types.map((type) => [`${corePack}.${type.name}`, type]))
+
+export const builtinTypes: readonly TriggerTypeDefinition[] = types.map((type) => ({
+  name: type.name,
+  pack: corePack,
+  description: type.description,
+  payload_schema: type.payload,
+  parameters_schema: type.parameters ?? {},
+  tags: [],
+}))
+
+export function isBuiltin(ref: string): boolean {
+  return byRef.has(ref)
+}
+
+/** Webhooks and timers: whether payloads of this type are always checked. */
+export function isAlwaysChecked(ref: string): boolean {
+  return byRef.get(ref)?.isAlwaysChecked === true
+}
+
+/** What is wrong with parameters that fit the schema of the type. */
+export function problemOfBuiltin(ref: string, parameters: Readonly<Record<string, unknown>>): string | undefined {
+  return byRef.get(ref)?.problemOf?.(parameters)
+}

@@ -1,0 +1,132 @@
+/** Every trigger type and trigger, in memory: they are few, and each event asks for them. Rows are the truth. */
+import type { Bus } from '../../bus/bus.ts'
+import type { Encryption } from '../../encryption.ts'
+import { isId } from '../../ids.ts'
+import { readJson } from '../../json.ts'
+import type { Log } from '../../log.ts'
+import { MASK } from '../../schema.ts'
+import type { StoredTrigger, TriggerStore } from './store.ts'
+import { replaceSecrets } from './type-schemas.ts'
+import type { TriggerRecord, TriggerTypeRecord } from './types.ts'
+
+export interface Catalogue {
+  /** Reads the rows. */
+  load(): void
+  findType(refOrId: string): TriggerTypeRecord | undefined
+  find(refOrId: string): TriggerRecord | undefined
+  /** Oldest first. */
+  types(): Iterable<TriggerTypeRecord>
+  /** Oldest first. */
+  triggers(): Iterable<TriggerRecord>
+  /** Oldest first. */
+  ofType(typeRef: string): readonly TriggerRecord[]
+  /** Reads a type again that has been made, changed (whatever its reference was) or deleted. */
+  refreshType(ref: string): void
+  /** The trigger as clients see it. */
+  record(trigger: TriggerRecord): TriggerRecord
+  /** The trigger with its secrets. @throws what decrypting says */
+  open(stored: StoredTrigger): TriggerRecord
+}
+
+/** What the parameters of a trigger are encrypted for. */
+export const sealContext = (triggerId: string): string => `trigger:${triggerId}`
+
+/** Listens from the start, so that whoever is told about a trigger finds it here. */
+export function createCatalogue(deps: { store: TriggerStore; bus: Bus; encryption: Encryption; log: Log }): Catalogue {
+  const { store, bus, encryption, log } = deps
+  const typesByRef = new Map<string, TriggerTypeRecord>()
+  const typesById = new Map<string, TriggerTypeRecord>()
+  const triggersById = new Map<string, TriggerRecord>()
+  const triggersByRef = new Map<string, TriggerRecord>()
+  const triggersByType = new Map<string, Map<string, TriggerRecord>>()
+
+  function open({ record, sealed }: StoredTrigger): TriggerRecord {
+    if (sealed === undefined) return record
+    const what = `parameters of trigger "${record.ref}"`
+    const parameters = readJson(encryption.open(sealed, sealContext(record.id), what))
+    return { ...record, parameters: parameters as Record<string, unknown> } // sealed by `service.ts`
+  }
+
+  function put(stored: StoredTrigger): void {
+    let trigger: TriggerRecord
+    try {
+      trigger = open(stored)
+    } catch (error) {
+      // Without its secrets it would be another trigger, one that lets everybody in.
+      log.error('trigger.unreadable', 'A trigger is left out: its secret parameters cannot be decrypted', {
+        trigger: stored.record.ref,
+        error,
+      })
+      return
+    }
+    const { id, ref, type } = trigger
+    const before = triggersById.get(id)
+    if (before !== undefined && before.ref !== ref) triggersByRef.delete(before.ref)
+    triggersById.set(id, trigger)
+    triggersByRef.set(ref, trigger)
+    const ofType = triggersByType.get(type) ?? new Map<string, TriggerRecord>()
+    ofType.set(id, trigger)
+    triggersByType.set(type, ofType)
+  }
+
+  function remove(id: string): void {
+    const trigger = triggersById.get(id)
+    if (trigger === undefined) return
+    triggersById.delete(id)
+    if (triggersByRef.get(trigger.ref)?.id === id) triggersByRef.delete(trigger.ref)
+    const ofType = triggersByType.get(trigger.type)
+    ofType?.delete(id)
+    if (ofType?.size === 0) triggersByType.delete(trigger.type)
+  }
+
+  function putType(type: TriggerTypeRecord): void {
+    typesByRef.set(type.ref, type)
+    typesById.set(type.id, type)
+  }
+
+  function refreshType(ref: string): void {
+    const type = store.findType(ref)
+    const before = typesByRef.get(ref)
+    if (before !== undefined && before.id !== type?.id) typesById.delete(before.id)
+    if (type === undefined) {
+      typesByRef.delete(ref)
+      return
+    }
+    const renamed = typesById.get(type.id)
+    if (renamed !== undefined && renamed.ref !== ref) typesByRef.delete(renamed.ref)
+    putType(type)
+  }
+
+  function refresh({ id, type }: { id: string; type: string }): void {
+    if (!typesByRef.has(type)) refreshType(type)
+    const stored = store.find(id)
+    if (stored === undefined) remove(id)
+    else put(stored)
+  }
+
+  bus.subscribe('trigger.created', refresh)
+  bus.subscribe('trigger.updated', refresh)
+  bus.subscribe('trigger.deleted', refresh)
+
+  return {
+    load() {
+      for (const map of [typesByRef, typesById, triggersById, triggersByRef, triggersByType]) map.clear()
+      for (const type of store.types()) putType(type)
+      for (const trigger of store.triggers()) put(trigger)
+    },
+    findType: (refOrId) => (isId(refOrId) ? typesById.get(refOrId) : undefined) ?? typesByRef.get(refOrId),
+    find: (refOrId) => (isId(refOrId) ? triggersById.get(refOrId) : undefined) ?? triggersByRef.get(refOrId),
+    types: () => typesById.values(),
+    triggers: () => triggersById.values(),
+    ofType: (typeRef) => [...(triggersByType.get(typeRef)?.values() ?? [])],
+    refreshType,
+    record(trigger) {
+      const type = typesByRef.get(trigger.type)
+      // Nobody can say any more what of it is secret.
+      if (type === undefined) return { ...trigger, parameters: {} }
+      const parameters = replaceSecrets(type, trigger.parameters, () => MASK)
+      return parameters === trigger.parameters ? trigger : { ...trigger, parameters }
+    },
+    open,
+  }
+}

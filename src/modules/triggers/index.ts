@@ -1,0 +1,96 @@
+/** Triggers: kinds of event, those with parameters, and every occurrence of one (contract 05, 5.1–5.4 and 5.9). */
+import type { Bus } from '../../bus/bus.ts'
+import type { Database } from '../../db/database.ts'
+import type { Encryption } from '../../encryption.ts'
+import type { Log } from '../../log.ts'
+import type { Module } from '../../module.ts'
+import type { PackDefinitions, Registration } from '../../pack-content.ts'
+import type { TemplateScope } from '../../template.ts'
+import type { TemplateReader } from '../datastore/types.ts'
+import type { PlanReaction } from '../executions/types.ts'
+import type { Traces } from '../traces/index.ts'
+import { createCatalogue } from './catalogue.ts'
+import { createPendingCount } from './pending-count.ts'
+import { createReaction } from './reaction.ts'
+import { createTriggersService } from './service.ts'
+import { createTriggerStore } from './store.ts'
+import type { TriggerService } from './types.ts'
+import { createTypesService } from './types-service.ts'
+
+export interface Triggers extends Module, TriggerService {
+  /** What an execution brings about here: ActionTrigger and notifications. Never throws. */
+  planReaction: PlanReaction
+  /** For packs. Ids stay; a type that rules use stays as well when its file is gone. */
+  registerTypes(content: PackDefinitions): Promise<Registration>
+}
+
+export interface TriggersDeps {
+  database: Database
+  bus: Bus
+  log: Log
+  traces: Traces
+  encryption: Encryption
+  /** Whether an enabled rule is bound to the trigger; true while that is not known yet. */
+  readonly hasRules: (triggerId: string) => boolean
+  /** What the texts of notifications may read, besides the execution. */
+  readonly templates: (reader: TemplateReader) => TemplateScope
+  settings: {
+    /** `system.validate_trigger_parameters` */
+    validateParameters: boolean
+    /** `system.validate_trigger_payload` */
+    validatePayload: boolean
+    /** `action_sensor.emit_when`; empty when `action_sensor.enable` is off. */
+    emitWhen: readonly string[]
+    /** `actionrunner.queue_limit`: how many instances may wait. */
+    queueLimit: number
+    /** `api.max_page_size` */
+    maxPageSize: number
+    /** `api.mask_secrets` and `log.mask_secrets` */
+    maskSecrets: boolean
+  }
+}
+
+export function createTriggers(deps: TriggersDeps): Triggers {
+  const { database, bus, log, traces, encryption, settings } = deps
+  const store = createTriggerStore(database)
+  const catalogue = createCatalogue({ store, bus, encryption, log })
+  const pendingCount = createPendingCount(bus, () => store.pendingCount())
+  const service = createTriggersService({
+    database,
+    store,
+    catalogue,
+    traces,
+    encryption,
+    pendingCount,
+    hasRules: deps.hasRules,
+    settings,
+  })
+  const types = createTypesService({ database, store, catalogue, service })
+  return {
+    ...service,
+    name: 'triggers',
+    planReaction: createReaction({
+      log,
+      catalogue,
+      service,
+      templates: deps.templates,
+      emitWhen: settings.emitWhen,
+    }),
+    registerTypes: (content) => types.registerTypes(content),
+    async start() {
+      catalogue.load()
+      await types.registerBuiltin()
+    },
+  }
+}
+
+export { isTimerType, readTimer, timerTypes, type TimerSchedule, type TimerType } from './timer-parameters.ts'
+
+export { actionTriggerRef, notifyTriggerRef, webhookTypeRef } from './builtin.ts'
+export {
+  hookOf,
+  signatureSchemes,
+  standardKey,
+  type SignatureParameters,
+  type SignatureScheme,
+} from './webhook-parameters.ts'

@@ -1,0 +1,168 @@
+/** Notifications of an execution that has ended: one payload for each route (contract 02, 2.12; 05, 5.9). */
+import { isAppError } from '../../errors.ts'
+import type { Scope } from '../../http/route.ts'
+import type { Log } from '../../log.ts'
+import { resultJson } from '../../result-json.ts'
+import { isObject } from '../../schema.ts'
+import type { TemplateScope } from '../../template.ts'
+import { createRenderer, findTemplates } from '../../template-values.ts'
+import type { TemplateReader } from '../datastore/types.ts'
+import type { Execution, ExecutionStatus } from '../executions/types.ts'
+import { offsetTime } from './action-trigger.ts'
+
+type SectionName = 'on-success' | 'on-failure' | 'on-complete'
+
+interface Section {
+  name: SectionName
+  message: string | undefined
+  data: Record<string, unknown>
+  routes: string[]
+}
+
+const endings: Readonly<Record<SectionName, string>> = {
+  'on-success': 'succeeded',
+  'on-failure': 'failed',
+  'on-complete': 'completed',
+}
+
+const sectionsOf = new Map<ExecutionStatus, readonly SectionName[]>([
+  ['succeeded', ['on-success', 'on-complete']],
+  ['failed', ['on-failure', 'on-complete']],
+  ['timeout', ['on-failure', 'on-complete']],
+  ['abandoned', ['on-failure', 'on-complete']],
+  ['canceled', ['on-complete']],
+])
+
+/** Of one section; what is beyond is left out. */
+const MAX_ROUTES = 100
+/** Texts of results in all notifications of one execution together; beyond it they say where the result is. */
+const MAX_RESULT_LENGTH_TOGETHER = 16 * 1024 * 1024
+
+/**
+ * JSON texts, mostly none.
+ *
+ * @param parameters of the execution, secrets masked
+ * @param templates what texts may read besides the execution
+ */
+export function notifyPayloads(
+  execution: Execution,
+  parameters: Record<string, unknown>,
+  templates: (reader: TemplateReader) => TemplateScope,
+  log: Log,
+): string[] {
+  const names = sectionsOf.get(execution.status)
+  if (names === undefined) return []
+  // What the action says replaces what the request says.
+  const isOfAction = !isEmpty(execution.action.notify)
+  const notify = isOfAction ? execution.action.notify : (execution.liveaction.notify ?? {})
+  const sections = names.flatMap((name) => {
+    const section = sectionOf(name, notify[name])
+    return section === undefined ? [] : [section]
+  })
+  const count = sections.reduce((sum, { routes }) => sum + routes.length, 0)
+  if (count === 0) return []
+
+  const render = createTextRenderer(execution, parameters, sections, isOfAction, templates, log)
+  const resultText = encodedResult(execution, count)
+  return sections.flatMap(({ name, message, data, routes }) => {
+    const text = message === undefined || message === '' ? undefined : asText(render(message))
+    const rendered = Object.fromEntries(Object.entries(data).map(([key, value]) => [key, render(value)]))
+    delete rendered['result']
+    const before = JSON.stringify(rendered).slice(0, -1)
+    const dataText = `${before}${before === '{' ? '' : ','}"result":${resultText}}`
+    return routes.map((route) => {
+      const head = JSON.stringify({
+        execution_id: execution.id,
+        status: execution.status,
+        start_timestamp: offsetTime(execution.start_timestamp, 'T'),
+        end_timestamp: offsetTime(execution.end_timestamp ?? execution.start_timestamp, 'T'),
+        action_ref: execution.action_ref,
+        runner_ref: execution.runner.name,
+        channel: route,
+        route,
+        message: text ?? `Action ${execution.action_ref} ${endings[name]}.`,
+      })
+      return `${head.slice(0, -1)},"data":${dataText}}`
+    })
+  })
+}
+
+function isEmpty(object: Record<string, unknown>): boolean {
+  for (const _ in object) return false
+  return true
+}
+
+function sectionOf(name: SectionName, given: unknown): Section | undefined {
+  if (!isObject(given)) return undefined
+  const { message, data, routes, channels } = given
+  const named = textsOf(routes)
+  const all = named.length > 0 ? named : textsOf(channels)
+  if (all.length === 0) return undefined
+  return {
+    name,
+    message: typeof message === 'string' ? message : undefined,
+    data: isObject(data) ? data : {},
+    routes: [...new Set(all)].slice(0, MAX_ROUTES),
+  }
+}
+
+function textsOf(value: unknown): string[] {
+  return Array.isArray(value) ? value.filter((item) => typeof item === 'string') : []
+}
+
+/** The result as JSON text, written as a text of JSON. */
+function encodedResult({ id, result }: Execution, count: number): string {
+  const text = result === undefined || result === null ? '{}' : resultJson(result)
+  if (text.length * count <= MAX_RESULT_LENGTH_TOGETHER) return JSON.stringify(text)
+  const message = `The result has ${text.length} characters and is left out here; it is at /v1/executions/${id}/result.`
+  return JSON.stringify(JSON.stringify({ message }))
+}
+
+/** Renders the templates in a value; what cannot be rendered stays as it is. */
+function createTextRenderer(
+  execution: Execution,
+  parameters: Record<string, unknown>,
+  sections: readonly Section[],
+  isOfAction: boolean,
+  templates: (reader: TemplateReader) => TemplateScope,
+  log: Log,
+): (value: unknown) => unknown {
+  const found = findTemplates(sections.map(({ message, data }) => [message, data]))
+  if (found === undefined) return (value) => value
+  const scope = templates(readerOf(execution, isOfAction))
+  const variables = new Map<string, unknown>([
+    ...Object.entries(scope.variables),
+    ['action_parameters', parameters],
+    ['action_results', execution.result ?? {}],
+    ['action_context', execution.context],
+  ])
+  const renderer = createRenderer(found.count, { isTooLong: found.isTooLong, filters: scope.filters })
+  return (value) => {
+    try {
+      return renderer.render('notify', value, variables)
+    } catch (error) {
+      if (!isAppError(error)) throw error
+      log.warning('notify.template_failed', 'A text of a notification is sent as it was written', {
+        execution_id: execution.id,
+        error,
+      })
+      return value
+    }
+  }
+}
+
+/** In whose name the texts read the datastore. */
+function readerOf({ context, user, liveaction }: Execution, isOfAction: boolean): TemplateReader {
+  const { api_user: apiUser, scopes } = context
+  return {
+    user: typeof apiUser === 'string' ? apiUser : user,
+    // Who has made the action has no rights to be looked at.
+    ...(isOfAction || liveaction.notify_author === undefined ? {} : { author: liveaction.notify_author }),
+    // Only the server sets them.
+    ...(Array.isArray(scopes) ? { scopes: scopes as readonly Scope[] } : {}),
+  }
+}
+
+function asText(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}

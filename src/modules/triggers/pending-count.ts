@@ -1,0 +1,24 @@
+/** How many instances wait for rules, in memory: webhooks ask for it with every request. */
+import type { Bus } from '../../bus/bus.ts'
+
+/** Facts may be missed; the rows say it again then. */
+const RECOUNT_AFTER_MS = 5_000
+
+export function createPendingCount(bus: Bus, count: () => number): () => number {
+  let pending = 0
+  let countedAt = -Infinity
+  bus.subscribe('trigger_instance.created', () => {
+    pending += 1
+  })
+  bus.subscribe('trigger_instance.processed', () => {
+    pending -= 1
+  })
+  return () => {
+    const at = performance.now()
+    if (at - countedAt > RECOUNT_AFTER_MS) {
+      pending = count()
+      countedAt = at
+    }
+    return Math.max(0, pending)
+  }
+}

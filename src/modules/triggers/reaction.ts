@@ -1,0 +1,53 @@
+/** What executions bring about: their ActionTrigger and their notifications, in the unit of their change. */
+import { merge, type Unit } from '../../db/database.ts'
+import type { Log } from '../../log.ts'
+import type { TemplateScope } from '../../template.ts'
+import type { TemplateReader } from '../datastore/types.ts'
+import type { Execution, PlanReaction } from '../executions/types.ts'
+import type { Cause } from '../traces/types.ts'
+import { actionTriggerPayload } from './action-trigger.ts'
+import { actionTriggerRef, notifyTriggerRef } from './builtin.ts'
+import type { Catalogue } from './catalogue.ts'
+import { notifyPayloads } from './notify-trigger.ts'
+import type { TriggersService } from './service.ts'
+
+export function createReaction(deps: {
+  log: Log
+  catalogue: Catalogue
+  service: Pick<TriggersService, 'planStored'>
+  readonly templates: (reader: TemplateReader) => TemplateScope
+  emitWhen: readonly string[]
+}): PlanReaction {
+  const { log, catalogue, service } = deps
+  const emitted: ReadonlySet<string> = new Set(deps.emitWhen)
+
+  function planInstances(ref: string, payloads: readonly string[], execution: Execution): Unit[] {
+    const trigger = catalogue.find(ref)
+    if (trigger === undefined) throw new Error(`the trigger ${ref} is missing`)
+    const cause: Cause = {
+      kind: 'inherited',
+      trace_id: execution.trace_id,
+      caused_by: { type: 'action_execution', id: execution.id },
+    }
+    return payloads.map((payload) => service.planStored(trigger, payload, cause).unit)
+  }
+
+  return (execution, parameters) => {
+    try {
+      const notifications = notifyPayloads(execution, parameters, deps.templates, log)
+      const units = notifications.length === 0 ? [] : planInstances(notifyTriggerRef, notifications, execution)
+      if (emitted.has(execution.status)) {
+        units.push(...planInstances(actionTriggerRef, [actionTriggerPayload(execution, parameters)], execution))
+      }
+      const [only] = units
+      return units.length <= 1 ? only : merge(...units)
+    } catch (error) {
+      // The change of the execution counts more.
+      log.error('trigger.reaction_failed', 'The triggers of an execution could not be dispatched', {
+        execution_id: execution.id,
+        error,
+      })
+      return undefined
+    }
+  }
+}

@@ -1,0 +1,234 @@
+/** Trigger types, triggers and instances: looking them up, changing them, dispatching. */
+import { createHash, randomUUID } from 'node:crypto'
+import type { Fact } from '../../bus/facts.ts'
+import { Conflict, type Database, type Unit } from '../../db/database.ts'
+import type { Encryption } from '../../encryption.ts'
+import { conflict, parametersInvalid, triggerTypeUnknown } from '../../errors.ts'
+import { newId } from '../../ids.ts'
+import { canonical, MASK } from '../../schema.ts'
+import { keepMasked } from '../../secrets.ts'
+import { formatMicros, nowMicros } from '../../time.ts'
+import type { Traces } from '../traces/index.ts'
+import type { Cause } from '../traces/types.ts'
+import { isAlwaysChecked, isBuiltin } from './builtin.ts'
+import { sealContext, type Catalogue } from './catalogue.ts'
+import type { StoredTrigger, TriggerStore } from './store.ts'
+import { hasMask, hasSecrets, problemOfParameters, problemOfPayload, replaceSecrets } from './type-schemas.ts'
+import type { TriggerInstance, TriggerRecord, TriggerService, TriggerTypeRecord } from './types.ts'
+
+/** What a trigger is made of. */
+export interface TriggerDraft {
+  type: TriggerTypeRecord
+  parameters: Record<string, unknown>
+  id?: string
+  pack?: string
+  /** Default: a random one. */
+  name?: string
+  description?: string
+  /** Made for rules, and gone with the last of them. */
+  isManaged: boolean
+}
+
+export interface TriggersService extends TriggerService {
+  /**
+   * Parameters as they are to be kept: masks replaced, checked.
+   *
+   * @throws PARAMETERS_INVALID
+   */
+  resolveParameters(
+    type: TriggerTypeRecord,
+    parameters: Record<string, unknown>,
+    stored?: Record<string, unknown>,
+  ): Record<string, unknown>
+  /** The row of a trigger. @param draft its parameters are good */
+  toStored(draft: TriggerDraft): StoredTrigger
+  /** The row of the trigger that a type without parameters has. */
+  shadowOf(type: TriggerTypeRecord, id?: string): StoredTrigger
+  /** Like `planDispatch`, of a payload that is JSON text already. */
+  planStored(trigger: TriggerRecord, payloadText: string, cause?: Cause): StoredPlan
+}
+
+export interface StoredPlan {
+  instance: Omit<TriggerInstance, 'payload'>
+  unit: Unit
+}
+
+export interface TriggersServiceDeps {
+  database: Database
+  store: TriggerStore
+  catalogue: Catalogue
+  traces: Pick<Traces, 'plan'>
+  encryption: Encryption
+  pendingCount(): number
+  hasRules(triggerId: string): boolean
+  settings: { validateParameters: boolean; validatePayload: boolean }
+}
+
+/** A request that keeps losing against others with the same tag loses for another reason. */
+const MAX_ATTEMPTS = 5
+
+export function createTriggersService(deps: TriggersServiceDeps): TriggersService {
+  const { database, store, catalogue, traces, encryption, settings } = deps
+
+  function resolveParameters(
+    type: TriggerTypeRecord,
+    parameters: Record<string, unknown>,
+    stored?: Record<string, unknown>,
+  ): Record<string, unknown> {
+    const resolved = replaceSecrets(type, parameters, keepMasked, stored)
+    if (hasMask(type, resolved)) {
+      throw parametersInvalid(
+        `The mask "${MASK}" stands for a secret that is stored already, and none is stored here; give the secret itself.`,
+      )
+    }
+    if (isBuiltin(type.ref) || settings.validateParameters) {
+      const problem = problemOfParameters(type, resolved)
+      if (problem !== undefined) throw parametersInvalid(problem)
+    }
+    return resolved
+  }
+
+  function toStored({ type, parameters, ...draft }: TriggerDraft): StoredTrigger {
+    const { id = newId(), pack = type.pack, name = randomUUID(), description = '', isManaged } = draft
+    const ref = `${pack}.${name}`
+    const masked = replaceSecrets(type, parameters, () => MASK)
+    const digest = createHash('md5').update(canonical(masked)).digest('hex')
+    const record: TriggerRecord = {
+      id,
+      uid: `trigger:${pack}:${name}:${digest}`,
+      ref,
+      name,
+      pack,
+      type: type.ref,
+      description,
+      parameters: masked,
+    }
+    const identity = identityOf(type, parameters)
+    if (!hasSecrets(type, parameters)) return { record, identity, isManaged }
+    const what = `parameters of trigger "${ref}"`
+    return {
+      record,
+      identity,
+      isManaged,
+      sealed: encryption.seal(JSON.stringify(parameters), sealContext(id), what),
+    }
+  }
+
+  /** Without a key somebody with the database could try out secrets until the digest fits. */
+  function identityOf(type: TriggerTypeRecord, parameters: Record<string, unknown>): string {
+    const text = canonical(parameters)
+    if (!hasSecrets(type, parameters)) return createHash('sha256').update(text).digest('hex')
+    return encryption.digest(text, `parameters of a trigger of type "${type.ref}"`)
+  }
+
+  function planStored(trigger: TriggerRecord, payloadText: string, cause?: Cause): StoredPlan {
+    const micros = nowMicros()
+    const id = newId(micros)
+    const at = formatMicros(micros)
+    const member = { kind: 'trigger_instance', object_id: id, ref: trigger.ref } as const
+    const origin = cause ?? { kind: 'request', default_tag: `trigger_instance-${id}` }
+    const { trace_id, unit } = traces.plan(origin, member, at)
+    const isAwaited = deps.hasRules(trigger.id)
+    const instance = {
+      id,
+      trigger: trigger.ref,
+      trigger_id: trigger.id,
+      trigger_type: trigger.type,
+      occurrence_time: at,
+      status: isAwaited ? 'pending' : 'processed',
+      trace_id,
+    } as const
+    unit.steps.push(store.insertInstance({ ...instance, payloadText }))
+    if (isAwaited) {
+      const { trigger_id, trigger: ref, trigger_type } = instance
+      unit.facts.push({
+        name: 'trigger_instance.created',
+        payload: { id, trigger_id, trigger: ref, trigger_type, trace_id },
+      })
+    }
+    return { instance, unit }
+  }
+
+  function planDispatch(
+    trigger: TriggerRecord,
+    payload: unknown,
+    cause?: Cause,
+  ): { instance: TriggerInstance; unit: Unit } {
+    const { instance, unit } = planStored(trigger, JSON.stringify(payload), cause)
+    return { instance: { ...instance, payload }, unit }
+  }
+
+  return {
+    findType: (refOrId) => catalogue.findType(refOrId),
+    find: (refOrId) => catalogue.find(refOrId),
+    ofType: (typeRef) => catalogue.ofType(typeRef),
+    record: (trigger) => catalogue.record(trigger),
+
+    resolveParameters,
+    toStored,
+    shadowOf: (type, id) =>
+      toStored({
+        type,
+        parameters: {},
+        pack: type.pack,
+        name: type.name,
+        description: type.description,
+        isManaged: false,
+        ...(id === undefined ? {} : { id }),
+      }),
+
+    planUse(typeRef, given, stored) {
+      const type = catalogue.findType(typeRef)
+      if (type === undefined) throw triggerTypeUnknown(typeRef)
+      const parameters = resolveParameters(type, given, stored)
+      const existing = store.findByIdentity(type.ref, identityOf(type, parameters))
+      if (existing !== undefined) {
+        const trigger = catalogue.find(existing.record.id) ?? { ...existing.record, parameters }
+        return { trigger, unit: { steps: [store.use(trigger.id)], facts: [] } }
+      }
+      const made = toStored({ type, parameters, isManaged: true })
+      const trigger = { ...made.record, parameters }
+      return { trigger, unit: { steps: [store.insert(made, 1)], facts: [triggerFact('created', trigger)] } }
+    },
+    planRelease(triggerId) {
+      const stored = store.find(triggerId)
+      if (stored === undefined) throw new Conflict(`there is no trigger ${triggerId}`)
+      if (!stored.isManaged || store.usesOf(triggerId) > 1) return { steps: [store.release(triggerId)], facts: [] }
+      return { steps: [store.releaseAndDelete(triggerId)], facts: [triggerFact('deleted', stored.record)] }
+    },
+
+    problemOfPayload(typeRef, payload) {
+      if (!settings.validatePayload && !isAlwaysChecked(typeRef)) return undefined
+      const type = catalogue.findType(typeRef)
+      return type === undefined ? triggerTypeUnknown(typeRef).message : problemOfPayload(type, payload)
+    },
+    planStored,
+    planDispatch,
+    async dispatch(trigger, payload, cause) {
+      for (let attempt = 1; ; attempt++) {
+        const { instance, unit } = planDispatch(trigger, payload, cause)
+        try {
+          await database.write(unit)
+          return instance
+        } catch (error) {
+          if (!(error instanceof Conflict)) throw error
+          if (attempt === MAX_ATTEMPTS) throw conflict('The trace')
+        }
+      }
+    },
+    planInternal(ref, payload, cause) {
+      const trigger = catalogue.find(ref)
+      if (trigger === undefined) throw new Error(`the trigger ${ref} is missing`)
+      return planStored(trigger, JSON.stringify(payload), cause).unit
+    },
+
+    findInstance: (id) => store.findInstance(id),
+    pending: (afterId, limit) => store.pending(afterId, limit),
+    pendingCount: () => deps.pendingCount(),
+    planProcessed: (id, status) => ({ steps: [store.endInstance(id, status)], facts: [] }),
+  }
+}
+
+export function triggerFact(what: 'created' | 'updated' | 'deleted', { id, type }: TriggerRecord): Fact {
+  return { name: `trigger.${what}`, payload: { id, type } }
+}

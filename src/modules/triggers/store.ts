@@ -1,0 +1,414 @@
+/** Tables `trigger_types`, `triggers`, `trigger_instances`, `trigger_instance_counts`. Reads, and functions that return steps. */
+import { sql, type Expression, type ExpressionBuilder, type SelectQueryBuilder, type SqlBool } from 'kysely'
+import type { Database, Step } from '../../db/database.ts'
+import { columnsOf, prepared } from '../../db/prepared.ts'
+import type { Tables, TriggerInstanceTable, TriggerTable } from '../../db/tables.ts'
+import { idBound } from '../../ids.ts'
+import { readJson } from '../../json.ts'
+import { microsOf } from '../../time.ts'
+import type {
+  QueuedInstance,
+  TriggerInstance,
+  TriggerInstanceStatus,
+  TriggerRecord,
+  TriggerTypeRecord,
+} from './types.ts'
+
+/** A trigger as its row has it. */
+export interface StoredTrigger {
+  /** Secrets in its parameters are masked. */
+  record: TriggerRecord
+  /** All parameters, encrypted; absent when none of them is secret. */
+  sealed?: string
+  /** Digest of the parameters. */
+  identity: string
+  /** Made for rules, and gone with the last of them. */
+  isManaged: boolean
+}
+
+/** What a list of instances can be narrowed by. */
+export interface InstanceFilter {
+  ids?: readonly string[]
+  trigger?: string
+  trigger_type?: string
+  status?: string
+  /** Wire timestamps, exclusive. */
+  after?: string
+  before?: string
+  /** Types that the caller may see. */
+  types?: readonly string[]
+}
+
+/** `occurrence_time` is the order of ids. */
+export type InstanceSortColumn = 'id' | 'trigger' | 'trigger_type' | 'status'
+
+export interface InstanceSort {
+  column: InstanceSortColumn
+  descending: boolean
+}
+
+export interface InstancePage {
+  filter: InstanceFilter
+  sort: readonly InstanceSort[]
+  limit: number | undefined
+  offset: number
+}
+
+/** An instance as its row has it. */
+export type StoredInstance = Omit<TriggerInstance, 'payload'> & { payloadText: string }
+
+export interface TriggerStore {
+  types(): TriggerTypeRecord[]
+  findType(ref: string): TriggerTypeRecord | undefined
+  insertType(type: TriggerTypeRecord): Step
+  updateType(type: TriggerTypeRecord): Step
+  /** Fails with `Conflict` while it has triggers. */
+  deleteType(type: TriggerTypeRecord): Step
+
+  /** Oldest first. */
+  triggers(): StoredTrigger[]
+  find(id: string): StoredTrigger | undefined
+  findByIdentity(type: string, identity: string): StoredTrigger | undefined
+  /** How many rules use it. */
+  usesOf(id: string): number
+  /** Fails with `Conflict` when there is one with its name or its parameters already, or no such type. */
+  insert(trigger: StoredTrigger, uses: number): Step
+  update(trigger: StoredTrigger): Step
+  /** Fails with `Conflict` once a rule uses it. */
+  updateUnused(trigger: StoredTrigger): Step
+  /** Fails with `Conflict` once a rule uses it. */
+  deleteUnused(id: string): Step
+  use(id: string): Step
+  release(id: string): Step
+  /** Fails with `Conflict` once another rule uses it. */
+  releaseAndDelete(id: string): Step
+
+  insertInstance(instance: StoredInstance): Step
+  /** Fails with `Conflict` unless it is pending. */
+  endInstance(id: string, status: TriggerInstanceStatus): Step
+  findInstance(id: string): TriggerInstance | undefined
+  /** Without payloads, oldest first. */
+  pending(afterId: string, limit: number): QueuedInstance[]
+  pendingCount(): number
+  page(page: InstancePage): Promise<string[]>
+  total(filter: InstanceFilter): Promise<number>
+  /** In the order given, as many at once as their size allows. @param withPayload else it is undefined */
+  instances(ids: readonly string[], withPayload: boolean): Generator<TriggerInstance>
+}
+
+/** An offset or a limit beyond this is counted off on the scan thread. */
+const MAX_QUICK_ROWS = 10_000
+/** Instances of a list that are read at once, and what their payloads may have together. */
+const INSTANCES_TOGETHER = 25
+const MAX_BYTES_TOGETHER = 1024 * 1024
+
+export function createTriggerStore(database: Database): TriggerStore {
+  const { build } = database
+  const statements = prepareStatements(database)
+
+  const triggersWhere = (column: 'id' | 'type', value: string) =>
+    build.selectFrom('triggers').selectAll().where(column, '=', value)
+
+  function findInstance(id: string): TriggerInstance | undefined {
+    const row = database.first<TriggerInstanceTable>(statements.findInstance(id))
+    return row === undefined ? undefined : toInstance(row)
+  }
+
+  return {
+    types: () =>
+      database
+        .all(build.selectFrom('trigger_types').select('record').orderBy('id'))
+        .map(({ record }) => readJson(record) as TriggerTypeRecord), // written by `typeRow`
+    findType(ref) {
+      const row = database.first(build.selectFrom('trigger_types').select('record').where('ref', '=', ref))
+      return row === undefined ? undefined : (readJson(row.record) as TriggerTypeRecord) // written by `typeRow`
+    },
+    insertType: (type) => ({ query: build.insertInto('trigger_types').values(typeRow(type)) }),
+    updateType: (type) => ({
+      query: build.updateTable('trigger_types').set(typeRow(type)).where('id', '=', type.id),
+      expect: 1,
+    }),
+    deleteType: ({ id, ref }) => ({
+      query: build
+        .deleteFrom('trigger_types')
+        .where('id', '=', id)
+        .where((on) => on.not(on.exists(triggersWhere('type', ref)))),
+      expect: 1,
+    }),
+
+    triggers: () => database.all(build.selectFrom('triggers').selectAll().orderBy('id')).map(toTrigger),
+    find(id) {
+      const row = database.first(triggersWhere('id', id))
+      return row === undefined ? undefined : toTrigger(row)
+    },
+    findByIdentity(type, identity) {
+      const row = database.first(triggersWhere('type', type).where('identity', '=', identity))
+      return row === undefined ? undefined : toTrigger(row)
+    },
+    usesOf: (id) => database.first(build.selectFrom('triggers').select('uses').where('id', '=', id))?.uses ?? 0,
+    insert: (trigger, uses) => ({ query: statements.insertTrigger({ ...triggerRow(trigger), uses }), expect: 1 }),
+    update: (trigger) => ({
+      query: build.updateTable('triggers').set(triggerRow(trigger)).where('id', '=', trigger.record.id),
+      expect: 1,
+    }),
+    updateUnused: (trigger) => ({
+      query: build
+        .updateTable('triggers')
+        .set(triggerRow(trigger))
+        .where('id', '=', trigger.record.id)
+        .where('uses', '=', 0),
+      expect: 1,
+    }),
+    deleteUnused: (id) => ({
+      query: build.deleteFrom('triggers').where('id', '=', id).where('uses', '=', 0),
+      expect: 1,
+    }),
+    use: (id) => ({
+      query: build
+        .updateTable('triggers')
+        .set((on) => ({ uses: on('uses', '+', 1) }))
+        .where('id', '=', id),
+      expect: 1,
+    }),
+    release: (id) => ({
+      query: build
+        .updateTable('triggers')
+        .set((on) => ({ uses: on('uses', '-', 1) }))
+        .where('id', '=', id)
+        .where('uses', '>', sql<number>`is_managed`),
+      expect: 1,
+    }),
+    releaseAndDelete: (id) => ({
+      query: build.deleteFrom('triggers').where('id', '=', id).where('uses', '=', 1).where('is_managed', '=', 1),
+      expect: 1,
+    }),
+
+    insertInstance: ({ payloadText: payload, ...instance }) => ({
+      query: statements.insertInstance({ ...instance, payload }),
+    }),
+    endInstance: (id, status) => ({ query: statements.endInstance({ id, status }), expect: 1 }),
+    findInstance,
+    pending: (afterId, limit) => database.all<QueuedInstance>(statements.pending({ afterId, limit })),
+    pendingCount: () =>
+      database.first(
+        build
+          .selectFrom('trigger_instances')
+          .select((on) => on.fn.countAll<number>().as('n'))
+          .where(isPending),
+      )?.n ?? 0,
+
+    async page({ filter, sort, limit, offset }) {
+      let query = build
+        .selectFrom('trigger_instances')
+        .select('id')
+        .where(conditions(filter, drivingColumn(database, filter)))
+      for (const { column, descending } of sort) query = query.orderBy(column, descending ? 'desc' : 'asc')
+      if (sort.at(-1)?.column !== 'id') query = query.orderBy('id', 'desc')
+      query = query.limit(limit ?? -1).offset(offset)
+      const rows = isQuick(filter, sort, offset, limit) ? database.all(query) : await database.scan(query)
+      return rows.map(({ id }) => id)
+    },
+    async total(filter) {
+      if (isCounted(filter)) return countRows(database, filter)
+      const query = build
+        .selectFrom('trigger_instances')
+        .select((on) => on.fn.countAll<number>().as('n'))
+        .where(conditions(filter, drivingColumn(database, filter)))
+      const [row] = filter.ids === undefined ? await database.scan(query) : database.all(query)
+      return row?.n ?? 0
+    },
+    *instances(ids, withPayload) {
+      for (let start = 0; start < ids.length; start += INSTANCES_TOGETHER) {
+        const some = ids.slice(start, start + INSTANCES_TOGETHER)
+        const found = build.selectFrom('trigger_instances').where('id', 'in', some)
+        const heads = new Map(
+          database
+            .all(
+              found
+                .select(['id', 'trigger', 'trigger_id', 'trigger_type', 'occurrence_time', 'status', 'trace_id'])
+                // Read from the head of the row: nothing of the payload is.
+                .select(sql<number>`octet_length(payload)`.as('bytes')),
+            )
+            .map((row) => [row.id, row]),
+        )
+        const bytes = [...heads.values()].reduce((sum, row) => sum + row.bytes, 0)
+        const isTogether = withPayload && bytes <= MAX_BYTES_TOGETHER
+        const together = new Map(
+          isTogether ? database.all(found.select(['id', 'payload'])).map((row) => [row.id, row.payload]) : [],
+        )
+        for (const id of some) {
+          const head = heads.get(id)
+          if (head === undefined) continue
+          const { bytes: _, ...row } = head
+          if (!withPayload) yield toInstance({ ...row, payload: 'null' })
+          else if (!isTogether) {
+            const whole = findInstance(id)
+            if (whole !== undefined) yield whole
+          } else yield toInstance({ ...row, payload: together.get(id) ?? 'null' })
+        }
+      }
+    },
+  }
+}
+
+// Spelled out, not bound, so that the partial index on pending instances serves it.
+const isPending = sql<SqlBool>`status = 'pending'`
+
+/** What every instance needs; the values here only shape the statements. */
+function prepareStatements({ build }: Database) {
+  const instance: TriggerInstanceTable = {
+    id: '',
+    trigger: '',
+    trigger_id: '',
+    trigger_type: '',
+    occurrence_time: '',
+    status: '',
+    trace_id: '',
+    payload: '',
+  }
+  const trigger: TriggerTable = {
+    id: '',
+    ref: '',
+    pack: '',
+    name: '',
+    type: '',
+    identity: '',
+    uses: 0,
+    is_managed: 0,
+    record: '',
+  }
+  const triggerColumns = Object.keys(trigger) as (keyof TriggerTable)[] // the literal has exactly these
+  const triggerValues = columnsOf(trigger)
+  return {
+    // A trigger of a type that is deleted meanwhile would never go.
+    insertTrigger: prepared(
+      build
+        .insertInto('triggers')
+        .columns(triggerColumns)
+        .expression(
+          build
+            .selectNoFrom((on) => triggerColumns.map((column) => on.val('').as(column)))
+            .where((on) => on.exists(build.selectFrom('trigger_types').select('id').where('ref', '=', ''))),
+        ),
+      (row: TriggerTable) => [...triggerValues(row), row.type],
+    ),
+    insertInstance: prepared(build.insertInto('trigger_instances').values(instance), columnsOf(instance)),
+    endInstance: prepared(
+      build.updateTable('trigger_instances').set({ status: '' }).where('id', '=', '').where(isPending),
+      ({ id, status }: { id: string; status: string }) => [status, id],
+    ),
+    findInstance: prepared(build.selectFrom('trigger_instances').selectAll().where('id', '=', ''), (id: string) => [
+      id,
+    ]),
+    pending: prepared(
+      build
+        .selectFrom('trigger_instances')
+        .select(['id', 'trigger_id', 'trigger', 'trigger_type', 'trace_id'])
+        .where(isPending)
+        .where('id', '>', '')
+        .orderBy('id')
+        .limit(1),
+      ({ afterId, limit }: { afterId: string; limit: number }) => [afterId, limit],
+    ),
+  }
+}
+
+function typeRow(type: TriggerTypeRecord) {
+  const { id, ref, pack, name } = type
+  return { id, ref, pack, name, record: JSON.stringify(type) }
+}
+
+function triggerRow({ record, sealed, identity, isManaged }: StoredTrigger): Omit<TriggerTable, 'uses'> {
+  const { id, ref, pack, name, type } = record
+  const text = JSON.stringify(sealed === undefined ? record : { ...record, sealed })
+  return { id, ref, pack, name, type, identity, is_managed: Number(isManaged), record: text }
+}
+
+function toTrigger(row: TriggerTable): StoredTrigger {
+  const { sealed, ...record } = readJson(row.record) as TriggerRecord & { sealed?: string } // written by `triggerRow`
+  const trigger: StoredTrigger = { record, identity: row.identity, isManaged: row.is_managed === 1 }
+  if (sealed !== undefined) trigger.sealed = sealed
+  return trigger
+}
+
+function toInstance({ payload, ...row }: TriggerInstanceTable): TriggerInstance {
+  return { ...row, status: row.status as TriggerInstanceStatus, payload: readJson(payload) } // only this module sets it
+}
+
+type On = ExpressionBuilder<Tables, 'trigger_instances'>
+
+/** Filters by an equal value. Of how many instances these are true is in `trigger_instance_counts`. */
+const countedFilters = ['trigger', 'trigger_type', 'status'] as const
+
+/** @param driving the column whose index is to be walked; undefined: SQLite chooses */
+function conditions(
+  filter: InstanceFilter,
+  driving: keyof TriggerInstanceTable | undefined,
+): (on: On) => Expression<SqlBool> {
+  // With a sign in front it is no column any more, and no index fits it.
+  const left = (column: keyof TriggerInstanceTable): Expression<unknown> =>
+    driving === undefined || driving === column ? sql.ref(column) : sql`+${sql.ref(column)}`
+  return (on) => {
+    const all: Expression<SqlBool>[] = []
+    if (filter.ids !== undefined) all.push(on('id', 'in', [...filter.ids]))
+    for (const name of countedFilters) {
+      if (filter[name] !== undefined) all.push(sql<SqlBool>`${left(name)} = ${filter[name]}`)
+    }
+    // Ids are made from the time of the occurrence, so the primary key serves time ranges.
+    if (filter.after !== undefined) all.push(on('id', '>=', idBound(microsOf(filter.after) + 1)))
+    if (filter.before !== undefined) all.push(on('id', '<', idBound(microsOf(filter.before))))
+    if (filter.types !== undefined) all.push(isAmong(left('trigger_type'), filter.types))
+    return on.and(all)
+  }
+}
+
+/** One parameter and one text however many they are: statements take 32,766 parameters, and each number of them is a text. */
+function isAmong(left: Expression<unknown>, values: readonly string[]): Expression<SqlBool> {
+  return sql<SqlBool>`${left} in (select value from json_each(${JSON.stringify(values)}))`
+}
+
+/**
+ * The column whose index is to be walked, when there is a choice: the one that leads to the fewest instances. SQLite knows
+ * how many values an index has, not how many instances have this one.
+ */
+function drivingColumn(database: Database, filter: InstanceFilter): keyof TriggerInstanceTable | undefined {
+  if (filter.ids !== undefined) return 'id'
+  const given = countedFilters.filter((name) => filter[name] !== undefined)
+  if (given.length <= 1) return given[0]
+  const counts = given.map((name) => ({ name, count: countRows(database, { [name]: filter[name] }) }))
+  return counts.reduce((least, each) => (each.count < least.count ? each : least)).name
+}
+
+/**
+ * Whether one index serves the whole query: at most one equality, in the order of ids. Everything else may have to look at
+ * every instance there is and goes to the scan thread.
+ */
+function isQuick(
+  filter: InstanceFilter,
+  sort: readonly InstanceSort[],
+  offset: number,
+  limit: number | undefined,
+): boolean {
+  if (filter.ids !== undefined) return true
+  if (offset > MAX_QUICK_ROWS || limit === undefined || limit > MAX_QUICK_ROWS) return false
+  if (filter.types !== undefined) return false
+  const given = countedFilters.filter((name) => filter[name] !== undefined)
+  return given.length <= 1 && (sort.length === 0 || (sort.length === 1 && sort[0]?.column === 'id'))
+}
+
+/** Filters that `trigger_instance_counts` can answer, whatever their combination. */
+function isCounted({ ids, after, before }: InstanceFilter): boolean {
+  return [ids, after, before].every((value) => value === undefined)
+}
+
+function countRows(database: Database, filter: InstanceFilter): number {
+  let query: SelectQueryBuilder<Tables, 'trigger_instance_counts', { n: number | null }> = database.build
+    .selectFrom('trigger_instance_counts')
+    .select((on) => on.fn.sum<number | null>('count').as('n'))
+  for (const name of countedFilters) {
+    const value = filter[name]
+    if (value !== undefined) query = query.where(name, '=', value)
+  }
+  if (filter.types !== undefined) query = query.where(isAmong(sql.ref('trigger_type'), filter.types))
+  return database.first(query)?.n ?? 0
+}

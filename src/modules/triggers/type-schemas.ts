@@ -1,0 +1,78 @@
+/** The schemas of a trigger type, compiled when they are first needed. */
+import { isObject, MASK, compileDraft4, type Check, type JsonSchema } from '../../schema.ts'
+import { compileSecrets, type Replace, type ReplaceSecrets } from '../../secrets.ts'
+import { problemOfBuiltin } from './builtin.ts'
+import { takesNoParameters } from './definition.ts'
+import type { TriggerTypeRecord } from './types.ts'
+
+interface Compiled {
+  parameters?: Check
+  payload?: Check
+  /** Null: nothing is secret. */
+  secrets?: ReplaceSecrets | null
+}
+
+// Keyed by the records themselves: a changed type is another record.
+const compiledOf = new WeakMap<TriggerTypeRecord, Compiled>()
+
+function compiled(type: TriggerTypeRecord): Compiled {
+  let known = compiledOf.get(type)
+  if (known === undefined) {
+    known = {}
+    compiledOf.set(type, known)
+  }
+  return known
+}
+
+const closed: JsonSchema = { type: 'object', additionalProperties: false }
+
+/** What is wrong with the parameters of a trigger of this type. */
+export function problemOfParameters(
+  type: TriggerTypeRecord,
+  parameters: Readonly<Record<string, unknown>>,
+): string | undefined {
+  const known = compiled(type)
+  known.parameters ??= compileDraft4(takesNoParameters(type) ? closed : type.parameters_schema)
+  return known.parameters(parameters) ?? problemOfBuiltin(type.ref, parameters)
+}
+
+/** What is wrong with the payload of an instance of this type. */
+export function problemOfPayload(type: TriggerTypeRecord, payload: unknown): string | undefined {
+  const known = compiled(type)
+  known.payload ??= compileDraft4(type.payload_schema)
+  return known.payload(payload)
+}
+
+/** A copy of the parameters with their secrets replaced, or the parameters themselves. */
+export function replaceSecrets(
+  type: TriggerTypeRecord,
+  parameters: Record<string, unknown>,
+  replace: Replace,
+  counterpart?: unknown,
+): Record<string, unknown> {
+  const known = compiled(type)
+  if (known.secrets === undefined) known.secrets = compileSecrets(type.parameters_schema) ?? null
+  if (known.secrets === null) return parameters
+  const replaced = known.secrets(parameters, replace, counterpart)
+  return isObject(replaced) ? replaced : {}
+}
+
+/** Whether a value of the parameters is secret. */
+export function hasSecrets(type: TriggerTypeRecord, parameters: Record<string, unknown>): boolean {
+  let found = false
+  replaceSecrets(type, parameters, (secret) => {
+    found ||= secret !== null && secret !== undefined
+    return secret
+  })
+  return found
+}
+
+/** Whether a secret is only its mask, which nobody knows the value of. */
+export function hasMask(type: TriggerTypeRecord, parameters: Record<string, unknown>): boolean {
+  let found = false
+  replaceSecrets(type, parameters, (secret) => {
+    found ||= secret === MASK
+    return secret
+  })
+  return found
+}

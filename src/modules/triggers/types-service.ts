@@ -1,0 +1,371 @@
+/** Making, changing and deleting trigger types and triggers (contract 05, 5.1 and 5.2). */
+import { Conflict, merge, type Database, type Step, type Unit } from '../../db/database.ts'
+import {
+  bodyInvalid,
+  conflict,
+  contentNotFound,
+  nameTaken,
+  resourceNotFound,
+  triggerInUse,
+  triggerTypeFixed,
+  triggerTypeUnknown,
+} from '../../errors.ts'
+import { isId, newId } from '../../ids.ts'
+import { checkPackDefinitions, isGone, type PackDefinitions, type Registration } from '../../pack-content.ts'
+import { isObject } from '../../schema.ts'
+import { builtinTypes, corePack, isBuiltin } from './builtin.ts'
+import type { Catalogue } from './catalogue.ts'
+import { checkDefinition, takesNoParameters } from './definition.ts'
+import { triggerFact, type TriggersService } from './service.ts'
+import type { TriggerStore } from './store.ts'
+import { problemOfParameters } from './type-schemas.ts'
+import type { TriggerRecord, TriggerTypeDefinition, TriggerTypeRecord } from './types.ts'
+
+/** Body of POST and PUT of triggers; what is left out has its default, or stays. */
+export interface TriggerRequest {
+  type?: string
+  pack?: string | null
+  name?: string | null
+  description?: string | null
+  parameters?: Record<string, unknown> | null
+}
+
+export interface TypesService {
+  /** @throws CONTENT_NOT_FOUND */
+  getType(refOrId: string): TriggerTypeRecord
+  /** Where the definition would be: `<pack>.<name>`. @throws BODY_INVALID */
+  refOf(definition: unknown): string
+  /** @throws BODY_INVALID, TRIGGER_TYPE_FIXED, NAME_TAKEN */
+  createType(definition: unknown): Promise<TriggerTypeRecord>
+  /** Replaces all but the id. @throws CONTENT_NOT_FOUND, BODY_INVALID, TRIGGER_TYPE_FIXED, NAME_TAKEN, TRIGGER_IN_USE */
+  updateType(refOrId: string, definition: unknown): Promise<TriggerTypeRecord>
+  /** With its triggers. @throws CONTENT_NOT_FOUND, TRIGGER_TYPE_FIXED, TRIGGER_IN_USE */
+  deleteType(refOrId: string): Promise<TriggerTypeRecord>
+
+  /** @throws RESOURCE_NOT_FOUND */
+  getTrigger(id: string): TriggerRecord
+  /** One with this pack and name is answered as it is. @throws TRIGGER_TYPE_UNKNOWN, PARAMETERS_INVALID, NAME_TAKEN */
+  createTrigger(request: TriggerRequest & { type: string }): Promise<TriggerRecord>
+  /** @throws RESOURCE_NOT_FOUND, BODY_INVALID, PARAMETERS_INVALID, NAME_TAKEN, TRIGGER_IN_USE */
+  updateTrigger(id: string, request: TriggerRequest): Promise<TriggerRecord>
+  /** @throws RESOURCE_NOT_FOUND, TRIGGER_IN_USE */
+  deleteTrigger(id: string): Promise<TriggerRecord>
+
+  /** Ids stay. What is wrong with some definitions does not keep the others out. */
+  registerTypes(content: PackDefinitions): Promise<Registration>
+  /** Makes or updates the types that come with the program. */
+  registerBuiltin(): Promise<void>
+}
+
+export function createTypesService(deps: {
+  database: Database
+  store: TriggerStore
+  catalogue: Catalogue
+  service: TriggersService
+}): TypesService {
+  const { database, store, catalogue, service } = deps
+
+  function getType(refOrId: string): TriggerTypeRecord {
+    const type = catalogue.findType(refOrId)
+    if (type === undefined) throw contentNotFound(refOrId)
+    return type
+  }
+
+  function getTrigger(id: string): TriggerRecord {
+    const trigger = isId(id) ? catalogue.find(id) : undefined
+    if (trigger === undefined) throw resourceNotFound(id)
+    return trigger
+  }
+
+  /** Commits, and keeps the catalogue in step. @param onConflict says what has gone wrong meanwhile */
+  async function apply(unit: Unit, refs: readonly string[], onConflict: () => unknown): Promise<void> {
+    if (unit.steps.length === 0) return
+    try {
+      await database.write(unit)
+    } catch (error) {
+      if (error instanceof Conflict) throw onConflict()
+      throw error
+    } finally {
+      for (const ref of refs) catalogue.refreshType(ref)
+    }
+  }
+
+  function check(definition: unknown): TriggerTypeDefinition {
+    const checked = checkDefinition(definition)
+    if ('definition' in checked) return checked.definition
+    const [problem] = checked.problems
+    throw bodyInvalid(problem?.message ?? 'The definition of the trigger type is not usable.')
+  }
+
+  function refuseTaken(ref: string, what: 'Trigger type' | 'Trigger', exceptId?: string): void {
+    const existing = what === 'Trigger' ? catalogue.find(ref) : catalogue.findType(ref)
+    if (existing === undefined || existing.id === exceptId) return
+    throw nameTaken(`${what} "${ref}"`, existing.id)
+  }
+
+  function refuseInUse(type: TriggerTypeRecord, what: string): void {
+    const uses = catalogue.ofType(type.ref).reduce((sum, { id }) => sum + store.usesOf(id), 0)
+    if (uses === 0) return
+    const rules = uses === 1 ? 'a rule' : `${uses} rules`
+    throw triggerInUse(
+      `Trigger type "${type.ref}" is used by ${rules}, so ${what}. Delete these rules, or give them another trigger, first.`,
+    )
+  }
+
+  const shadowTrigger = (type: TriggerTypeRecord): TriggerRecord | undefined => {
+    const trigger = catalogue.find(type.ref)
+    return trigger?.type === type.ref ? trigger : undefined
+  }
+
+  function planCreate(type: TriggerTypeRecord): Unit {
+    const unit: Unit = { steps: [store.insertType(type)], facts: [] }
+    return merge(unit, takesNoParameters(type) ? planShadow(type) : undefined)
+  }
+
+  function planShadow(type: TriggerTypeRecord): Unit {
+    const shadow = service.shadowOf(type)
+    return { steps: [store.insert(shadow, 0)], facts: [triggerFact('created', shadow.record)] }
+  }
+
+  /** Fails with `Conflict` once a rule uses one of its triggers. */
+  function planDeleteTriggers(type: TriggerTypeRecord): Unit {
+    const triggers = catalogue.ofType(type.ref)
+    return {
+      steps: triggers.map(({ id }) => store.deleteUnused(id)),
+      facts: triggers.map((trigger) => triggerFact('deleted', trigger)),
+    }
+  }
+
+  /**
+   * What of the triggers has to change with their type.
+   *
+   * @throws TRIGGER_IN_USE when rules would lose theirs
+   */
+  function planUpdate(before: TriggerTypeRecord, after: TriggerTypeRecord): Unit {
+    const unit: Unit = { steps: [store.updateType(after)], facts: [] }
+    const isRenamed = before.ref !== after.ref
+    if (isRenamed) {
+      refuseInUse(before, 'its name and its pack cannot be changed')
+      const gone = planDeleteTriggers(before)
+      return merge(unit, gone, takesNoParameters(after) ? planShadow(after) : undefined)
+    }
+    if (takesNoParameters(before) !== takesNoParameters(after)) {
+      refuseInUse(before, 'parameters can neither be added to it nor taken away')
+      return merge(unit, planDeleteTriggers(before), takesNoParameters(after) ? planShadow(after) : undefined)
+    }
+    if (takesNoParameters(after)) {
+      const shadow = shadowTrigger(before)
+      if (shadow === undefined || shadow.description === after.description) return unit
+      const step = store.update(service.shadowOf(after, shadow.id))
+      return merge(unit, { steps: [step], facts: [triggerFact('updated', shadow)] })
+    }
+    if (JSON.stringify(before.parameters_schema) === JSON.stringify(after.parameters_schema)) return unit
+    return merge(unit, planReschema(before, after))
+  }
+
+  /** What is secret, and so encrypted, may be something else now. */
+  function planReschema(before: TriggerTypeRecord, after: TriggerTypeRecord): Unit {
+    const steps: Step[] = []
+    const triggers = catalogue.ofType(before.ref)
+    for (const trigger of triggers) {
+      const problem = problemOfParameters(after, trigger.parameters)
+      const isUsed = store.usesOf(trigger.id) > 0
+      if (problem !== undefined && isUsed) {
+        throw triggerInUse(
+          `Trigger "${trigger.ref}" is used by rules and its parameters would not fit the new parameters_schema: ${problem}. Change or delete these rules first.`,
+        )
+      }
+      const stored = store.find(trigger.id)
+      if (stored === undefined) continue
+      steps.push(store.update(service.toStored({ ...trigger, type: after, isManaged: stored.isManaged })))
+    }
+    return { steps, facts: triggers.map((trigger) => triggerFact('updated', trigger)) }
+  }
+
+  async function commitUpdate(before: TriggerTypeRecord, after: TriggerTypeRecord): Promise<void> {
+    await apply(planUpdate(before, after), [after.ref, before.ref], () => conflict(`Trigger type "${before.ref}"`))
+  }
+
+  return {
+    getType,
+    refOf: (definition) => refOf(check(definition)),
+
+    async createType(given) {
+      const type = recordOf(check(given), newId())
+      if (type.pack === corePack) throw triggerTypeFixed(type.ref)
+      refuseTaken(type.ref, 'Trigger type')
+      if (takesNoParameters(type)) refuseTaken(type.ref, 'Trigger')
+      await apply(planCreate(type), [type.ref], () => conflict(`Trigger type "${type.ref}"`))
+      return type
+    },
+
+    async updateType(refOrId, given) {
+      const before = getType(refOrId)
+      if (before.pack === corePack) throw triggerTypeFixed(before.ref)
+      const named = isObject(given) ? { ...given, name: given['name'] ?? before.name } : given
+      const definition = check(isObject(named) ? { ...named, pack: named['pack'] ?? before.pack } : named)
+      const after = recordOf(definition, before.id)
+      if (after.pack === corePack) throw triggerTypeFixed(after.ref)
+      refuseTaken(after.ref, 'Trigger type', before.id)
+      if (before.ref !== after.ref && takesNoParameters(after)) refuseTaken(after.ref, 'Trigger')
+      await commitUpdate(before, after)
+      return after
+    },
+
+    async deleteType(refOrId) {
+      const type = getType(refOrId)
+      if (type.pack === corePack) throw triggerTypeFixed(type.ref)
+      refuseInUse(type, 'it cannot be deleted')
+      const unit = merge(planDeleteTriggers(type), { steps: [store.deleteType(type)], facts: [] })
+      await apply(unit, [type.ref], () => conflict(`Trigger type "${type.ref}"`))
+      return type
+    },
+
+    getTrigger,
+
+    async createTrigger({ type: typeRef, pack, name, description, parameters }) {
+      const type = catalogue.findType(typeRef)
+      if (type === undefined) throw triggerTypeUnknown(typeRef)
+      const existing = name == null ? undefined : catalogue.find(`${pack ?? type.pack}.${name}`)
+      if (existing !== undefined) return existing
+      const resolved = service.resolveParameters(type, parameters ?? {})
+      const made = service.toStored({
+        type,
+        parameters: resolved,
+        pack: pack ?? type.pack,
+        description: description ?? '',
+        isManaged: false,
+        ...(name == null ? {} : { name }),
+      })
+      const same = store.findByIdentity(type.ref, made.identity)
+      if (same !== undefined) {
+        const known = catalogue.find(same.record.id)
+        if (name == null && known !== undefined) return known
+        throw nameTaken(`A trigger of type "${type.ref}" with these parameters, "${same.record.ref}",`, same.record.id)
+      }
+      const unit = { steps: [store.insert(made, 0)], facts: [triggerFact('created', made.record)] }
+      await apply(unit, [], () => conflict(`Trigger "${made.record.ref}"`))
+      return { ...made.record, parameters: resolved }
+    },
+
+    async updateTrigger(id, request) {
+      const before = getTrigger(id)
+      const type = getType(before.type)
+      const stored = store.find(id)
+      if (stored === undefined) throw resourceNotFound(id)
+      if (request.type !== undefined && request.type !== before.type) {
+        throw bodyInvalid(`type: a trigger stays of its type, "${before.type}"; make a new trigger for another one.`)
+      }
+      const draft = {
+        id,
+        type,
+        pack: request.pack ?? before.pack,
+        name: request.name ?? before.name,
+        description: request.description ?? '',
+        parameters: service.resolveParameters(type, request.parameters ?? before.parameters, before.parameters),
+        isManaged: stored.isManaged,
+      }
+      const after = service.toStored(draft)
+      const isSame = after.record.ref === before.ref && after.identity === stored.identity
+      if (!isSame) {
+        if (shadowTrigger(type)?.id === id) {
+          throw triggerInUse(`Trigger "${before.ref}" belongs to its type; only its description can be changed.`)
+        }
+        refuseUsed(before, 'only its description can be changed')
+        refuseTaken(after.record.ref, 'Trigger', id)
+        const same = store.findByIdentity(type.ref, after.identity)
+        if (same !== undefined && same.record.id !== id) {
+          throw nameTaken(
+            `A trigger of type "${type.ref}" with these parameters, "${same.record.ref}",`,
+            same.record.id,
+          )
+        }
+      }
+      const step = isSame ? store.update(after) : store.updateUnused(after)
+      const unit = { steps: [step], facts: [triggerFact('updated', before)] }
+      await apply(unit, [], () => conflict(`Trigger "${before.ref}"`))
+      return { ...after.record, parameters: draft.parameters }
+    },
+
+    async deleteTrigger(id) {
+      const trigger = getTrigger(id)
+      const type = catalogue.findType(trigger.type)
+      if (type !== undefined && takesNoParameters(type) && shadowTrigger(type)?.id === id) {
+        throw triggerInUse(`Trigger "${trigger.ref}" belongs to its type; delete the type instead.`)
+      }
+      refuseUsed(trigger, 'it cannot be deleted')
+      const unit = { steps: [store.deleteUnused(id)], facts: [triggerFact('deleted', trigger)] }
+      await apply(unit, [], () => conflict(`Trigger "${trigger.ref}"`))
+      return trigger
+    },
+
+    async registerTypes(content) {
+      const { definitions, problems } = checkPackDefinitions(content, 'Trigger type', (given) => {
+        const checked = checkDefinition(isObject(given) ? { ...given, pack: given['pack'] ?? content.pack } : given)
+        if ('problems' in checked || !isBuiltin(refOf(checked.definition))) return checked
+        return { problems: [{ path: ['name'], message: triggerTypeFixed(refOf(checked.definition)).message }] }
+      })
+      let registered = 0
+      for (const definition of definitions) {
+        try {
+          await register(definition)
+          registered += 1
+        } catch (error) {
+          problems.push(problemOf(error, definition))
+        }
+      }
+      let removed = 0
+      const ofPack = [...catalogue.types()].filter(({ pack }) => pack === content.pack)
+      for (const type of ofPack.filter((one) => isGone(one, content, definitions))) {
+        try {
+          refuseInUse(type, 'it stays although its file is gone')
+          const unit = merge(planDeleteTriggers(type), { steps: [store.deleteType(type)], facts: [] })
+          await apply(unit, [type.ref], () => conflict(`Trigger type "${type.ref}"`))
+          removed += 1
+        } catch (error) {
+          problems.push(problemOf(error, type))
+        }
+      }
+      return { registered, removed, problems }
+    },
+
+    async registerBuiltin() {
+      for (const definition of builtinTypes) await register(definition)
+    },
+  }
+
+  function refuseUsed({ id, ref }: TriggerRecord, what: string): void {
+    const uses = store.usesOf(id)
+    if (uses === 0) return
+    throw triggerInUse(`Trigger "${ref}" is used by ${uses === 1 ? 'a rule' : `${uses} rules`}, so ${what}.`)
+  }
+
+  async function register(definition: TriggerTypeDefinition): Promise<void> {
+    const ref = refOf(definition)
+    const before = catalogue.findType(ref)
+    const after = recordOf(definition, before?.id ?? newId())
+    if (before === undefined) {
+      if (takesNoParameters(after)) refuseTaken(ref, 'Trigger')
+      await apply(planCreate(after), [ref], () => conflict(`Trigger type "${ref}"`))
+    } else if (JSON.stringify(before) !== JSON.stringify(after)) {
+      await commitUpdate(before, after)
+    }
+  }
+}
+
+function problemOf(error: unknown, { metadata_file, name }: { metadata_file?: string; name: string }) {
+  return {
+    metadataFile: metadata_file ?? name,
+    path: ['name'],
+    message: error instanceof Error ? error.message : String(error),
+  }
+}
+
+function refOf({ pack, name }: Pick<TriggerTypeDefinition, 'pack' | 'name'>): string {
+  return `${pack}.${name}`
+}
+
+function recordOf(definition: TriggerTypeDefinition, id: string): TriggerTypeRecord {
+  const { pack, name } = definition
+  return { id, uid: `trigger_type:${pack}:${name}`, ref: refOf(definition), ...definition }
+}
