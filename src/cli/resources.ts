@@ -40,6 +40,8 @@ export interface Resource {
   isNewestFirst?: boolean
   /** Adds attributes that the record does not have by itself; whole records are printed without them. */
   extend?: (record: Json) => Json
+  /** Called with what is about to be sent, so that nothing of it is printed that must not be. */
+  beforeSending?: (session: Session, body: Json) => Promise<void>
 }
 
 /** How the operand of a command is written, such as `<ref...>`, and what that is. */
@@ -136,7 +138,7 @@ export function createCreateCommand(
     .argument(...fileOperand)
     .action((file: string, flags: AttributeFlags) =>
       withSession(context, flags, async (session) => {
-        const created = await createRecord(session, resource.path, await readDefinition(file))
+        const created = await createRecord(session, resource.path, await readBody(session, resource, file))
         await showRecord(session, resource, created, flags)
         if (session.form === 'human') afterwards(session, created)
         return exitCodes.ok
@@ -151,7 +153,7 @@ export function createUpdateCommand(context: CommandContext, resource: Resource,
     .argument(...fileOperand)
     .action((id: string, file: string, flags: AttributeFlags) =>
       withSession(context, flags, async (session) => {
-        const body = await readDefinition(file)
+        const body = await readBody(session, resource, file)
         return showRecord(
           session,
           resource,
@@ -169,6 +171,12 @@ export async function readDefinition(path: string): Promise<Json> {
   // Reading YAML costs time that most commands need not take.
   const { readRecordFile } = await import('./record-file.ts')
   return readRecordFile(path)
+}
+
+async function readBody(session: Session, { beforeSending }: Resource, file: string): Promise<Json> {
+  const body = await readDefinition(file)
+  await beforeSending?.(session, body)
+  return body
 }
 
 /** `enable` or `disable` of what has `enabled`, without a description and an example. */

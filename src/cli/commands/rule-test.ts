@@ -7,6 +7,7 @@ import { CliFailure, HttpFailure, NotFound } from '../failures.ts'
 import { addCommonOptions, createCommand, type CommonFlags } from '../options.ts'
 import { printable, type Json } from '../print.ts'
 import { readDefinition } from '../resources.ts'
+import { maskSecretsOf } from '../rule-secrets.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 import { describeDetails, describeVerdict } from '../verdict.ts'
 
@@ -42,12 +43,16 @@ async function testRule(session: Session, flags: TestFlags): Promise<number> {
     ['--trigger-instance', flags.triggerInstance],
     ['--trigger-instance-id', flags.triggerInstanceId],
   )
-  const body = {
-    ...(rule === '--rule' ? { rule: await readDefinition(flags.rule ?? '') } : { rule_ref: flags.ruleRef }),
-    ...(instance === '--trigger-instance'
-      ? { trigger_instance: await readDefinition(flags.triggerInstance ?? '') }
-      : { trigger_instance_id: flags.triggerInstanceId }),
+  const body: Json = {}
+  if (rule === '--rule') {
+    const definition = await readDefinition(flags.rule ?? '')
+    await maskSecretsOf(session, definition)
+    body['rule'] = definition
+  } else {
+    body['rule_ref'] = flags.ruleRef
   }
+  if (instance === '--trigger-instance') body['trigger_instance'] = await readDefinition(flags.triggerInstance ?? '')
+  else body['trigger_instance_id'] = flags.triggerInstanceId
   const answer = recordIn(await ask(session, body, flags))
   const matches = answer['matches'] === true
   if (session.form === 'human') await session.print(describe(answer, matches))

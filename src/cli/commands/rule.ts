@@ -15,6 +15,7 @@ import {
   type Operand,
   type Resource,
 } from '../resources.ts'
+import { maskSecretsOf } from '../rule-secrets.ts'
 import type { CommandContext, Session } from '../session.ts'
 import { createRuleTestCommand } from './rule-test.ts'
 
@@ -37,6 +38,7 @@ const rule: Resource = {
     'action',
     'tags',
   ],
+  beforeSending: maskSecretsOf,
 }
 const ifThenColumns = ['ref', 'trigger.ref', 'action.ref', 'enabled']
 const rules: Operand = ['<ref...>', 'references or ids']

@@ -1,0 +1,32 @@
+/** What must not be printed of a rule that is sent to the server. */
+import { segment } from './client.ts'
+import { recordIn, textOf, toObject } from './execution-calls.ts'
+import { CliFailure } from './failures.ts'
+import type { Json } from './print.ts'
+import type { Session } from './session.ts'
+
+/** Has `--debug` mask the parameters that the action and the trigger type of a rule declare secret. */
+export async function maskSecretsOf(session: Session, rule: Json): Promise<void> {
+  if (!session.settings.debug) return
+  const action = textOf(toObject(rule['action'])['ref'])
+  const type = textOf(toObject(rule['trigger'])['type'])
+  const schemas = [
+    await read(session, '/actions/views/parameters/', action, ({ parameters }) => parameters),
+    await read(session, '/triggertypes/', type, (record) => toObject(record['parameters_schema'])['properties']),
+  ]
+  for (const schema of schemas) {
+    const names = Object.keys(schema).filter((name) => toObject(schema[name])['secret'] === true)
+    session.client.maskNames(names)
+  }
+}
+
+/** Empty where the server has nothing of this name to show. */
+async function read(session: Session, path: string, ref: string, pick: (record: Json) => unknown): Promise<Json> {
+  if (ref === '') return {}
+  try {
+    return toObject(pick(recordIn(await session.client.call('GET', `${path}${segment(ref)}`))))
+  } catch (error) {
+    if (error instanceof CliFailure) return {}
+    throw error
+  }
+}
