@@ -27,7 +27,7 @@ import { authCookie, readCredential, type CookieSettings, type Credential } from
 import type { Logins } from './logins.ts'
 import type { PasswordCheck, Source } from './password-check.ts'
 import type { NoRemoteUser, RemoteUser } from './proxy.ts'
-import { createRepeatLimit } from './repeat-limit.ts'
+import { createRepeatLimit } from '../../repeat-limit.ts'
 import { createAuthenticate } from './strategies.ts'
 import type { Rbac } from '../rbac/index.ts'
 import { networkOf, type Throttle } from './throttle.ts'

@@ -1,5 +1,5 @@
 /** Keeps what is done over and over from filling the log. */
-import { Lru } from '../../lru.ts'
+import { Lru } from './lru.ts'
 
 const MAX_KEYS = 10_000
 const PERIOD_MS = 10_000
