@@ -24,6 +24,7 @@ import { createExecutions } from './modules/executions/index.ts'
 import { createPacks } from './modules/packs/index.ts'
 import { createRbac } from './modules/rbac/index.ts'
 import { createStream } from './modules/stream/index.ts'
+import { createTimers } from './modules/timers/index.ts'
 import { createTraces } from './modules/traces/index.ts'
 import { createTriggers } from './modules/triggers/index.ts'
 import { createRunners } from './runners/index.ts'
@@ -164,7 +165,6 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
       emitWhen: config.action_sensor.enable ? config.action_sensor.emit_when : [],
       queueLimit: config.actionrunner.queue_limit,
       maxPageSize: config.api.max_page_size,
-      maskSecrets: config.api.mask_secrets && config.log.mask_secrets,
     },
   })
   const actions = createActions({ database, maxPageSize: config.api.max_page_size })
@@ -195,9 +195,21 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     templates: (reader) => datastore.templates(reader),
     planReaction: (execution, parameters) => triggers.planReaction(execution, parameters),
   })
+  const timers = createTimers({
+    database,
+    bus,
+    log,
+    triggers,
+    settings: {
+      enabled: config.timersengine.enable,
+      localTimeZone: config.timersengine.local_timezone,
+      missed: config.timersengine.missed,
+      maxPending: config.actionrunner.queue_limit,
+    },
+  })
   const stream = createStream({ bus, executions })
 
-  const modules: Module[] = [rbac, auth, datastore, traces, triggers, actions, packs, executions, stream]
+  const modules: Module[] = [rbac, auth, datastore, traces, triggers, actions, packs, executions, timers, stream]
   let isStarting = true
   let isStopping = false
   const routes = modules.flatMap((module) => module.routes ?? [])

@@ -12,6 +12,7 @@ import type { Traces } from '../traces/index.ts'
 import { createCatalogue } from './catalogue.ts'
 import { createPendingCount } from './pending-count.ts'
 import { createReaction } from './reaction.ts'
+import { createRoutes } from './routes.ts'
 import { createTriggersService } from './service.ts'
 import { createTriggerStore } from './store.ts'
 import type { TriggerService } from './types.ts'
@@ -45,8 +46,6 @@ export interface TriggersDeps {
     queueLimit: number
     /** `api.max_page_size` */
     maxPageSize: number
-    /** `api.mask_secrets` and `log.mask_secrets` */
-    maskSecrets: boolean
   }
 }
 
@@ -69,6 +68,7 @@ export function createTriggers(deps: TriggersDeps): Triggers {
   return {
     ...service,
     name: 'triggers',
+    routes: createRoutes({ store, catalogue, service, types, log, settings }),
     planReaction: createReaction({
       log,
       catalogue,

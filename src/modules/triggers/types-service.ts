@@ -45,7 +45,7 @@ export interface TypesService {
   /** @throws RESOURCE_NOT_FOUND */
   getTrigger(id: string): TriggerRecord
   /** One with this pack and name is answered as it is. @throws TRIGGER_TYPE_UNKNOWN, PARAMETERS_INVALID, NAME_TAKEN */
-  createTrigger(request: TriggerRequest & { type: string }): Promise<TriggerRecord>
+  createTrigger(request: TriggerRequest & { type: string }): Promise<{ trigger: TriggerRecord; isNew: boolean }>
   /** @throws RESOURCE_NOT_FOUND, BODY_INVALID, PARAMETERS_INVALID, NAME_TAKEN, TRIGGER_IN_USE */
   updateTrigger(id: string, request: TriggerRequest): Promise<TriggerRecord>
   /** @throws RESOURCE_NOT_FOUND, TRIGGER_IN_USE */
@@ -227,7 +227,7 @@ export function createTypesService(deps: {
       const type = catalogue.findType(typeRef)
       if (type === undefined) throw triggerTypeUnknown(typeRef)
       const existing = name == null ? undefined : catalogue.find(`${pack ?? type.pack}.${name}`)
-      if (existing !== undefined) return existing
+      if (existing !== undefined) return { trigger: existing, isNew: false }
       const resolved = service.resolveParameters(type, parameters ?? {})
       const made = service.toStored({
         type,
@@ -240,12 +240,12 @@ export function createTypesService(deps: {
       const same = store.findByIdentity(type.ref, made.identity)
       if (same !== undefined) {
         const known = catalogue.find(same.record.id)
-        if (name == null && known !== undefined) return known
+        if (name == null && known !== undefined) return { trigger: known, isNew: false }
         throw nameTaken(`A trigger of type "${type.ref}" with these parameters, "${same.record.ref}",`, same.record.id)
       }
       const unit = { steps: [store.insert(made, 0)], facts: [triggerFact('created', made.record)] }
       await apply(unit, [], () => conflict(`Trigger "${made.record.ref}"`))
-      return { ...made.record, parameters: resolved }
+      return { trigger: { ...made.record, parameters: resolved }, isNew: true }
     },
 
     async updateTrigger(id, request) {

@@ -1,0 +1,46 @@
+/** From query parameters to a page of trigger instances (contract 05, 5.3). */
+import { parseItems, parseSort, parseTime, textFilter } from '../../http/list.ts'
+import type { QueryParameter, QueryValue } from '../../http/route.ts'
+import type { InstanceFilter, InstanceSort, InstanceSortColumn } from './store.ts'
+
+export const instanceFilterParameters: Record<string, QueryParameter> = {
+  id: { type: 'array', description: 'At most 100 ids.' },
+  trigger: { type: 'string', description: 'Reference of the trigger.' },
+  trigger_type: { type: 'string', description: 'Reference of the trigger type.' },
+  status: { type: 'string', description: 'pending, processed or processing_failed.' },
+  timestamp_gt: { type: 'string', description: 'Occurred after this time.' },
+  timestamp_lt: { type: 'string', description: 'Occurred before this time.' },
+  sort: { type: 'array', description: 'Field names, `-` before a name for descending.' },
+}
+
+const sortColumns = new Map<string, InstanceSortColumn>([
+  ['id', 'id'],
+  ['timestamp', 'id'],
+  ['occurrence_time', 'id'],
+  ['trigger', 'trigger'],
+  ['trigger_type', 'trigger_type'],
+  ['status', 'status'],
+])
+
+/** @throws QUERY_INVALID */
+export function parseInstanceQuery(query: Readonly<Record<string, QueryValue>>): {
+  filter: InstanceFilter
+  sort: InstanceSort[]
+} {
+  const filter: InstanceFilter = {}
+  const ids = parseItems(query['id'])
+  if (ids !== undefined) filter.ids = ids
+  for (const name of ['trigger', 'trigger_type', 'status'] as const) {
+    const value = textFilter(query, name)
+    if (value !== undefined) filter[name] = value
+  }
+  const after = parseTime(query, 'timestamp_gt')
+  const before = parseTime(query, 'timestamp_lt')
+  if (after !== undefined) filter.after = after
+  if (before !== undefined) filter.before = before
+  const sort = parseSort(query['sort'], [...sortColumns.keys()]).map(({ name, descending }) => ({
+    column: sortColumns.get(name) ?? 'id',
+    descending,
+  }))
+  return { filter, sort: sort.length > 0 ? sort : [{ column: 'id', descending: true }] }
+}
