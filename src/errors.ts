@@ -364,6 +364,11 @@ export const tooManyFailures = (waitSeconds: number): AppError =>
     details: { retry_after: waitSeconds },
   })
 
+// Timers
+
+export const timerTypeUnknown = (type: string, known: readonly string[]): AppError =>
+  new AppError('invalid', 'TIMER_TYPE_UNKNOWN', `Timer type "${shown(type)}" does not exist; use ${known.join(', ')}.`)
+
 // Permissions (contract 11, 11.5)
 
 export const permissionDenied = (message: string): AppError => new AppError('forbidden', 'PERMISSION_DENIED', message)

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { idBound, isId, newId } from './ids.ts'
+import { idBound, isId, microsOfId, newId } from './ids.ts'
 import { nowMicros } from './time.ts'
 
 const START = Date.UTC(2024, 0, 1) * 1000
@@ -54,6 +54,16 @@ describe('the bounds of a time', () => {
       if (id < idBound(micros) || id >= idBound(micros + 1)) strays.push(`${id} for ${micros}`)
     }
     expect(strays).toEqual([])
+  })
+
+  test('tell when it was made', () => {
+    const random = randomNumbers(11)
+    for (let i = 0; i < 20_000; i++) {
+      const micros = START + Math.floor(random() * 2_000_000)
+      expect(microsOfId(newId(micros))).toBe(micros)
+    }
+    const together = Array.from({ length: 16 }, () => microsOfId(newId(START)))
+    expect(new Set(together)).toEqual(new Set([START]))
   })
 
   test('ascend with time, microsecond by microsecond', () => {

@@ -60,3 +60,10 @@ const idPattern = /^[0-9a-f]{24}$/
 export function isId(text: string): boolean {
   return idPattern.test(text)
 }
+
+/** When an id was made, in microseconds since the epoch. */
+export function microsOfId(id: string): number {
+  const seconds = Number.parseInt(id.slice(0, 8), 16)
+  const fraction = Number.parseInt(id.slice(8, 14), 16)
+  return seconds * 1_000_000 + Math.floor(((fraction + 1) * 1_000_000) / 0x1000000)
+}

@@ -13,7 +13,7 @@ import {
   type ConfigRequest,
   type LoadedConfig,
 } from './load.ts'
-import { optionEntries, refusedUnlessOff, unusedOptions } from './options.ts'
+import { optionEntries, refusedUnlessOff, renamedOptions, unusedOptions } from './options.ts'
 
 let folder: string
 beforeAll(() => {
@@ -382,6 +382,21 @@ url = redis://127.0.0.1
     const problems = problemsOf(() => loadText(text))
     expect(problems).toHaveLength(1)
     expect(problems[0]?.startsWith(`${key}: `)).toBe(true)
+  })
+
+  it('reads options by the names they had before', () => {
+    const { config, warnings, notes } = loadText('[timer]\nenable = no\nlocal_timezone = Europe/Berlin')
+    expect(config.timersengine).toEqual({ enable: false, local_timezone: 'Europe/Berlin', missed: 'once' })
+    expect([...warnings, ...notes].join()).not.toContain('timer')
+    const both = '[timersengine]\nlocal_timezone = UTC\n[timer]\nlocal_timezone = Asia/Kolkata\nenable = no'
+    expect(loadText(both).config.timersengine).toMatchObject({ enable: false, local_timezone: 'UTC' })
+    expect(problemsOf(() => loadText('[timer]\nlocal_timezone = Mars/Olympus'))).toEqual([
+      expect.stringMatching(/^timersengine\.local_timezone: must be the name of a time zone .*"Mars\/Olympus".*:2\)$/),
+    ])
+    for (const [old, present] of Object.entries(renamedOptions)) {
+      expect(optionEntries.map(({ key }) => key)).toContain(present)
+      expect(optionEntries.map(({ key }) => key)).not.toContain(old)
+    }
   })
 
   it('keeps the lists of unused names free of options', () => {

@@ -17,6 +17,7 @@ import {
   flagName,
   optionEntries,
   refusedUnlessOff,
+  renamedOptions,
   unusedOptions,
   type Config,
   type OptionEntry,
@@ -73,9 +74,12 @@ export function loadConfig(request: ConfigRequest): LoadedConfig {
   const problems: string[] = []
   const unknown = new UnknownNames()
   const given = new Map<string, GivenValue[]>()
+  const givenByOldName = new Map<string, GivenValue[]>()
   const give = (section: string, name: string, value: GivenValue): void => {
     const key = `${section}.${name}`
-    if (entriesByKey.has(key)) given.set(key, [...(given.get(key) ?? []), value])
+    const present = Object.hasOwn(renamedOptions, key) ? renamedOptions[key] : undefined
+    if (entriesByKey.has(key)) add(given, key, value)
+    else if (present !== undefined) add(givenByOldName, present, value)
     else unknown.add(section, name, value, problems)
   }
 
@@ -98,7 +102,8 @@ export function loadConfig(request: ConfigRequest): LoadedConfig {
   const faulty = new Set<string>()
   // system.base_path comes first in the table, so that paths relative to it can be read after it.
   for (const entry of optionEntries) {
-    const value = readOption(entry, given.get(entry.key) ?? [], context, sources, (problem) => {
+    const values = [...(givenByOldName.get(entry.key) ?? []), ...(given.get(entry.key) ?? [])]
+    const value = readOption(entry, values, context, sources, (problem) => {
       problems.push(problem)
       faulty.add(entry.key)
     })
@@ -119,6 +124,10 @@ export function loadConfig(request: ConfigRequest): LoadedConfig {
     warnings: [...unknown.warnings(), ...riskySettings(complete)],
     notes: unknown.notes(),
   }
+}
+
+function add(values: Map<string, GivenValue[]>, key: string, value: GivenValue): void {
+  values.set(key, [...(values.get(key) ?? []), value])
 }
 
 const entriesByKey: ReadonlyMap<string, OptionEntry> = new Map(optionEntries.map((entry) => [entry.key, entry]))

@@ -5,6 +5,7 @@
 import { isIP } from 'node:net'
 import { isAbsolute, resolve } from 'node:path'
 import { logLevels } from '../log.ts'
+import { isTimeZone } from '../time-zone.ts'
 
 export type Reading<T> = { value: T } | { problem: string }
 
@@ -269,7 +270,15 @@ const tls = (section: string, listener: string, more = '') => ({
 /** Contract 03, 3.5. */
 const finalStatusNames = ['succeeded', 'failed', 'timeout', 'canceled', 'abandoned']
 const statusNames = [
-  ...['requested', 'delayed', 'scheduled', 'running', 'pending', 'pausing', 'paused', 'resuming', 'canceling'],
+  'requested',
+  'delayed',
+  'scheduled',
+  'running',
+  'pending',
+  'pausing',
+  'paused',
+  'resuming',
+  'canceling',
   ...finalStatusNames,
 ]
 
@@ -511,6 +520,25 @@ export const options = {
         'Pause between two looks at the waiting executions when nothing announces one. New executions start at once and do not wait for it.',
     }),
   },
+  timersengine: {
+    enable: boolean({
+      default: true,
+      about: 'Fire timers. Off, timers can be made and looked at, and none fires.',
+    }),
+    local_timezone: text({
+      kind: 'time zone',
+      default: 'America/Los_Angeles',
+      problem: 'must be the name of a time zone in the IANA database, such as Europe/Berlin or UTC',
+      accepts: isTimeZone,
+      about: 'Time zone of timers that name none.',
+    }),
+    missed: choice({
+      values: ['once', 'skip'],
+      default: 'once',
+      about:
+        'What becomes of a timer whose time came while the server was off: once fires it one time after the start, however often it was due; skip waits for its next time.',
+    }),
+  },
   system_user: {
     user: text({
       kind: 'account name',
@@ -624,6 +652,7 @@ export const sectionAbout = {
   stream: 'The listener of the event streams.',
   actionrunner: 'Running actions.',
   scheduler: 'Starting waiting executions.',
+  timersengine: 'Timers.',
   system_user: 'The account that stands for the system itself.',
   rbac: 'Who may do what.',
   webui: 'Links for people.',
@@ -722,9 +751,14 @@ export const unusedOptions: Readonly<Record<string, '*' | readonly string[]>> = 
   syslog: '*',
   system: ['validate_output_schema'],
   system_user: ['ssh_key_file'],
-  timer: '*',
-  timersengine: '*',
+  timer: ['logging'],
   workflow_engine: '*',
+}
+
+/** Old names that older files use → the present one, which decides where both are given. */
+export const renamedOptions: Readonly<Record<string, string>> = {
+  'timer.enable': 'timersengine.enable',
+  'timer.local_timezone': 'timersengine.local_timezone',
 }
 
 /**

@@ -1,0 +1,275 @@
+/**
+ * Fires timers. Rows hold the next time of each; one timeout waits for the nearest. A firing is one unit: the trigger
+ * instance, and the row with the time after it, if that still holds the time that was seen. So it never fires twice for
+ * one time, whatever dies when.
+ */
+import type { Bus } from '../../bus/bus.ts'
+import { Conflict, merge, type Database, type Step } from '../../db/database.ts'
+import type { TimerTable } from '../../db/tables.ts'
+import { microsOfId } from '../../ids.ts'
+import type { Log } from '../../log.ts'
+import { formatMicros, microsOf } from '../../time.ts'
+import {
+  isTimerType,
+  readTimer,
+  timerTypes,
+  type TimerSchedule,
+  type TimerType,
+  type Triggers,
+} from '../triggers/index.ts'
+import type { TriggerRecord } from '../triggers/types.ts'
+import { nextTime } from './next-time.ts'
+import type { TimerStore } from './store.ts'
+
+/** Longest single timeout: the clock may be set, and stands still for timeouts while the machine sleeps. */
+const MAX_TIMEOUT_MS = 60_000
+/** Pause after a failure, and while too many instances wait. */
+const RETRY_AFTER_MS = 1000
+/** Firings, or rows brought up to date, that share a turn. */
+const MAX_BATCH = 100
+
+export interface Clock {
+  /** Microseconds since the epoch; never goes back. */
+  now(): number
+  /** Calls once after a time, unless the returned function was called before. */
+  wait(ms: number, fn: () => void): () => void
+}
+
+export interface EngineDeps {
+  database: Pick<Database, 'write'>
+  store: TimerStore
+  triggers: Pick<Triggers, 'find' | 'ofType' | 'planDispatch' | 'pendingCount'>
+  bus: Bus
+  log: Log
+  clock: Clock
+  settings: EngineSettings
+}
+
+export interface EngineSettings {
+  /** Of timers that name none. */
+  localTimeZone: string
+  /** What becomes of the times that passed while no engine ran: made up for once each, or left out. */
+  missed: 'once' | 'skip'
+  /** Beyond so many trigger instances that wait for rules none is added; the firings are then late. */
+  maxPending: number
+}
+
+export interface TimerEngine {
+  /** Brings the rows up to date with the triggers, and begins to fire. */
+  start(): Promise<void>
+  /** Resolves when nothing is written any more. */
+  stop(): Promise<void>
+}
+
+export function createTimerEngine(deps: EngineDeps): TimerEngine {
+  const { database, store, triggers, bus, log, clock, settings } = deps
+  /** Trigger id → the uid it was read for, and what it means. */
+  const schedules = new Map<string, { uid: string; schedule: TimerSchedule | undefined }>()
+  /** Triggers that are new, changed or gone. */
+  const changed = new Set<string>()
+  /** Facts count from before the rows are read, so that none is missed. */
+  let isListening = false
+  let isActive = false
+  let isHeldBack = false
+  let running: Promise<void> | undefined
+  let wasWoken = false
+  let cancelWait: (() => void) | undefined
+
+  for (const name of ['trigger.created', 'trigger.updated', 'trigger.deleted'] as const) {
+    bus.subscribe(name, ({ id, type }) => {
+      if (!isListening || !isTimerType(type)) return
+      changed.add(id)
+      wake()
+    })
+  }
+
+  function scheduleOf(trigger: TriggerRecord): TimerSchedule | undefined {
+    const known = schedules.get(trigger.id)
+    if (known?.uid === trigger.uid) return known.schedule
+    const read = readTimer(trigger.type as TimerType, trigger.parameters, settings.localTimeZone) // callers know the type
+    if ('problem' in read) {
+      log.error('timer.unusable', `A timer cannot fire: ${read.problem}`, { trigger: trigger.ref })
+    }
+    const schedule = 'problem' in read ? undefined : read.schedule
+    schedules.set(trigger.id, { uid: trigger.uid, schedule })
+    return schedule
+  }
+
+  /** Wire text; null: never. */
+  function nextOf(trigger: TriggerRecord, anchorMicros: number, afterMicros: number): string | null {
+    const schedule = scheduleOf(trigger)
+    const micros = schedule === undefined ? undefined : nextTime(schedule, anchorMicros, afterMicros)
+    return micros === undefined ? null : formatMicros(micros)
+  }
+
+  /** The row of a trigger that has none yet, or had other parameters. */
+  function rowOf(trigger: TriggerRecord, before: TimerTable | undefined): TimerTable {
+    // A trigger that was made while nobody listened counts from then on as well.
+    const anchor = before === undefined ? microsOfId(trigger.id) : clock.now()
+    const next = nextOf(trigger, anchor, anchor)
+    if (next === null && scheduleOf(trigger) !== undefined) {
+      log.warning('timer.never', 'A timer never fires: no time that its parameters describe is to come', {
+        trigger: trigger.ref,
+        trigger_type: trigger.type,
+      })
+    }
+    return {
+      trigger_id: trigger.id,
+      trigger_uid: trigger.uid,
+      anchor: formatMicros(anchor),
+      next_timestamp: next,
+      fired_timestamp: null,
+    }
+  }
+
+  /** Brings the rows of changed triggers up to date. */
+  async function settle(): Promise<void> {
+    while (changed.size > 0) {
+      const ids = [...changed].slice(0, MAX_BATCH)
+      const steps = ids.map((id) => settleOne(id)).filter((step) => step !== undefined)
+      if (steps.length > 0) await database.write({ steps, facts: [] })
+      for (const id of ids) changed.delete(id)
+    }
+  }
+
+  function settleOne(id: string): Step | undefined {
+    const trigger = triggers.find(id)
+    const row = store.find(id)
+    if (trigger === undefined || !isTimerType(trigger.type)) {
+      schedules.delete(id)
+      return row === undefined ? undefined : store.delete(id)
+    }
+    return row?.trigger_uid === trigger.uid ? undefined : store.put(rowOf(trigger, row))
+  }
+
+  /** At the start: what has changed, and what has passed, while nobody looked. */
+  async function catchUp(): Promise<void> {
+    const now = clock.now()
+    const nowText = formatMicros(now)
+    const rows = new Map<string, TimerTable>()
+    for (let after = ''; ;) {
+      const page = store.page(after, MAX_BATCH)
+      for (const row of page) rows.set(row.trigger_id, row)
+      const last = page.at(-1)
+      if (last === undefined) break
+      after = last.trigger_id
+    }
+    const steps: Step[] = []
+    let missed = 0
+    for (const trigger of timerTypes.flatMap((type) => triggers.ofType(type))) {
+      const row = rows.get(trigger.id)
+      rows.delete(trigger.id)
+      const current = row?.trigger_uid === trigger.uid ? row : rowOf(trigger, row)
+      const isDue = current.next_timestamp !== null && current.next_timestamp <= nowText
+      if (isDue) missed += 1
+      // Computed anew, because the time zone of the configuration may be another one.
+      const isStale = current.next_timestamp !== null && (!isDue || settings.missed === 'skip')
+      const next = isStale ? nextOf(trigger, microsOf(current.anchor), now) : current.next_timestamp
+      if (current !== row || next !== current.next_timestamp) {
+        steps.push(store.put({ ...current, next_timestamp: next }))
+      }
+    }
+    for (const id of rows.keys()) steps.push(store.delete(id))
+    for (let i = 0; i < steps.length; i += MAX_BATCH) {
+      await database.write({ steps: steps.slice(i, i + MAX_BATCH), facts: [] })
+    }
+    if (missed > 0) {
+      const what = settings.missed === 'once' ? 'they fire once now' : 'their missed times are left out'
+      log.info('timer.missed', `The time of some timers came while the server was off; ${what}`, { timers: missed })
+    }
+  }
+
+  /** Fires what is due; until nothing is, or until there is no room. */
+  async function fireDue(): Promise<void> {
+    while (isActive) {
+      await settle()
+      const room = Math.min(MAX_BATCH, settings.maxPending - triggers.pendingCount())
+      isHeldBack = room <= 0
+      if (isHeldBack) return
+      const rows = store.due(formatMicros(clock.now()), room)
+      if (rows.length === 0) return
+      const failures = (await Promise.allSettled(rows.map((row) => fire(row)))).flatMap((result) =>
+        result.status === 'rejected' ? [result.reason as unknown] : [],
+      )
+      if (failures.length > 0) throw failures[0]
+    }
+  }
+
+  async function fire(row: TimerTable): Promise<void> {
+    const { trigger_id, next_timestamp: seen } = row
+    const trigger = triggers.find(trigger_id)
+    if (seen === null) return
+    if (trigger === undefined || row.trigger_uid !== trigger.uid) {
+      changed.add(trigger_id)
+      return
+    }
+    const at = clock.now()
+    const next = nextOf(trigger, microsOf(row.anchor), Math.max(at, microsOf(seen)))
+    const payload = { executed_at: formatMicros(at).replace('T', ' ').replace('Z', '+00:00'), schedule: null }
+    // One trace for each firing: what they have in common is the tag.
+    const tag = `${trigger.type.slice(trigger.type.indexOf('.') + 1)}-${trigger.name}`
+    const { unit } = triggers.planDispatch(trigger, payload, { kind: 'request', default_tag: tag })
+    try {
+      await database.write(merge({ steps: [store.advance({ trigger_id, seen, next })], facts: [] }, unit))
+    } catch (error) {
+      // Its parameters were changed, or it was deleted, in between.
+      if (!(error instanceof Conflict)) throw error
+    }
+  }
+
+  function wake(): void {
+    if (!isActive) return
+    wasWoken = true
+    if (running !== undefined) return
+    cancelWait?.()
+    cancelWait = undefined
+    running = run().finally(() => {
+      running = undefined
+    })
+  }
+
+  async function run(): Promise<void> {
+    try {
+      while (wasWoken) {
+        wasWoken = false
+        await fireDue()
+      }
+      waitForNearest()
+    } catch (error) {
+      log.error('timer.failed', 'Timers could not fire; they will be tried again', { error })
+      waitAtMost(RETRY_AFTER_MS)
+    }
+  }
+
+  function waitForNearest(): void {
+    if (isHeldBack) return waitAtMost(RETRY_AFTER_MS)
+    const nearest = store.nearest()
+    const ms = nearest === undefined ? MAX_TIMEOUT_MS : Math.ceil((microsOf(nearest) - clock.now()) / 1000)
+    waitAtMost(ms)
+  }
+
+  function waitAtMost(ms: number): void {
+    if (!isActive) return
+    cancelWait = clock.wait(Math.min(MAX_TIMEOUT_MS, Math.max(1, ms)), () => {
+      cancelWait = undefined
+      wake()
+    })
+  }
+
+  return {
+    async start() {
+      if (isListening) return
+      isListening = true
+      await catchUp()
+      isActive = true
+      wake()
+    },
+    async stop() {
+      isListening = false
+      isActive = false
+      cancelWait?.()
+      cancelWait = undefined
+      await running
+    },
+  }
+}

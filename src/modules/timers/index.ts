@@ -1,0 +1,39 @@
+/** Timers: triggers that fire at intervals, at a date, or at what a calendar and a clock show (contract 05, 5.8). */
+import type { Bus } from '../../bus/bus.ts'
+import type { Database } from '../../db/database.ts'
+import type { Log } from '../../log.ts'
+import type { Module } from '../../module.ts'
+import { nowMicros } from '../../time.ts'
+import type { Triggers } from '../triggers/index.ts'
+import { createTimerEngine, type Clock, type EngineSettings } from './engine.ts'
+import { createRoutes } from './routes.ts'
+import { createTimerStore } from './store.ts'
+
+export interface TimersDeps {
+  database: Database
+  bus: Bus
+  log: Log
+  triggers: Triggers
+  settings: EngineSettings & {
+    /** `timersengine.enable`: off, timers can be looked at and none fires. */
+    enabled: boolean
+  }
+  /** Default: the clock of this machine. */
+  clock?: Clock
+}
+
+export function createTimers({ database, bus, log, triggers, settings, clock = machineClock }: TimersDeps): Module {
+  const routes = createRoutes(triggers)
+  if (!settings.enabled) return { name: 'timers', routes }
+  const store = createTimerStore(database)
+  const engine = createTimerEngine({ database, store, triggers, bus, log, clock, settings })
+  return { name: 'timers', routes, start: () => engine.start(), stop: () => engine.stop() }
+}
+
+const machineClock: Clock = {
+  now: nowMicros,
+  wait(ms, fn) {
+    const timeout = setTimeout(fn, ms)
+    return () => clearTimeout(timeout)
+  },
+}

@@ -1,0 +1,67 @@
+/** Endpoints of contract 05, 5.8. A timer is the record of its trigger. */
+import { contentNotFound, timerTypeUnknown } from '../../errors.ts'
+import { listReply, pageHeaders, textFilter } from '../../http/list.ts'
+import { timerResource } from '../../http/permissions.ts'
+import type { Route } from '../../http/route.ts'
+import type { JsonSchema } from '../../schema.ts'
+import { isTimerType, timerTypes, type Triggers } from '../triggers/index.ts'
+import type { TriggerRecord } from '../triggers/types.ts'
+
+const properties: Record<string, JsonSchema> = {
+  id: { type: 'string' },
+  uid: { type: 'string' },
+  ref: { type: 'string' },
+  name: { type: 'string' },
+  pack: { type: 'string' },
+  type: { type: 'string', enum: timerTypes },
+  description: { type: 'string' },
+  parameters: { type: 'object' },
+}
+
+/** For the OpenAPI document. */
+const timerSchema: JsonSchema = { type: 'object', required: Object.keys(properties), properties }
+
+export function createRoutes(triggers: Pick<Triggers, 'find' | 'ofType' | 'record'>): Route[] {
+  function getTimer(refOrId: string): TriggerRecord {
+    const trigger = triggers.find(refOrId)
+    if (trigger === undefined || !isTimerType(trigger.type)) throw contentNotFound(refOrId)
+    return trigger
+  }
+
+  return [
+    {
+      surface: 'api',
+      method: 'get',
+      path: '/timers',
+      summary: 'Timers, in the order in which they were made; those that the caller may view.',
+      permission: 'timer_list',
+      query: { timer_type: { type: 'string', description: `One of ${timerTypes.join(', ')}.` } },
+      failures: [400],
+      response: { type: 'array', items: timerSchema },
+      handler({ query, rights }) {
+        const wanted = textFilter(query, 'timer_type')
+        if (wanted !== undefined && !isTimerType(wanted)) throw timerTypeUnknown(wanted, timerTypes)
+        const timers = (wanted === undefined ? timerTypes : [wanted])
+          .flatMap((type) => triggers.ofType(type))
+          .filter(({ uid }) => rights.may('timer_view', timerResource(uid)))
+          .sort((a, b) => (a.id < b.id ? -1 : 1))
+        return listReply(recordsOf(timers), pageHeaders({ limit: undefined, offset: 0 }, timers.length))
+      },
+    },
+    {
+      surface: 'api',
+      method: 'get',
+      path: '/timers/:ref_or_id',
+      summary: 'A timer.',
+      permission: 'timer_view',
+      resource: ({ params }) => timerResource(getTimer(params['ref_or_id'] ?? '').uid),
+      failures: [404],
+      response: timerSchema,
+      handler: ({ params }) => triggers.record(getTimer(params['ref_or_id'] ?? '')),
+    },
+  ]
+
+  function* recordsOf(timers: readonly TriggerRecord[]): Generator<TriggerRecord> {
+    for (const timer of timers) yield triggers.record(timer)
+  }
+}
