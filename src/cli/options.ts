@@ -137,7 +137,7 @@ function parseLast(text: string): number {
   return Number(text)
 }
 
-function parseSeconds(text: string): number {
+export function parseSeconds(text: string): number {
   if (!/^[1-9]\d{0,8}$/.test(text)) throw new InvalidArgumentError('It must be a whole number of seconds from 1 on.')
   return Number(text)
 }

@@ -88,6 +88,10 @@ const commandWords = [
   'rule-enforcement',
   'webhook',
   'timer',
+  'trace',
+  'key',
+  'set',
+  'delete_by_prefix',
 ]
 const leading = ['--print-config', '--version', '--debug', '--help', '-h', '-j', '--', '-', '', '--url', '--frob']
 const words = [
@@ -99,6 +103,7 @@ const words = [
   '-p', 'pw', '-l', '60', '-m', '{"a": 1}', '[1]', '--expires', '30d', '--scope', 'rule_list', 'rule_view@rule:a:b', '@', '--show-secrets', '--service', '--no-service',
   '--no-password', '--nickname', 'chat=al', '--remote', '--verbose', '--detail', 'keys.yaml', '/nowhere/keys.json',
   '--iftt', '--enabled', '--disabled', '-c', '-g', '-ty', '--timer-type', '--rule', '--rule-ref', '--trigger-instance', '--trigger-instance-id', '--trigger', 'package.json',
+  '--execution', '--show-rules', '--hide-noop-triggers', '--prefix', '-d', '--decrypt', '-e', '--encrypted', '--ttl', '--convert',
 ] // prettier-ignore
 
 describe('random command lines', () => {
@@ -172,6 +177,8 @@ describe('the program', () => {
     const changes = ['list', 'get', 'add', 'passwd', 'update', 'enable', 'disable', 'delete']
     leaves.push(...changes.map((name) => `user ${name}`))
     leaves.push(...['list', 'get'].flatMap((name) => [`role ${name}`, `role-assignment ${name}`]))
+    leaves.push('trace list', 'trace get')
+    leaves.push(...['list', 'get', 'set', 'delete', 'delete_by_prefix', 'load'].map((name) => `key ${name}`))
     for (const command of leaves) {
       const help = await run(...command.split(' '), '--help')
       expect(help).toEqual({

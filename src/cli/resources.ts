@@ -38,6 +38,8 @@ export interface Resource {
   shown?: readonly string[]
   /** The server begins with the newest, which belongs next to the prompt. Default false. */
   isNewestFirst?: boolean
+  /** Its records may be large, and the server can leave out what is not printed of a list. Default false. */
+  isSelective?: boolean
   /** Adds attributes that the record does not have by itself; whole records are printed without them. */
   extend?: (record: Json) => Json
   /** Called with what is about to be sent, so that nothing of it is printed that must not be. */
@@ -80,9 +82,11 @@ export function createListCommand<F extends ListFlags>(
 
 /** Prints a list, and a note when it is only the beginning of one. @returns the exit code */
 export async function showList(session: Session, resource: Resource, query: Query, flags: ListFlags): Promise<number> {
-  const { name, pluralName, path, columns, isNewestFirst = false } = resource
-  const { records, isTruncated } = await listRecords(session, path, query, flags.last)
+  const { name, pluralName, path, columns, isNewestFirst = false, isSelective = false } = resource
   const attributes = splitAttributes(flags.attr)
+  const printed = attributes ?? (session.form === 'human' ? columns : ['all'])
+  const selection = isSelective && !printed.includes('all') ? { include_attributes: printed.join(',') } : {}
+  const { records, isTruncated } = await listRecords(session, path, { ...query, ...selection }, flags.last)
   const inOrder = isNewestFirst ? records.toReversed() : records
   const extended = isWhole(session, attributes) ? inOrder : inOrder.map((record) => extend(resource, record))
   await printList(session, extended, { columns, attributes, widths: flags.width, name, pluralName, isTruncated })
@@ -120,7 +124,7 @@ export function createGetCommand(context: CommandContext, resource: Resource, ..
   return addAttributeOption(createEachCommand(context, 'get', operand, work))
 }
 
-function addAttributeOption(command: Command): Command {
+export function addAttributeOption(command: Command): Command {
   return command.option('-a, --attr <name...>', 'attributes to print')
 }
 

@@ -5,11 +5,11 @@ import { parseExpiry, parseMetadata, parseScope, type Scope } from '../api-key-o
 import type { Answer } from '../client.ts'
 import { recordIn, textOf } from '../execution-calls.ts'
 import { exitCodes } from '../exit-codes.ts'
-import { CliFailure, NotFound } from '../failures.ts'
+import { NotFound } from '../failures.ts'
 import { addCommonOptions, addListOptions, addWidthOption, createCommand, type CommonFlags } from '../options.ts'
-import { printable, type Json } from '../print.ts'
+import type { Json } from '../print.ts'
 import { withSecretInput } from '../prompt.ts'
-import { callOn, createRecord, forEachId, printList } from '../records.ts'
+import { callOn, createRecord, forEachId } from '../records.ts'
 import { showList, showRecord, type AttributeFlags, type ListFlags, type Resource } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 
@@ -219,26 +219,13 @@ async function setEnabled(session: Session, key: string, isEnabled: boolean, fla
   return showRecord(session, apiKey, recordIn(changed), flags)
 }
 
-async function loadKeys(session: Session, file: string, widths: readonly number[] | undefined): Promise<number> {
+async function loadKeys(session: Session, file: string, widths: number[] | undefined): Promise<number> {
   const { readKeyFile } = await import('../api-key-file.ts')
+  const { loadEntries } = await import('../entry-file.ts')
   const entries = await readKeyFile(file)
-  const loaded: Json[] = []
-  let failure: CliFailure | undefined
-  for (const [index, { id, body }] of entries.entries()) {
-    try {
-      loaded.push(recordIn(await putOrPost(session, id, body)))
-    } catch (error) {
-      if (!(error instanceof CliFailure)) throw error
-      const done = `entry ${index + 1} of ${entries.length} was not loaded, and none after it`
-      failure = new CliFailure(`${printable(file)}: ${done}: ${error.message}`, exitCodes.usage)
-      break
-    }
-  }
-  if (loaded.length > 0 || failure === undefined) {
-    const { columns, name, pluralName } = apiKey
-    await printList(session, loaded, { columns, attributes: undefined, widths, name, pluralName, isTruncated: false })
-  }
-  if (failure !== undefined) throw failure
+  await loadEntries(session, file, entries, { ...apiKey, widths }, async ({ id, body }) =>
+    recordIn(await putOrPost(session, id, body)),
+  )
   return exitCodes.ok
 }
 

@@ -78,6 +78,18 @@ export const commands: readonly CommandEntry[] = [
     load: async (context) => (await import('./timer.ts')).createTimerCommand(context),
   },
   {
+    name: 'trace',
+    summary: 'List and show everything that came of an event.',
+    group: 'Events:',
+    load: async (context) => (await import('./trace.ts')).createTraceCommand(context),
+  },
+  {
+    name: 'key',
+    summary: 'List, show, set and delete what the datastore keeps.',
+    group: 'Datastore:',
+    load: async (context) => (await import('./key.ts')).createKeyCommand(context),
+  },
+  {
     name: 'login',
     summary: 'Log in: further commands act as this user.',
     group: 'Access:',

@@ -1,0 +1,186 @@
+/** `svc trace`: everything that came of one event (contract 07; contract 09, 9.6). */
+import { Command, Option } from 'commander'
+import { causationOf, componentKinds, listOf, withoutNoopTriggers, type ComponentKind } from '../causation.ts'
+import { textOf, toList } from '../execution-calls.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { NotFound } from '../failures.ts'
+import { addCommonOptions, addListOptions, createCommand, splitAttributes } from '../options.ts'
+import { cellText, formatTime, printable, renderTable, truncationNote, type Json } from '../print.ts'
+import { getRecord, listRecords, printList } from '../records.ts'
+import {
+  addAttributeOption,
+  createEachCommand,
+  showRecord,
+  type AttributeFlags,
+  type ListFlags,
+  type Resource,
+} from '../resources.ts'
+import { withSession, type CommandContext, type Session } from '../session.ts'
+import { toYaml } from '../yaml.ts'
+
+const trace: Resource = {
+  name: 'Trace',
+  pluralName: 'Traces',
+  path: '/traces',
+  columns: ['id', 'uid', 'trace_tag', 'start_timestamp'],
+  order: ['id', 'uid', 'trace_tag', 'start_timestamp', 'trigger_instances', 'rules', 'action_executions'],
+}
+
+interface MemberFlags {
+  execution?: string
+  rule?: string
+  triggerInstance?: string
+}
+
+interface TraceListFlags extends ListFlags, MemberFlags {
+  traceTag?: string
+  sort: 'asc' | 'desc'
+}
+
+interface GetFlags extends AttributeFlags, MemberFlags {
+  showExecutions?: boolean
+  showRules?: boolean
+  showTriggerInstances?: boolean
+  hideNoopTriggers?: boolean
+}
+
+export function createTraceCommand(context: CommandContext): Command {
+  const list = addListOptions(addCommonOptions(createCommand(new Command('list'))))
+    .description('List traces, the newest last. When there is but one, it is shown with everything in it.')
+    .addOption(
+      new Option('-c, --trace-tag <tag>', 'only with this tag').conflicts(['execution', 'rule', 'triggerInstance']),
+    )
+    .addOption(createMemberOption('-e, --execution <id>', 'only with this execution', ['rule', 'triggerInstance']))
+    .addOption(createMemberOption('-r, --rule <id>', 'only those in which this rule has matched', ['triggerInstance']))
+    .addOption(createMemberOption('-g, --trigger-instance <id>', 'only with this trigger instance', []))
+    .addOption(new Option('-s, --sort <order>', 'which ones, when not all').choices(['asc', 'desc']).default('desc'))
+    .addHelpText('after', '\nExample:\n  svc trace list -c order-17')
+    .action((flags: TraceListFlags) => withSession(context, flags, (session) => listTraces(session, flags)))
+
+  const work = async (session: Session, id: string, flags: GetFlags): Promise<number> => {
+    const record = await getRecord(session, trace.name, trace.path, id)
+    return showTrace(session, narrow(record, flags), flags)
+  }
+  const get = addAttributeOption(createEachCommand(context, 'get', ['<id...>', 'ids'], work))
+    .description('Show traces: what happened, which rules matched, and what they started.')
+    .addOption(
+      createMemberOption('-e, --execution <id>', 'only what led to this execution', ['rule', 'triggerInstance']),
+    )
+    .addOption(
+      createMemberOption(
+        '-r, --rule <id>',
+        'only what led to the matches of this rule; <id>:<trigger instance id>: to one of them',
+        ['triggerInstance'],
+      ),
+    )
+    .addOption(createMemberOption('-g, --trigger-instance <id>', 'only what led to this trigger instance', []))
+    .option('--show-executions', 'executions, and what else is asked for')
+    .option('--show-rules', 'rules, and what else is asked for')
+    .option('--show-trigger-instances', 'trigger instances, and what else is asked for')
+    .option('-n, --hide-noop-triggers', 'without trigger instances that have caused nothing')
+    .addHelpText(
+      'after',
+      '\nExample:\n  svc trace get 6000000000000000000000aa\n  svc trace get 6000000000000000000000aa -e 6000000000000000000000bb',
+    )
+
+  return createCommand(new Command('trace'))
+    .description('List and show traces: everything that came of one event.')
+    .addCommand(list)
+    .addCommand(get)
+}
+
+function createMemberOption(flags: string, description: string, others: string[]): Option {
+  return new Option(flags, description).conflicts(others)
+}
+
+async function listTraces(session: Session, flags: TraceListFlags): Promise<number> {
+  const attributes = splitAttributes(flags.attr)
+  const isMachine = session.form !== 'human'
+  const isWhole = attributes?.includes('all') === true || (attributes === undefined && isMachine)
+  const query = {
+    trace_tag: flags.traceTag,
+    execution: flags.execution,
+    rule: flags.rule,
+    trigger_instance: flags.triggerInstance,
+    ...(flags.sort === 'asc' ? { sort_asc: 'True' } : { sort_desc: 'True' }),
+    // What is in them may be very much.
+    include_attributes: isWhole ? undefined : (attributes ?? trace.columns).join(','),
+  }
+  const { records, isTruncated } = await listRecords(session, trace.path, query, flags.last)
+  const [only] = records
+  if (only !== undefined && records.length === 1 && !isMachine && attributes === undefined) {
+    await showTrace(session, await getRecord(session, trace.name, trace.path, textOf(only['id'])), {})
+    if (isTruncated) session.note(truncationNote(1, trace.pluralName, trace.name))
+    return exitCodes.ok
+  }
+  await printList(session, flags.sort === 'asc' ? records : records.toReversed(), {
+    ...trace,
+    attributes,
+    widths: flags.width,
+    isTruncated,
+  })
+  return exitCodes.ok
+}
+
+/** @throws NotFound when it is not in the trace */
+function narrow(record: Json, flags: GetFlags): Json {
+  const { execution, rule, triggerInstance } = flags
+  const wanted = { action_execution: execution, rule, trigger_instance: triggerInstance }
+  let narrowed = record
+  for (const kind of componentKinds) {
+    const id = wanted[kind]
+    if (id === undefined) continue
+    const chain = causationOf(record, kind, id)
+    if (chain === undefined) throw new NotFound(`${names[kind]} of trace ${textOf(record['id'])}`, id)
+    narrowed = chain
+  }
+  if (flags.hideNoopTriggers === true) narrowed = withoutNoopTriggers(narrowed, record)
+  const shown = {
+    action_execution: flags.showExecutions,
+    rule: flags.showRules,
+    trigger_instance: flags.showTriggerInstances,
+  }
+  if (!componentKinds.some((kind) => shown[kind] === true)) return narrowed
+  const hidden = componentKinds.filter((kind) => shown[kind] !== true)
+  return { ...narrowed, ...Object.fromEntries(hidden.map((kind) => [listOf(kind), []])) }
+}
+
+const names: Readonly<Record<ComponentKind, string>> = {
+  action_execution: 'Action Execution',
+  rule: 'Rule',
+  trigger_instance: 'Trigger Instance',
+}
+
+const types: Readonly<Record<ComponentKind, string>> = {
+  action_execution: 'execution',
+  rule: 'rule',
+  trigger_instance: 'trigger-instance',
+}
+
+async function showTrace(session: Session, record: Json, flags: AttributeFlags): Promise<number> {
+  if (session.form !== 'human' || flags.attr !== undefined) return showRecord(session, trace, record, flags)
+  const { timezone } = session.settings
+  const members = componentKinds
+    .flatMap((kind) => toList(record[listOf(kind)]).map((component) => ({ kind, component })))
+    .map(({ kind, component }) => ({ kind, component, at: textOf(component['updated_at']) }))
+    // What is of one moment stays in the order of causes.
+    .toSorted((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
+  const rows = members.map(({ kind, component, at }) => [
+    cellText(component['object_id']),
+    types[kind],
+    cellText(component['ref']),
+    formatTime(at, timezone),
+  ])
+  const header = [
+    `id: ${cellText(record['id'])}\n`,
+    // People choose tags: one of several lines must not look like more of the header.
+    toYaml({ trace_tag: printable(textOf(record['trace_tag'])) }),
+    `start_timestamp: ${formatTime(record['start_timestamp'], timezone)}\n`,
+  ]
+  await session.print(header.join(''))
+  if (rows.length > 0) {
+    const { terminalWidth } = session
+    await session.print(renderTable(['id', 'type', 'ref', 'updated_at'], rows, { terminalWidth }))
+  }
+  return exitCodes.ok
+}
