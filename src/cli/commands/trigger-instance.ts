@@ -21,8 +21,9 @@ const triggerInstance: Resource = {
   pluralName: 'Trigger Instances',
   path: '/triggerinstances',
   columns: ['id', 'trigger', 'occurrence_time', 'status'],
-  order: ['id', 'trigger', 'occurrence_time', 'status', 'payload'],
+  order: ['id', 'trigger', 'trigger_type', 'occurrence_time', 'status', 'trace_id', 'payload'],
   isNewestFirst: true,
+  isSelective: true,
 }
 const instances: Operand = ['<id...>', 'ids']
 
