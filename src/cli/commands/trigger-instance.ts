@@ -54,12 +54,7 @@ export function createTriggerInstanceCommand(context: CommandContext): Command {
     .description('Show what has happened, and what it carried.')
     .addHelpText('after', '\nExample:\n  svc trigger-instance get 6000000000000000000000aa')
 
-  const reEmit = createEachCommand(context, 're-emit', instances, async (session, id) => {
-    const answer = recordIn(await callOn(session, 'POST', { ...subjectOf(id), part: '/re_emit' }))
-    if (session.form === 'human') await session.print(`${printable(textOf(answer['message']))}\n`)
-    else await session.printMachine(answer)
-    return exitCodes.ok
-  })
+  const reEmit = createEachCommand(context, 're-emit', instances, (session, id) => reEmitInstance(session, id))
     .description('Let it happen again: rules look at the same payload as they are now.')
     .addHelpText('after', '\nExample:\n  svc trigger-instance re-emit 6000000000000000000000aa')
 
@@ -83,19 +78,26 @@ function createRefireCommand(context: CommandContext): Command {
     .requiredOption('-t, --trigger-instance-id <id>', 'what has happened')
     .addHelpText('after', '\nExample:\n  svc-trigger-refire -t 6000000000000000000000aa')
     .action((flags: CommonFlags & { triggerInstanceId: string }) =>
-      withSession(context, flags, async (session) => {
-        const answer = recordIn(
-          await callOn(session, 'POST', { ...subjectOf(flags.triggerInstanceId), part: '/re_emit' }),
-        )
-        if (session.form === 'human') await session.print('Trigger re-fired.\n')
-        else await session.printMachine(answer)
-        return exitCodes.ok
-      }),
+      withSession(context, flags, (session) => reEmitInstance(session, flags.triggerInstanceId, 'Trigger re-fired.')),
     )
 }
 
 function subjectOf(id: string) {
   return { kind: triggerInstance.name, path: triggerInstance.path, id }
+}
+
+/** @param words what is printed in place of what the server says */
+async function reEmitInstance(session: Session, id: string, words?: string): Promise<number> {
+  const answer = await callOn(session, 'POST', { ...subjectOf(id), part: '/re_emit' })
+  const said = recordIn(answer)
+  if (session.form !== 'human') {
+    await session.printMachine(said)
+    return exitCodes.ok
+  }
+  await session.print(`${words ?? printable(textOf(said['message']))}\n`)
+  const newId = answer.headers['svc-trigger-instance-id']
+  if (typeof newId === 'string') session.note(`Note: Its new id is ${printable(newId)}\n`)
+  return exitCodes.ok
 }
 
 async function explainInstance(session: Session, id: string): Promise<number> {
