@@ -79,7 +79,7 @@ interface Bound {
   list: readonly (() => CompiledRule)[] | undefined
 }
 
-function lazily<T extends object>(make: () => T): () => T {
+export function lazily<T extends object>(make: () => T): () => T {
   let made: T | undefined
   return () => (made ??= make())
 }

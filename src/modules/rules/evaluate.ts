@@ -52,13 +52,12 @@ function evaluateRule({ rule, criteria }: CompiledRule, context: EvaluationConte
   if (!rule.enabled) return { ...about, verdict: 'disabled' }
   const result = criteria.evaluate({ payload: context.payload, scope: context.scopeOf(rule), now: context.now })
   if (result.matches) return { ...about, verdict: 'matched' }
-  const { failed: criterion, reason } = result
-  return reason === undefined
-    ? { ...about, verdict: 'not_matched', criterion }
-    : { ...about, verdict: 'failed', criterion, reason }
+  const { failed: criterion, reason, note } = result
+  if (reason !== undefined) return { ...about, verdict: 'failed', criterion, reason }
+  return { ...about, verdict: 'not_matched', criterion, ...(note === undefined ? {} : { reason: note }) }
 }
 
-function aboutRule({ id, ref, uid, type }: Rule): Pick<RuleVerdict, 'rule'> {
+export function aboutRule({ id, ref, uid, type }: Rule): Pick<RuleVerdict, 'rule'> {
   return { rule: { ...(id === '' ? {} : { id }), ref, uid, type: type.ref } }
 }
 

@@ -8,6 +8,7 @@ import {
   permissionDenied,
   ruleActionDenied,
   ruleWebhookDenied,
+  triggerTypeUnknown,
 } from '../../errors.ts'
 import { aboutCaller } from '../../http/caller.ts'
 import { actionResource, ruleResource, webhookResource, type Resource } from '../../http/permissions.ts'
@@ -19,6 +20,7 @@ import { createRedactor } from '../../redact.ts'
 import { compileSchema, isObject, MASK } from '../../schema.ts'
 import type { Actions } from '../actions/index.ts'
 import { hookOf, webhookTypeRef, type Triggers } from '../triggers/index.ts'
+import type { TriggerRecord } from '../triggers/types.ts'
 import { compileCriteria } from './criteria.ts'
 import { fillDefinition, ruleFileSchema, type FilledRule } from './definition.ts'
 import { findAction } from './enforce.ts'
@@ -36,13 +38,9 @@ export interface RuleService {
   record(rule: Rule, unmasked: boolean): RuleRecord
   /** As replies show them. */
   maskedParameters(action: Rule['action']): Record<string, unknown>
-  /**
-   * The rule as it would be stored, for trying it out.
-   *
-   * @throws PERMISSION_DENIED and the 400s of contract 05, 5.5
-   */
+  /** The rule as it would be stored, for trying it out: without id and trigger. @throws TRIGGER_TYPE_UNKNOWN, CRITERIA_INVALID */
   draft(caller: Caller, given: RuleDefinition): Rule
-  /** @throws NAME_TAKEN and what `draft` throws */
+  /** @throws NAME_TAKEN, PERMISSION_DENIED and the 400s of contract 05, 5.5 */
   create(caller: Caller, given: RuleDefinition): Promise<Rule>
   /** @throws CONTENT_NOT_FOUND, NAME_TAKEN, PERMISSION_DENIED and the 400s of contract 05, 5.5 */
   update(caller: Caller, refOrId: string, given: RuleDefinition): Promise<Rule>
@@ -120,13 +118,8 @@ export function createRuleService(deps: {
   }
 
   /** @throws TRIGGER_TYPE_UNKNOWN, PARAMETERS_INVALID, NAME_TAKEN */
-  function planWrite(
-    before: Rule | undefined,
-    filled: FilledRule,
-    more: Pick<Rule, 'context'> & Partial<Pick<Rule, 'metadata_file' | 'secret_owners'>>,
-  ): { result: Rule; unit: Unit } {
-    const { name, pack } = filled
-    const ref = `${pack}.${name}`
+  function planWrite(before: Rule | undefined, filled: FilledRule, more: WrittenBy): { result: Rule; unit: Unit } {
+    const ref = `${filled.pack}.${filled.name}`
     const same = before?.ref === ref ? undefined : store.findByRef(ref)
     if (same !== undefined) throw nameTaken(`Rule "${ref}"`, same.id)
 
@@ -136,31 +129,7 @@ export function createRuleService(deps: {
       filled.trigger.parameters,
       old !== undefined && old.type === triggers.findType(filled.trigger.type)?.ref ? old.parameters : undefined,
     )
-    const { description } = filled.trigger
-    const { secret_owners: secretOwners, context, ...rest } = more
-    const rule: Rule = {
-      id: before?.id ?? newId(),
-      revision: (before?.revision ?? 0) + 1,
-      uid: `rule:${pack}:${name}`,
-      ref,
-      name,
-      pack,
-      description: filled.description,
-      enabled: filled.enabled,
-      type: filled.type,
-      trigger: {
-        id: trigger.id,
-        ref: trigger.ref,
-        type: trigger.type,
-        ...(description === undefined ? {} : { description }),
-      },
-      criteria: filled.criteria,
-      action: filled.action,
-      context,
-      tags: filled.tags,
-      ...rest,
-      ...(secretOwners === undefined ? {} : { secret_owners: secretOwners }),
-    }
+    const rule = toRule(before, filled, trigger, more)
     const moves = before?.trigger.id !== trigger.id
     const change = before === undefined ? 'created' : 'updated'
     return {
@@ -224,13 +193,6 @@ export function createRuleService(deps: {
     }
   }
 
-  const create = (caller: Caller, given: RuleDefinition): (() => { result: Rule; unit: Unit }) => {
-    const filled = fillDefinition(given, DEFAULT_PACK)
-    authorize(caller, filled)
-    compileCriteria(filled.criteria)
-    return () => planWrite(undefined, filled, { context: authorOf(caller) })
-  }
-
   return {
     get,
     maskedParameters,
@@ -250,11 +212,21 @@ export function createRuleService(deps: {
       }
     },
 
-    draft: (caller, given) => ({ ...create(caller, given)().result, id: '' }),
+    draft(caller, given) {
+      const filled = fillDefinition(given, DEFAULT_PACK)
+      const type = triggers.findType(filled.trigger.type)
+      if (type === undefined) throw triggerTypeUnknown(filled.trigger.type)
+      compileCriteria(filled.criteria)
+      return toRule(undefined, filled, { id: '', ref: '', type: type.ref }, { context: authorOf(caller) })
+    },
 
     async create(caller, given) {
-      const plan = create(caller, given)
-      const rule = await commit('The trigger of the rule', plan)
+      const filled = fillDefinition(given, DEFAULT_PACK)
+      authorize(caller, filled)
+      compileCriteria(filled.criteria)
+      const rule = await commit('The trigger of the rule', () =>
+        planWrite(undefined, filled, { context: authorOf(caller) }),
+      )
       log.audit('rule.created', { ...aboutRule(rule), ...aboutCaller(caller) })
       return rule
     },
@@ -351,6 +323,36 @@ export function createRuleService(deps: {
       Object.entries(said).every(([name, value]) => isSame(stored[name], value)) &&
       isSame([type, description, parameters], [trigger.type, trigger.description, trigger.parameters])
     )
+  }
+}
+
+type WrittenBy = Pick<Rule, 'context'> & Partial<Pick<Rule, 'metadata_file' | 'secret_owners'>>
+
+function toRule(
+  before: Rule | undefined,
+  { name, pack, ...filled }: FilledRule,
+  trigger: Pick<TriggerRecord, 'id' | 'ref' | 'type'>,
+  { context, secret_owners: secretOwners, metadata_file: metadataFile }: WrittenBy,
+): Rule {
+  const { description } = filled.trigger
+  const { id, ref, type } = trigger
+  return {
+    id: before?.id ?? newId(),
+    revision: (before?.revision ?? 0) + 1,
+    uid: `rule:${pack}:${name}`,
+    ref: `${pack}.${name}`,
+    name,
+    pack,
+    description: filled.description,
+    enabled: filled.enabled,
+    type: filled.type,
+    trigger: { id, ref, type, ...(description === undefined ? {} : { description }) },
+    criteria: filled.criteria,
+    action: filled.action,
+    context,
+    tags: filled.tags,
+    ...(metadataFile === undefined ? {} : { metadata_file: metadataFile }),
+    ...(secretOwners === undefined ? {} : { secret_owners: secretOwners }),
   }
 }
 

@@ -53,8 +53,8 @@ export interface RuleStore {
   enabledOf(triggerId: string): { id: string; record: string }[]
   /** The text of an enabled rule. */
   enabledText(id: string): string | undefined
-  /** Of a trigger, oldest first. */
-  ofTrigger(triggerId: string): Rule[]
+  /** The same, with those that are disabled. */
+  boundTo(triggerId: string): { id: string; record: string }[]
   insert(rule: Rule): Step
   /** Fails with `Conflict` unless the row is as it was seen. */
   update(rule: Rule, seenRevision: number): Step
@@ -115,6 +115,9 @@ export function createRuleStore(database: Database): RuleStore {
     return query
   }
 
+  const bound = (triggerId: string) =>
+    build.selectFrom('rules').select(['id', 'record']).where('trigger_id', '=', triggerId).orderBy('id')
+
   const count = (filter: RuleFilter): number =>
     database.first(matching(filter).select((on) => on.fn.countAll<number>().as('total')))?.total ?? 0
 
@@ -144,21 +147,10 @@ export function createRuleStore(database: Database): RuleStore {
       database
         .all(build.selectFrom('rules').select('record').where('pack', '=', pack))
         .map(({ record }) => readRule(record)),
-    enabledOf: (triggerId) =>
-      database.all(
-        build
-          .selectFrom('rules')
-          .select(['id', 'record'])
-          .where('trigger_id', '=', triggerId)
-          .where('enabled', '=', 1)
-          .orderBy('id'),
-      ),
+    enabledOf: (triggerId) => database.all(bound(triggerId).where('enabled', '=', 1)),
+    boundTo: (triggerId) => database.all(bound(triggerId)),
     enabledText: (id) =>
       database.first(build.selectFrom('rules').select('record').where('id', '=', id).where('enabled', '=', 1))?.record,
-    ofTrigger: (triggerId) =>
-      database
-        .all(build.selectFrom('rules').select('record').where('trigger_id', '=', triggerId).orderBy('id'))
-        .map(({ record }) => readRule(record)),
     insert: (rule) => ({ query: build.insertInto('rules').values(ruleRow(rule)) }),
     update: (rule, seenRevision) => ({
       query: build

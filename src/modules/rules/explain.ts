@@ -1,0 +1,354 @@
+/** Why a trigger instance caused what it did, and what a rule would do with one: nothing is run, nothing stored. */
+import { setImmediate } from 'node:timers/promises'
+import { bodyInvalid, isAppError, resourceNotFound, triggerTypeUnknown } from '../../errors.ts'
+import { ruleEnforcementResource, ruleResource, triggerResource } from '../../http/permissions.ts'
+import { isId } from '../../ids.ts'
+import { isObject, MASK, represent } from '../../schema.ts'
+import { findTemplates } from '../../template-values.ts'
+import { joinScopes, type TemplateScope } from '../../template.ts'
+import { microsOf, nowMicros } from '../../time.ts'
+import type { Actions } from '../actions/index.ts'
+import type { TemplateReader } from '../datastore/types.ts'
+import type { Traces } from '../traces/index.ts'
+import type { Triggers } from '../triggers/index.ts'
+import type { TriggerInstance } from '../triggers/types.ts'
+import { compileRule, lazily, type CompiledRule } from './bindings.ts'
+import { findProblems } from './criteria.ts'
+import { actionMissing, contextOf, findAction, scopeWithContext } from './enforce.ts'
+import { aboutRule, evaluateRules, type EvaluationContext } from './evaluate.ts'
+import { renderParameters } from './render.ts'
+import { resourceOf, type Caller, type RuleService } from './service.ts'
+import { readRule, type RuleStore } from './store.ts'
+import type { Rule, RuleDefinition, RuleEnforcement, RuleVerdict } from './types.ts'
+
+export interface Explanation {
+  trigger_instance: Pick<TriggerInstance, 'id' | 'trigger' | 'status' | 'occurrence_time' | 'trace_id'>
+  rules: (RuleVerdict & { enforcement?: Pick<RuleEnforcement, 'id' | 'status' | 'execution_id' | 'failure_reason'> })[]
+  /** How many more there are that the caller may not view. */
+  hidden: number
+  /** One sentence that answers why. */
+  message: string
+}
+
+export interface TestRequest {
+  rule?: RuleDefinition
+  rule_ref?: string
+  /** As a file holds it. */
+  trigger_instance?: { trigger: string; payload?: unknown; id?: string; occurrence_time?: string }
+  trigger_instance_id?: string
+}
+
+export interface TestResult {
+  matches: boolean
+  verdict: RuleVerdict
+  /** Of the action, as the rule would give them to it; secrets masked. */
+  parameters?: Record<string, unknown>
+  /** What would go wrong, or why they do not fit together. */
+  problem?: string
+}
+
+export interface Explain {
+  /** @throws RESOURCE_NOT_FOUND */
+  instance(id: string): TriggerInstance
+  /** @throws RESOURCE_NOT_FOUND */
+  explain(caller: Caller, id: string): Promise<Explanation>
+  /** @throws BODY_INVALID, CONTENT_NOT_FOUND, RESOURCE_NOT_FOUND, PERMISSION_DENIED, TRIGGER_TYPE_UNKNOWN, CRITERIA_INVALID */
+  test(caller: Caller, request: TestRequest): TestResult
+}
+
+/** A longer evaluation lets others have the event loop in between. */
+const SLICE_MS = 5
+/** Of a value that a criterion saw: payloads may have megabytes, and there may be many rules. */
+const MAX_VALUE_CHARS = 1000
+/** Refs that one sentence names. */
+const MAX_NAMED = 5
+
+export function createExplain(deps: {
+  store: RuleStore
+  service: RuleService
+  actions: Actions
+  triggers: Triggers
+  traces: Traces
+  readonly templates: (reader: TemplateReader) => TemplateScope
+  readonly scopesFor: (payload: unknown) => EvaluationContext['scopeOf']
+  systemUser: string
+}): Explain {
+  const { store, service, actions, triggers, traces, templates, scopesFor, systemUser } = deps
+
+  function instanceOf(id: string): TriggerInstance {
+    const instance = isId(id) ? triggers.findInstance(id) : undefined
+    if (instance === undefined) throw resourceNotFound(id)
+    return instance
+  }
+
+  async function explain(caller: Caller, id: string): Promise<Explanation> {
+    const instance = instanceOf(id)
+    const rules = store
+      .boundTo(instance.trigger_id)
+      .map(({ record }) => lazily(() => compileRule(readRule(record), triggers)))
+    const context = {
+      payload: instance.payload,
+      // What the engine has seen, as nearly as can be said.
+      now: microsOf(instance.occurrence_time),
+      scopeOf: scopesFor(instance.payload),
+    }
+    const left = new Map(store.enforcementsOf(id).map((enforcement) => [enforcement.rule.id, enforcement]))
+    const shown: Explanation['rules'] = []
+    let hidden = 0
+    let slice = performance.now()
+    for (const { compiled, verdict } of evaluateRules(rules, context)) {
+      const { rule } = compiled
+      const enforcement = left.get(rule.id)
+      left.delete(rule.id)
+      if (!caller.rights.may('rule_view', resourceOf(rule))) hidden += 1
+      else shown.push({ ...censored(caller, rule, verdict), ...(enforcement && { enforcement: partOf(enforcement) }) })
+      if (performance.now() - slice < SLICE_MS) continue
+      await setImmediate()
+      slice = performance.now()
+    }
+    const { trigger, status, occurrence_time, trace_id } = instance
+    const gone = [...left.values()].filter((enforcement) =>
+      caller.rights.may(
+        'rule_enforcement_view',
+        ruleEnforcementResource({ id: enforcement.id, rule_ref: enforcement.rule.ref }),
+      ),
+    )
+    return {
+      trigger_instance: { id, trigger, status, occurrence_time, trace_id },
+      rules: shown,
+      hidden,
+      message: sentenceOf(instance, shown, hidden, gone),
+    }
+  }
+
+  /** @throws PERMISSION_DENIED, CONTENT_NOT_FOUND, BODY_INVALID, TRIGGER_TYPE_UNKNOWN */
+  function ruleOf(caller: Caller, { rule: given, rule_ref: ref }: TestRequest): Rule {
+    if ((given === undefined) === (ref === undefined)) throw bodyInvalid('Give either "rule" or "rule_ref".')
+    if (ref !== undefined) {
+      const rule = service.get(ref)
+      caller.rights.require('rule_view', resourceOf(rule))
+      return rule
+    }
+    if (given === undefined) throw bodyInvalid('Give either "rule" or "rule_ref".')
+    const draft = { ...service.draft(caller, given), id: '' }
+    caller.rights.require('rule_create', ruleResource({ ref: draft.ref, user: caller.principal.user }))
+    return draft
+  }
+
+  /** @throws PERMISSION_DENIED, RESOURCE_NOT_FOUND, BODY_INVALID, TRIGGER_TYPE_UNKNOWN */
+  function occurrenceOf(caller: Caller, request: TestRequest): TriggerInstance {
+    const { trigger_instance: given, trigger_instance_id: id } = request
+    if ((given === undefined) === (id === undefined)) {
+      throw bodyInvalid('Give either "trigger_instance" or "trigger_instance_id".')
+    }
+    if (id !== undefined) {
+      const instance = instanceOf(id)
+      caller.rights.require('trigger_view', triggerResource(instance.trigger_type))
+      return instance
+    }
+    const { trigger: ref = '', payload = {} } = given ?? {}
+    const type = triggers.find(ref)?.type ?? triggers.findType(ref)?.ref
+    if (type === undefined) throw triggerTypeUnknown(ref)
+    return {
+      id: given?.id ?? '',
+      trigger: ref,
+      trigger_id: '',
+      trigger_type: type,
+      occurrence_time: given?.occurrence_time ?? '',
+      status: 'pending',
+      trace_id: '',
+      payload,
+    }
+  }
+
+  function test(caller: Caller, request: TestRequest): TestResult {
+    const rule = ruleOf(caller, request)
+    const instance = occurrenceOf(caller, request)
+    const about = aboutRule(rule)
+    if (instance.trigger_type !== rule.trigger.type) {
+      const problem = `The rule is for trigger type "${rule.trigger.type}", the trigger instance is of "${instance.trigger_type}".`
+      return { matches: false, verdict: { ...about, verdict: 'not_matched', reason: problem }, problem }
+    }
+    const compiled = compileRule({ ...rule, enabled: true }, triggers)
+    const scopeOf = scopesFor(instance.payload)
+    const [{ verdict } = { verdict: undefined }] = evaluateRules([() => compiled], {
+      payload: instance.payload,
+      now: request.trigger_instance_id === undefined ? nowMicros() : microsOf(instance.occurrence_time),
+      scopeOf,
+    })
+    if (verdict?.verdict !== 'matched') {
+      const [problem] = findProblems(rule.criteria)
+      const seen = verdict ?? { ...about, verdict: 'not_matched' as const }
+      return {
+        matches: false,
+        verdict: censored(caller, rule, seen),
+        ...(problem === undefined || seen.reason !== undefined ? {} : { problem }),
+      }
+    }
+    const isDisabled = request.rule_ref !== undefined && !rule.enabled
+    return {
+      matches: true,
+      verdict: { ...verdict, ...(isDisabled ? { reason: 'The rule is disabled, so it would not be enforced.' } : {}) },
+      ...tryParameters(caller, compiled, instance, scopeOf(rule)),
+    }
+  }
+
+  function tryParameters(
+    caller: Caller,
+    { rule, templates: found }: CompiledRule,
+    instance: TriggerInstance,
+    scope: TemplateScope,
+  ): Pick<TestResult, 'parameters' | 'problem'> {
+    const action = findAction(actions, rule.action.ref)
+    const runner = action === undefined ? undefined : actions.findRunnerType(action.runner_type)
+    const context = contextOf(rule, instance, traces.tagOf(instance.trace_id) ?? '')
+    const within = (base: TemplateScope): TemplateScope =>
+      scopeWithContext(base, context, systemUser, action?.pack ?? '')
+    try {
+      const full = within(scope)
+      const parameters = renderParameters(rule.action.parameters, found, full)
+      const shown = visibleParameters(caller, rule, instance, parameters, within)
+      if (action === undefined || runner === undefined)
+        return { parameters: shown, problem: actionMissing(rule.action.ref) }
+      const result = { parameters: actions.mask(action, runner, shown) }
+      const literals = new Set(Object.keys(parameters))
+      try {
+        const converted = actions.render(action, runner, parameters, full, literals)
+        actions.check(action, runner, converted, parameters)
+      } catch (error) {
+        return { ...result, problem: refusalIn(error) }
+      }
+      return result
+    } catch (error) {
+      return { problem: refusalIn(error) }
+    }
+  }
+
+  /** What is decrypted, or comes from items of the datastore that the caller may not view, is not shown. */
+  function visibleParameters(
+    { principal }: Caller,
+    rule: Rule,
+    { payload }: TriggerInstance,
+    rendered: Record<string, unknown>,
+    within: (base: TemplateScope) => TemplateScope,
+  ): Record<string, unknown> {
+    let own: TemplateScope | undefined
+    return Object.fromEntries(
+      Object.entries(rule.action.parameters).map(([name, written]) => {
+        const found = findTemplates(written)
+        if (found === undefined || !readsDatastore(written)) return [name, rendered[name]]
+        if (decrypts(written)) return [name, MASK]
+        const { user, scopes } = principal
+        own ??= within(
+          joinScopes(
+            { variables: { trigger: payload } },
+            templates({ user: systemUser, author: user, ...(scopes === undefined ? {} : { scopes }) }),
+          ),
+        )
+        try {
+          return [name, renderParameters({ [name]: written }, found, own)[name]]
+        } catch (error) {
+          refusalIn(error)
+          return [name, MASK]
+        }
+      }),
+    )
+  }
+
+  return { instance: instanceOf, explain, test }
+}
+
+const readsDatastore = (written: unknown): boolean => JSON.stringify(written).includes('svckv')
+const decrypts = (written: unknown): boolean => JSON.stringify(written).includes('decrypt_kv')
+
+/** A verdict as the caller may see it: short, and without what only others may read in the datastore. */
+function censored({ principal }: Caller, rule: Rule, verdict: RuleVerdict): RuleVerdict {
+  const { criterion } = verdict
+  if (criterion === undefined) return verdict
+  const { key } = criterion
+  let { pattern, value } = criterion
+  if (!principal.isAdmin) {
+    if (/^\s*system\b/.test(key) && value !== null) value = MASK
+    const written = Object.hasOwn(rule.criteria, key) ? rule.criteria[key]?.pattern : undefined
+    // Also of criteria within `search`, whose patterns are those of the criterion around them.
+    const isRead = /svckv|system/.test(JSON.stringify(rule.criteria))
+    if (isRead) pattern = written ?? MASK
+  }
+  return { ...verdict, criterion: { ...criterion, pattern: shorten(pattern), value: shorten(value) } }
+}
+
+/** The value itself, or the beginning of its text when that is long. */
+function shorten(value: unknown): unknown {
+  if (typeof value === 'string') {
+    return value.length <= MAX_VALUE_CHARS ? value : `${value.slice(0, MAX_VALUE_CHARS).toWellFormed()}…`
+  }
+  if (!isObject(value) && !Array.isArray(value)) return value ?? null
+  const text = represent(value, MAX_VALUE_CHARS)
+  return text.endsWith('…') ? text : value
+}
+
+function partOf({ id, status, execution_id, failure_reason }: RuleEnforcement) {
+  return {
+    id,
+    status,
+    ...(execution_id === undefined ? {} : { execution_id }),
+    ...(failure_reason === undefined ? {} : { failure_reason }),
+  }
+}
+
+function sentenceOf(
+  { status, trigger }: TriggerInstance,
+  rules: Explanation['rules'],
+  hidden: number,
+  gone: readonly RuleEnforcement[],
+): string {
+  if (status === 'pending') {
+    return 'The trigger instance waits to be processed; these are the verdicts of the rules as they are now.'
+  }
+  if (status === 'processing_failed') {
+    return 'Something unexpected went wrong while the trigger instance was processed; the log of the server says what.'
+  }
+  const enforced = [
+    ...rules.flatMap(({ rule, enforcement }) => (enforcement?.status === 'succeeded' ? [rule.ref] : [])),
+    ...gone.flatMap(({ rule, status: outcome }) => (outcome === 'succeeded' ? [rule.ref] : [])),
+  ]
+  if (enforced.length > 0) return `${countOf(enforced.length, 'rule')} started an execution: ${namesOf(enforced)}.`
+  const failed = [
+    ...rules.flatMap(({ rule, enforcement }) => (enforcement?.status === 'failed' ? [rule.ref] : [])),
+    ...gone.map(({ rule }) => rule.ref),
+  ]
+  if (failed.length > 0) return `No execution came of it, because enforcing failed: ${namesOf(failed)}.`
+  if (rules.length === 0) {
+    return hidden === 0
+      ? `No rule is bound to trigger "${trigger}".`
+      : `You may view none of the rules that are bound to trigger "${trigger}".`
+  }
+  const enabled = rules.filter(({ verdict }) => verdict !== 'disabled')
+  if (enabled.length === 0) {
+    return rules.length === 1
+      ? 'The only rule of the trigger is disabled.'
+      : `All ${rules.length} rules of the trigger are disabled.`
+  }
+  const late = enabled
+    .filter(({ verdict }) => verdict === 'matched' || verdict === 'failed')
+    .map(({ rule }) => rule.ref)
+  if (late.length > 0) {
+    return `Nothing came of it then, yet it would be enforced now, since rules or what they read have changed: ${namesOf(late)}.`
+  }
+  return enabled.length === 1
+    ? `The only enabled rule does not match: ${namesOf([enabled[0]?.rule.ref ?? ''])}.`
+    : `None of the ${enabled.length} enabled rules matches.`
+}
+
+const countOf = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`
+
+function namesOf(refs: readonly string[]): string {
+  const more = refs.length - MAX_NAMED
+  return refs.slice(0, MAX_NAMED).join(', ') + (more > 0 ? ` and ${more} more` : '')
+}
+
+/** What the rule would be refused for; whatever else is thrown is a mistake of ours. */
+function refusalIn(error: unknown): string {
+  if (isAppError(error) && error.kind === 'invalid') return error.message
+  throw error
+}

@@ -1,0 +1,72 @@
+/** Rules: what shall happen when something has happened. */
+import type { Bus } from '../../bus/bus.ts'
+import type { Database } from '../../db/database.ts'
+import type { Log } from '../../log.ts'
+import type { Module } from '../../module.ts'
+import type { PackDefinitions, Registration } from '../../pack-content.ts'
+import type { TemplateScope } from '../../template.ts'
+import type { Actions } from '../actions/index.ts'
+import type { TemplateReader } from '../datastore/types.ts'
+import type { Executions } from '../executions/index.ts'
+import type { Traces } from '../traces/index.ts'
+import type { Triggers } from '../triggers/index.ts'
+import { auditEnforcements } from './audit.ts'
+import { createBindings } from './bindings.ts'
+import { createEnforcer } from './enforce.ts'
+import { createEngine } from './engine.ts'
+import { createScopes, type EvaluationContext } from './evaluate.ts'
+import { createExplain } from './explain.ts'
+import { createRoutes } from './routes.ts'
+import { createRuleService } from './service.ts'
+import { createRuleStore } from './store.ts'
+
+export interface Rules extends Module {
+  /** Whether an enabled rule is bound to the trigger. */
+  hasRules(triggerId: string): boolean
+  /** For packs. Ids stay; `enabled` becomes what the file says. */
+  registerRules(content: PackDefinitions): Promise<Registration>
+}
+
+export interface RulesDeps {
+  database: Database
+  bus: Bus
+  log: Log
+  actions: Actions
+  executions: Executions
+  triggers: Triggers
+  traces: Traces
+  /** What templates of rules may read, besides the payload. */
+  readonly templates: (reader: TemplateReader) => TemplateScope
+  settings: {
+    /** Acting user of what rules start; writes the rules of packs. */
+    systemUser: string
+    maxPageSize: number
+    /** `api.mask_secrets` and `log.mask_secrets` */
+    maskSecrets: boolean
+  }
+}
+
+export function createRules(deps: RulesDeps): Rules {
+  const { database, bus, log, actions, executions, triggers, traces, templates, settings } = deps
+  const { systemUser, maskSecrets, maxPageSize } = settings
+  const store = createRuleStore(database)
+  const bindings = createBindings({ store, bus, triggers })
+  const service = createRuleService({ database, store, actions, triggers, log, maskSecrets, systemUser })
+  const scopesFor = (payload: unknown): EvaluationContext['scopeOf'] => createScopes(templates, systemUser, payload)
+  const enforcer = createEnforcer({ store, actions, executions, traces, systemUser })
+  const engine = createEngine({ bindings, enforcer, triggers, executions, scopesFor, database, bus, log })
+  const explain = createExplain({ store, service, actions, triggers, traces, templates, scopesFor, systemUser })
+  auditEnforcements(bus, log)
+
+  return {
+    name: 'rules',
+    routes: createRoutes({ service, store, explain, actions, executions, triggers, maxPageSize }),
+    hasRules: (triggerId) => bindings.has(triggerId),
+    registerRules: (content) => service.register(content),
+    start() {
+      engine.start()
+      return Promise.resolve()
+    },
+    stop: () => engine.stop(),
+  }
+}

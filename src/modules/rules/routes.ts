@@ -1,0 +1,408 @@
+/** Endpoints of contract 05, 5.5 and 5.7, and those that say why. */
+import { resourceNotFound } from '../../errors.ts'
+import {
+  attributeQuery,
+  listReply,
+  pageHeaders,
+  pageQuery,
+  parseAttributes,
+  parsePage,
+  seesSecrets,
+  showSecretsQuery,
+  slicePage,
+  type Projection,
+} from '../../http/list.ts'
+import {
+  executionResource,
+  ruleEnforcementResource,
+  ruleResource,
+  triggerResource,
+  type Resource,
+} from '../../http/permissions.ts'
+import { Reply, type ApiRequest, type Rights, type Route } from '../../http/route.ts'
+import { isId } from '../../ids.ts'
+import { isObject } from '../../schema.ts'
+import type { Actions } from '../actions/index.ts'
+import type { Executions } from '../executions/index.ts'
+import type { Triggers } from '../triggers/index.ts'
+import { ruleRequestSchema } from './definition.ts'
+import { findAction } from './enforce.ts'
+import type { Explain, TestRequest } from './explain.ts'
+import { enforcementFilters, parseEnforcementQuery, parseRuleFilter, ruleFilters } from './list.ts'
+import {
+  enforcementAttributes,
+  enforcementListSchema,
+  enforcementSchema,
+  enforcementViewAttributes,
+  enforcementViewListSchema,
+  enforcementViewSchema,
+  explanationSchema,
+  ruleAttributes,
+  ruleListSchema,
+  ruleSchema,
+  ruleTypeSchema,
+  testRequestSchema,
+  testResultSchema,
+} from './schemas.ts'
+import { resourceOf, type RuleService } from './service.ts'
+import type { RuleStore } from './store.ts'
+import type { Rule, RuleDefinition, RuleEnforcement, RuleRecord } from './types.ts'
+
+const ENFORCEMENTS_LIMIT = 50
+/** Records of a list that are read at once. */
+const RECORDS_TOGETHER = 100
+
+const ruleTypeRecords = [
+  {
+    id: '000000000000000000000001',
+    name: 'standard',
+    description: 'Fires whenever its criteria match.',
+    enabled: true,
+    parameters: {},
+  },
+  {
+    id: '000000000000000000000002',
+    name: 'backstop',
+    description: 'Fires when its criteria match and no standard rule of the trigger does.',
+    enabled: true,
+    parameters: {},
+  },
+]
+
+const ruleProjection = {
+  known: ruleAttributes,
+  excludable: ['description', 'type', 'trigger', 'criteria', 'action', 'context', 'tags'],
+  always: ['id', 'ref', 'pack', 'name'],
+}
+
+/** What views of enforcements show of an execution. */
+const executionParts = ['id', 'runner', 'parameters', 'status'] as const
+
+export function createRoutes(deps: {
+  service: RuleService
+  store: RuleStore
+  explain: Explain
+  actions: Actions
+  executions: Pick<Executions, 'find' | 'record'>
+  triggers: Triggers
+  maxPageSize: number
+}): Route[] {
+  const { service, store, explain, actions, executions, triggers, maxPageSize } = deps
+
+  const resourceAt = ({ params }: Pick<ApiRequest, 'params'>): Resource =>
+    resourceOf(service.get(params['ref_or_id'] ?? ''))
+
+  const toRecord = (rule: Rule, request: ApiRequest): RuleRecord => service.record(rule, seesSecrets(request))
+
+  /** With what action and trigger say about themselves. */
+  function toView(rule: Rule, request: ApiRequest): RuleRecord {
+    const record = toRecord(rule, request)
+    const action = findAction(actions, rule.action.ref)
+    const trigger = triggers.find(rule.trigger.id)
+    return {
+      ...record,
+      action: { ...record.action, description: action?.description ?? record.action.description ?? '' },
+      trigger: { ...record.trigger, description: trigger?.description ?? record.trigger.description ?? '' },
+    }
+  }
+
+  async function listRules(
+    request: ApiRequest,
+    present: (rule: Rule, request: ApiRequest) => RuleRecord,
+  ): Promise<Reply> {
+    const { query, principal, rights } = request
+    const page = parsePage(query, principal, { defaultLimit: undefined, maxPageSize })
+    const projection = parseAttributes(query, ruleProjection)
+    const filter = parseRuleFilter(query)
+    let ids: string[]
+    let total: number
+    if (rights.may('rule_view')) {
+      total = store.count(filter)
+      ids = await store.page(filter, page)
+    } else {
+      const visible = (await store.keys(filter)).filter((rule) => rights.may('rule_view', ruleResource(rule)))
+      total = visible.length
+      ids = slicePage(visible, page).map(({ id }) => id)
+    }
+    function* records(): Generator<Record<string, unknown>> {
+      for (const rule of inOrder(ids, (some) => store.findByIds(some))) {
+        if (rights.may('rule_view', resourceOf(rule))) yield projection.apply({ ...present(rule, request) })
+      }
+    }
+    return listReply(records(), pageHeaders(page, total))
+  }
+
+  function getEnforcement({ params }: Pick<ApiRequest, 'params'>): RuleEnforcement {
+    const id = params['id'] ?? ''
+    const enforcement = isId(id) ? store.findEnforcement(id) : undefined
+    if (enforcement === undefined) throw resourceNotFound(id)
+    return enforcement
+  }
+
+  /** With the parts of what it is about that the caller may view. */
+  function toEnforcementView(enforcement: RuleEnforcement, { rights }: ApiRequest): Record<string, unknown> {
+    const instance = triggers.findInstance(enforcement.trigger_instance_id)
+    const execution = enforcement.execution_id === undefined ? undefined : executions.find(enforcement.execution_id)
+    const view: Record<string, unknown> = { ...enforcement }
+    if (instance !== undefined && rights.may('trigger_view', triggerResource(instance.trigger_type))) {
+      const { id, trigger, payload, occurrence_time, status } = instance
+      view['trigger_instance'] = { id, trigger, payload, occurrence_time, status }
+    }
+    if (execution !== undefined && rights.may('execution_view', executionResource(execution))) {
+      const record = executions.record(execution)
+      const { action } = record
+      view['execution'] = {
+        ...Object.fromEntries(executionParts.filter((name) => name in record).map((name) => [name, record[name]])),
+        action: isObject(action) ? { ref: action['ref'], parameters: action['parameters'] } : {},
+      }
+    }
+    return view
+  }
+
+  async function listEnforcements(
+    request: ApiRequest,
+    known: readonly string[],
+    present: (enforcement: RuleEnforcement, request: ApiRequest) => Record<string, unknown>,
+  ): Promise<Reply> {
+    const { query, principal, rights } = request
+    const page = parsePage(query, principal, { defaultLimit: ENFORCEMENTS_LIMIT, maxPageSize })
+    const excludable = known.filter((name) => name !== 'id')
+    const projection: Projection = parseAttributes(query, { known, excludable, always: ['id'] })
+    const { filter, sort } = parseEnforcementQuery(query)
+    const within = visibleRefs(store, rights)
+    if (within !== undefined) filter.within = within
+    const [ids, total] = await Promise.all([
+      store.pageEnforcements(filter, sort, page),
+      store.countEnforcements(filter),
+    ])
+    function* records(): Generator<Record<string, unknown>> {
+      for (const enforcement of inOrder(ids, (some) => store.findEnforcementsByIds(some))) {
+        if (!rights.may('rule_enforcement_view', enforcementResource(enforcement))) continue
+        yield projection.apply(present(enforcement, request))
+      }
+    }
+    return listReply(records(), pageHeaders(page, total))
+  }
+
+  return [
+    {
+      surface: 'api',
+      method: 'get',
+      path: '/rules',
+      permission: 'rule_list',
+      summary: 'Lists the rules that the caller may view, in the order of pack and name.',
+      query: { ...ruleFilters, ...pageQuery, ...attributeQuery, ...showSecretsQuery },
+      response: ruleListSchema,
+      failures: [400, 403, 503],
+      handler: (request) => listRules(request, toRecord),
+    },
+    {
+      surface: 'api',
+      method: 'post',
+      path: '/rules',
+      permission: 'rule_create',
+      resourceOfBody: (body) => givenResource(body as RuleDefinition), // fits the schema
+      summary: 'Makes a rule; it takes effect at once.',
+      query: showSecretsQuery,
+      body: ruleRequestSchema,
+      status: 201,
+      response: ruleSchema,
+      failures: [400, 403, 409, 503],
+      async handler(request) {
+        return toRecord(await service.create(request, request.body as RuleDefinition), request) // fits the schema
+      },
+    },
+    {
+      surface: 'api',
+      method: 'get',
+      path: '/rules/:ref_or_id',
+      permission: 'rule_view',
+      resource: resourceAt,
+      summary: 'Gets one rule.',
+      query: showSecretsQuery,
+      response: ruleSchema,
+      failures: [404],
+      handler: (request) => toRecord(service.get(request.params['ref_or_id'] ?? ''), request),
+    },
+    {
+      surface: 'api',
+      method: 'put',
+      path: '/rules/:ref_or_id',
+      permission: 'rule_modify',
+      resource: resourceAt,
+      summary: 'Replaces a rule; masked values that are sent back stay as they are.',
+      query: showSecretsQuery,
+      body: ruleRequestSchema,
+      response: ruleSchema,
+      failures: [400, 403, 404, 409, 503],
+      async handler(request) {
+        const body = request.body as RuleDefinition // fits the schema
+        return toRecord(await service.update(request, request.params['ref_or_id'] ?? '', body), request)
+      },
+    },
+    {
+      surface: 'api',
+      method: 'delete',
+      path: '/rules/:ref_or_id',
+      permission: 'rule_delete',
+      resource: resourceAt,
+      summary: 'Deletes a rule; what it has caused stays.',
+      status: 204,
+      response: {},
+      failures: [404, 409, 503],
+      async handler(request) {
+        await service.delete(request, request.params['ref_or_id'] ?? '')
+      },
+    },
+    {
+      surface: 'api',
+      method: 'get',
+      path: '/rules/views',
+      permission: 'rule_list',
+      summary: 'Lists rules with the descriptions of their actions and triggers.',
+      query: { ...ruleFilters, ...pageQuery, ...attributeQuery, ...showSecretsQuery },
+      response: ruleListSchema,
+      failures: [400, 403, 503],
+      handler: (request) => listRules(request, toView),
+    },
+    {
+      surface: 'api',
+      method: 'get',
+      path: '/rules/views/:ref_or_id',
+      permission: 'rule_view',
+      resource: resourceAt,
+      summary: 'Gets one rule with the descriptions of its action and trigger.',
+      query: showSecretsQuery,
+      response: ruleSchema,
+      failures: [404],
+      handler: (request) => toView(service.get(request.params['ref_or_id'] ?? ''), request),
+    },
+    {
+      surface: 'api',
+      method: 'post',
+      path: '/rules/test',
+      // What is needed depends on which of them are stored: rule_view or rule_create, and trigger_view.
+      permission: 'authenticated',
+      summary: 'Says whether a rule would match a trigger instance, and with which parameters; runs nothing.',
+      body: testRequestSchema,
+      response: testResultSchema,
+      failures: [400, 403, 404],
+      handler: (request) => explain.test(request, request.body as TestRequest), // fits the schema
+    },
+    {
+      surface: 'api',
+      method: 'get',
+      path: '/triggerinstances/:id/explain',
+      permission: 'trigger_view',
+      resource: ({ params }) => triggerResource(explain.instance(params['id'] ?? '').trigger_type),
+      summary: 'Says for each rule of the trigger why it was enforced, or was not.',
+      response: explanationSchema,
+      failures: [404],
+      handler: (request) => explain.explain(request, request.params['id'] ?? ''),
+    },
+    {
+      surface: 'api',
+      method: 'get',
+      path: '/ruletypes',
+      permission: 'authenticated',
+      summary: 'Lists the types of rules.',
+      response: { type: 'array', items: ruleTypeSchema },
+      handler: () =>
+        new Reply(ruleTypeRecords, {
+          headers: pageHeaders({ limit: undefined, offset: 0 }, ruleTypeRecords.length),
+        }),
+    },
+    {
+      surface: 'api',
+      method: 'get',
+      path: '/ruletypes/:id',
+      permission: 'authenticated',
+      summary: 'Gets one type of rules, by id or name.',
+      response: ruleTypeSchema,
+      failures: [404],
+      handler({ params }) {
+        const given = params['id'] ?? ''
+        const found = ruleTypeRecords.find(({ id, name }) => id === given || name === given)
+        if (found === undefined) throw resourceNotFound(given)
+        return found
+      },
+    },
+    {
+      surface: 'api',
+      method: 'get',
+      path: '/ruleenforcements',
+      permission: 'rule_enforcement_list',
+      summary: 'Lists enforcements of the rules that the caller may view, newest first.',
+      query: { ...enforcementFilters, ...pageQuery, ...attributeQuery },
+      response: enforcementListSchema,
+      failures: [400, 403, 503],
+      handler: (request) => listEnforcements(request, enforcementAttributes, (enforcement) => ({ ...enforcement })),
+    },
+    {
+      surface: 'api',
+      method: 'get',
+      path: '/ruleenforcements/:id',
+      permission: 'rule_enforcement_view',
+      resource: (request) => enforcementResource(getEnforcement(request)),
+      summary: 'Gets one rule enforcement.',
+      response: enforcementSchema,
+      failures: [404],
+      handler: getEnforcement,
+    },
+    {
+      surface: 'api',
+      method: 'get',
+      path: '/ruleenforcements/views',
+      permission: 'rule_enforcement_list',
+      summary: 'Lists enforcements with their trigger instances and parts of their executions.',
+      query: { ...enforcementFilters, ...pageQuery, ...attributeQuery },
+      response: enforcementViewListSchema,
+      failures: [400, 403, 503],
+      handler: (request) => listEnforcements(request, enforcementViewAttributes, toEnforcementView),
+    },
+    {
+      surface: 'api',
+      method: 'get',
+      path: '/ruleenforcements/views/:id',
+      permission: 'rule_enforcement_view',
+      resource: (request) => enforcementResource(getEnforcement(request)),
+      summary: 'Gets one enforcement with its trigger instance and parts of its execution.',
+      response: enforcementViewSchema,
+      failures: [404],
+      handler: (request) => toEnforcementView(getEnforcement(request), request),
+    },
+  ]
+}
+
+function givenResource({ name, pack }: RuleDefinition): Resource {
+  // Whoever makes it owns it.
+  const { owner: _, ...resource } = ruleResource({ ref: `${pack ?? 'default'}.${name}`, user: '' })
+  return resource
+}
+
+function enforcementResource({ id, rule }: RuleEnforcement): Resource {
+  return ruleEnforcementResource({ id, rule_ref: rule.ref })
+}
+
+/** Undefined: of all rules. */
+function visibleRefs(store: RuleStore, rights: Rights): string[] | undefined {
+  if (rights.may('rule_enforcement_view')) return undefined
+  return store
+    .enforcedRefs()
+    .filter((ref) => rights.may('rule_enforcement_view', ruleEnforcementResource({ id: '', rule_ref: ref })))
+}
+
+/** Few at a time: a list may be of everything there is. */
+function* inOrder<T extends { id: string }>(
+  ids: readonly string[],
+  find: (ids: readonly string[]) => T[],
+): Generator<T> {
+  for (let start = 0; start < ids.length; start += RECORDS_TOGETHER) {
+    const some = ids.slice(start, start + RECORDS_TOGETHER)
+    const found = new Map(find(some).map((item) => [item.id, item]))
+    for (const id of some) {
+      const item = found.get(id)
+      if (item !== undefined) yield item
+    }
+  }
+}

@@ -1,0 +1,194 @@
+/** Answers of the module, for the OpenAPI document. */
+import type { JsonSchema } from '../../schema.ts'
+import { ruleRequestSchema } from './definition.ts'
+
+const text: JsonSchema = { type: 'string' }
+const object: JsonSchema = { type: 'object' }
+
+const ruleProperties: Record<string, JsonSchema> = {
+  id: text,
+  uid: text,
+  ref: text,
+  name: text,
+  pack: text,
+  description: text,
+  enabled: { type: 'boolean' },
+  type: { type: 'object', properties: { ref: { enum: ['standard', 'backstop'] }, parameters: object } },
+  trigger: {
+    type: 'object',
+    required: ['type', 'ref', 'parameters'],
+    properties: {
+      type: { ...text, description: 'Reference of the trigger type.' },
+      ref: { ...text, description: 'Reference of the trigger.' },
+      parameters: object,
+      description: text,
+    },
+  },
+  criteria: {
+    type: 'object',
+    additionalProperties: {
+      type: 'object',
+      required: ['type', 'pattern'],
+      properties: { type: text, pattern: {}, condition: text },
+    },
+  },
+  action: {
+    type: 'object',
+    required: ['ref', 'parameters'],
+    properties: {
+      ref: text,
+      parameters: { ...object, description: 'Secret values are masked.' },
+      description: text,
+    },
+  },
+  context: {
+    type: 'object',
+    required: ['user'],
+    properties: {
+      user: { ...text, description: 'Who wrote the rule last.' },
+      scopes: {
+        type: 'array',
+        items: object,
+        description: 'What the API key was limited to that it was written with.',
+      },
+    },
+  },
+  tags: { type: 'array', items: { type: 'object', properties: { name: text, value: text } } },
+  metadata_file: { ...text, description: 'Of a rule that comes with a pack.' },
+}
+
+export const ruleAttributes = Object.keys(ruleProperties)
+
+export const ruleSchema: JsonSchema = {
+  title: 'Rule',
+  type: 'object',
+  required: ruleAttributes.filter((name) => name !== 'metadata_file'),
+  properties: ruleProperties,
+}
+
+/** `include_attributes` and `exclude_attributes` leave parts out. */
+export const ruleListSchema: JsonSchema = {
+  type: 'array',
+  items: { type: 'object', required: ['id', 'ref'], properties: ruleProperties },
+}
+
+const enforcementProperties: Record<string, JsonSchema> = {
+  id: text,
+  trigger_instance_id: text,
+  execution_id: { ...text, description: 'Absent when enforcing failed.' },
+  failure_reason: text,
+  rule: { type: 'object', required: ['ref', 'uid', 'id'], properties: { ref: text, uid: text, id: text } },
+  enforced_at: { type: 'string', format: 'date-time' },
+  status: { enum: ['succeeded', 'failed'], description: '`succeeded`: the execution was requested.' },
+}
+
+export const enforcementAttributes = Object.keys(enforcementProperties)
+
+export const enforcementSchema: JsonSchema = {
+  title: 'RuleEnforcement',
+  type: 'object',
+  required: ['id', 'trigger_instance_id', 'rule', 'enforced_at', 'status'],
+  properties: enforcementProperties,
+}
+
+export const enforcementListSchema: JsonSchema = {
+  type: 'array',
+  items: { type: 'object', required: ['id'], properties: enforcementProperties },
+}
+
+const viewProperties: Record<string, JsonSchema> = {
+  ...enforcementProperties,
+  trigger_instance: { ...object, description: 'For whoever may view it.' },
+  execution: { ...object, description: 'Parts of the execution, for whoever may view it.' },
+}
+
+export const enforcementViewAttributes = Object.keys(viewProperties)
+
+export const enforcementViewSchema: JsonSchema = {
+  ...enforcementSchema,
+  title: 'RuleEnforcementView',
+  properties: viewProperties,
+}
+
+export const enforcementViewListSchema: JsonSchema = {
+  type: 'array',
+  items: { type: 'object', required: ['id'], properties: viewProperties },
+}
+
+export const ruleTypeSchema: JsonSchema = {
+  title: 'RuleType',
+  type: 'object',
+  required: ['id', 'name', 'description', 'enabled', 'parameters'],
+  properties: { id: text, name: text, description: text, enabled: { type: 'boolean' }, parameters: object },
+}
+
+const verdictSchema: JsonSchema = {
+  title: 'RuleVerdict',
+  type: 'object',
+  required: ['rule', 'verdict'],
+  properties: {
+    rule: {
+      type: 'object',
+      required: ['ref', 'uid', 'type'],
+      properties: { id: text, ref: text, uid: text, type: { enum: ['standard', 'backstop'] } },
+    },
+    verdict: { enum: ['disabled', 'matched', 'not_matched', 'failed', 'not_needed'] },
+    criterion: {
+      type: 'object',
+      description: 'The first that did not hold, with the value that it saw; long ones are cut.',
+      required: ['key', 'type', 'pattern', 'value'],
+      properties: { key: text, type: text, pattern: {}, condition: text, value: {} },
+    },
+    reason: text,
+    enforcement: { type: 'object', properties: enforcementProperties },
+  },
+}
+
+export const explanationSchema: JsonSchema = {
+  title: 'Explanation',
+  type: 'object',
+  required: ['trigger_instance', 'rules', 'hidden', 'message'],
+  properties: {
+    trigger_instance: {
+      type: 'object',
+      properties: { id: text, trigger: text, status: text, occurrence_time: text, trace_id: text },
+    },
+    rules: { type: 'array', items: verdictSchema },
+    hidden: { type: 'integer', description: 'Rules of the trigger that the caller may not view.' },
+    message: { ...text, description: 'Why, in one sentence.' },
+  },
+}
+
+export const testRequestSchema: JsonSchema = {
+  title: 'RuleTestRequest',
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    rule: ruleRequestSchema,
+    rule_ref: { ...text, description: 'Reference or id of a rule, in place of one.' },
+    trigger_instance: {
+      type: 'object',
+      required: ['trigger'],
+      properties: {
+        trigger: { ...text, minLength: 1, description: 'Reference of the trigger or its type.' },
+        payload: { description: 'Default: {}.' },
+        id: text,
+        occurrence_time: text,
+      },
+      description: 'As a file holds it, or a reply; what else is in it is ignored.',
+    },
+    trigger_instance_id: { ...text, description: 'Of a recorded one, in place of one.' },
+  },
+}
+
+export const testResultSchema: JsonSchema = {
+  title: 'RuleTestResult',
+  type: 'object',
+  required: ['matches', 'verdict'],
+  properties: {
+    matches: { type: 'boolean' },
+    verdict: verdictSchema,
+    parameters: { ...object, description: 'Of the action; secret values are masked.' },
+    problem: { ...text, description: 'What would go wrong, or why rule and trigger instance do not fit together.' },
+  },
+}
