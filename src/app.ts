@@ -23,6 +23,7 @@ import { createDatastore } from './modules/datastore/index.ts'
 import { createExecutions } from './modules/executions/index.ts'
 import { createPacks } from './modules/packs/index.ts'
 import { createRbac } from './modules/rbac/index.ts'
+import { createRules } from './modules/rules/index.ts'
 import { createStream } from './modules/stream/index.ts'
 import { createTimers } from './modules/timers/index.ts'
 import { createTraces } from './modules/traces/index.ts'
@@ -157,7 +158,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     log,
     traces,
     encryption,
-    hasRules: () => false,
+    hasRules: (triggerId) => rules.hasRules(triggerId),
     templates: (reader) => datastore.templates(reader),
     settings: {
       validateParameters: config.system.validate_trigger_parameters,
@@ -195,6 +196,21 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     templates: (reader) => datastore.templates(reader),
     planReaction: (execution, parameters) => triggers.planReaction(execution, parameters),
   })
+  const rules = createRules({
+    database,
+    bus,
+    log,
+    actions,
+    executions,
+    triggers,
+    traces,
+    templates: (reader) => datastore.templates(reader),
+    settings: {
+      systemUser: config.system_user.user,
+      maxPageSize: config.api.max_page_size,
+      maskSecrets: config.api.mask_secrets && config.log.mask_secrets,
+    },
+  })
   const timers = createTimers({
     database,
     bus,
@@ -209,7 +225,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
   })
   const stream = createStream({ bus, executions })
 
-  const modules: Module[] = [rbac, auth, datastore, traces, triggers, actions, packs, executions, timers, stream]
+  const modules: Module[] = [rbac, auth, datastore, traces, triggers, actions, packs, executions, rules, timers, stream]
   let isStarting = true
   let isStopping = false
   const routes = modules.flatMap((module) => module.routes ?? [])
