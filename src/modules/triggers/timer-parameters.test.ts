@@ -1,0 +1,64 @@
+import { describe, expect, test } from 'vitest'
+import { compileSchema } from '../../schema.ts'
+import { problemOfTimer, readTimer, timerParameters, timerTypes, type TimerType } from './timer-parameters.ts'
+
+describe('what the schema says', () => {
+  test.each<[TimerType, Record<string, unknown>, RegExp | undefined]>([
+    ['core.svc.IntervalTimer', { unit: 'weeks', delta: 1 }, undefined],
+    ['core.svc.IntervalTimer', { unit: 'seconds', delta: 30, timezone: 'UTC' }, undefined],
+    ['core.svc.IntervalTimer', { delta: 30 }, /'unit' is a required property/],
+    ['core.svc.IntervalTimer', { unit: 'seconds' }, /'delta' is a required property/],
+    ['core.svc.IntervalTimer', { unit: 'years', delta: 1 }, /unit/],
+    ['core.svc.IntervalTimer', { unit: 'seconds', delta: 0 }, /delta/],
+    ['core.svc.IntervalTimer', { unit: 'seconds', delta: -5 }, /delta/],
+    ['core.svc.IntervalTimer', { unit: 'seconds', delta: 1.5 }, /delta/],
+    ['core.svc.IntervalTimer', { unit: 'seconds', delta: '5' }, /delta/],
+    ['core.svc.IntervalTimer', { unit: 'seconds', delta: 5, more: 1 }, /more/],
+    ['core.svc.DateTimer', { date: '2030-01-01' }, undefined],
+    ['core.svc.DateTimer', {}, /'date' is a required property/],
+    ['core.svc.DateTimer', { date: 1_893_456_000 }, /date/],
+    ['core.svc.CronTimer', { hour: 5, minute: '*/5', timezone: 'UTC' }, undefined],
+    ['core.svc.CronTimer', { day_of_week: 7 }, /day_of_week/],
+    ['core.svc.CronTimer', { month: 0 }, /month/],
+    ['core.svc.CronTimer', { hour: 1.5 }, /hour/],
+    ['core.svc.CronTimer', { hour: true }, /hour/],
+    ['core.svc.CronTimer', { hours: 1 }, /hours/],
+  ])('%s %j', (type, parameters, problem) => {
+    const found = compileSchema(timerParameters[type])(parameters)
+    if (problem === undefined) expect(found).toBeUndefined()
+    else expect(found).toMatch(problem)
+  })
+})
+
+describe('what the schema cannot say', () => {
+  test.each<[string, Record<string, unknown>, RegExp | undefined]>([
+    ['core.svc.IntervalTimer', { unit: 'weeks', delta: 1 }, undefined],
+    [
+      'core.svc.IntervalTimer',
+      { unit: 'weeks', delta: 1, timezone: 'Mars/Olympus' },
+      /^timezone: .*"Mars\/Olympus".*Europe\/Berlin/,
+    ],
+    ['core.svc.DateTimer', { date: '2001-01-01' }, undefined],
+    ['core.svc.DateTimer', { date: 'tomorrow' }, /^date: "tomorrow" is not understood; use for example/],
+    ['core.svc.CronTimer', { hour: '5-25' }, /^hour: "5-25" goes beyond/],
+    ['core.svc.CronTimer', { month: 2, day: 30 }, undefined],
+    ['core.svc.CronTimer', { minute: '0', timezone: '' }, /^timezone/],
+    ['core.svc.webhook', { url: 'x' }, undefined],
+  ])('%s %j', (type, parameters, problem) => {
+    const found = problemOfTimer(type, parameters)
+    if (problem === undefined) expect(found).toBeUndefined()
+    else expect(found).toMatch(problem)
+  })
+})
+
+test('the zone of the configuration is that of timers that name none', () => {
+  const zoneOf = (type: TimerType, parameters: Record<string, unknown>): unknown => {
+    const read = readTimer(type, parameters, 'Asia/Kolkata')
+    return 'schedule' in read && 'timeZone' in read.schedule ? read.schedule.timeZone : undefined
+  }
+  expect(zoneOf('core.svc.CronTimer', { hour: 1 })).toBe('Asia/Kolkata')
+  expect(zoneOf('core.svc.CronTimer', { hour: 1, timezone: 'UTC' })).toBe('UTC')
+  expect(zoneOf('core.svc.DateTimer', { date: '2030-01-01' })).toBe('Asia/Kolkata')
+  expect(zoneOf('core.svc.DateTimer', { date: '2030-01-01T00:00:00Z' })).toBeUndefined()
+  expect(timerTypes).toHaveLength(3)
+})
