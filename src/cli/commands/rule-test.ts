@@ -1,7 +1,7 @@
 /** `svc rule test`, also called `svc-rule-tester`: whether a rule would match, without running anything (contract 05, 5.12). */
 import { Command } from 'commander'
 import type { Answer } from '../client.ts'
-import { recordIn, textOf, toObject } from '../execution-calls.ts'
+import { recordIn, toObject } from '../execution-calls.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, HttpFailure, NotFound } from '../failures.ts'
 import { addCommonOptions, createCommand, type CommonFlags } from '../options.ts'
@@ -83,12 +83,13 @@ function oneOf(...options: readonly [name: string, value: string | undefined][])
 }
 
 function describe(answer: Json, matches: boolean): string {
-  const { parameters } = answer
-  const problem = textOf(answer['problem'])
+  const { parameters, problem } = answer
+  const verdict = toObject(answer['verdict'])
+  const isNews = typeof problem === 'string' && problem !== verdict['reason']
   const parts = [
-    describeVerdict(toObject(answer['verdict'])),
+    describeVerdict(verdict),
     ...(parameters === undefined ? [] : [`Parameters of the action${describeDetails(toObject(parameters))}`]),
-    ...(problem === '' ? [] : [`${printable(problem)}\n`]),
+    ...(isNews ? [`${matches ? 'Yet it would start nothing: ' : ''}${printable(problem)}\n`] : []),
     matches ? '=== RULE MATCHES ===\n' : '=== RULE DOES NOT MATCH ===\n',
   ]
   return parts.join('\n')
