@@ -197,18 +197,18 @@ export function createRuleService(deps: {
     get,
     maskedParameters,
     record(rule, unmasked) {
-      const { revision: _r, secret_owners: _s, trigger: kept, action, ...rest } = rule
-      const trigger = triggers.find(kept.id)
-      const { type, description } = kept
+      const { revision: _r, secret_owners: _s, ...shown } = rule
+      const { id, ref, type, description } = rule.trigger
+      const trigger = triggers.find(id)
       return {
-        ...rest,
+        ...shown,
         trigger: {
           type,
-          ref: trigger?.ref ?? kept.ref,
+          ref: trigger?.ref ?? ref,
           parameters: trigger === undefined ? {} : triggers.record(trigger).parameters,
           ...(description === undefined ? {} : { description }),
         },
-        action: unmasked ? action : { ...action, parameters: maskedParameters(action) },
+        action: unmasked ? rule.action : { ...rule.action, parameters: maskedParameters(rule.action) },
       }
     },
 
