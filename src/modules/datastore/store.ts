@@ -86,11 +86,12 @@ export function createKeyStore(database: Database): KeyStore {
   }
   const insert = prepared(build.insertInto('key_value_pairs').values(sample), columnsOf(sample))
 
-  const matching = ({ scope, user }: Section, { prefix, name, names }: NameFilter) => {
+  /** @param scopeColumn `+scope` keeps SQLite from going by the index that begins with it */
+  const matching = ({ scope, user }: Section, { prefix, name, names }: NameFilter, scopeColumn = sql`scope`) => {
     const end = prefix === undefined ? undefined : afterPrefix(prefix)
     return build
       .selectFrom('key_value_pairs')
-      .where('scope', '=', scope)
+      .where(sql<SqlBool>`${scopeColumn} = ${scope}`)
       .where('user', '=', user)
       .$if(name !== undefined, (query) => query.where('name', '=', name ?? ''))
       .$if(prefix !== undefined, (query) => query.where('name', '>=', prefix ?? ''))
@@ -137,11 +138,15 @@ export function createKeyStore(database: Database): KeyStore {
     heads: (...args) => database.all(pageQuery(...args)).map(toHead),
     scanHeads: async (...args) => (await database.scan(pageQuery(...args))).map(toHead),
     async count(section, filter, at) {
-      const counted = matching(section, filter).select((on) => on.fn.countAll<number>().as('n'))
+      const number = (on: Where) => on.fn.countAll<number>().as('n')
       // Told apart, so that the many are counted in the index alone, and the few that have expired one by one.
       const [[all], [expired]] = await Promise.all([
-        database.scan(counted),
-        database.scan(counted.where(sql<SqlBool>`+scope = ${section.scope} and expire_timestamp <= ${at}`)),
+        database.scan(matching(section, filter).select(number)),
+        database.scan(
+          matching(section, filter, sql`+scope`)
+            .select(number)
+            .where('expire_timestamp', '<=', at),
+        ),
       ])
       return (all?.n ?? 0) - (expired?.n ?? 0)
     },
