@@ -313,11 +313,11 @@ export interface RuleEnforcementCountTable {
 /** Owner: webhooks. What has been delivered; kept for 24 hours. */
 export interface WebhookDeliveryTable {
   hook: string
-  /** Acting user; empty for senders that signed. */
+  /** `user <name>`, or `trigger <id>` for senders that only signed. */
   caller: string
   /** SHA-256 in hex of the idempotency key or delivery id. */
   key_hash: string
-  /** SHA-256 in hex. */
+  /** SHA-256 in hex; empty where another body would not matter. */
   body_hash: string
   trace_id: string
   /** `[id]` */

@@ -19,6 +19,7 @@ import { createAllowance } from './allowance.ts'
 import { noRights, type AccessControl } from './authenticate.ts'
 import { createBodyReader, type RawBody } from './body.ts'
 import { createErrorResponder } from './errors.ts'
+import { jsonTypeOf } from './json.ts'
 import { locate } from './locate.ts'
 import type { OriginPolicy } from './origin.ts'
 import type { Peers } from './peers.ts'
@@ -314,7 +315,10 @@ function rawRequest(body: RawBody, request: Request, response: Response): RawReq
 
 /** @throws BODY_INVALID */
 function checkBody(body: unknown, check: Check | undefined): unknown {
-  const problem = typeof body === 'object' && body !== null && !Array.isArray(body) ? check?.(body) : notAnObject(body)
+  const problem =
+    typeof body === 'object' && body !== null && !Array.isArray(body)
+      ? check?.(body)
+      : `Input body needs to be an object, got: ${jsonTypeOf(body)}`
   if (problem !== undefined) throw bodyInvalid(problem)
   return body
 }
@@ -387,12 +391,6 @@ function identifyCaller(
     default:
       return access.authenticate(request, response)
   }
-}
-
-function notAnObject(value: unknown): string {
-  const kind =
-    value === null ? 'null' : Array.isArray(value) ? 'array' : Number.isInteger(value) ? 'integer' : typeof value
-  return `Input body needs to be an object, got: ${kind}`
 }
 
 function pathVariables(request: Request): Record<string, string> {

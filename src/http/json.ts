@@ -74,3 +74,10 @@ function refuseInfinite(value: unknown): void {
   if (typeof value !== 'object' || value === null) return
   for (const inner of Object.values(value)) refuseInfinite(inner)
 }
+
+/** As messages name it: `object`, `array`, `string`, `number`, `integer`, `boolean`, `null`. */
+export function jsonTypeOf(value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'array'
+  return Number.isInteger(value) ? 'integer' : typeof value
+}

@@ -25,6 +25,10 @@ import type { Execution, ExecutionStatus, PlanReaction, ServiceTokens } from './
 
 export interface Executions extends Module, Pick<ExecutionService, 'plan' | 'hasRoom'> {
   find(id: string): Execution | undefined
+  /** With `result`: null when there is none. */
+  findWithResult(id: string): Execution | undefined
+  /** Ids of those that rules started for a trigger instance, oldest first. */
+  ofTriggerInstance(id: string): string[]
   /** The one with the greatest id. */
   last(): Execution | undefined
   /** Cheap while it runs; undefined when there is no such execution. */
@@ -159,6 +163,8 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       readOutput: (id, type) => readOutput(store, id, type),
     }),
     find: (id) => store.find(id),
+    findWithResult: (id) => store.findWithResult(id),
+    ofTriggerInstance: (id) => store.ofTriggerInstance(id),
     last() {
       const id = store.lastId()
       return id === undefined ? undefined : store.find(id)

@@ -103,6 +103,8 @@ export interface ExecutionStore {
   actionRefs(): string[]
   /** Oldest first. */
   childrenOf(parents: readonly string[], limit?: number): { id: string; parent: string }[]
+  /** Those that rules started for it, oldest first. */
+  ofTriggerInstance(id: string): string[]
   results(ids: readonly string[]): Map<string, unknown>
   resultText(id: string): string | undefined
 
@@ -235,6 +237,10 @@ export function createExecutionStore(database: Database): ExecutionStore {
       execution.result = text === undefined ? null : readJson(text)
       return execution
     },
+    ofTriggerInstance: (id) =>
+      database
+        .all(build.selectFrom('executions').select('id').where('trigger_instance', '=', id).orderBy('id'))
+        .map((row) => row.id),
     statusOf: (id) =>
       database.first(build.selectFrom('executions').select('status').where('id', '=', id))?.status as
         ExecutionStatus | undefined, // only `state.ts` makes statuses

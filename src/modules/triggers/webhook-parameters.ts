@@ -89,6 +89,8 @@ export const webhookParametersSchema: JsonSchema = {
   },
 }
 
+const takenHeaders: ReadonlySet<string> = new Set(['x-auth-token', 'svc-api-key', 'cookie', 'svc-trace-tag'])
+
 /** Of the scheme `hmac` alone. */
 const hmacOnly = ['header', 'algorithm', 'encoding', 'prefix', 'template', 'timestamp_header', 'id_header'] as const
 
@@ -134,6 +136,9 @@ function problemOfSignature(signature: Record<string, unknown>): string | undefi
   const template = typeof signature['template'] === 'string' ? signature['template'] : '{body}'
   if (typeof signature['header'] !== 'string')
     return `'header' is a required property of a signature of the scheme 'hmac'`
+  if (takenHeaders.has(signature['header'].toLowerCase())) {
+    return `signature.header is '${signature['header']}', which this server reads itself; senders have to use another`
+  }
   if (!template.includes('{body}')) return `signature.template has to contain {body}, or the body would not be signed`
   const hasTime = typeof signature['timestamp_header'] === 'string'
   if (hasTime !== template.includes('{timestamp}')) {

@@ -1,0 +1,66 @@
+/** Webhooks: requests from outside that become trigger instances (contract 06). */
+import type { Bus } from '../../bus/bus.ts'
+import type { Database } from '../../db/database.ts'
+import type { Log } from '../../log.ts'
+import type { Module } from '../../module.ts'
+import type { TemplateScope } from '../../template.ts'
+import type { TemplateReader } from '../datastore/types.ts'
+import type { Executions } from '../executions/index.ts'
+import type { Triggers } from '../triggers/index.ts'
+import { createDeliveries } from './deliveries.ts'
+import { createRegistry } from './registry.ts'
+import { createRoutes } from './routes.ts'
+import { createSecretReader } from './secrets.ts'
+import { createWebhookService } from './service.ts'
+import { createDeliveryStore } from './store.ts'
+import { createWaits } from './waits.ts'
+
+export type Webhooks = Module
+
+export interface WebhooksDeps {
+  database: Database
+  bus: Bus
+  log: Log
+  triggers: Triggers
+  executions: Executions
+  /** What secrets that are templates may read. */
+  readonly templates: (reader: TemplateReader) => TemplateScope
+  settings: {
+    /** In whose name secrets are read. */
+    systemUser: string
+    /** `actionrunner.queue_limit`: trigger instances that may wait for their rules. */
+    queueLimit: number
+  }
+}
+
+/** Requests that may wait at a time for what comes of them. */
+const MAX_WAITING = 1000
+
+export function createWebhooks(deps: WebhooksDeps): Webhooks {
+  const { database, bus, log, triggers, executions, settings } = deps
+  const readSecret = createSecretReader(() => deps.templates({ user: settings.systemUser }))
+  const registry = createRegistry({ triggers, bus, readSecret })
+  const waits = createWaits({ bus, triggers, executions, maxWaiting: MAX_WAITING })
+  const service = createWebhookService({
+    registry,
+    deliveries: createDeliveries(createDeliveryStore(database)),
+    waits,
+    database,
+    triggers,
+    executions,
+    log,
+    queueLimit: settings.queueLimit,
+  })
+  return {
+    name: 'webhooks',
+    routes: createRoutes(service),
+    async start() {
+      registry.start()
+      waits.start()
+    },
+    async stop() {
+      waits.stop()
+      registry.stop()
+    },
+  }
+}

@@ -1,0 +1,106 @@
+/** Which triggers a request to a hook sets off: rebuilt from the triggers at start, kept fresh by facts (contract 06, 6.1). */
+import type { Bus } from '../../bus/bus.ts'
+import { isObject } from '../../schema.ts'
+import { hookOf, webhookTypeRef, type SignatureParameters, type Triggers } from '../triggers/index.ts'
+import type { TriggerRecord } from '../triggers/types.ts'
+import { createVerifier, type Verifier } from './signatures.ts'
+
+export interface HookTrigger {
+  hook: string
+  record: TriggerRecord
+  /** Undefined: its senders do not sign, and need a credential. */
+  verifier: Verifier | undefined
+  /** In lower case. */
+  deliveryIdHeader: string | undefined
+}
+
+export interface Hook {
+  name: string
+  /** Oldest first; never empty. */
+  triggers: readonly HookTrigger[]
+  /** In lower case: headers that hold a secret of one of the triggers. */
+  hiddenHeaders: ReadonlySet<string>
+}
+
+export interface Registry {
+  find(hook: string): Hook | undefined
+  /** Oldest first. */
+  triggers(): HookTrigger[]
+  start(): void
+  stop(): void
+}
+
+export function createRegistry(deps: {
+  triggers: Pick<Triggers, 'find' | 'ofType'>
+  bus: Bus
+  /** See `createVerifier`. */
+  readonly readSecret: (text: string) => string
+}): Registry {
+  const { triggers, bus, readSecret } = deps
+  const byId = new Map<string, HookTrigger>()
+  const hooks = new Map<string, Hook>()
+  let subscriptions: (() => void)[] = []
+
+  function put(record: TriggerRecord): void {
+    const { url, signature, delivery_id_header: idHeader } = record.parameters
+    const trigger: HookTrigger = {
+      hook: hookOf(String(url)),
+      record,
+      // They fit the schema of the type, or there would be no such trigger.
+      verifier: isObject(signature)
+        ? createVerifier(signature as unknown as SignatureParameters, readSecret)
+        : undefined,
+      deliveryIdHeader: typeof idHeader === 'string' ? idHeader.toLowerCase() : undefined,
+    }
+    byId.set(record.id, trigger)
+    const others = hooks.get(trigger.hook)?.triggers ?? []
+    setHook(trigger.hook, [...others, trigger].sort(byAge))
+  }
+
+  function remove(id: string): void {
+    const trigger = byId.get(id)
+    if (trigger === undefined) return
+    byId.delete(id)
+    setHook(
+      trigger.hook,
+      (hooks.get(trigger.hook)?.triggers ?? []).filter((other) => other !== trigger),
+    )
+  }
+
+  function setHook(name: string, ofHook: HookTrigger[]): void {
+    if (ofHook.length === 0) hooks.delete(name)
+    else {
+      const hiddenHeaders = new Set(ofHook.flatMap(({ verifier }) => verifier?.hiddenHeaders ?? []))
+      hooks.set(name, { name, triggers: ofHook, hiddenHeaders })
+    }
+  }
+
+  function refresh({ id, type }: { id: string; type: string }): void {
+    if (type !== webhookTypeRef && !byId.has(id)) return
+    remove(id)
+    const record = triggers.find(id)
+    if (record?.type === webhookTypeRef) put(record)
+  }
+
+  return {
+    find: (hook) => hooks.get(hook),
+    triggers: () => [...byId.values()].sort(byAge),
+    start() {
+      subscriptions = (['trigger.created', 'trigger.updated', 'trigger.deleted'] as const).map((name) =>
+        bus.subscribe(name, refresh),
+      )
+      for (const record of triggers.ofType(webhookTypeRef)) put(record)
+    },
+    stop() {
+      for (const unsubscribe of subscriptions) unsubscribe()
+      subscriptions = []
+      byId.clear()
+      hooks.clear()
+    },
+  }
+}
+
+/** Ids sort by creation. */
+function byAge(a: HookTrigger, b: HookTrigger): number {
+  return a.record.id < b.record.id ? -1 : 1
+}

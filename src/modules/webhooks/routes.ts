@@ -1,0 +1,99 @@
+/** Contract 06, 6.2 and 6.3. */
+import { listReply, pageHeaders } from '../../http/list.ts'
+import { webhookResource } from '../../http/permissions.ts'
+import type { ApiRequest, Route } from '../../http/route.ts'
+import type { JsonSchema } from '../../schema.ts'
+import { hookOf } from '../triggers/index.ts'
+import type { WebhookService } from './service.ts'
+
+const text = { type: 'string' }
+
+const webhookSchema: JsonSchema = {
+  title: 'Webhook',
+  type: 'object',
+  required: ['id', 'uid', 'ref', 'name', 'pack', 'type', 'description', 'parameters'],
+  properties: {
+    id: text,
+    uid: text,
+    ref: text,
+    name: text,
+    pack: text,
+    type: { type: 'string', description: '`core.svc.webhook`' },
+    description: text,
+    parameters: { type: 'object', description: '`url`, and how senders sign; secrets are masked.' },
+  },
+}
+
+const outcomeSchema: JsonSchema = {
+  title: 'WebhookOutcome',
+  type: 'object',
+  required: ['trigger_instances', 'executions'],
+  properties: {
+    trigger_instances: {
+      type: 'array',
+      items: { type: 'object', required: ['id'], properties: { id: text, status: text } },
+    },
+    executions: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['id', 'status', 'action'],
+        properties: {
+          id: text,
+          status: text,
+          action: text,
+          rule: { type: ['string', 'null'] },
+          result: { description: 'Only for callers who may view the execution.' },
+          result_size: { type: ['integer', 'null'], description: 'Of a result too long to stand here.' },
+        },
+      },
+    },
+  },
+}
+
+const received: JsonSchema = { type: ['object', 'array'], description: 'What was sent, parsed.' }
+
+/** @param service asked when a request comes: it exists once the module has started */
+export function createRoutes(service: WebhookService): Route[] {
+  const hook = ({ params }: Pick<ApiRequest, 'params'>): string => hookOf(params['hook'] ?? '')
+  return [
+    {
+      surface: 'api',
+      method: 'get',
+      path: '/webhooks',
+      permission: 'webhook_list',
+      summary: 'List the triggers of all webhooks.',
+      response: { type: 'array', items: webhookSchema },
+      handler({ rights }) {
+        const webhooks = service.list(rights)
+        return listReply(webhooks, pageHeaders({ limit: undefined, offset: 0 }, webhooks.length))
+      },
+    },
+    {
+      surface: 'api',
+      method: 'get',
+      path: '/webhooks/*hook',
+      permission: 'webhook_view',
+      resource: (request) => webhookResource(hook(request)),
+      summary: 'Get the first trigger of a webhook.',
+      response: webhookSchema,
+      failures: [404],
+      handler: (request) => service.find(hook(request)),
+    },
+    {
+      surface: 'api',
+      method: 'post',
+      path: '/webhooks/*hook',
+      permission: 'webhook_send',
+      resource: (request) => webhookResource(hook(request)),
+      provesItself: (request) => service.provesItself(hook(request), request.headers),
+      summary: 'Send to a webhook; it becomes trigger instances, which rules then look at.',
+      rawBody: received,
+      status: 202,
+      response: received,
+      otherResponses: { 200: outcomeSchema },
+      failures: [404, 409, 503],
+      handler: (request) => service.receive(hook(request), request),
+    },
+  ]
+}

@@ -1,0 +1,315 @@
+/** How senders prove that a request is theirs: one table of schemes. To add one: an entry here, and its name in the schema. */
+import { createHash, createHmac, timingSafeEqual, type Hmac } from 'node:crypto'
+import {
+  isAppError,
+  signatureExpired,
+  signatureInvalid,
+  signatureMalformed,
+  signatureMissing,
+  signatureUncheckable,
+  type AppError,
+} from '../../errors.ts'
+import { standardKey, type SignatureParameters, type SignatureScheme } from '../triggers/index.ts'
+import type { SentHeaders } from './headers.ts'
+
+/** What is checked: the bytes as they came. */
+export interface SignedRequest {
+  headers: SentHeaders
+  body: Buffer
+}
+
+export interface Verifier {
+  /** In lower case; without any of them there is nothing to check. */
+  readonly headers: readonly string[]
+  /** In lower case: headers that hold the secret itself. */
+  readonly hiddenHeaders: readonly string[]
+  /**
+   * @param nowSeconds since the epoch
+   * @throws SIGNATURE_MISSING, SIGNATURE_MALFORMED, SIGNATURE_EXPIRED, SIGNATURE_INVALID, SIGNATURE_UNCHECKABLE
+   */
+  verify(request: SignedRequest, nowSeconds: number): Proof
+}
+
+export interface Proof {
+  /** What tells this delivery from others, when it is signed as well. */
+  signedId?: string
+  /** The same, where anybody could change it. */
+  unsignedId?: string
+}
+
+/** One way in which a request claims to be proven. */
+interface Claim {
+  /** Any of them may fit. */
+  signatures: readonly Buffer[]
+  /** What the signature is with this secret; undefined: the secret is not for this. */
+  readonly expected: (secret: string) => Buffer | undefined
+  time?: { header: string; seconds: number }
+  readonly proof: (matched: Buffer) => Proof
+}
+
+interface Scheme {
+  /** Headers that a signature may be in, as it is spelled in messages. */
+  headers(parameters: SignatureParameters): readonly string[]
+  /** Headers that hold the secret itself. */
+  hiddenHeaders?: readonly string[]
+  /** @throws SIGNATURE_MALFORMED */
+  claims(request: SignedRequest, parameters: SignatureParameters): readonly Claim[]
+}
+
+const DEFAULT_TOLERANCE_SECONDS = 300
+const MAX_SIGNATURES = 20
+
+/**
+ * @param readSecret gives the secret that a text stands for, never an empty one; what it throws is the cause of
+ *   SIGNATURE_UNCHECKABLE
+ */
+export function createVerifier(parameters: SignatureParameters, readSecret: (text: string) => string): Verifier {
+  const scheme = schemes[parameters.scheme]
+  const tolerance = parameters.tolerance_seconds ?? DEFAULT_TOLERANCE_SECONDS
+  const secrets = [parameters.secret].flat()
+  const names = scheme.headers(parameters)
+
+  /** @returns undefined when the claim does not hold @throws SIGNATURE_EXPIRED, SIGNATURE_UNCHECKABLE */
+  function check({ signatures, expected, time, proof }: Claim, nowSeconds: number): Proof | undefined {
+    if (time !== undefined && Math.abs(nowSeconds - time.seconds) > tolerance) {
+      throw signatureExpired(time.header, tolerance)
+    }
+    let held: Buffer | undefined
+    let failure: AppError | undefined
+    // All of them, whichever fits, so that the time tells nothing.
+    for (const text of secrets) {
+      let wanted: Buffer | undefined
+      try {
+        wanted = expected(readSecret(text))
+      } catch (error) {
+        failure = signatureUncheckable(error)
+      }
+      for (const signature of signatures) {
+        if (wanted !== undefined && isSame(signature, wanted)) held = wanted
+      }
+    }
+    if (held !== undefined) return proof(held)
+    if (failure !== undefined) throw failure
+    return undefined
+  }
+
+  return {
+    headers: names.map((name) => name.toLowerCase()),
+    hiddenHeaders: scheme.hiddenHeaders ?? [],
+    verify(request, nowSeconds) {
+      const claims = scheme.claims(request, parameters)
+      if (claims.length === 0) throw signatureMissing(names)
+      let failure: AppError | undefined
+      for (const claim of claims) {
+        try {
+          const proof = check(claim, nowSeconds)
+          if (proof !== undefined) return proof
+        } catch (error) {
+          if (!isAppError(error)) throw error
+          failure ??= error
+        }
+      }
+      throw failure ?? signatureInvalid()
+    },
+  }
+}
+
+/** Digests are compared, so that neither the length nor the place of a difference shows in the time. */
+function isSame(a: Buffer, b: Buffer): boolean {
+  return timingSafeEqual(sha256(a), sha256(b))
+}
+
+const sha256 = (bytes: Buffer): Buffer => createHash('sha256').update(bytes).digest()
+
+/** The one value of a header; undefined: it is not there. @throws SIGNATURE_MALFORMED */
+function only({ headers }: SignedRequest, name: string): string | undefined {
+  const values = headers.get(name.toLowerCase())
+  if (values === undefined) return undefined
+  const [value = ''] = values
+  if (values.length > 1) throw signatureMalformed(name, 'is given more than once')
+  if (value.trim() === '') throw signatureMalformed(name, 'is empty')
+  return value.trim()
+}
+
+/** @throws SIGNATURE_MALFORMED */
+function needed(request: SignedRequest, name: string): string {
+  const value = only(request, name)
+  if (value === undefined) throw signatureMalformed(name, 'is missing')
+  return value
+}
+
+/** @throws SIGNATURE_MALFORMED */
+function secondsOf(text: string, header: string): number {
+  if (!/^\d{1,12}$/.test(text)) throw signatureMalformed(header, 'has no time in seconds since the epoch')
+  return Number(text)
+}
+
+/** Node reads headers byte by byte. */
+const bytesOf = (header: string): Buffer => Buffer.from(header, 'latin1')
+
+const bytesOfHex = (text: string, length: number): Buffer | undefined =>
+  text.length === length * 2 && /^[0-9a-f]+$/i.test(text) ? Buffer.from(text, 'hex') : undefined
+
+const bytesOfBase64 = (text: string, length: number): Buffer | undefined => {
+  const bytes = Buffer.from(text, 'base64')
+  return bytes.length === length && bytes.toString('base64') === text ? bytes : undefined
+}
+
+const SHA256_BYTES = 32
+const signedByNothing = (): Proof => ({})
+
+function github(request: SignedRequest): readonly Claim[] {
+  const name = 'X-Hub-Signature-256'
+  const header = only(request, name)
+  if (header === undefined) return []
+  const signature = header.startsWith('sha256=') ? bytesOfHex(header.slice(7), SHA256_BYTES) : undefined
+  if (signature === undefined) throw signatureMalformed(name, 'is not "sha256=" and 64 hexadecimal digits')
+  const id = only(request, 'X-GitHub-Delivery')
+  return [
+    {
+      signatures: [signature],
+      expected: (secret) => createHmac('sha256', secret).update(request.body).digest(),
+      proof: () => (id === undefined ? {} : { unsignedId: id }),
+    },
+  ]
+}
+
+const STANDARD_PREFIX = 'whsec_'
+
+/** The secret itself as a token, or signed as Standard Webhooks say; which of the two a secret is for shows in its prefix. */
+function gitlab(request: SignedRequest): readonly Claim[] {
+  const token = only(request, 'X-Gitlab-Token')
+  const signed = standard(request).map((claim) => ({
+    ...claim,
+    expected: (secret: string) => (secret.startsWith(STANDARD_PREFIX) ? claim.expected(secret) : undefined),
+  }))
+  if (token === undefined) return signed
+  const plain: Claim = {
+    signatures: [bytesOf(token)],
+    expected: (secret) => (secret.startsWith(STANDARD_PREFIX) ? undefined : Buffer.from(secret)),
+    proof: signedByNothing,
+  }
+  return [...signed, plain]
+}
+
+function stripe(request: SignedRequest): readonly Claim[] {
+  const name = 'Stripe-Signature'
+  const header = only(request, name)
+  if (header === undefined) return []
+  const items = header.split(',').map((item) => item.trim().split('=', 2))
+  const valuesOf = (wanted: string): string[] => items.flatMap(([key, value = '']) => (key === wanted ? [value] : []))
+  const [time, ...others] = valuesOf('t')
+  const given = valuesOf('v1')
+  const signatures = given.flatMap((text) => bytesOfHex(text, SHA256_BYTES) ?? [])
+  if (time === undefined || others.length > 0 || signatures.length === 0 || items.length > MAX_SIGNATURES) {
+    throw signatureMalformed(name, 'has not one "t=" and at least one "v1=" with 64 hexadecimal digits')
+  }
+  return [
+    {
+      signatures,
+      time: { header: name, seconds: secondsOf(time, name) },
+      expected: (secret) => createHmac('sha256', secret).update(`${time}.`).update(request.body).digest(),
+      proof: idOfSignature,
+    },
+  ]
+}
+
+function slack(request: SignedRequest): readonly Claim[] {
+  const name = 'X-Slack-Signature'
+  const timeName = 'X-Slack-Request-Timestamp'
+  const header = only(request, name)
+  if (header === undefined) return []
+  const signature = header.startsWith('v0=') ? bytesOfHex(header.slice(3), SHA256_BYTES) : undefined
+  if (signature === undefined) throw signatureMalformed(name, 'is not "v0=" and 64 hexadecimal digits')
+  const time = needed(request, timeName)
+  return [
+    {
+      signatures: [signature],
+      time: { header: timeName, seconds: secondsOf(time, timeName) },
+      expected: (secret) => createHmac('sha256', secret).update(`v0:${time}:`).update(request.body).digest(),
+      proof: idOfSignature,
+    },
+  ]
+}
+
+/** These senders sign a repetition anew: the same signature is the same request once more. */
+const idOfSignature = (matched: Buffer): Proof => ({ signedId: matched.toString('hex') })
+
+function standard(request: SignedRequest): readonly Claim[] {
+  const name = 'webhook-signature'
+  const timeName = 'webhook-timestamp'
+  const header = only(request, name)
+  if (header === undefined) return []
+  const items = header.split(/ +/)
+  const signatures = items.flatMap((item) =>
+    item.startsWith('v1,') ? (bytesOfBase64(item.slice(3), SHA256_BYTES) ?? []) : [],
+  )
+  if (signatures.length === 0 || items.length > MAX_SIGNATURES) {
+    throw signatureMalformed(name, 'has no "v1," with a signature in base64')
+  }
+  const id = needed(request, 'webhook-id')
+  const time = needed(request, timeName)
+  return [
+    {
+      signatures,
+      time: { header: timeName, seconds: secondsOf(time, timeName) },
+      expected(secret) {
+        const key = standardKey(secret)
+        if (key === undefined) throw new Error('the secret is not base64 text of at least 16 bytes')
+        return createHmac('sha256', key).update(id, 'latin1').update(`.${time}.`).update(request.body).digest()
+      },
+      proof: () => ({ signedId: id }),
+    },
+  ]
+}
+
+const digestBytes = { sha1: 20, sha256: SHA256_BYTES, sha512: 64 }
+
+function hmac(request: SignedRequest, parameters: SignatureParameters): readonly Claim[] {
+  const { header: name = '', algorithm = 'sha256', encoding = 'hex', prefix = '', template = '{body}' } = parameters
+  const header = only(request, name)
+  if (header === undefined) return []
+  const text = header.startsWith(prefix) ? header.slice(prefix.length) : ''
+  const decode = encoding === 'hex' ? bytesOfHex : bytesOfBase64
+  const signature = decode(text, digestBytes[algorithm])
+  if (signature === undefined) {
+    throw signatureMalformed(
+      name,
+      `has no ${algorithm} signature in ${encoding}${prefix === '' ? '' : ' after its prefix'}`,
+    )
+  }
+  const { timestamp_header: timeName, id_header: idName } = parameters
+  const time = timeName === undefined ? undefined : needed(request, timeName)
+  const isIdSigned = template.includes('{id}')
+  const id = idName === undefined ? undefined : isIdSigned ? needed(request, idName) : only(request, idName)
+  const values = new Map([
+    ['{body}', request.body],
+    ['{timestamp}', bytesOf(time ?? '')],
+    ['{id}', bytesOf(id ?? '')],
+  ])
+  const parts = template.split(/(\{(?:body|timestamp|id)\})/)
+  const signed = (mac: Hmac): Hmac => parts.reduce((sum, part) => sum.update(values.get(part) ?? part), mac)
+  return [
+    {
+      signatures: [signature],
+      ...(time === undefined || timeName === undefined
+        ? {}
+        : { time: { header: timeName, seconds: secondsOf(time, timeName) } }),
+      expected: (secret) => signed(createHmac(algorithm, secret)).digest(),
+      proof: () => (id === undefined ? {} : isIdSigned ? { signedId: id } : { unsignedId: id }),
+    },
+  ]
+}
+
+const schemes: Record<SignatureScheme, Scheme> = {
+  github: { headers: () => ['X-Hub-Signature-256'], claims: github },
+  gitlab: {
+    headers: () => ['X-Gitlab-Token', 'webhook-signature'],
+    hiddenHeaders: ['x-gitlab-token'],
+    claims: gitlab,
+  },
+  stripe: { headers: () => ['Stripe-Signature'], claims: stripe },
+  slack: { headers: () => ['X-Slack-Signature'], claims: slack },
+  standard: { headers: () => ['webhook-signature'], claims: standard },
+  hmac: { headers: ({ header }) => [header ?? ''], claims: hmac },
+}

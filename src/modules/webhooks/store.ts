@@ -1,0 +1,78 @@
+/** Table `webhook_deliveries`. Reads, and functions that return steps. */
+import { sql } from 'kysely'
+import type { Database, Step } from '../../db/database.ts'
+import { columnsOf, prepared } from '../../db/prepared.ts'
+import type { WebhookDeliveryTable } from '../../db/tables.ts'
+
+export type DeliveryKey = Pick<WebhookDeliveryTable, 'hook' | 'caller' | 'key_hash'>
+
+export interface DeliveryStore {
+  find(key: DeliveryKey): WebhookDeliveryTable | undefined
+  /**
+   * Fails with `Conflict` when there is one already that is not from before.
+   *
+   * @param before wire timestamp: older ones do not count any more; a few of them are deleted
+   */
+  insert(delivery: WebhookDeliveryTable, before: string): Step[]
+}
+
+/** With every new one, so that there are never more than those that count, and a few. */
+const DELETED_TOGETHER = 5
+
+const sample: WebhookDeliveryTable = {
+  hook: '',
+  caller: '',
+  key_hash: '',
+  body_hash: '',
+  trace_id: '',
+  trigger_instances: '',
+  created_at: '',
+}
+
+export function createDeliveryStore(database: Database): DeliveryStore {
+  const { build } = database
+  const find = prepared(
+    build
+      .selectFrom('webhook_deliveries')
+      .selectAll()
+      .where('hook', '=', '')
+      .where('caller', '=', '')
+      .where('key_hash', '=', ''),
+    ({ hook, caller, key_hash }: DeliveryKey) => [hook, caller, key_hash],
+  )
+  const columns = columnsOf(sample)
+  const insert = prepared(
+    build
+      .insertInto('webhook_deliveries')
+      .values(sample)
+      .onConflict((on) =>
+        on
+          .columns(['hook', 'caller', 'key_hash'])
+          .doUpdateSet((excluded) => ({
+            body_hash: excluded.ref('excluded.body_hash'),
+            trace_id: excluded.ref('excluded.trace_id'),
+            trigger_instances: excluded.ref('excluded.trigger_instances'),
+            created_at: excluded.ref('excluded.created_at'),
+          }))
+          .where('webhook_deliveries.created_at', '<', ''),
+      ),
+    ({ delivery, before }: { delivery: WebhookDeliveryTable; before: string }) => [...columns(delivery), before],
+  )
+  const deleteOld = prepared(
+    build.deleteFrom('webhook_deliveries').where(
+      sql`rowid`,
+      'in',
+      build
+        .selectFrom('webhook_deliveries')
+        .select(sql`rowid`.as('row'))
+        .where('created_at', '<', '')
+        .orderBy('created_at')
+        .limit(DELETED_TOGETHER),
+    ),
+    (before: string) => [before, DELETED_TOGETHER],
+  )
+  return {
+    find: (key) => database.first(find(key)) as WebhookDeliveryTable | undefined, // all columns of the table
+    insert: (delivery, before) => [{ query: insert({ delivery, before }), expect: 1 }, { query: deleteOld(before) }],
+  }
+}
