@@ -28,6 +28,7 @@ import { createStream } from './modules/stream/index.ts'
 import { createTimers } from './modules/timers/index.ts'
 import { createTraces } from './modules/traces/index.ts'
 import { createTriggers } from './modules/triggers/index.ts'
+import { createWebhooks } from './modules/webhooks/index.ts'
 import { createRunners } from './runners/index.ts'
 import { createLauncher } from './runners/process/create-launcher.ts'
 
@@ -211,6 +212,15 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
       maskSecrets: config.api.mask_secrets && config.log.mask_secrets,
     },
   })
+  const webhooks = createWebhooks({
+    database,
+    bus,
+    log,
+    triggers,
+    executions,
+    templates: (reader) => datastore.templates(reader),
+    settings: { systemUser: config.system_user.user, queueLimit: config.actionrunner.queue_limit },
+  })
   const timers = createTimers({
     database,
     bus,
@@ -225,7 +235,20 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
   })
   const stream = createStream({ bus, executions })
 
-  const modules: Module[] = [rbac, auth, datastore, traces, triggers, actions, packs, executions, rules, timers, stream]
+  const modules: Module[] = [
+    rbac,
+    auth,
+    datastore,
+    traces,
+    triggers,
+    actions,
+    packs,
+    executions,
+    rules,
+    webhooks,
+    timers,
+    stream,
+  ]
   let isStarting = true
   let isStopping = false
   const routes = modules.flatMap((module) => module.routes ?? [])
