@@ -3,7 +3,7 @@ import { TemplateError } from '../../template.ts'
 import { parseJsonPath, select, type Step } from '../../template/filters/jsonpath.ts'
 import type { Budget } from '../../template/limits.ts'
 import { isMapping, mappingGet, ownValue } from '../../template/mapping.ts'
-import { adopt, isList, LazyNamespace, Undefined, type Value } from '../../template/values.ts'
+import { adopt, isList, LazyNamespace, settled, Undefined, type Value } from '../../template/values.ts'
 
 export interface CriterionPath {
   /** The name that it begins with; undefined when it begins with anything else, such as `*`. */
@@ -47,7 +47,7 @@ export function compilePath(key: string): CriterionPath {
         value = valueOf(memberOf(value, name))
         if (value === null) return null
       }
-      return value instanceof LazyNamespace ? null : value
+      return value instanceof LazyNamespace ? itemOf(value) : value
     },
   }
 }
@@ -59,8 +59,14 @@ function nameOf({ selector, descend }: Step): string | number | undefined {
 
 function memberOf(value: Value, name: string | number): Value | undefined {
   if (typeof name === 'number') return isList(value) ? adopt(value.at(name)) : undefined
-  if (value instanceof LazyNamespace) return value.has(name) ? value.get(name) : undefined
+  if (value instanceof LazyNamespace) return value.get(name)
   return isMapping(value) ? mappingGet(value, name) : undefined
+}
+
+/** A missing item of the datastore is empty text to templates, and here what a missing name of the payload is. */
+function itemOf(namespace: LazyNamespace): Value {
+  const item = settled(namespace)
+  return item === '' || item instanceof LazyNamespace ? null : item
 }
 
 function valueOf(found: Value | undefined): Value {
