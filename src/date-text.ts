@@ -1,13 +1,6 @@
-/** Dates and times as people and programs write them (contract 05: `td_lt`, `core.svc.DateTimer`). */
+/** Dates as people and programs write them, understood only where there is one way to understand them. */
 
-export interface DateText {
-  /** What a clock shows, as microseconds since 1970-01-01 00:00 on that clock. */
-  wallMicros: number
-  /** Seconds the clock is ahead of UTC; undefined when the text does not say. */
-  offsetSeconds: number | undefined
-}
-
-const MAX_CHARS = 100
+const MAX_LENGTH = 100
 
 const months = [
   'january',
@@ -23,102 +16,134 @@ const months = [
   'november',
   'december',
 ]
-const monthName = '([a-z]{3,9})\\.?'
-const weekday = /^(?:mon|tues?|wed(?:nes)?|thu(?:rs?)?|fri|sat(?:ur)?|sun)(?:day)?\b[.,]?\s*/
+const weekdays = ['monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday', 'sunday']
 
-const clock = /(?:^|[\st])(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?\s*(?:([ap])\.?m\.?)?/
-const hourOnly = /(?:^|\s)(\d{1,2})\s*([ap])\.?m\.?/
-const compactClock = /(?<=\d)t(\d{2})(\d{2})(?:(\d{2})(?:[.,](\d{1,9}))?)?/
-const zone = /^\s*(?:(z|utc|gmt)|(?:utc|gmt)?\s*([+-])(\d{2}):?(\d{2})?)(?![\d:a-z])/
+/** Hours east of UTC of the zones that RFC 2822 names. */
+const zones: ReadonlyMap<string, number> = new Map([
+  ['z', 0],
+  ['utc', 0],
+  ['ut', 0],
+  ['gmt', 0],
+  ['est', -5],
+  ['edt', -4],
+  ['cst', -6],
+  ['cdt', -5],
+  ['mst', -7],
+  ['mdt', -6],
+  ['pst', -8],
+  ['pdt', -7],
+])
 
-type DateParts = [year: number, month: number, day: number]
+const weekday = '(?:(?<weekday>[a-z]{3,9})\\.?,?\\s+)?'
+const monthName = '(?<monthName>[a-z]{3,9})\\.?'
+const dayOrdinal = '(?<day>\\d{1,2})(?:st|nd|rd|th)?'
+const clock =
+  '(?<hour>\\d{1,2}):(?<minute>\\d{2})(?::(?<second>\\d{2})(?:[.,](?<fraction>\\d{1,9}))?)?(?:\\s*(?<half>[ap])\\.?m\\.?)?'
+/** Without colons. */
+const digits = '(?<hour>\\d{2})(?:(?<minute>\\d{2})(?:(?<second>\\d{2})(?:[.,](?<fraction>\\d{1,9}))?)?)?'
+const zone =
+  '(?:\\s*(?<zone>z|[a-z]{2,4})?(?:(?<sign>[+-])(?<zoneHour>\\d{2})(?::?(?<zoneMinute>\\d{2}))?)?)(?:\\s*\\([a-z .]*\\))?'
+const time = `(?:(?:t|,?\\s+(?:at\\s+)?)${clock}${zone})?`
 
-const dateForms: readonly [form: RegExp, read: (match: readonly string[]) => DateParts][] = [
-  [/^(\d{4})([-/.])(\d{1,2})\2(\d{1,2})$/, ([, year, , month, day]) => [Number(year), Number(month), Number(day)]],
-  [/^(\d{4})(\d{2})(\d{2})$/, ([, year, month, day]) => [Number(year), Number(month), Number(day)]],
-  [/^(\d{1,2})([-/.])(\d{1,2})\2(\d{4})$/, ([, first, , second, year]) => monthFirst(first, second, year)],
-  [
-    new RegExp(`^(\\d{1,2})(?:st|nd|rd|th)?[\\s-]+(?:of\\s+)?${monthName}[\\s,-]+(\\d{4})$`),
-    ([, day, name, year]) => [Number(year), monthOf(name), Number(day)],
-  ],
-  [
-    new RegExp(`^${monthName}\\s+(\\d{1,2})(?:st|nd|rd|th)?[\\s,]+(\\d{4})$`),
-    ([, name, day, year]) => [Number(year), monthOf(name), Number(day)],
-  ],
-  [
-    new RegExp(`^(\\d{4})[\\s-]+${monthName}[\\s-]+(\\d{1,2})$`),
-    ([, year, name, day]) => [Number(year), monthOf(name), Number(day)],
-  ],
-]
+const forms = [
+  // 2024-02-01, 2024-02-01T10:30:00.123456+02:00, 2024-02-01 10:30 UTC
+  `(?<year>\\d{4})-(?<month>\\d{1,2})-(?<day>\\d{1,2})${time}`,
+  `(?<year>\\d{4})/(?<month>\\d{1,2})/(?<day>\\d{1,2})${time}`,
+  // 2024-02-01T10, 2024-02-01T1030Z
+  `(?<year>\\d{4})-(?<month>\\d{2})-(?<day>\\d{2})t${digits}${zone}`,
+  // 20240201, 20240201103000, 20240201T103000Z, 20240201 10:30
+  `(?<year>\\d{4})(?<month>\\d{2})(?<day>\\d{2})(?:t${digits}${zone})?`,
+  `(?<year>\\d{4})(?<month>\\d{2})(?<day>\\d{2})(?<hour>\\d{2})(?<minute>\\d{2})(?<second>\\d{2})?${zone}`,
+  `(?<year>\\d{4})(?<month>\\d{2})(?<day>\\d{2})${time}`,
+  // 2/1/2024 10:30 PM: the month first
+  `(?<month>\\d{1,2})/(?<day>\\d{1,2})/(?<year>\\d{4})${time}`,
+  // Thu, 01 Feb 2024 10:30:00 +0000 (RFC 2822), 1 February 2024, 01-Feb-2024 10:30
+  `${weekday}${dayOrdinal}[\\s-]+${monthName}[\\s,-]+(?<year>\\d{4})${time}`,
+  // February 1, 2024 at 10:30, Thu Feb 01 2024 10:30:00 GMT+0200 (Eastern European Time)
+  `${weekday}${monthName}\\s+${dayOrdinal},?\\s+(?<year>\\d{4})${time}`,
+  // Thu Feb  1 10:30:00 2024, Thu Feb  1 10:30:00 UTC 2024
+  `${weekday}${monthName}\\s+${dayOrdinal}\\s+${clock}${zone}\\s+(?<year>\\d{4})`,
+].map((form) => new RegExp(`^${form}$`))
 
-/** 0: none is called so. */
-function monthOf(name = '?'): number {
-  return months.findIndex((month) => month.startsWith(name)) + 1
-}
-
-/** `01/02/2030` is the second of January; where that cannot be, the day stands first. */
-function monthFirst(first = '', second = '', year = ''): DateParts {
-  return Number(first) > 12
-    ? [Number(year), Number(second), Number(first)]
-    : [Number(year), Number(first), Number(second)]
+export interface DateText {
+  /** What a clock shows, as microseconds since 1970-01-01 00:00 on that clock; midnight where no time is named. */
+  wallMicros: number
+  /** Minutes that the clock is ahead of UTC; undefined where the text does not say. */
+  offsetMinutes: number | undefined
 }
 
 /**
- * Reads a whole date with or without a time, which is midnight then: ISO 8601 and its relatives, `Jan 2, 2030 3:04 PM`,
- * `Tue, 02 Jan 2030 15:04:05 +0000`, `01/02/2030`. Undefined for anything else, and for dates that do not exist.
+ * A date with or without a time. Undefined when it is not one, or leaves open which: two-digit years, times without a
+ * date, zones with several meanings.
  */
-export function readDateText(given: string): DateText | undefined {
-  if (given.length > MAX_CHARS) return undefined
-  const text = given.trim().toLowerCase().replace(weekday, '')
-  const time = readTime(text)
-  if (time === undefined) return undefined
-  for (const [form, read] of dateForms) {
-    const match = form.exec(time.rest)
-    if (match === null) continue
-    const dayMicros = microsOfDay(read(match))
-    return dayMicros === undefined
-      ? undefined
-      : { wallMicros: dayMicros + time.micros, offsetSeconds: time.offsetSeconds }
+export function readDateText(text: string): DateText | undefined {
+  if (text.length > MAX_LENGTH) return undefined
+  const written = text.trim().toLowerCase()
+  for (const form of forms) {
+    const found = form.exec(written)?.groups
+    if (found !== undefined) return dateOf(found)
   }
   return undefined
 }
 
-function microsOfDay([year, month, day]: DateParts): number | undefined {
-  if (year < 1 || month < 1 || month > 12 || day < 1 || day > 31) return undefined
+/** The same as microseconds since the epoch; UTC where it names no zone. */
+export function parseDateText(text: string): number | undefined {
+  const date = readDateText(text)
+  return date === undefined ? undefined : date.wallMicros - (date.offsetMinutes ?? 0) * 60_000_000
+}
+
+type Found = Readonly<Record<string, string | undefined>>
+
+function dateOf(found: Found): DateText | undefined {
+  const month = monthOf(found)
+  const hour = hourOf(found)
+  const offset = offsetOf(found)
+  if (month === undefined || hour === undefined || offset === undefined) return undefined
+  const { weekday: named } = found
+  if (named !== undefined && indexOf(weekdays, named) === undefined) return undefined
+  const [year, day] = [Number(found['year']), Number(found['day'])]
+  const [minute, second] = [Number(found['minute'] ?? 0), Number(found['second'] ?? 0)]
+  if (year === 0 || minute > 59 || second > 59) return undefined
+
   const date = new Date(0)
-  date.setUTCFullYear(year, month - 1, day)
-  // The 30th of February becomes the 2nd of March.
-  return date.getUTCMonth() === month - 1 ? date.getTime() * 1000 : undefined
-}
-
-/** Takes the time out of a text, and the zone behind it; `rest` is the date. */
-function readTime(text: string): { micros: number; offsetSeconds: number | undefined; rest: string } | undefined {
-  const match = clock.exec(text) ?? compactClock.exec(text)
-  if (match === null) {
-    const hour = hourOnly.exec(text)
-    if (hour === null) return { micros: 0, offsetSeconds: undefined, rest: text }
-    return placed(text, hour, [hour[1], '0', '0', '', hour[2]])
+  // Not `Date.UTC`, which takes the years 0 to 99 for those of the last century.
+  date.setUTCFullYear(year, month, day)
+  if (date.getUTCMonth() !== month || date.getUTCDate() !== day) return undefined
+  date.setUTCHours(hour, minute, second)
+  return {
+    wallMicros: date.getTime() * 1000 + Number((found['fraction'] ?? '').slice(0, 6).padEnd(6, '0')),
+    offsetMinutes: offset.minutes,
   }
-  return placed(text, match, match.slice(1))
 }
 
-function placed(
-  text: string,
-  match: RegExpExecArray,
-  [hourText, minuteText, secondText = '0', fraction = '', half]: (string | undefined)[],
-): ReturnType<typeof readTime> {
-  const [hour, minute, second] = [Number(hourText), Number(minuteText), Number(secondText)]
-  if (minute > 59 || second > 59 || hour > 23) return undefined
-  if (half !== undefined && (hour < 1 || hour > 12)) return undefined
-  const hour24 = half === undefined ? hour : (hour % 12) + (half === 'p' ? 12 : 0)
-  const micros = (hour24 * 3600 + minute * 60 + second) * 1_000_000 + Number(fraction.padEnd(6, '0').slice(0, 6))
+function indexOf(names: readonly string[], written: string): number | undefined {
+  const index = names.findIndex((name) => name.startsWith(written))
+  return index < 0 ? undefined : index
+}
 
-  const before = text.slice(0, match.index)
-  const behind = text.slice(match.index + match[0].length)
-  const [whole = '', utc, sign, hours = '0', minutes = '0'] = zone.exec(behind) ?? []
-  const offset = Number(hours) * 3600 + Number(minutes) * 60
-  if (offset > 86_400 || Number(minutes) > 59) return undefined
-  const offsetSeconds = utc !== undefined ? 0 : sign === undefined ? undefined : sign === '-' ? -offset : offset
-  const rest = `${before} ${behind.slice(whole.length)}`.trim().replace(/^,|,$/g, '').replace(/\s+/g, ' ').trim()
-  return { micros, offsetSeconds, rest }
+function monthOf({ month, monthName: name = '' }: Found): number | undefined {
+  if (month === undefined) return indexOf(months, name === 'sept' ? 'sep' : name)
+  return Number(month) >= 1 && Number(month) <= 12 ? Number(month) - 1 : undefined
+}
+
+function hourOf({ hour = '0', half }: Found): number | undefined {
+  const written = Number(hour)
+  if (half === undefined) return written <= 23 ? written : undefined
+  if (written < 1 || written > 12) return undefined
+  return (written % 12) + (half === 'p' ? 12 : 0)
+}
+
+/** Minutes east of UTC, where they are named; undefined: nothing that anybody writes. */
+function offsetOf({
+  zone: name,
+  sign,
+  zoneHour,
+  zoneMinute = '0',
+}: Found): { minutes: number | undefined } | undefined {
+  const hours = name === undefined ? 0 : zones.get(name)
+  if (hours === undefined) return undefined
+  if (sign === undefined) return { minutes: name === undefined ? undefined : hours * 60 }
+  // `GMT+0200` is two hours east of Greenwich; other zones have no offset of their own.
+  if (hours !== 0 || name === 'z' || Number(zoneHour) > 23 || Number(zoneMinute) > 59) return undefined
+  return { minutes: (sign === '-' ? -1 : 1) * (Number(zoneHour) * 60 + Number(zoneMinute)) }
 }

@@ -116,12 +116,12 @@ export function readTimer(
           problem: `date: "${shown(text)}" is not understood; use for example 2030-01-31T12:00:00Z or 2030-01-31 12:00`,
         }
       }
-      const { wallMicros, offsetSeconds } = date
+      const { wallMicros, offsetMinutes } = date
       return {
         schedule:
-          offsetSeconds === undefined
+          offsetMinutes === undefined
             ? { kind: 'date', wallMicros, timeZone }
-            : { kind: 'date', micros: wallMicros - offsetSeconds * 1_000_000 },
+            : { kind: 'date', micros: wallMicros - offsetMinutes * 60_000_000 },
       }
     }
     case 'core.svc.CronTimer': {
