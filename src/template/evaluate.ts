@@ -189,8 +189,11 @@ class Evaluation implements Runtime {
       case 'item': {
         const object = this.#find(node.object, scope)
         const key = this.#evaluate(node.key, scope)
-        if (typeof key === 'string') return this.#member(object, key, true)
-        return getSubscript(settled(object), key, this.budget)
+        if (typeof key !== 'string') return getSubscript(settled(object), key, this.budget)
+        const value = this.#member(object, key, true)
+        // A key that is computed is a value, and messages hold none.
+        if (!(value instanceof Undefined) || value.lenient || node.key.kind === 'literal') return value
+        return new Undefined(`'${typeNameOf(object)} object' has no element of that name`)
       }
       case 'slice': {
         const object = this.#evaluate(node.object, scope)
