@@ -1,5 +1,6 @@
 /** What may be registered as a trigger type (contract 05, 5.1). Pure functions. */
 import { checkDraft4, compileSchema, type JsonSchema, type SchemaProblem } from '../../schema.ts'
+import { compileSecrets } from '../../secrets.ts'
 import type { TriggerTypeDefinition } from './types.ts'
 
 const MAX_NAME_CHARS = 255
@@ -41,6 +42,16 @@ export const definitionSchema: JsonSchema = {
   },
 }
 
+/** A pattern that nothing is checked by is compiled nowhere else. */
+function problemOfSecrets(schema: JsonSchema): string | undefined {
+  try {
+    compileSecrets(schema)
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error)
+  }
+  return undefined
+}
+
 type GivenDefinition = { [N in keyof TriggerTypeDefinition]?: TriggerTypeDefinition[N] | null }
 
 /** Checks a definition as its author wrote it and fills in what was left out. */
@@ -49,7 +60,7 @@ export function checkDefinition(given: unknown): { definition: TriggerTypeDefini
   if (problem !== undefined) return { problems: [problem] }
   const definition = fillDefinition(given as GivenDefinition) // has passed its schema
   const problems = (['payload_schema', 'parameters_schema'] as const).flatMap((name) => {
-    const why = checkDraft4(definition[name])
+    const why = checkDraft4(definition[name]) ?? problemOfSecrets(definition[name])
     return why === undefined ? [] : [{ path: [name], message: `${name}: ${why}` }]
   })
   return problems.length === 0 ? { definition } : { problems }

@@ -65,8 +65,8 @@ export function notifyPayloads(
   const render = createTextRenderer(execution, parameters, sections, isOfAction, templates, log)
   const resultText = encodedResult(execution, count)
   return sections.flatMap(({ name, message, data, routes }) => {
-    const text = message === undefined || message === '' ? undefined : asText(render(message))
-    const rendered = Object.fromEntries(Object.entries(data).map(([key, value]) => [key, render(value)]))
+    const text = message === undefined || message === '' ? undefined : render.text(message)
+    const rendered = Object.fromEntries(Object.entries(data).map(([key, value]) => [key, render.value(value)]))
     delete rendered['result']
     const before = JSON.stringify(rendered).slice(0, -1)
     const dataText = `${before}${before === '{' ? '' : ','}"result":${resultText}}`
@@ -118,7 +118,14 @@ function encodedResult({ id, result }: Execution, count: number): string {
   return JSON.stringify(JSON.stringify({ message }))
 }
 
-/** Renders the templates in a value; what cannot be rendered stays as it is. */
+/** What cannot be rendered stays as it is. */
+interface TextRenderer {
+  value(given: unknown): unknown
+  text(given: string): unknown
+}
+
+const plain: TextRenderer = { value: (given) => given, text: (given) => given }
+
 function createTextRenderer(
   execution: Execution,
   parameters: Record<string, unknown>,
@@ -126,9 +133,9 @@ function createTextRenderer(
   isOfAction: boolean,
   templates: (reader: TemplateReader) => TemplateScope,
   log: Log,
-): (value: unknown) => unknown {
+): TextRenderer {
   const found = findTemplates(sections.map(({ message, data }) => [message, data]))
-  if (found === undefined) return (value) => value
+  if (found === undefined) return plain
   const scope = templates(readerOf(execution, isOfAction))
   const variables = new Map<string, unknown>([
     ...Object.entries(scope.variables),
@@ -137,17 +144,26 @@ function createTextRenderer(
     ['action_context', execution.context],
   ])
   const renderer = createRenderer(found.count, { isTooLong: found.isTooLong, filters: scope.filters })
-  return (value) => {
+  const orAsWritten = (given: unknown, render: () => unknown): unknown => {
     try {
-      return renderer.render('notify', value, variables)
+      return render()
     } catch (error) {
       if (!isAppError(error)) throw error
       log.warning('notify.template_failed', 'A text of a notification is sent as it was written', {
         execution_id: execution.id,
         error,
       })
-      return value
+      return given
     }
+  }
+  const value = (given: unknown): unknown => renderer.render('notify', given, variables)
+  return {
+    value: (given) => orAsWritten(given, () => value(given)),
+    text: (given) =>
+      orAsWritten(given, () => {
+        const rendered = value(given)
+        return typeof rendered === 'string' ? rendered : renderer.print('notify', rendered)
+      }),
   }
 }
 
@@ -161,8 +177,4 @@ function readerOf({ context, user, liveaction }: Execution, isOfAction: boolean)
     // Only the server sets them.
     ...(Array.isArray(scopes) ? { scopes: scopes as readonly Scope[] } : {}),
   }
-}
-
-function asText(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value)
 }

@@ -18,7 +18,7 @@ import type { Catalogue } from './catalogue.ts'
 import { checkDefinition, takesNoParameters } from './definition.ts'
 import { triggerFact, type TriggersService } from './service.ts'
 import type { TriggerStore } from './store.ts'
-import { problemOfParameters } from './type-schemas.ts'
+import { hasSecrets, problemOfParameters } from './type-schemas.ts'
 import type { TriggerRecord, TriggerTypeDefinition, TriggerTypeRecord } from './types.ts'
 
 /** Body of POST and PUT of triggers; what is left out has its default, or stays. */
@@ -171,8 +171,10 @@ export function createTypesService(deps: {
       const problem = problemOfParameters(after, trigger.parameters)
       const isUsed = store.usesOf(trigger.id) > 0
       if (problem !== undefined && isUsed) {
+        // The new schema may not know that a value is secret.
+        const why = hasSecrets(before, trigger.parameters) ? '' : `: ${problem}`
         throw triggerInUse(
-          `Trigger "${trigger.ref}" is used by rules and its parameters would not fit the new parameters_schema: ${problem}. Change or delete these rules first.`,
+          `Trigger "${trigger.ref}" is used by rules and its parameters would not fit the new parameters_schema${why}. Change or delete these rules first.`,
         )
       }
       const stored = store.find(trigger.id)
