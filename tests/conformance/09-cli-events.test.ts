@@ -1,0 +1,719 @@
+/** Contract 09, 9.3, and 05, 5.12: rules, triggers and what has happened on the command line, against a real server. */
+import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { runCli, type CliExit } from '../helpers/cli.ts'
+import { makeFolder } from '../helpers/folders.ts'
+import { firstPassword, signIn } from '../helpers/logins.ts'
+import { executable, startServer, type TestServer } from '../helpers/server.ts'
+import { waitFor } from '../helpers/wait.ts'
+import { idPattern, timestampPattern, unknownId } from './support.ts'
+
+const folder = makeFolder()
+let server: TestServer
+
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(async () => {
+  await server.stop()
+  folder.remove()
+})
+
+const env = (): Record<string, string> => ({ HOME: folder.path, SVC_API_URL: `${server.urls.api}/v1` })
+const svc = (...args: string[]): Promise<CliExit> => runCli(args, env())
+
+async function json<T>(...args: string[]): Promise<T> {
+  const { code, stdout, stderr } = await svc(...args, '-j')
+  if (code !== 0) throw new Error(`svc ${args.join(' ')} ended with ${code}: ${stdout}${stderr}`)
+  return JSON.parse(stdout) as T // the caller's command says what it is
+}
+
+/** Of a table, what stands in its first line. */
+const header = (text: string): string[] | undefined =>
+  /^\+-.*\n\|(.*)\|\n/
+    .exec(text)?.[1]
+    ?.split('|')
+    .map((cell) => cell.trim())
+/** Of the table of one record, the names of its attributes. */
+const names = (text: string): string[] => [...text.matchAll(/^\| ([\w.]+)/gm)].map(([, name = '']) => name)
+const cell = (text: string): RegExp => new RegExp(`\\| ${text.replaceAll('.', '\\.')} +\\|`)
+const missing = (kind: string, id: string): CliExit => ({
+  code: 2,
+  stdout: `${kind} "${id}" is not found.\n\n`,
+  stderr: '',
+})
+
+function write(name: string, content: string | object): string {
+  const path = join(folder.path, name)
+  writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content))
+  return path
+}
+
+interface RuleAnswer {
+  id: string
+  ref: string
+  description: string
+  enabled: boolean
+  trigger: { ref: string; type: string; parameters: object }
+  criteria: object
+  action: { ref: string; parameters: Record<string, unknown> }
+}
+
+interface InstanceAnswer {
+  id: string
+  trigger: string
+  status: string
+  occurrence_time: string
+  payload: Record<string, unknown>
+}
+
+interface EnforcementAnswer {
+  id: string
+  trigger_instance_id: string
+  execution_id?: string
+  failure_reason?: string
+  rule: { ref: string; id: string }
+  enforced_at: string
+}
+
+/** Makes a rule that listens to a trigger type. @returns its record */
+async function makeRule(name: string, more: object): Promise<RuleAnswer> {
+  const { status, body } = await server.call<RuleAnswer>('POST', '/v1/rules', {
+    name,
+    enabled: true,
+    action: { ref: 'core.noop' },
+    ...more,
+  })
+  if (status !== 201) throw new Error(JSON.stringify(body))
+  return body
+}
+
+async function makeType(name: string): Promise<string> {
+  const { status, body } = await server.call<{ ref: string }>('POST', '/v1/triggertypes', { name, pack: 'shop' })
+  if (status !== 201) throw new Error(JSON.stringify(body))
+  return body.ref
+}
+
+/** Lets something happen. @returns the trigger instance, once rules have looked at it */
+async function dispatch(trigger: string, payload: object): Promise<InstanceAnswer> {
+  const { status, headers, text } = await server.call('POST', '/v1/webhooks/svc', { trigger, payload })
+  const id = headers.get('svc-trigger-instance-id')
+  if (status !== 202 || id === null) throw new Error(text)
+  return waitFor('the rules', async () => {
+    const { body } = await server.call<InstanceAnswer>('GET', `/v1/triggerinstances/${id}`)
+    return body.status === 'processed' && body
+  })
+}
+
+describe('09.3 trigger', () => {
+  const definition = { name: 'deployed', pack: 'shop', description: 'A release is out.', payload_schema: {} }
+
+  it('09.3 create, list, get, update and delete are about trigger types', async () => {
+    const created = await svc('trigger', 'create', write('deployed.json', definition))
+    expect([created.code, created.stderr]).toEqual([0, ''])
+    expect(names(created.stdout).slice(0, 7)).toEqual(['Property', 'id', 'uid', 'ref', 'pack', 'name', 'description'])
+    expect(created.stdout).toMatch(cell('trigger_type:shop:deployed'))
+
+    const list = await svc('trigger', 'list', '-p', 'shop')
+    expect(header(list.stdout)).toEqual(['ref', 'pack', 'description'])
+    expect(list.stdout).toMatch(cell('shop.deployed'))
+    expect(list.stdout).not.toMatch(/\| core /)
+    expect((await json<{ ref: string }[]>('trigger', 'list', '-n', '-1')).map(({ ref }) => ref)).toContain(
+      'core.svc.webhook',
+    )
+
+    const get = await json<object>('trigger', 'get', 'shop.deployed')
+    expect(get).toMatchObject({ ...definition, ref: 'shop.deployed', id: expect.stringMatching(idPattern) })
+    const some = await svc('trigger', 'get', 'shop.deployed', 'shop.nope', 'core.svc.webhook', '-a', 'ref')
+    expect(some.code).toBe(2)
+    expect(some.stdout).toMatch(/shop\.deployed[^]*\nTrigger "shop\.nope" is not found\.\n\n[^]*core\.svc\.webhook/)
+
+    const changed = write('changed.yaml', 'name: deployed\npack: shop\ndescription: It is out.\n')
+    expect((await svc('trigger', 'update', 'shop.deployed', changed)).stdout).toMatch(cell('It is out.'))
+    expect(await svc('trigger', 'update', 'shop.nope', changed)).toEqual(missing('Trigger', 'shop.nope'))
+
+    const remove = await svc('trigger', 'delete', 'shop.deployed', 'shop.nope')
+    expect(remove).toEqual({
+      code: 2,
+      stdout: 'Trigger "shop.deployed" is deleted.\nTrigger "shop.nope" is not found.\n\n',
+      stderr: '',
+    })
+    expect(await svc('trigger', 'get', 'shop.deployed')).toEqual(missing('Trigger', 'shop.deployed'))
+  })
+
+  it('09.1 what the server refuses: 2 when something is made, else 1', async () => {
+    const core = write('core.yaml', 'name: mine\npack: core\n')
+    const created = await svc('trigger', 'create', core)
+    expect([created.code, created.stdout]).toEqual([2, expect.stringMatching(/^ERROR: 400 .*\nMESSAGE: /)])
+    const deleted = await svc('trigger', 'delete', 'core.svc.webhook')
+    expect([deleted.code, deleted.stdout]).toEqual([1, expect.stringMatching(/^ERROR: 400 /)])
+    await makeType('twice')
+    const again = await svc('trigger', 'create', write('twice.yaml', 'name: twice\npack: shop\n'))
+    expect([again.code, again.stdout]).toEqual([2, expect.stringMatching(/^ERROR: 409 /)])
+  })
+
+  it('09.3 getspecs lists the triggers of a type', async () => {
+    const { trigger } = await makeRule('specs', { trigger: { type: 'core.svc.webhook', parameters: { url: 'specs' } } })
+    const { code, stdout } = await svc('trigger', 'getspecs', 'core.svc.webhook')
+    expect([code, header(stdout)]).toEqual([0, ['ref', 'type', 'parameters', 'description']])
+    expect(stdout).toMatch(cell(trigger.ref))
+    const specs = await json<{ ref: string; type: string; parameters: object }[]>(
+      'trigger',
+      'getspecs',
+      'core.svc.webhook',
+    )
+    expect(specs.find(({ ref }) => ref === trigger.ref)?.parameters).toEqual({ url: 'specs' })
+    expect([...new Set(specs.map(({ type }) => type))]).toEqual(['core.svc.webhook'])
+    expect(await svc('trigger', 'getspecs', 'core.nope')).toEqual(missing('Trigger', 'core.nope'))
+  })
+})
+
+describe('09.3 rule', () => {
+  const text = `name: on_order
+pack: shop
+description: Counts orders.
+enabled: true
+trigger:
+  type: core.svc.webhook
+  parameters: {url: cli-orders}
+criteria:
+  trigger.body.kind: {type: equals, pattern: order}
+action:
+  ref: core.local
+  parameters: {cmd: "echo {{ trigger.body.id }}"}
+`
+
+  it('09.3 create takes a file, and says when the rule is disabled', async () => {
+    const created = await svc('rule', 'create', write('on_order.yaml', text))
+    expect([created.code, created.stderr]).toEqual([0, ''])
+    expect(names(created.stdout).slice(0, 8)).toEqual([
+      'Property',
+      'id',
+      'uid',
+      'ref',
+      'pack',
+      'name',
+      'description',
+      'enabled',
+    ])
+    expect(created.stdout).toMatch(cell('rule:shop:on_order'))
+
+    const quiet = write('quiet.json', {
+      name: 'quiet',
+      trigger: { type: 'core.svc.generic.actiontrigger' },
+      action: { ref: 'core.noop' },
+    })
+    const disabled = await svc('rule', 'create', quiet, '-a', 'ref', 'enabled')
+    expect(disabled.stderr).toBe('Note: The rule is disabled; enable it with: svc rule enable default.quiet\n')
+    expect([disabled.code, names(disabled.stdout)]).toEqual([0, ['Property', 'ref', 'enabled']])
+    const again = await svc('rule', 'create', quiet, '-j')
+    expect([again.code, again.stderr]).toEqual([2, ''])
+    expect(again.stdout).toMatch(/^ERROR: 409 Client Error: Conflict\nMESSAGE: .*default.*quiet/)
+  })
+
+  it('09.1 a file that cannot be used: named with the line, 2, and nothing is made', async () => {
+    const before = await json<unknown[]>('rule', 'list', '-n', '-1')
+    for (const [path, message] of [
+      [join(folder.path, 'none.yaml'), /^ERROR: The file .*none\.yaml does not exist\n$/],
+      [write('broken.yaml', 'name: x\ntrigger: {type: [\n'), /^ERROR: .*broken\.yaml:\d: /],
+      [write('list.json', '[]'), /^ERROR: .*list\.json: one mapping .*\n$/],
+      [write('rule.txt', text), /^ERROR: .*must end with \.json, \.yaml or \.yml\n$/],
+    ] as const) {
+      for (const words of [
+        ['rule', 'create', path],
+        ['rule', 'update', 'shop.on_order', path],
+        ['rule', 'test', '--rule', path, '--trigger-instance-id', unknownId],
+      ]) {
+        const { code, stdout, stderr } = await svc(...words)
+        expect([words, code, stdout, stderr]).toEqual([words, 2, expect.stringMatching(message), ''])
+      }
+    }
+    for (const [content, message] of [
+      ['name: x\naction: {ref: core.noop}\n', /trigger/],
+      ['name: x\naction: {ref: core.noop}\ntrigger: {type: shop.nope}\n', /shop\.nope/],
+      [`${text.replace('on_order', 'x').replace('type: equals', 'type: same')}`, /trigger\.body\.kind.*same/],
+    ] as const) {
+      const { code, stdout } = await svc('rule', 'create', write('wrong.yaml', content))
+      expect([code, stdout]).toEqual([2, expect.stringMatching(/^ERROR: 400 /)])
+      expect(stdout).toMatch(message)
+    }
+    expect(await json('rule', 'list', '-n', '-1')).toEqual(before)
+  })
+
+  it('09.3 list: columns, filters, --iftt', async () => {
+    const list = await svc('rule', 'list', '-n', '-1')
+    expect(header(list.stdout)).toEqual(['ref', 'pack', 'description', 'enabled'])
+    const refs = async (...args: string[]): Promise<string[]> =>
+      (await json<RuleAnswer[]>('rule', 'list', '-n', '-1', ...args)).map(({ ref }) => ref)
+    expect(await refs('-p', 'shop')).toEqual(['shop.on_order'])
+    expect(await refs('-c', 'core.local')).toEqual(['shop.on_order'])
+    expect(await refs('--action', 'core.nope')).toEqual([])
+    expect(await refs('-g', 'core.svc.generic.actiontrigger')).toEqual(['default.quiet'])
+    expect(await refs('--disabled')).toEqual(['default.quiet'])
+    const enabled = await refs('--enabled')
+    expect(enabled).toContain('shop.on_order')
+    expect(enabled).not.toContain('default.quiet')
+    expect((await svc('rule', 'list', '--enabled', '--disabled')).code).toBe(2)
+
+    const { stdout } = await svc('rule', 'list', '--iftt', '-p', 'shop')
+    const { trigger } = await json<RuleAnswer>('rule', 'get', 'shop.on_order')
+    expect(header(stdout)).toEqual(['ref', 'trigger.ref', 'action.ref', 'enabled'])
+    expect(stdout).toMatch(new RegExp(`\\| shop\\.on_order +\\| ${trigger.ref} +\\| core\\.local +\\| true +\\|`))
+    expect((await svc('rule', 'list', '-p', 'nope')).stdout).toBe('No matching items found\n')
+
+    const one = await svc('rule', 'list', '-n', '1')
+    expect(one.stderr).toContain('Note: Only one Rule is displayed. Use -n/--last flag for more results.')
+  })
+
+  it('09.3 update replaces, enable and disable change nothing else', async () => {
+    const before = await json<RuleAnswer>('rule', 'get', 'shop.on_order')
+    const changed = text.replace('description: Counts orders.\n', '').replace('equals', 'iequals')
+    const updated = await json<RuleAnswer>('rule', 'update', 'shop.on_order', write('changed.yaml', changed))
+    expect(updated).toMatchObject({ id: before.id, description: '', enabled: true })
+    expect(updated.criteria).toEqual({ 'trigger.body.kind': { type: 'iequals', pattern: 'order' } })
+
+    const disabled = await json<RuleAnswer>('rule', 'disable', 'shop.on_order')
+    expect(disabled).toEqual({ ...updated, enabled: false })
+    const byId = await svc('rule', 'enable', before.id)
+    expect([byId.code, byId.stdout]).toEqual([0, expect.stringMatching(/\| enabled +\| true +\|/)])
+    expect(await json('rule', 'get', 'shop.on_order')).toEqual(updated)
+
+    const refused = await svc('rule', 'update', 'shop.on_order', write('refused.yaml', text.replace('equals', 'same')))
+    expect([refused.code, refused.stdout]).toEqual([1, expect.stringMatching(/^ERROR: 400 /)])
+  })
+
+  it('09.3 enable and disable keep secrets that nobody is shown', async () => {
+    const action = { ref: 'core.local_sudo', parameters: { cmd: 'true', sudo_password: 'canary-of-rule' } }
+    await makeRule('secretive', { trigger: { type: 'core.svc.webhook', parameters: { url: 'cli-secretive' } }, action })
+    const shown = await svc('rule', 'disable', 'default.secretive')
+    expect(shown.stdout).toMatch(/"sudo_password": "\*{8}"/)
+    expect((await svc('rule', 'enable', 'default.secretive')).code).toBe(0)
+    const { body } = await server.call<RuleAnswer>('GET', '/v1/rules/default.secretive?show_secrets=true')
+    expect(body.action.parameters).toEqual(action.parameters)
+  })
+
+  it('00.15 --debug masks what the action and the trigger type declare secret', async () => {
+    const type = { name: 'guarded', pack: 'shop', parameters_schema: { properties: { pin: { secret: true } } } }
+    expect((await server.call('POST', '/v1/triggertypes', type)).status).toBe(201)
+    const file = write('guarded.json', {
+      name: 'guarded',
+      trigger: { type: 'shop.guarded', parameters: { pin: 'canary-of-trigger' } },
+      action: { ref: 'core.local_sudo', parameters: { cmd: 'true', sudo_password: 'canary-of-action' } },
+    })
+    for (const words of [
+      ['create', file],
+      ['update', 'default.guarded', file],
+      ['get', 'default.guarded', '-j'],
+      ['enable', 'default.guarded'],
+      ['test', '--rule', file, '--trigger-instance', write('none.json', { trigger: 'shop.guarded', payload: {} })],
+    ]) {
+      const { stdout, stderr } = await svc('--debug', 'rule', ...words)
+      expect([words, `${stdout}${stderr}`]).toEqual([words, expect.not.stringContaining('canary')])
+      expect(stderr).toMatch(/^# curl -X (?:GET|POST|PUT) /m)
+    }
+  })
+
+  it('09.1 what does not exist: 2, whatever is asked of it', async () => {
+    const file = write('on_order.yaml', text)
+    for (const words of [['get'], ['enable'], ['disable'], ['delete'], ['update', file]]) {
+      const [command = '', ...more] = words
+      for (const ref of ['shop.nope', unknownId]) {
+        expect([words, await svc('rule', command, ref, ...more)]).toEqual([words, missing('Rule', ref)])
+      }
+    }
+    const both = await svc('rule', 'delete', 'shop.nope', 'shop.on_order')
+    expect(both).toEqual({
+      code: 2,
+      stdout: 'Rule "shop.nope" is not found.\n\nRule "shop.on_order" is deleted.\n',
+      stderr: '',
+    })
+    expect(await svc('rule', 'get', 'shop.on_order')).toEqual(missing('Rule', 'shop.on_order'))
+  })
+})
+
+describe('09.3 trigger-instance', () => {
+  let type: string
+  let instances: InstanceAnswer[]
+  let matching: RuleAnswer
+
+  beforeAll(async () => {
+    type = await makeType('explained')
+    const trigger = { type }
+    matching = await makeRule('matching', { trigger, criteria: { 'trigger.n': { type: 'gt', pattern: 1 } } })
+    await makeRule('sleeping', { trigger, enabled: false })
+    await makeRule('failing', {
+      trigger,
+      action: { ref: 'shop.nope' },
+      criteria: { 'trigger.n': { type: 'eq', pattern: 2 } },
+    })
+    instances = []
+    for (const payload of [{ n: 1 }, { n: 2 }, { n: 'three' }]) instances.push(await dispatch(type, payload))
+  })
+
+  it('09.3 list: columns, the newest last, filters', async () => {
+    const list = await svc('trigger-instance', 'list', '--trigger', type)
+    expect(header(list.stdout)).toEqual(['id', 'trigger', 'occurrence_time', 'status'])
+    expect(list.stdout).toMatch(/\| \w{3}, \d\d \w{3} \d{4} [\d:]{8} UTC +\| processed +\|/)
+    const ids = async (...args: string[]): Promise<string[]> =>
+      (await json<InstanceAnswer[]>('trigger-instance', 'list', '--trigger', type, ...args)).map(({ id }) => id)
+    const all = instances.map(({ id }) => id)
+    expect(await ids()).toEqual(all)
+    expect(await ids('-n', '2')).toEqual(all.slice(1))
+    expect(await ids('--status', 'processed')).toEqual(all)
+    expect(await ids('--status', 'processing_failed')).toEqual([])
+    const [first = '', second = '', third = ''] = instances.map((instance) => instance.occurrence_time)
+    expect(await ids('-tg', first, '-tl', third)).toEqual([all[1]])
+    expect(await ids(`-tg=${second}`)).toEqual([all[2]])
+    expect(await ids('--timestamp-lt', second)).toEqual([all[0]])
+    const [last] = await json<object[]>(
+      'trigger-instance',
+      'list',
+      '--trigger',
+      type,
+      '-n',
+      '1',
+      '-a',
+      'payload.n',
+      'status',
+    )
+    expect(last).toEqual({ payload: { n: 'three' }, status: 'processed' })
+    const wrong = await svc('trigger-instance', 'list', '-tg', 'yesterday')
+    expect([wrong.code, wrong.stdout]).toEqual([1, expect.stringMatching(/^ERROR: 400 .*\n.*yesterday/)])
+  })
+
+  it('09.3 get shows the payload; an unknown one is not found, 2', async () => {
+    const [first] = instances
+    const { code, stdout } = await svc('trigger-instance', 'get', first?.id ?? '')
+    expect([code, names(stdout).slice(1, 6)]).toEqual([
+      0,
+      ['id', 'trigger', 'trigger_type', 'occurrence_time', 'status'],
+    ])
+    expect(await json('trigger-instance', 'get', first?.id ?? '')).toEqual(first)
+    for (const command of ['get', 're-emit', 'explain']) {
+      for (const id of [unknownId, 'no-id']) {
+        expect(await svc('trigger-instance', command, id)).toEqual(missing('Trigger Instance', id))
+      }
+    }
+  })
+
+  it('09.3 explain tells the verdict of each rule, with the value it saw', async () => {
+    const [one, two, three] = instances.map(({ id }) => id)
+    const low = await svc('trigger-instance', 'explain', one ?? '')
+    expect([low.code, low.stderr]).toEqual([0, ''])
+    expect(low.stdout).toMatch(new RegExp(`^${one} \\(${type}, \\w{3}, .* UTC\\) is processed\\.\n.+\n\n`))
+    expect(low.stdout).toContain(
+      'default.matching does not match:\n  key: trigger.n\n  type: gt\n  pattern: 1\n  value: 1\n',
+    )
+    expect(low.stdout).toMatch(/\ndefault\.sleeping is disabled\b/)
+
+    const high = await svc('trigger-instance', 'explain', two ?? '')
+    const { body: enforcements } = await server.call<EnforcementAnswer[]>(
+      'GET',
+      `/v1/ruleenforcements?trigger_instance=${two}&rule_id=${matching.id}`,
+    )
+    const [enforcement] = enforcements
+    expect(high.stdout).toContain(
+      `\ndefault.matching matches:\n  enforcement: ${enforcement?.id}\n  execution: ${enforcement?.execution_id}\n`,
+    )
+    expect(high.stdout).toMatch(/\ndefault\.failing matches:\n {2}enforcement: .*\n {2}failure_reason: .*shop\.nope/)
+
+    const odd = await svc('trigger-instance', 'explain', three ?? '')
+    expect(odd.stdout).toMatch(
+      /\ndefault\.matching does not match, since something cannot be compared:\n(?: {2}.*\n)* {2}value: three\n {2}reason: ./,
+    )
+  })
+
+  it('09.3 explain -j prints what the server says, for several ids', async () => {
+    const [one, two] = instances
+    const { body } = await server.call('GET', `/v1/triggerinstances/${two?.id}/explain`)
+    expect(await json('trigger-instance', 'explain', two?.id ?? '')).toEqual(body)
+    const some = await svc('trigger-instance', 'explain', one?.id ?? '', unknownId, two?.id ?? '')
+    expect([some.code, some.stdout.split(' is processed.\n')]).toEqual([
+      2,
+      [expect.anything(), expect.anything(), expect.anything()],
+    ])
+    expect(some.stdout).toContain(missing('Trigger Instance', unknownId).stdout)
+  })
+
+  it('09.3 re-emit lets it happen again, and so does svc-trigger-refire', async () => {
+    const [first] = instances
+    const id = first?.id ?? ''
+    const before = (await json<unknown[]>('trigger-instance', 'list', '--trigger', type)).length
+    const message = `Trigger instance ${id} successfully re-sent.\n`
+    const note = expect.stringMatching(/^Note: Its new id is [0-9a-f]{24}\n$/) as string
+    expect(await svc('trigger-instance', 're-emit', id)).toEqual({ code: 0, stdout: message, stderr: note })
+    expect(await json('trigger-instance', 're-emit', id)).toMatchObject({
+      message: message.trim(),
+      payload: { n: 1, __context: { original_id: id } },
+    })
+
+    const program = join(folder.path, 'svc-trigger-refire')
+    symlinkSync(executable, program)
+    const refire = (...args: string[]): Promise<CliExit> => runCli(args, env(), { program })
+    expect(await refire('-t', id)).toEqual({ code: 0, stdout: 'Trigger re-fired.\n', stderr: note })
+    expect(await refire('--trigger-instance-id', unknownId)).toEqual(missing('Trigger Instance', unknownId))
+    expect(await refire()).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/^error: .*-t, --trigger/),
+    })
+
+    const after = await json<InstanceAnswer[]>('trigger-instance', 'list', '--trigger', type)
+    expect(after.slice(before).map(({ payload }) => payload)).toEqual(
+      Array.from({ length: 3 }, () => ({ n: 1, __context: { original_id: id } })),
+    )
+  })
+
+  it('09.3 rule-enforcement list: columns, the newest last, filters', async () => {
+    const list = await svc('rule-enforcement', 'list', '--rule', matching.ref)
+    expect(header(list.stdout)).toEqual(['id', 'rule.ref', 'trigger_instance_id', 'execution_id', 'enforced_at'])
+    const find = (...args: string[]): Promise<EnforcementAnswer[]> =>
+      json('rule-enforcement', 'list', '-n', '-1', ...args)
+    const [, two, three] = instances.map(({ id }) => id)
+    const ofTwo = await find('--trigger-instance', two ?? '')
+    expect(ofTwo.map(({ rule }) => rule.ref).toSorted()).toEqual(['default.failing', 'default.matching'])
+    const byRef = await find('--rule', matching.ref)
+    expect(byRef.map((each) => each.trigger_instance_id)).toEqual([two, three])
+    expect(await find('--rule', matching.id)).toEqual(byRef)
+    const [first, second] = byRef
+    expect(await find('--execution', first?.execution_id ?? '')).toEqual([first])
+    expect(await find('--rule', matching.ref, '-tg', first?.enforced_at ?? '')).toEqual([second])
+    expect(await find('--rule', matching.ref, '-tl', second?.enforced_at ?? '')).toEqual([first])
+    expect(await find('--rule', 'shop.nope')).toEqual([])
+    expect((await svc('rule-enforcement', 'list', '--rule', matching.ref, '-n', '1', '-a', 'id')).stdout).toMatch(
+      cell(second?.id ?? ''),
+    )
+  })
+
+  it('09.3 rule-enforcement get: the columns of the list, and why it failed', async () => {
+    const [, two] = instances
+    const enforcements = await json<EnforcementAnswer[]>(
+      'rule-enforcement',
+      'list',
+      '--trigger-instance',
+      two?.id ?? '',
+    )
+    const failed = enforcements.find((each) => each.failure_reason !== undefined)
+    const { code, stdout } = await svc('rule-enforcement', 'get', failed?.id ?? '')
+    expect([code, names(stdout)]).toEqual([
+      0,
+      ['Property', 'id', 'rule.ref', 'trigger_instance_id', 'execution_id', 'failure_reason', 'enforced_at'],
+    ])
+    expect(stdout).toMatch(/\| failure_reason +\| .*shop\.nope/)
+    expect(await json('rule-enforcement', 'get', failed?.id ?? '')).toMatchObject({
+      id: failed?.id,
+      status: 'failed',
+      enforced_at: expect.stringMatching(timestampPattern),
+    })
+    expect(names((await svc('rule-enforcement', 'get', failed?.id ?? '', '-a', 'all')).stdout)).toContain('status')
+    expect(await svc('rule-enforcement', 'get', unknownId)).toEqual(missing('Rule Enforcement', unknownId))
+  })
+})
+
+describe('09.3 webhook', () => {
+  it('09.3 list and get: url, type, description', async () => {
+    const parameters = { url: '/cli/inner/', signature: { scheme: 'github', secret: 'canary-of-webhook' } }
+    await makeRule('hooked', { trigger: { type: 'core.svc.webhook', parameters } })
+    const list = await svc('webhook', 'list')
+    expect([list.code, header(list.stdout)]).toEqual([0, ['url', 'type', 'description']])
+    expect(list.stdout).toMatch(/\| \/cli\/inner\/ +\| core\.svc\.webhook +\|/)
+    const whole = await waitFor('the hook', async () =>
+      (await json<{ parameters: { url: string } }[]>('webhook', 'list')).find(
+        (each) => each.parameters.url === parameters.url,
+      ),
+    )
+    expect(whole).not.toHaveProperty('url')
+    expect(await json('webhook', 'list', '-a', 'url')).toContainEqual({ url: parameters.url })
+
+    const get = await svc('webhook', 'get', 'cli/inner')
+    expect([get.code, names(get.stdout).slice(0, 4)]).toEqual([0, ['Property', 'url', 'type', 'description']])
+    for (const text of [get.stdout, list.stdout, JSON.stringify(whole)]) expect(text).not.toContain('canary-of-webhook')
+    expect(await json('webhook', 'get', 'cli/inner')).toEqual(whole)
+    expect(await svc('webhook', 'get', 'nope')).toEqual(missing('Webhook', 'nope'))
+  })
+
+  it('09.2 -n holds for lists that have no pages', async () => {
+    await makeRule('hooked_too', { trigger: { type: 'core.svc.webhook', parameters: { url: 'cli-more' } } })
+    const { stdout, stderr } = await svc('webhook', 'list', '-n', '1', '-j')
+    expect(JSON.parse(stdout)).toHaveLength(1)
+    expect(stderr).toContain('Note: Only one Webhook is displayed.')
+  })
+})
+
+describe('09.3 timer', () => {
+  it('09.3 list by type, and get', async () => {
+    const interval = { type: 'core.svc.IntervalTimer', parameters: { unit: 'days', delta: 3 } }
+    const { trigger } = await makeRule('daily', { trigger: interval })
+    await makeRule('once', { trigger: { type: 'core.svc.DateTimer', parameters: { date: '2100-01-01 00:00:00' } } })
+    const list = await svc('timer', 'list')
+    expect([list.code, header(list.stdout)]).toEqual([0, ['id', 'uid', 'pack', 'name', 'type', 'parameters']])
+    const types = async (...args: string[]): Promise<string[]> =>
+      (await json<{ type: string }[]>('timer', 'list', ...args)).map(({ type }) => type)
+    expect((await types()).toSorted()).toEqual(['core.svc.DateTimer', 'core.svc.IntervalTimer'])
+    expect(await types('-ty', 'core.svc.IntervalTimer')).toEqual(['core.svc.IntervalTimer'])
+    expect(await types('--timer-type', 'core.svc.CronTimer')).toEqual([])
+    const wrong = await svc('timer', 'list', '-ty', 'core.svc.webhook')
+    expect([wrong.code, wrong.stdout]).toEqual([1, expect.stringMatching(/^ERROR: 400 /)])
+    expect(await json('timer', 'get', trigger.ref)).toMatchObject({ ref: trigger.ref, parameters: interval.parameters })
+    expect(await svc('timer', 'get', unknownId)).toEqual(missing('Timer', unknownId))
+  })
+})
+
+describe('05.12 rule test', () => {
+  const rule = {
+    name: 'tried',
+    pack: 'shop',
+    trigger: { type: 'shop.tried' },
+    criteria: { 'trigger.kind': { type: 'equals', pattern: 'order' }, 'trigger.n': { type: 'gt', pattern: 3 } },
+    action: { ref: 'core.local', parameters: { cmd: 'echo {{ trigger.n }}' } },
+  }
+  const instance = (payload: object, trigger = 'shop.tried'): string =>
+    write(`instance-${JSON.stringify(payload).length}.json`, { trigger, payload })
+  let file: string
+
+  beforeAll(async () => {
+    await makeType('tried')
+    file = write('tried.json', rule)
+  })
+
+  it('05.12 a match: the parameters of the action, === RULE MATCHES ===, 0; nothing is run or stored', async () => {
+    const before = (await server.call('GET', '/v1/executions')).headers.get('x-total-count')
+    const { code, stdout, stderr } = await svc(
+      'rule',
+      'test',
+      '--rule',
+      file,
+      '--trigger-instance',
+      instance({ kind: 'order', n: 4 }),
+    )
+    expect([code, stderr]).toEqual([0, ''])
+    expect(stdout).toBe('shop.tried matches\n\nParameters of the action:\n  cmd: echo 4\n\n=== RULE MATCHES ===\n')
+    expect((await server.call('GET', '/v1/executions')).headers.get('x-total-count')).toBe(before)
+    expect(await json('trigger-instance', 'list', '--trigger', 'shop.tried')).toEqual([])
+    expect(await svc('rule', 'get', 'shop.tried')).toEqual(missing('Rule', 'shop.tried'))
+  })
+
+  it('05.12 no match: the criterion and the value, === RULE DOES NOT MATCH ===, 1', async () => {
+    const words = ['rule', 'test', '--rule', file, '--trigger-instance', instance({ kind: 'order', n: 3 })]
+    const { code, stdout, stderr } = await svc(...words)
+    expect([code, stderr]).toEqual([1, ''])
+    expect(stdout).toBe(
+      'shop.tried does not match:\n  key: trigger.n\n  type: gt\n  pattern: 3\n  value: 3\n\n=== RULE DOES NOT MATCH ===\n',
+    )
+    const machine = await svc(...words, '-j')
+    expect([machine.code, JSON.parse(machine.stdout)]).toEqual([
+      1,
+      expect.objectContaining({ matches: false, verdict: expect.objectContaining({ verdict: 'not_matched' }) }),
+    ])
+  })
+
+  it('05.12 a stored rule and a recorded instance, under its other name too', async () => {
+    const stored = await makeRule('stored', { ...rule, name: 'stored', enabled: true })
+    const { id } = await dispatch('shop.tried', { kind: 'order', n: 1 })
+    const program = join(folder.path, 'svc-rule-tester')
+    symlinkSync(executable, program)
+    for (const name of [stored.ref, stored.id]) {
+      const { code, stdout } = await runCli([`--rule-ref=${name}`, `--trigger-instance-id=${id}`], env(), { program })
+      expect([code, stdout]).toEqual([1, expect.stringMatching(/^shop\.stored does not match:\n {2}key: trigger\.n\n/)])
+    }
+    const manifest = JSON.parse(readFileSync('package.json', 'utf8')) as { bin: Record<string, string> }
+    for (const name of ['svc-rule-tester', 'svc-trigger-refire']) expect(manifest.bin[name]).toBe(manifest.bin['svc'])
+
+    const test = (...args: string[]): Promise<CliExit> => svc('rule', 'test', ...args)
+    expect(await test('--rule-ref', 'shop.nope', '--trigger-instance-id', id)).toEqual(missing('Rule', 'shop.nope'))
+    expect(await test('--rule-ref', stored.ref, '--trigger-instance-id', unknownId)).toEqual(
+      missing('Trigger Instance', unknownId),
+    )
+  })
+
+  it('05.12 the trigger type of the rule must be that of the instance', async () => {
+    const other = instance({ other: true }, 'core.svc.generic.actiontrigger')
+    const { code, stdout } = await svc('rule', 'test', '--rule', file, '--trigger-instance', other)
+    expect([code, stdout]).toEqual([
+      1,
+      expect.stringMatching(
+        /^shop\.tried does not match:\n {2}reason: .*shop\.tried.*core\.svc\.generic\.actiontrigger.*\n\n=== RULE DOES NOT MATCH ===\n$/,
+      ),
+    ])
+  })
+
+  it('05.12 a rule that matches, and would start nothing, is told why', async () => {
+    const action = { ref: 'core.local', parameters: { frob: 1 } }
+    const wrong = write('wrong.json', { ...rule, criteria: {}, action })
+    const { code, stdout } = await svc('rule', 'test', '--rule', wrong, '--trigger-instance', instance({}))
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(/\nYet it would start nothing: .*cmd.*\n\n=== RULE MATCHES ===\n$/),
+    ])
+  })
+
+  it('09.1 one rule and one instance are needed, 2', async () => {
+    const both = instance({ kind: 'order' })
+    for (const [args, message] of [
+      [[], /^ERROR: Give --rule or --rule-ref\.\n$/],
+      [['--rule', file], /^ERROR: Give --trigger-instance or --trigger-instance-id\.\n$/],
+      [
+        ['--rule', file, '--rule-ref', 'a.b', '--trigger-instance', both],
+        /^ERROR: Give only one of --rule or --rule-ref\.\n$/,
+      ],
+      [['--rule', file, '--trigger-instance', join(folder.path, 'none.yaml')], /none\.yaml does not exist\n$/],
+    ] as const) {
+      const { code, stdout } = await svc('rule', 'test', ...args)
+      expect([args, code, stdout]).toEqual([args, 2, expect.stringMatching(message)])
+    }
+  })
+})
+
+describe('11.5 who may not', () => {
+  it('11.5 is told so, 1; an explanation counts the rules that may not be seen', async () => {
+    const base = makeFolder()
+    const settings = { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default' }
+    const guarded = await startServer({ basePath: base.path, settings })
+    try {
+      const headers = await signIn(guarded, 'admin', firstPassword(base.path))
+      const trigger = { type: 'core.svc.generic.actiontrigger' }
+      const criteria = { 'trigger.action_ref': { type: 'eq', pattern: 'core.echo' } }
+      for (const name of ['seen', 'unseen', 'unseen_too']) {
+        const rule = { name, enabled: true, trigger, criteria, action: { ref: 'core.noop' } }
+        expect((await guarded.call('POST', '/v1/rules', rule, headers)).status).toBe(201)
+      }
+      await guarded.call('POST', '/v1/executions', { action: 'core.noop' }, headers)
+      const id = await waitFor('the instance', async () => {
+        const path = '/v1/triggerinstances?status=processed'
+        return (await guarded.call<InstanceAnswer[]>('GET', path, undefined, headers)).body[0]?.id
+      })
+      const scopes = [
+        { permission_types: ['trigger_view'] },
+        { permission_types: ['rule_view'], resource_uid: 'rule:default:seen' },
+      ]
+      const { body: key } = await guarded.call<{ key: string }>('POST', '/v1/apikeys', { scopes }, headers)
+      const limited = (...args: string[]): Promise<CliExit> =>
+        runCli(args, { HOME: folder.path, SVC_API_URL: `${guarded.urls.api}/v1`, SVC_API_KEY: key.key })
+
+      const explained = await limited('trigger-instance', 'explain', id)
+      expect(explained.stdout).toMatch(
+        /\ndefault\.seen does not match:\n[^]*\nThere are 2 more rules that you may not view\.\n$/,
+      )
+      for (const words of [
+        ['rule', 'list'],
+        ['rule', 'get', 'default.unseen'],
+        ['rule', 'disable', 'default.seen'],
+        ['trigger-instance', 're-emit', id],
+        ['timer', 'list'],
+        ['webhook', 'list'],
+        ['rule', 'test', '--rule-ref', 'default.unseen', '--trigger-instance-id', id],
+      ]) {
+        const { code, stdout } = await limited(...words)
+        expect([words, code, stdout]).toEqual([
+          words,
+          1,
+          expect.stringMatching(/^ERROR: 403 Client Error: Forbidden\n/),
+        ])
+      }
+    } finally {
+      await guarded.stop()
+      base.remove()
+    }
+  })
+})
