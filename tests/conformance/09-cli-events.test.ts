@@ -360,6 +360,8 @@ describe('09.3 trigger-instance', () => {
     const all = instances.map(({ id }) => id)
     expect(await ids()).toEqual(all)
     expect(await ids('-n', '2')).toEqual(all.slice(1))
+    expect(await ids('--trigger-type', type)).toEqual(all)
+    expect(await ids('--trigger-type', 'core.svc.webhook')).toEqual([])
     expect(await ids('--status', 'processed')).toEqual(all)
     expect(await ids('--status', 'processing_failed')).toEqual([])
     const [first = '', second = '', third = ''] = instances.map((instance) => instance.occurrence_time)

@@ -29,14 +29,16 @@ const instances: Operand = ['<id...>', 'ids']
 
 interface InstanceListFlags extends ListFlags {
   trigger?: string
+  triggerType?: string
   timestampGt?: string
   timestampLt?: string
   status?: string
 }
 
 export function createTriggerInstanceCommand(context: CommandContext): Command {
-  const queryOf = ({ trigger, status, timestampGt, timestampLt }: InstanceListFlags) => ({
+  const queryOf = ({ trigger, triggerType, status, timestampGt, timestampLt }: InstanceListFlags) => ({
     trigger,
+    trigger_type: triggerType,
     status,
     timestamp_gt: timestampGt,
     timestamp_lt: timestampLt,
@@ -45,10 +47,11 @@ export function createTriggerInstanceCommand(context: CommandContext): Command {
   const list = createListCommand(context, triggerInstance, queryOf, { longNames })
     .description('List what has happened, the newest last.')
     .option('--trigger <ref>', 'only of this trigger')
+    .option('--trigger-type <ref>', 'only of triggers of this type, such as core.svc.webhook')
     .option('--timestamp-gt <time>', 'only what happened later, such as 2030-01-01T00:00:00Z (short: -tg)')
     .option('--timestamp-lt <time>', 'only what happened earlier (short: -tl)')
     .option('--status <status>', 'only in this status: pending, processed or processing_failed')
-    .addHelpText('after', '\nExample:\n  svc trigger-instance list -n 10 --trigger core.svc.generic.actiontrigger')
+    .addHelpText('after', '\nExample:\n  svc trigger-instance list -n 10 --trigger-type core.svc.webhook')
 
   const get = createGetCommand(context, triggerInstance, ...instances)
     .description('Show what has happened, and what it carried.')
