@@ -170,7 +170,6 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     },
   })
   const actions = createActions({ database, maxPageSize: config.api.max_page_size })
-  const packs = createPacks({ actions, log, runnerTypes: runners.list.map((runner) => runner.definition) })
   const executions = createExecutions({
     database,
     bus,
@@ -211,6 +210,13 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
       maxPageSize: config.api.max_page_size,
       maskSecrets: config.api.mask_secrets && config.log.mask_secrets,
     },
+  })
+  const packs = createPacks({
+    triggers,
+    actions,
+    rules,
+    log,
+    runnerTypes: runners.list.map((runner) => runner.definition),
   })
   const webhooks = createWebhooks({
     database,

@@ -2,11 +2,12 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { Database } from '../../db/database.ts'
-import { openSqlite } from '../../db/sqlite/open.ts'
+import { startRules, type RulesWorld } from '../../../tests/helpers/rules.ts'
 import type { Log } from '../../log.ts'
 import type { RunnerTypeDefinition } from '../../runners/runner.ts'
-import { createActions, type Actions } from '../actions/index.ts'
+import type { Actions } from '../actions/index.ts'
+import { describeProblem } from '../../metadata.ts'
+import type { RuleRecord } from '../rules/types.ts'
 import { createPacks, type Packs } from './index.ts'
 
 const shell: RunnerTypeDefinition = {
@@ -25,25 +26,27 @@ const shell: RunnerTypeDefinition = {
 }
 
 let folder: string
-let database: Database
+let world: RulesWorld
 let actions: Actions
 let packs: Packs
 let warnings: string[]
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'svc-packs-'))
-  database = await openSqlite({ path: join(folder, 'svc.db'), synchronous: 'normal', announce: () => undefined })
-  actions = createActions({ database, maxPageSize: 100 })
+  world = await startRules()
+  actions = world.actions
   warnings = []
   packs = createPacks({
+    triggers: world.triggers,
     actions,
+    rules: world.rules,
     log: listeningLog(),
     runnerTypes: [shell, { ...shell, name: 'noop', runner_parameters: {} }],
   })
 })
 
 afterEach(async () => {
-  await database.close()
+  await world.stop()
   rmSync(folder, { recursive: true })
 })
 
@@ -132,7 +135,7 @@ describe('registering a folder', () => {
     put('actions/lost.yaml', 'name: lost\nrunner_type: nothing\n')
     put('actions/broken.yaml', 'name: [')
     const registration = await packs.register(join(folder, 'mine'))
-    expect(registration).toMatchObject({ ref: 'mine', actions: 1, actionsRemoved: 0 })
+    expect(registration).toMatchObject({ ref: 'mine', registered: { actions: 1 }, removed: { actions: 0 } })
     expect(warnings).toEqual([
       expect.stringMatching(/^actions\/broken\.yaml:1: /),
       `actions/bad.yaml:8 (parameters.x.order): parameters.x: Additional properties are not allowed ('order' was unexpected)`,
@@ -147,7 +150,10 @@ describe('registering a folder', () => {
     await packs.register(join(folder, 'mine'))
     rmSync(join(folder, 'mine/actions/other.yaml'))
     put('actions/good.yaml', 'name: [')
-    expect(await packs.register(join(folder, 'mine'))).toMatchObject({ actions: 0, actionsRemoved: 1 })
+    expect(await packs.register(join(folder, 'mine'))).toMatchObject({
+      registered: { actions: 0 },
+      removed: { actions: 1 },
+    })
     expect(actions.find('mine.other')).toBeUndefined()
     expect(actions.find('mine.good')).toBeDefined()
   })
@@ -158,7 +164,7 @@ describe('registering a folder', () => {
     rmSync(join(folder, 'mine/actions'), { recursive: true })
     symlinkSync('actions', join(folder, 'mine/actions'))
     expect(await packs.register(join(folder, 'mine'))).toMatchObject({
-      actionsRemoved: 0,
+      removed: { actions: 0 },
       problems: [{ file: 'actions', message: 'the folder cannot be read' }],
     })
     expect(before).toBeDefined()
@@ -167,7 +173,124 @@ describe('registering a folder', () => {
 
   test('without a manifest nothing is registered', async () => {
     rmSync(join(folder, 'mine/pack.yaml'))
-    expect(await packs.register(join(folder, 'mine'))).toMatchObject({ ref: undefined, actions: 0 })
+    expect(await packs.register(join(folder, 'mine'))).toMatchObject({
+      ref: undefined,
+      registered: { triggers: 0, actions: 0, rules: 0 },
+    })
     expect(actions.find('mine.good')).toBeUndefined()
+  })
+})
+
+describe('trigger types and rules', () => {
+  const rule = (more = ''): string =>
+    `name: react\nenabled: true\ntrigger:\n  type: mine.event\naction:\n  ref: mine.good\n${more}`
+  const register = async () => {
+    const registration = await packs.register(join(folder, 'mine'))
+    return { ...registration, problems: registration.problems.map(describeProblem) }
+  }
+  const rules = async () =>
+    (await world.call<RuleRecord[]>('GET', '/v1/rules?pack=mine')).body.map(({ ref, enabled, metadata_file }) => ({
+      ref,
+      enabled,
+      metadata_file,
+    }))
+
+  beforeEach(async () => {
+    await packs.start?.()
+    put('pack.yaml', 'name: mine\ndescription: d\nversion: 1.0.0\nauthor: a\n')
+    put('actions/good.yaml', 'name: good\nrunner_type: noop\n')
+    put('triggers/event.yaml', 'name: event\npayload_schema:\n  type: object\n')
+    put('rules/react.yaml', rule())
+  })
+
+  test('are registered, so that an event runs what the rule says', async () => {
+    put('rules/scripted.yaml', 'name: other\nenabled: true\ntrigger:\n  type: mine.event\naction:\n  ref: test.do\n')
+    expect(await register()).toEqual({
+      ref: 'mine',
+      registered: { triggers: 1, actions: 1, rules: 2 },
+      removed: { triggers: 0, actions: 0, rules: 0 },
+      problems: [],
+    })
+    expect(world.triggers.findType('mine.event')).toMatchObject({ metadata_file: 'triggers/event.yaml' })
+    expect(await rules()).toEqual([
+      { ref: 'mine.other', enabled: true, metadata_file: 'rules/scripted.yaml' },
+      { ref: 'mine.react', enabled: true, metadata_file: 'rules/react.yaml' },
+    ])
+    const enforcements = await world.fire({}, 'mine.event')
+    expect(enforcements.map(({ rule: { ref } }) => ref).sort()).toEqual(['mine.other', 'mine.react'])
+  })
+
+  test('again change what has changed; a rule is enabled as its file says', async () => {
+    await register()
+    const [before] = (await world.call<RuleRecord[]>('GET', '/v1/rules?pack=mine')).body
+    await world.call('PUT', '/v1/rules/mine.react', { ...before, enabled: false })
+    expect(await rules()).toMatchObject([{ enabled: false }])
+    put('triggers/event.yaml', 'name: event\ndescription: changed\n')
+    expect(await register()).toMatchObject({ registered: { triggers: 1, rules: 1 }, problems: [] })
+    expect(await rules()).toMatchObject([{ enabled: true }])
+    expect(world.triggers.findType('mine.event')).toMatchObject({ description: 'changed' })
+    expect((await world.call('GET', '/v1/rules/mine.react')).body).toMatchObject({ id: before?.id })
+  })
+
+  test('whose files are gone lose their records, both at once', async () => {
+    await register()
+    rmSync(join(folder, 'mine/rules/react.yaml'))
+    rmSync(join(folder, 'mine/triggers/event.yaml'))
+    expect(await register()).toMatchObject({ removed: { triggers: 1, rules: 1 }, problems: [] })
+    expect(await rules()).toEqual([])
+    expect(world.triggers.findType('mine.event')).toBeUndefined()
+  })
+
+  test('a type that somebody else needs stays, and the reason is told', async () => {
+    await register()
+    await world.make('mine', { trigger: { type: 'mine.event' } })
+    rmSync(join(folder, 'mine/rules/react.yaml'))
+    rmSync(join(folder, 'mine/triggers/event.yaml'))
+    expect(await register()).toMatchObject({
+      removed: { triggers: 0, rules: 1 },
+      problems: [expect.stringMatching(/^triggers\/event\.yaml.*is used by a rule/)],
+    })
+    expect(world.triggers.findType('mine.event')).toBeDefined()
+  })
+
+  test('problems are told with file, line and key, and cost no more than their file', async () => {
+    put('triggers/bad.yaml', 'name: bad\npayload_schema:\n  type: nothing\n')
+    put('triggers/core.yaml', 'name: other\npack: core\n')
+    put('rules/unknown.yaml', rule().replace('mine.event', 'mine.nothing').replace('react', 'unknown'))
+    put(
+      'rules/criteria.yaml',
+      rule('criteria:\n  trigger.a:\n    type: like\n    pattern: x\n').replace('react', 'criteria'),
+    )
+    put('rules/key.yaml', rule('when: now\n').replace('react', 'key'))
+    put('rules/broken.yaml', 'name: [')
+    const { registered, problems } = await register()
+    expect(registered).toEqual({ triggers: 1, actions: 1, rules: 1 })
+    expect(problems).toEqual([
+      expect.stringMatching(/^rules\/broken\.yaml:1: /),
+      expect.stringMatching(/^triggers\/bad\.yaml:2 \(payload_schema\): /),
+      expect.stringMatching(/^triggers\/core\.yaml:2 \(pack\): /),
+      expect.stringMatching(
+        /^rules\/key\.yaml:\d+ \(when\): Additional properties are not allowed \('when' was unexpected\)/,
+      ),
+      expect.stringMatching(/^rules\/criteria\.yaml:\d+ \(criteria.*\): .*like/),
+      expect.stringMatching(/^rules\/unknown\.yaml:3 \(trigger\): .*mine\.nothing/),
+    ])
+    expect(await rules()).toEqual([{ ref: 'mine.react', enabled: true, metadata_file: 'rules/react.yaml' }])
+  })
+
+  test('a rule on a timer makes the timer', async () => {
+    put(
+      'rules/nightly.yaml',
+      'name: nightly\nenabled: true\ntrigger:\n  type: core.svc.CronTimer\n  parameters:\n    hour: 3\naction:\n  ref: mine.good\n',
+    )
+    put(
+      'rules/wrong.yaml',
+      'name: wrong\ntrigger:\n  type: core.svc.CronTimer\n  parameters:\n    hour: 3-30\naction:\n  ref: mine.good\n',
+    )
+    expect(await register()).toMatchObject({
+      registered: { rules: 2 },
+      problems: ['rules/wrong.yaml:2 (trigger): hour: "3-30" goes beyond what the field can be, 0 to 23'],
+    })
+    expect(world.triggers.ofType('core.svc.CronTimer')).toMatchObject([{ parameters: { hour: 3 } }])
   })
 })

@@ -5,6 +5,8 @@ import { describeProblem } from '../../metadata.ts'
 import type { Module } from '../../module.ts'
 import type { RunnerTypeDefinition } from '../../runners/runner.ts'
 import type { Actions } from '../actions/index.ts'
+import type { Rules } from '../rules/index.ts'
+import type { Triggers } from '../triggers/index.ts'
 import { registerPack, type PackRegistration } from './register.ts'
 
 export interface Packs extends Module {
@@ -13,15 +15,17 @@ export interface Packs extends Module {
 }
 
 export interface PacksDeps {
+  triggers: Triggers
   actions: Actions
+  rules: Rules
   log: Log
   /** Of every runner the program has. */
   runnerTypes: readonly RunnerTypeDefinition[]
 }
 
-export function createPacks({ actions, log, runnerTypes }: PacksDeps): Packs {
+export function createPacks({ triggers, actions, rules, log, runnerTypes }: PacksDeps): Packs {
   async function register(folder: string): Promise<PackRegistration> {
-    const registration = await registerPack(actions, folder)
+    const registration = await registerPack({ triggers, actions, rules }, folder)
     for (const problem of registration.problems) {
       log.warning('pack.problem', describeProblem(problem), { pack: registration.ref ?? folder, ...problem })
     }

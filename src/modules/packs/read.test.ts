@@ -88,7 +88,7 @@ describe('metadata files', () => {
     put('actions/workflows/deep.yaml', ': [')
     mkdirSync(join(folder, 'actions/folder.yaml'))
     const content = await read()
-    expect(content.actions.map(({ path, document }) => [path, document.value])).toEqual([
+    expect(content.actions.files.map(({ path, document }) => [path, document.value])).toEqual([
       ['actions/a.json', { name: 'a' }],
       ['actions/b.yaml', { name: 'b' }],
     ])
@@ -96,7 +96,21 @@ describe('metadata files', () => {
   })
 
   test('a pack without actions is a pack', async () => {
-    expect((await read()).actions).toEqual([])
+    expect((await read()).actions.files).toEqual([])
+  })
+
+  test('trigger types and rules are read likewise', async () => {
+    put('triggers/event.yaml', 'name: event\n')
+    put('rules/react.yaml', 'name: react\n')
+    put('rules/bad.json', '{')
+    put('sensors/later.yaml', ': [')
+    const content = await read()
+    expect(content.triggers.files.map(({ path }) => path)).toEqual(['triggers/event.yaml'])
+    expect(content.rules.files.map(({ path, document }) => [path, document.value])).toEqual([
+      ['rules/react.yaml', { name: 'react' }],
+    ])
+    expect([...content.rules.paths]).toEqual(['rules/bad.json', 'rules/react.yaml'])
+    expect(content.problems.map(({ file }) => file)).toEqual(['rules/bad.json'])
   })
 
   test('a broken one does not stop the others', async () => {
@@ -105,8 +119,8 @@ describe('metadata files', () => {
     put('actions/good.yaml', 'name: good\n')
     put('actions/huge.yaml', `name: ${'x'.repeat(1_100_000)}\n`)
     const content = await read()
-    expect(content.actions.map(({ path }) => path)).toEqual(['actions/good.yaml'])
-    expect([...content.actionPaths]).toHaveLength(4)
+    expect(content.actions.files.map(({ path }) => path)).toEqual(['actions/good.yaml'])
+    expect([...content.actions.paths]).toHaveLength(4)
     expect(content.problems.map(describeProblem)).toEqual([
       expect.stringMatching(/^actions\/bad\.yaml:\d: /),
       'actions/binary.yaml: the file is not valid UTF-8',
@@ -121,7 +135,7 @@ describe('metadata files', () => {
     symlinkSync('inside.yaml', join(folder, 'actions/link.yaml'))
     symlinkSync('nowhere.yaml', join(folder, 'actions/loose.yaml'))
     const content = await read()
-    expect(content.actions.map(({ path }) => path)).toEqual(['actions/inside.yaml', 'actions/link.yaml'])
+    expect(content.actions.files.map(({ path }) => path)).toEqual(['actions/inside.yaml', 'actions/link.yaml'])
     expect(content.problems.map(describeProblem)).toEqual([
       'actions/leak.yaml: the file lies outside of the folder; links may not lead out of it',
       'actions/loose.yaml: the file is missing',

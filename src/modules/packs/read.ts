@@ -26,13 +26,22 @@ export interface MetadataFile {
   document: MetadataDocument
 }
 
-export interface PackContent {
+export interface MetadataFolder {
+  /** Those that can be used. */
+  files: MetadataFile[]
+  /** Every metadata file, broken ones included. */
+  paths: ReadonlySet<string>
+}
+
+/** What packs define by files in a folder of that name; what stands before may be named by what stands behind. */
+export const contentKinds = ['triggers', 'actions', 'rules'] as const
+
+export type ContentKind = (typeof contentKinds)[number]
+
+export interface PackContent extends Record<ContentKind, MetadataFolder> {
   folder: string
   ref: string
   manifest: PackManifest
-  actions: MetadataFile[]
-  /** Every metadata file of `actions`, broken ones included. */
-  actionPaths: ReadonlySet<string>
   problems: PackProblem[]
 }
 
@@ -67,16 +76,11 @@ export async function readPack(folder: string): Promise<PackContent | { problems
   const problems: PackProblem[] = []
   const manifest = await readManifest(folder, problems)
   if (manifest === undefined) return { problems }
+  const triggers = await readMetadataFolder(folder, 'triggers', problems)
   const actions = await readMetadataFolder(folder, 'actions', problems)
-  if (actions === undefined) return { problems }
-  return {
-    folder,
-    ref: manifest.ref,
-    manifest: manifest.manifest,
-    actions: actions.files,
-    actionPaths: actions.paths,
-    problems,
-  }
+  const rules = await readMetadataFolder(folder, 'rules', problems)
+  if (triggers === undefined || actions === undefined || rules === undefined) return { problems }
+  return { folder, ref: manifest.ref, manifest: manifest.manifest, triggers, actions, rules, problems }
 }
 
 async function readManifest(
@@ -112,9 +116,9 @@ async function readManifest(
  */
 async function readMetadataFolder(
   folder: string,
-  name: string,
+  name: ContentKind,
   problems: PackProblem[],
-): Promise<{ files: MetadataFile[]; paths: Set<string> } | undefined> {
+): Promise<MetadataFolder | undefined> {
   const listed = await listFiles(folder, name, problems)
   if (listed === undefined) return undefined
   const names = listed.filter((file) => /\.(yaml|json)$/.test(file))
