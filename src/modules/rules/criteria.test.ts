@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { createRandom, seedOfRun } from '../../../tests/helpers/random.ts'
 import { isAppError } from '../../errors.ts'
 import { TemplateError, type TemplateScope } from '../../template.ts'
 import { compileCriteria, findProblems, type CriteriaResult } from './criteria.ts'
@@ -441,16 +442,10 @@ describe('what is refused when it is saved', () => {
 })
 
 describe('any criterion', () => {
-  /** The same numbers in every run. */
-  function createRandom(seed: number): (below: number) => number {
-    let state = seed
-    return (below) => {
-      state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
-      return Math.floor((state / 2 ** 32) * below)
-    }
-  }
-  const random = createRandom(56)
-  const pick = <T>(items: readonly [T, ...T[]]): T => items[random(items.length)] ?? items[0]
+  const seed = seedOfRun()
+  const random = createRandom(seed)
+  const below = (limit: number): number => random.below(limit)
+  const pick = <T>(items: readonly [T, ...T[]]): T => random.pick(items)
   const text = (): string =>
     pick([
       '',
@@ -473,42 +468,46 @@ describe('any criterion', () => {
       '(?:a{1,50}){1,50}b',
     ])
   const value = (depth = 0): unknown => {
-    const kind = random(depth > 2 ? 6 : 10)
+    const kind = below(depth > 2 ? 6 : 10)
     if (kind < 3) return text()
     if (kind === 3) return pick([0, -1, 1.5, 1e308, 20_240_101])
     if (kind === 4) return pick([true, false])
     if (kind === 5) return null
-    const inner = Array.from({ length: random(4) }, () => value(depth + 1))
+    const inner = Array.from({ length: below(4) }, () => value(depth + 1))
     return kind < 8
       ? inner
       : Object.fromEntries(inner.map((each) => [pick(['a', 'item.a', 'type', '__proto__']), each]))
   }
   const criterion = (depth = 0): unknown => {
-    if (depth > 2 || random(4) > 0) return { type: pick(operatorNames as [string, ...string[]]), pattern: value() } // there are names
+    if (depth > 2 || below(4) > 0) return { type: pick(operatorNames as [string, ...string[]]), pattern: value() } // there are names
     const pattern = Object.fromEntries([0, 1].map((index) => [`item.a#${index}`, criterion(depth + 1)]))
     return { type: 'search', condition: pick(['any', 'all', 'any2any', 'all2any', 'none']), pattern }
   }
   const key = (): string =>
     pick(['trigger.a', 'trigger', 'trigger.a[*]', 'trigger..a', '*', 'system.a', 'trigger.a[0].a', 'trigger.__proto__'])
 
-  it('is refused, or evaluated without a failure of its own in bounded time', { timeout: 60_000 }, () => {
-    const slow: string[] = []
-    const outcomes = { refused: 0, matched: 0, unmatched: 0, failed: 0 }
-    for (let round = 0; round < 4_000; round += 1) {
-      const criteria = { [key()]: criterion() }
-      const payload = { a: value() }
-      if (refusal(criteria) !== 'accepted') {
-        outcomes.refused += 1
-        continue
+  it(
+    `is refused, or evaluated without a failure of its own in bounded time (seed ${seed})`,
+    { timeout: 60_000 },
+    () => {
+      const slow: string[] = []
+      const outcomes = { refused: 0, matched: 0, unmatched: 0, failed: 0 }
+      for (let round = 0; round < 4_000; round += 1) {
+        const criteria = { [key()]: criterion() }
+        const payload = { a: value() }
+        if (refusal(criteria) !== 'accepted') {
+          outcomes.refused += 1
+          continue
+        }
+        const startedAt = performance.now()
+        const result = evaluate(criteria, payload)
+        const took = performance.now() - startedAt
+        if (took > 2_000) slow.push(`${took} ms for ${JSON.stringify([criteria, payload]).slice(0, 1_000)}`)
+        outcomes[result.matches ? 'matched' : result.reason === undefined ? 'unmatched' : 'failed'] += 1
+        JSON.stringify(result)
       }
-      const startedAt = performance.now()
-      const result = evaluate(criteria, payload)
-      const took = performance.now() - startedAt
-      if (took > 2_000) slow.push(`${took} ms for ${JSON.stringify([criteria, payload]).slice(0, 1_000)}`)
-      outcomes[result.matches ? 'matched' : result.reason === undefined ? 'unmatched' : 'failed'] += 1
-      JSON.stringify(result)
-    }
-    expect(slow).toEqual([])
-    for (const count of Object.values(outcomes)) expect(count).toBeGreaterThan(50)
-  })
+      expect(slow).toEqual([])
+      for (const count of Object.values(outcomes)) expect(count).toBeGreaterThan(50)
+    },
+  )
 })

@@ -3,13 +3,13 @@
  *
  * To add one: an entry in `operators`.
  */
+import { parseDateText } from '../../date-text.ts'
 import { shown } from '../../errors.ts'
 import { compare, contains, equals } from '../../template/compare.ts'
 import { typeError } from '../../template/error.ts'
 import type { Budget } from '../../template/limits.ts'
 import { compilePattern, type PatternOptions } from '../../template/pattern.ts'
 import { typeNameOf, type Value } from '../../template/values.ts'
-import { parseDateText } from './date-text.ts'
 import { compileWildcard, matchesWildcard } from './wildcard.ts'
 
 /** What a comparison goes by besides value and pattern. */
