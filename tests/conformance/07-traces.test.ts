@@ -774,7 +774,8 @@ describe('07.5 access control', () => {
 })
 
 describe('07.5 very long traces', () => {
-  const COUNT = 100_000
+  /** Of each of two kinds. */
+  const COUNT = 50_000
   const folder = makeFolder()
   afterAll(() => folder.remove())
 

@@ -4,8 +4,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
 import type { Database } from '../../db/database.ts'
 import { openSqlite } from '../../db/sqlite/open.ts'
-import { newId } from '../../ids.ts'
-import { now } from '../../time.ts'
+import { idBound, newId } from '../../ids.ts'
+import { microsOf, now } from '../../time.ts'
 import { createTraces, type TracePlan, type Traces } from './index.ts'
 import type { Cause, TraceMember } from './types.ts'
 
@@ -61,6 +61,36 @@ describe('a request', () => {
       { kind: 'execution', object_id: one.object_id, ref: 'core.local', caused_by_type: null, caused_by_id: null },
     ])
     expect(membersOf(trace_id)[0]?.updated_at).toBe(trace?.start_timestamp)
+  })
+
+  test('starts one whose id says when it was made', async () => {
+    const { trace_id } = await joinTrace(request())
+    const [trace] = allTraces()
+    const micros = microsOf(trace?.start_timestamp ?? '')
+    expect(trace_id >= idBound(micros) && trace_id < idBound(micros + 1)).toBe(true)
+  })
+
+  test('may have been caused by something, in whatever trace that is', async () => {
+    const caused_by = { type: 'action_execution', id: 'parent' } as const
+    const { trace_id } = await joinTrace({ ...request({ trace_tag: 'apart' }), caused_by })
+    await joinTrace({ ...request({ trace_tag: 'apart' }), caused_by })
+    await joinTrace({ ...request({ trace_id }), caused_by })
+    expect(membersOf(trace_id).map(({ caused_by_type: type, caused_by_id: id }) => ({ type, id }))).toEqual([
+      caused_by,
+      caused_by,
+      caused_by,
+    ])
+  })
+
+  test('with a tag that another one has just started plans again, and joins', async () => {
+    const plans = [
+      traces.plan(request({ trace_tag: 'new' }), member(), now()),
+      traces.plan(request({ trace_tag: 'new' }), member(), now()),
+    ]
+    const results = await Promise.allSettled(plans.map(({ unit }) => database.write(unit)))
+    expect(results).toMatchObject([{ status: 'fulfilled' }, { status: 'rejected', reason: { name: 'Conflict' } }])
+    expect((await joinTrace(request({ trace_tag: 'new' }))).trace_id).toBe(plans[0]?.trace_id)
+    expect([allTraces().length, membersOf(plans[0]?.trace_id ?? '').length]).toEqual([1, 2])
   })
 
   test('with a tag starts a trace once and joins it afterwards', async () => {
