@@ -16,6 +16,7 @@ import type { ErrorAnswer } from './support.ts'
 /** What the requests of the matrix are about; what they destroy is made anew. */
 interface Objects {
   execution: string
+  trace: string
   /** An API key of the administrator. */
   readonly apiKey: () => Promise<string>
   readonly token: () => Promise<string>
@@ -136,6 +137,10 @@ const entries: Record<string, Entry> = {
     path: ({ execution }) => `/stream/v1/executions/${execution}/output`,
     streams: true,
   },
+
+  'GET /v1/traces': { opens: ['trace_list'], ...looks, path: fixed('/v1/traces') },
+  // Its id is not known before the roles are.
+  'GET /v1/traces/{id}': { opens: [], ...looks, path: ({ trace }) => `/v1/traces/${trace}` },
 
   'GET /v1/apikeys': { opens: ['api_key_list'], ...looks, path: fixed('/v1/apikeys') },
   'POST /v1/apikeys': { opens: ['api_key_create'], path: fixed('/v1/apikeys'), body: {} },
@@ -313,9 +318,11 @@ beforeAll(async () => {
     undefined,
     administrator,
   )
+  const traces = await server.call<{ id: string }[]>('GET', '/v1/traces', undefined, administrator)
   let users = 0
   objects = {
     execution: execution.id,
+    trace: traces.body[0]?.id ?? '',
     role: 'observer',
     assignment: assignments.body[0]?.id ?? '',
     apiKey: async () => (await makeKey({})).id,
