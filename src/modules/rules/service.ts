@@ -53,6 +53,8 @@ export interface RuleService {
 const DEFAULT_PACK = 'default'
 /** How often a change is planned anew, when others change the same triggers at the same time. */
 const MAX_ATTEMPTS = 50
+/** Rules of a pack that share a commit. */
+const REGISTERED_TOGETHER = 32
 
 /** Of a rule: what it is about, and whose it is. */
 export const resourceOf = ({ ref, context }: Pick<Rule, 'ref' | 'context'>): Resource =>
@@ -277,13 +279,9 @@ export function createRuleService(deps: {
         return { definition: fillDefinition(given as RuleDefinition, content.pack) } // has passed its schema
       })
       const by = { user: systemUser }
-      let registered = 0
-      for (const { metadata_file: metadataFile = '', ...filled } of definitions) {
+      const registerOne = async ({ metadata_file: metadataFile = '', ...filled }: FilledRule): Promise<boolean> => {
         const before = existing.get(filled.name)
-        if (before !== undefined && isStored(before, filled, metadataFile)) {
-          registered += 1
-          continue
-        }
+        if (before !== undefined && isStored(before, filled, metadataFile)) return true
         const ref = `${filled.pack}.${filled.name}`
         try {
           compileCriteria(filled.criteria)
@@ -291,12 +289,18 @@ export function createRuleService(deps: {
             planWrite(store.findByRef(ref), filled, { context: { user: systemUser }, metadata_file: metadataFile }),
           )
           log.audit(before === undefined ? 'rule.created' : 'rule.updated', { ...aboutRule(rule), ...by })
-          registered += 1
+          return true
         } catch (error) {
           if (!isAppError(error) || error.kind !== 'invalid') throw error
           const path = error.code === 'CRITERIA_INVALID' ? 'criteria' : 'trigger'
           problems.push({ metadataFile, path: [path], message: error.message })
+          return false
         }
+      }
+      let registered = 0
+      for (let start = 0; start < definitions.length; start += REGISTERED_TOGETHER) {
+        const some = await Promise.all(definitions.slice(start, start + REGISTERED_TOGETHER).map(registerOne))
+        registered += some.filter(Boolean).length
       }
       let removed = 0
       for (const rule of existing.values()) {
