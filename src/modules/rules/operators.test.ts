@@ -81,6 +81,10 @@ describe('hostile patterns', () => {
     const budget = new Budget(limits, 'the comparison')
     const run = findOperator('regex')?.prepare('[ab]*a[ab]{20}[cd]', budget)
     expect(() => run?.('ab'.repeat(1_000_000), { budget, now: 0 })).toThrow(
+      /^the value has 2000000 characters, and this regular expression is run on at most \d{6}$/,
+    )
+    const contains = findOperator('contains')?.prepare('x', budget)
+    expect(() => contains?.('ab'.repeat(10_000_000), { budget, now: 0 })).toThrow(
       'the comparison handles more than 16777216 characters of text',
     )
   })

@@ -6,7 +6,7 @@
 import { parseDateText } from '../../date-text.ts'
 import { shown } from '../../errors.ts'
 import { compare, contains, equals } from '../../template/compare.ts'
-import { typeError } from '../../template/error.ts'
+import { limitError, typeError } from '../../template/error.ts'
 import type { Budget } from '../../template/limits.ts'
 import { compilePattern, type PatternOptions } from '../../template/pattern.ts'
 import { typeNameOf, type Value } from '../../template/values.ts'
@@ -89,7 +89,14 @@ function matching(options: PatternOptions): Operator['prepare'] {
       const text = textOf(value, 'value')
       // Not kept here: the compiled form can be large, and what is used often is kept where it is made.
       const expression = compilePattern(written, options, budget)
-      budget.work(text.length * expression.programSize() * MATCH_WORK)
+      const work = expression.programSize() * MATCH_WORK
+      const maxLength = Math.floor(budget.limits.maxWork / work)
+      if (text.length > maxLength) {
+        throw limitError(
+          `the value has ${text.length} characters, and this regular expression is run on at most ${maxLength}`,
+        )
+      }
+      budget.work(text.length * work)
       return expression.test(text)
     }
   }

@@ -91,7 +91,7 @@ export function matchesWildcard(text: string, wildcard: Wildcard, budget: Budget
 }
 
 /** Comparing one character with one part, in characters of text copied. */
-const PART_WORK = 2
+const PART_WORK = 4
 
 function widthOf(character: number): number {
   return character > 0xffff ? 2 : 1
