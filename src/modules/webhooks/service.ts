@@ -24,7 +24,14 @@ import { isFinal, type Executions } from '../executions/index.ts'
 import { hookOf, webhookTypeRef, type Triggers } from '../triggers/index.ts'
 import type { TriggerInstance, TriggerRecord } from '../triggers/types.ts'
 import { deliveryIdOf, type Admitted, type Deliveries, type Delivery, type DeliveryId } from './deliveries.ts'
-import { forwardHeaders, preferredWait, readHeaders, traceTagHeader, type SentHeaders } from './headers.ts'
+import {
+  canonicalName,
+  forwardHeaders,
+  preferredWait,
+  readHeaders,
+  traceTagHeader,
+  type SentHeaders,
+} from './headers.ts'
 import type { Hook, HookTrigger, Registry } from './registry.ts'
 import type { Wait, Waits } from './waits.ts'
 
@@ -323,7 +330,7 @@ export function createWebhookService(deps: {
       if (hook === undefined || signed.length === 0) return false
       if (signed.some(({ verifier }) => verifier.headers.some((header) => headers[header] !== undefined))) return true
       if (signed.length < hook.triggers.length) return false
-      throw signatureMissing([...new Set(signed.flatMap(({ verifier }) => verifier.headers))])
+      throw signatureMissing([...new Set(signed.flatMap(({ verifier }) => verifier.headers.map(canonicalName)))])
     },
     async receive(name, request) {
       const { raw } = request

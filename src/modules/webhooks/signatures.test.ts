@@ -1,0 +1,457 @@
+/** Every scheme against recorded requests, and against everything that is not quite one of them. */
+import { createHmac } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { isAppError } from '../../errors.ts'
+import { MASK } from '../../schema.ts'
+import { problemOfWebhook, type SignatureParameters } from '../triggers/webhook-parameters.ts'
+import { readHeaders } from './headers.ts'
+import { createVerifier, type Proof } from './signatures.ts'
+
+interface Recorded {
+  name: string
+  /** Where it comes from. */
+  source: string
+  parameters: SignatureParameters
+  headers: [name: string, value: string][]
+  body: string
+  /** Time of the request; undefined: the scheme knows none. */
+  at?: number
+  proof: Proof
+  /** Headers and the part of them that is signed or is the signature. */
+  signed: string[]
+}
+
+const slackBody =
+  'token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow&channel_id=G8PSS9T3V&channel_name=foobar' +
+  '&user_id=U2CERLKJA&user_name=roadrunner&command=%2Fwebhook-collect&text=&response_url=https%3A%2F%2Fhooks.slack.com' +
+  '%2Fcommands%2FT1DC2JH3J%2F397700885554%2F96rGlfmibIGlgcZRskXaIFfN&trigger_id=398738663015.47445629121.803a0bc887a14d' +
+  '10d2c447fce8b6703c'
+const genericBody = '{"a": "ä😀"}\n'
+
+const recorded: Recorded[] = [
+  {
+    name: 'GitHub',
+    source: 'the example of its documentation',
+    parameters: { scheme: 'github', secret: "It's a Secret to Everybody" },
+    headers: [
+      ['X-Hub-Signature-256', 'sha256=757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17'],
+      ['X-GitHub-Delivery', '72d3162e-cc78-11e3-81ab-4c9367dc0958'],
+    ],
+    body: 'Hello, World!',
+    proof: { unsignedId: '72d3162e-cc78-11e3-81ab-4c9367dc0958' },
+    signed: ['X-Hub-Signature-256'],
+  },
+  {
+    name: 'GitLab, token',
+    source: 'written by hand',
+    parameters: { scheme: 'gitlab', secret: 'tökén of the project' },
+    headers: [['X-Gitlab-Token', Buffer.from('tökén of the project').toString('latin1')]],
+    body: '{"object_kind":"push"}',
+    proof: {},
+    signed: ['X-Gitlab-Token'],
+  },
+  {
+    name: 'GitLab, signed',
+    source: 'computed with Python',
+    parameters: { scheme: 'gitlab', secret: 'whsec_c2lnbmluZyB0b2tlbiBvZiBnaXRsYWI=' },
+    headers: [
+      ['webhook-id', '3f2f5a1e-8b8e-4c6c-9b43-0c6f3f8c2f11'],
+      ['webhook-timestamp', '1700000000'],
+      ['webhook-signature', 'v1,JN8fWmQKW0SFseLzBS7v/nrAf4/r0fulfSMJWe7pd3A='],
+    ],
+    body: '{"object_kind":"push","ref":"refs/heads/main"}',
+    at: 1_700_000_000,
+    proof: { signedId: '3f2f5a1e-8b8e-4c6c-9b43-0c6f3f8c2f11' },
+    signed: ['webhook-id', 'webhook-timestamp', 'webhook-signature'],
+  },
+  {
+    name: 'Stripe',
+    source: 'computed with Python and openssl',
+    parameters: { scheme: 'stripe', secret: 'whsec_test_secret_for_recorded_vectors' },
+    headers: [
+      ['Stripe-Signature', 't=1700000000,v0=00,v1=41285482da613222c6043786bfba470fb5c3e519942de9ec721e59075647e48c'],
+    ],
+    body: '{"id":"evt_1","object":"event","type":"charge.succeeded"}',
+    at: 1_700_000_000,
+    proof: { signedId: '41285482da613222c6043786bfba470fb5c3e519942de9ec721e59075647e48c' },
+    signed: [],
+  },
+  {
+    name: 'Slack',
+    source: 'the example of its documentation',
+    parameters: { scheme: 'slack', secret: '8f742231b10e8888abcd99yyyzzz85a5' },
+    headers: [
+      ['X-Slack-Signature', 'v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503'],
+      ['X-Slack-Request-Timestamp', '1531420618'],
+    ],
+    body: slackBody,
+    at: 1_531_420_618,
+    proof: { signedId: 'a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503' },
+    signed: ['X-Slack-Signature', 'X-Slack-Request-Timestamp'],
+  },
+  {
+    name: 'Standard Webhooks',
+    source: 'the example of a library for it',
+    parameters: { scheme: 'standard', secret: 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' },
+    headers: [
+      ['webhook-id', 'msg_p5jXN8AQM9LWM0D4loKWxJek'],
+      ['webhook-timestamp', '1614265330'],
+      ['webhook-signature', 'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE='],
+    ],
+    body: '{"test": 2432232314}',
+    at: 1_614_265_330,
+    proof: { signedId: 'msg_p5jXN8AQM9LWM0D4loKWxJek' },
+    signed: ['webhook-id', 'webhook-timestamp', 'webhook-signature'],
+  },
+  {
+    name: 'HMAC, SHA-1 in hexadecimal',
+    source: 'computed with Python',
+    parameters: { scheme: 'hmac', secret: 'käy', header: 'X-Signature', algorithm: 'sha1', id_header: 'X-Id' },
+    headers: [['X-Signature', '02dba92aafab3be733a56a8d0b71c2edf0f68e15']],
+    body: genericBody,
+    proof: {},
+    signed: ['X-Signature'],
+  },
+  {
+    name: 'HMAC, base64',
+    source: 'computed with Python',
+    parameters: { scheme: 'hmac', secret: 'generic secret', header: 'x-signature', encoding: 'base64' },
+    headers: [['X-Signature', 'ytXHv7GYZKVGTGG162rfvtQmDyNONM9gUnjOfBSyqig=']],
+    body: genericBody,
+    proof: {},
+    signed: ['X-Signature'],
+  },
+  {
+    name: 'HMAC, SHA-512 over a template',
+    source: 'computed with Python',
+    parameters: {
+      scheme: 'hmac',
+      secret: 'generic secret',
+      header: 'X-Signature',
+      algorithm: 'sha512',
+      encoding: 'base64',
+      prefix: 'v1:',
+      template: '2026-v1|{id}|{timestamp}|{body}|end',
+      timestamp_header: 'X-Time',
+      id_header: 'X-Id',
+    },
+    headers: [
+      ['X-Signature', 'v1:EQ+QZBD5KEh/4azFDs/CSBrvjiBZehgvGYD/zxkqoeYV3eS7/Kfas84XWjDWNqoc8LOFYhYrQFvJf7g60dmrGg=='],
+      ['X-Time', '1700000000'],
+      ['X-Id', 'delivery-7'],
+    ],
+    body: genericBody,
+    at: 1_700_000_000,
+    proof: { signedId: 'delivery-7' },
+    signed: ['X-Signature', 'X-Time', 'X-Id'],
+  },
+]
+
+const plain = (text: string): string => text
+
+interface Changes {
+  headers?: [string, string][]
+  body?: Buffer
+  now?: number
+  parameters?: Partial<SignatureParameters>
+  readSecret?: (text: string) => string
+}
+
+/** The proof, or the code of the refusal. */
+function outcome(request: Recorded, changes: Changes = {}): Proof | string {
+  const verifier = createVerifier({ ...request.parameters, ...changes.parameters }, changes.readSecret ?? plain)
+  try {
+    return verifier.verify(
+      {
+        headers: readHeaders((changes.headers ?? request.headers).flat()),
+        body: changes.body ?? Buffer.from(request.body),
+      },
+      changes.now ?? request.at ?? 1_700_000_000,
+    )
+  } catch (error) {
+    if (!isAppError(error)) throw error
+    expect(error.kind).toBe(error.code === 'SIGNATURE_UNCHECKABLE' ? 'unavailable' : 'unauthenticated')
+    const [secret] = [request.parameters.secret].flat()
+    expect(error.message).not.toContain(secret)
+    return error.code
+  }
+}
+
+const refusals = ['SIGNATURE_INVALID', 'SIGNATURE_MALFORMED', 'SIGNATURE_EXPIRED', 'SIGNATURE_MISSING']
+
+describe.each(recorded.map((request) => [request.name, request] as const))('%s', (_, request) => {
+  const main = request.signed.at(-1) ?? request.headers[0]?.[0] ?? ''
+  const signatureName = createVerifier(request.parameters, plain).headers
+  const isSignature = (name: string): boolean => signatureName.includes(name.toLowerCase())
+
+  test(`the recorded request is taken (${request.source})`, () => {
+    expect(problemOfWebhook({ url: 'a', signature: { ...request.parameters } })).toBeUndefined()
+    expect(outcome(request)).toEqual(request.proof)
+  })
+
+  test('one changed bit of the body anywhere is refused', () => {
+    if (request.name === 'GitLab, token') return
+    const body = Buffer.from(request.body)
+    for (let i = 0; i < body.length; i += 1) {
+      for (const bit of [1, 32, 128]) {
+        const changed = Buffer.from(body)
+        changed[i] = (body[i] ?? 0) ^ bit
+        expect([i, bit, outcome(request, { body: changed })]).toEqual([i, bit, 'SIGNATURE_INVALID'])
+      }
+    }
+    for (const changed of [body.subarray(1), body.subarray(0, -1), Buffer.concat([body, Buffer.of(0)]), Buffer.of()]) {
+      expect(outcome(request, { body: changed })).toBe('SIGNATURE_INVALID')
+    }
+  })
+
+  test('one changed character of what is signed is refused', () => {
+    for (const [index, [name, value]] of request.headers.entries()) {
+      if (!request.signed.includes(name)) continue
+      for (let i = 0; i < value.length; i += 1) {
+        const character = value.charAt(i) === '1' ? '2' : '1'
+        const changed = value.slice(0, i) + character + value.slice(i + 1)
+        const headers = request.headers.with(index, [name, changed])
+        expect([name, changed, refusals.includes(String(outcome(request, { headers })))]).toEqual([name, changed, true])
+      }
+    }
+  })
+
+  test('a signature of any other length or make is refused, never an error of the server', () => {
+    const index = request.headers.findIndex(([name]) => isSignature(name))
+    const [name = '', value = ''] = request.headers[index] ?? []
+    const texts = [
+      ...Array.from({ length: value.length + 60 }, (_, length) => value.repeat(3).slice(0, length)).filter(
+        (text) => text !== value,
+      ),
+      ...['=', ',', 'sha256=', 'sha1=', 'v0=', 'v1,', 't=,v1=', 't=1700000000,v1=', '\0', 'ä', '%00', 'null'],
+      `sha1=${value}`,
+      `${value}0`,
+      `0${value}`,
+      `${value.slice(0, -1)}g`,
+      'a'.repeat(16_000),
+      '='.repeat(16_000),
+      ','.repeat(16_000),
+      ' v1,'.repeat(4000),
+    ]
+    for (const text of texts) {
+      const found = outcome(request, { headers: request.headers.with(index, [name, text]) })
+      expect([text, typeof found]).toEqual([text, 'string'])
+      expect(refusals).toContain(found)
+    }
+  })
+
+  test('missing, empty, and given twice', () => {
+    const index = request.headers.findIndex(([name]) => isSignature(name))
+    const [name = '', value = ''] = request.headers[index] ?? []
+    expect(outcome(request, { headers: request.headers.toSpliced(index, 1) })).toBe('SIGNATURE_MISSING')
+    expect(outcome(request, { headers: [] })).toBe('SIGNATURE_MISSING')
+    for (const empty of ['', ' ', '\t']) {
+      expect(outcome(request, { headers: request.headers.with(index, [name, empty]) })).toBe('SIGNATURE_MALFORMED')
+    }
+    for (const [header, sent] of request.headers.filter(([header]) => request.signed.includes(header))) {
+      for (const other of [sent, 'x']) {
+        const after = outcome(request, { headers: [...request.headers, [header.toLowerCase(), other]] })
+        const before = outcome(request, { headers: [[header.toUpperCase(), other], ...request.headers] })
+        expect([header, after, before]).toEqual([header, 'SIGNATURE_MALFORMED', 'SIGNATURE_MALFORMED'])
+      }
+    }
+    expect(main).not.toBe('')
+    expect(value).not.toBe('')
+  })
+
+  test('names of headers in any letter case', () => {
+    const headers = request.headers.map(([name, value]): [string, string] => [name.toUpperCase(), value])
+    expect(outcome(request, { headers })).toEqual(request.proof)
+  })
+
+  test('another secret, and two of them while one replaces the other', () => {
+    const [secret = ''] = [request.parameters.secret].flat()
+    const other = secret.startsWith('whsec_') ? 'whsec_b3RoZXIgc2VjcmV0IGFsdG9nZXRoZXI=' : 'other'
+    expect(outcome(request, { parameters: { secret: other } })).toBe('SIGNATURE_INVALID')
+    expect(outcome(request, { parameters: { secret: [other, secret] } })).toEqual(request.proof)
+    expect(outcome(request, { parameters: { secret: [secret, other] } })).toEqual(request.proof)
+    expect(outcome(request, { parameters: { secret: [other, other] } })).toBe('SIGNATURE_INVALID')
+  })
+
+  test('a secret that cannot be read is no secret', () => {
+    const [secret = ''] = [request.parameters.secret].flat()
+    const readSecret = (text: string): string => {
+      if (text === '{{ broken }}') throw new Error('there is no such item')
+      return text
+    }
+    const change = (wanted: string[]) => ({ readSecret, parameters: { secret: wanted } })
+    expect(outcome(request, change(['{{ broken }}']))).toBe('SIGNATURE_UNCHECKABLE')
+    expect(outcome(request, change(['{{ broken }}', secret]))).toEqual(request.proof)
+    expect(outcome(request, change([secret, '{{ broken }}']))).toEqual(request.proof)
+  })
+
+  const { at } = request
+  if (at !== undefined) {
+    test('the time may be a little away, either way, and not more', () => {
+      for (const seconds of [-300, -299, 0, 299, 300]) {
+        expect([seconds, outcome(request, { now: at + seconds })]).toEqual([seconds, request.proof])
+      }
+      for (const seconds of [-86_400, -300.001, 300.001, 301, 86_400, 1e9]) {
+        expect([seconds, outcome(request, { now: at + seconds })]).toEqual([seconds, 'SIGNATURE_EXPIRED'])
+      }
+      const parameters = { tolerance_seconds: 5 }
+      expect(outcome(request, { now: at + 5, parameters })).toEqual(request.proof)
+      expect(outcome(request, { now: at + 6, parameters })).toBe('SIGNATURE_EXPIRED')
+    })
+
+    test('a time that is none is malformed', () => {
+      for (const time of [
+        '',
+        'x',
+        '-1',
+        '1.7e9',
+        '0x1',
+        '1700000000.5',
+        '1'.repeat(13),
+        '٣',
+        'NaN',
+        'Infinity',
+        '+1',
+      ]) {
+        const headers = request.headers.map(([name, value]): [string, string] => [
+          name,
+          value === String(at) ? time : value.replace(`t=${at}`, `t=${time}`),
+        ])
+        expect([time, outcome(request, { headers })]).toEqual([time, 'SIGNATURE_MALFORMED'])
+      }
+    })
+  }
+})
+
+const find = (name: string): Recorded => {
+  const request = recorded.find((each) => each.name === name)
+  if (request === undefined) throw new Error(name)
+  return request
+}
+
+describe('no weaker proof than the one agreed on', () => {
+  test('GitHub: a SHA-1 signature does not count, be it valid', () => {
+    const request = find('GitHub')
+    const sha1 = createHmac('sha1', "It's a Secret to Everybody").update(request.body).digest('hex')
+    expect(outcome(request, { headers: [['X-Hub-Signature', `sha1=${sha1}`]] })).toBe('SIGNATURE_MISSING')
+    expect(outcome(request, { headers: [['X-Hub-Signature-256', `sha1=${sha1}`]] })).toBe('SIGNATURE_MALFORMED')
+    expect(outcome(request, { headers: [['X-Hub-Signature-256', sha1]] })).toBe('SIGNATURE_MALFORMED')
+  })
+
+  test('GitLab: the key of signatures is no token', () => {
+    const request = find('GitLab, signed')
+    const secret = String(request.parameters.secret)
+    expect(outcome(request, { headers: [['X-Gitlab-Token', secret]] })).toBe('SIGNATURE_INVALID')
+    expect(outcome(request, { headers: [...request.headers, ['X-Gitlab-Token', 'anything']] })).toEqual(request.proof)
+  })
+
+  test('GitLab: a token beside signatures of a key that is not known here', () => {
+    const request = find('GitLab, signed')
+    const headers: [string, string][] = [...request.headers, ['X-Gitlab-Token', 'the token']]
+    expect(outcome(request, { headers, parameters: { secret: 'the token' } })).toEqual({})
+    expect(outcome(request, { headers, parameters: { secret: 'other' } })).toBe('SIGNATURE_INVALID')
+  })
+
+  test('Stripe: signatures of other versions do not count', () => {
+    const request = find('Stripe')
+    const [[, value] = ['', '']] = request.headers
+    for (const changed of [value.replace('v1=', 'v0='), value.replace('v1=', 'v2='), value.replace('v1=', 'V1=')]) {
+      expect(outcome(request, { headers: [['Stripe-Signature', changed]] })).toBe('SIGNATURE_MALFORMED')
+    }
+    const twoTimes = outcome(request, { headers: [['Stripe-Signature', `t=1700000000,${value}`]] })
+    expect(twoTimes).toBe('SIGNATURE_MALFORMED')
+    const other = `v1=${'0'.repeat(64)}`
+    expect(outcome(request, { headers: [['Stripe-Signature', `${other},${value}`]] })).toEqual(request.proof)
+  })
+
+  test('Standard Webhooks: one of several signatures is enough, others do not count', () => {
+    const request = find('Standard Webhooks')
+    const [id, time, [name, value] = ['', '']] = request.headers
+    if (id === undefined || time === undefined) throw new Error('headers')
+    const other = `v1,${Buffer.alloc(32).toString('base64')}`
+    const of = (text: string) => outcome(request, { headers: [id, time, [name, text]] })
+    expect(of(`${other} ${value}`)).toEqual(request.proof)
+    expect(of(`${value}  ${other} v1a,xx`)).toEqual(request.proof)
+    expect(of(`${other} ${other}`)).toBe('SIGNATURE_INVALID')
+    expect(of(value.replace('v1,', 'v1a,'))).toBe('SIGNATURE_MALFORMED')
+    expect(of(value.replace('v1,', 'v2,'))).toBe('SIGNATURE_MALFORMED')
+    expect(of(value.replaceAll('=', ''))).toBe('SIGNATURE_MALFORMED')
+    expect(of(`${`${other} `.repeat(20)}${value}`)).toBe('SIGNATURE_MALFORMED')
+    for (const missing of ['webhook-id', 'webhook-timestamp']) {
+      const headers = request.headers.filter(([header]) => header !== missing)
+      expect(outcome(request, { headers })).toBe('SIGNATURE_MALFORMED')
+    }
+  })
+
+  test('Standard Webhooks: a key without its prefix is the same key', () => {
+    const request = find('Standard Webhooks')
+    expect(outcome(request, { parameters: { secret: 'MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw' } })).toEqual(request.proof)
+    expect(outcome(request, { parameters: { secret: 'whsec_not base64' } })).toBe('SIGNATURE_UNCHECKABLE')
+  })
+
+  test('HMAC: the words of a template are words', () => {
+    const request = find('HMAC, SHA-1 in hexadecimal')
+    const template = '__proto__ constructor {{body}} {body} {Body}'
+    const signature = createHmac('sha1', 'käy')
+      .update(`__proto__ constructor {${request.body}} ${request.body} {Body}`)
+      .digest('hex')
+    const changes = { parameters: { template }, headers: [['X-Signature', signature]] as [string, string][] }
+    expect(outcome(request, changes)).toEqual({})
+    expect(outcome(request, { ...changes, headers: [...changes.headers, ['X-Id', 'a']] })).toEqual({ unsignedId: 'a' })
+  })
+})
+
+describe('comparing takes as long, wherever the difference is', () => {
+  test('timingSafeEqual: a token of any length is merely wrong', () => {
+    const request = find('GitLab, token')
+    for (let length = 1; length < 300; length += 1) {
+      expect(outcome(request, { headers: [['X-Gitlab-Token', 'x'.repeat(length)]] })).toBe('SIGNATURE_INVALID')
+    }
+    const token = request.headers[0]?.[1] ?? ''
+    for (const wrong of [token.slice(0, -1), `${token}x`, token.toUpperCase(), ` x${token}`, `${token}\0`]) {
+      expect(outcome(request, { headers: [['X-Gitlab-Token', wrong]] })).toBe('SIGNATURE_INVALID')
+    }
+  })
+})
+
+describe('what a rule may say about signatures', () => {
+  const problem = (signature: Record<string, unknown>, url = 'a') => problemOfWebhook({ url, signature })
+
+  test.each([
+    [{ scheme: 'hmac', secret: 'x' }, "'header' is a required property"],
+    [{ scheme: 'hmac', secret: 'x', header: 'X-A', template: '{timestamp}' }, 'has to contain {body}'],
+    [{ scheme: 'hmac', secret: 'x', header: 'X-A', template: '{timestamp}{body}' }, 'timestamp_header is missing'],
+    [{ scheme: 'hmac', secret: 'x', header: 'X-A', timestamp_header: 'X-T' }, 'has to contain {timestamp}'],
+    [{ scheme: 'hmac', secret: 'x', header: 'X-A', template: '{id}{body}' }, 'id_header is missing'],
+    [{ scheme: 'hmac', secret: 'x', header: 'Svc-Api-Key' }, 'which this server reads itself'],
+    [{ scheme: 'github', secret: 'x', header: 'X-A' }, "signature.header is for the scheme 'hmac' only"],
+    [{ scheme: 'slack', secret: 'x', algorithm: 'sha1' }, "signature.algorithm is for the scheme 'hmac' only"],
+    [{ scheme: 'standard', secret: 'whsec_short' }, 'is base64 text of at least 16 bytes'],
+    [{ scheme: 'standard', secret: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'x'] }, 'is base64 text'],
+  ])('%j: %s', (signature, text) => {
+    expect(problem(signature)).toContain(text)
+    expect(problem(signature)).not.toContain('whsec_short')
+  })
+
+  test('what it may', () => {
+    expect(problem({ scheme: 'hmac', secret: 'x', header: 'X-A' })).toBeUndefined()
+    expect(problem({ scheme: 'hmac', secret: MASK, header: 'X-A', id_header: 'X-I' })).toBeUndefined()
+    expect(problem({ scheme: 'standard', secret: '{{ svckv.system.key | decrypt_kv }}' })).toBeUndefined()
+  })
+
+  test.each([
+    ['/', 'names no hook'],
+    ['///', 'names no hook'],
+    ['svc', 'reserved'],
+    ['/svc/', 'reserved'],
+    ['a/../b', "'.' or '..'"],
+    ['./a', "'.' or '..'"],
+    ['a\ud800', 'not valid Unicode'],
+  ])('the url %j: %s', (url, text) => {
+    expect(problemOfWebhook({ url })).toContain(text)
+  })
+
+  test.each(['a', '/a/', 'a/b', 'github/push', 'svc/x', 'a..b', 'ä', 'a b', '.a'])('the url %j is fine', (url) => {
+    expect(problemOfWebhook({ url })).toBeUndefined()
+  })
+})
