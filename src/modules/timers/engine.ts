@@ -26,7 +26,7 @@ const MAX_TIMEOUT_MS = 60_000
 /** Pause after a failure, and while too many instances wait. */
 const RETRY_AFTER_MS = 1000
 /** Firings, or rows brought up to date, that share a turn. */
-const MAX_BATCH = 100
+const MAX_BATCH = 50
 
 export interface Clock {
   /** Microseconds since the epoch; never goes back. */
