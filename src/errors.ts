@@ -440,17 +440,14 @@ export const keyScopeInvalid = (scope: string, allowed: readonly string[]): AppE
 
 /** Somebody has named another user. */
 export const keyUserRefused = (isAccessControlled: boolean): AppError =>
-  new AppError(
-    'forbidden',
-    'KEY_USER_REFUSED',
+  permissionDenied(
     `"user" attribute can only be provided by admins${isAccessControlled ? '' : ' when RBAC is enabled'}`,
   )
 
-export const decryptRefused = (): AppError =>
-  new AppError('forbidden', 'DECRYPT_REFUSED', 'Decrypt option requires administrator access')
+export const decryptRefused = (): AppError => permissionDenied('Decrypt option requires administrator access')
 
 export const preEncryptedRefused = (): AppError =>
-  new AppError('forbidden', 'PRE_ENCRYPTED_REFUSED', 'Pre-encrypted option requires administrator access')
+  permissionDenied('Pre-encrypted option requires administrator access')
 
 // Encryption
 

@@ -28,7 +28,7 @@ export interface Caller {
 /**
  * The item that is asked for: a user named implies the user scope.
  *
- * @throws KEY_SCOPE_UNKNOWN, KEY_USER_REFUSED, QUERY_INVALID
+ * @throws KEY_SCOPE_UNKNOWN, PERMISSION_DENIED, QUERY_INVALID
  */
 export function keyToRead(name: string, named: Named, caller: Caller): ItemKey {
   const owner = ownerOf(named.user, caller)
@@ -38,7 +38,7 @@ export function keyToRead(name: string, named: Named, caller: Caller): ItemKey {
 /**
  * The item that is changed: a user is named with the user scope only.
  *
- * @throws KEY_SCOPE_UNKNOWN, KEY_USER_REFUSED, QUERY_INVALID, BODY_INVALID
+ * @throws KEY_SCOPE_UNKNOWN, PERMISSION_DENIED, QUERY_INVALID, BODY_INVALID
  */
 export function keyToChange(name: string, named: Named, caller: Caller): ItemKey {
   const owner = ownerOf(named.user, caller)
@@ -49,7 +49,7 @@ export function keyToChange(name: string, named: Named, caller: Caller): ItemKey
   return keyOf(name, scope, owner)
 }
 
-/** Of a list, in their order. @throws KEY_SCOPE_UNKNOWN, KEY_USER_REFUSED */
+/** Of a list, in their order. @throws KEY_SCOPE_UNKNOWN, PERMISSION_DENIED */
 export function sectionsToList(named: Named, caller: Caller): Pick<ItemKey, 'scope' | 'user'>[] {
   const owner = ownerOf(named.user, caller)
   const system = { scope: 'svckv.system', user: '' } as const
@@ -74,7 +74,7 @@ function scopeOf(given: string | null | undefined): KeyScope {
   return scope
 }
 
-/** @throws KEY_USER_REFUSED */
+/** @throws PERMISSION_DENIED */
 function ownerOf(given: string | null | undefined, { principal, isAccessControlled }: Caller): string {
   if (!isGiven(given) || given === principal.user) return principal.user
   if (!isAccessControlled || !principal.isAdmin) throw keyUserRefused(isAccessControlled)

@@ -36,7 +36,7 @@ export interface DatastoreService {
   find(key: ItemKey): KeyValuePair | undefined
   /** @throws KEY_NOT_FOUND */
   get(key: ItemKey): KeyValuePair
-  /** @throws BODY_INVALID, PRE_ENCRYPTED_REFUSED, CRYPTO_KEY_MISSING, CIPHER_TEXT_INVALID, CONFLICT */
+  /** @throws BODY_INVALID, PERMISSION_DENIED, CRYPTO_KEY_MISSING, CIPHER_TEXT_INVALID, CONFLICT */
   put(key: ItemKey, request: PutRequest, caller: { user: string; isAdmin: boolean }): Promise<KeyValuePair>
   /** @throws KEY_NOT_FOUND, CONFLICT */
   delete(key: ItemKey, user: string): Promise<void>
