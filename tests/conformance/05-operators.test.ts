@@ -217,62 +217,75 @@ describe('05.6 the operators', () => {
   })
 })
 
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(() => server.stop())
+
+async function send<T>(method: string, path: string, body: unknown, status: number): Promise<T> {
+  const answer = await server.call<T>(method, `/v1${path}`, body)
+  if (answer.status !== status) throw new Error(`${path} ${JSON.stringify(body)}: ${answer.status} ${answer.text}`)
+  return answer.body
+}
+
+const addTriggerType = (name: string) =>
+  send('POST', '/triggertypes', { name, pack: 'operators', payload_schema: {} }, 201)
+
+const addRule = (name: string, triggerType: string, criteria: Record<string, unknown>) =>
+  send(
+    'POST',
+    '/rules',
+    {
+      name,
+      pack: 'operators',
+      enabled: true,
+      trigger: { type: `operators.${triggerType}` },
+      criteria,
+      action: { ref: 'core.noop' },
+    },
+    201,
+  )
+
+interface Enforcement {
+  rule: { ref: string }
+  status: string
+  failure_reason?: string
+}
+
+/** What came of one event. */
+async function enforcementsOf(triggerType: string, payload: unknown): Promise<Enforcement[]> {
+  const sent = await server.call('POST', '/v1/webhooks/svc', { trigger: `operators.${triggerType}`, payload })
+  expect([sent.text, sent.status]).toEqual([expect.any(String), 202])
+  const id = sent.headers.get('svc-trigger-instance-id')
+  await waitFor(`trigger instance ${id} to be processed`, async () => {
+    const { body } = await server.call('GET', `/v1/triggerinstances/${id}`)
+    return body['status'] === 'processed'
+  })
+  const found: Enforcement[] = []
+  for (;;) {
+    const path = `/v1/ruleenforcements?trigger_instance=${id}&limit=50&offset=${found.length}`
+    const { body } = await server.call<Enforcement[]>('GET', path)
+    found.push(...body)
+    if (body.length < 50) return found
+  }
+}
+
+const ruleName = (index: number): string => `rule_${index}`
+
 describe('05.6 the operators in rules', () => {
-  let server: TestServer
   beforeAll(async () => {
-    server = await startServer()
-    await post('/triggertypes', { name: 'event', pack: 'operators', payload_schema: {} }, 201)
+    await addTriggerType('event')
     await Promise.all(
       cases.map((row, index) =>
-        post(
-          '/rules',
-          {
-            name: ruleName(index),
-            pack: 'operators',
-            enabled: true,
-            trigger: { type: 'operators.event' },
-            criteria: { [`trigger.values.${ruleName(index)}`]: criterionOf(row) },
-            action: { ref: 'core.noop' },
-          },
-          201,
-        ),
+        addRule(ruleName(index), 'event', { [`trigger.values.${ruleName(index)}`]: criterionOf(row) }),
       ),
     )
   })
-  afterAll(() => server.stop())
-
-  const ruleName = (index: number): string => `rule_${index}`
-
-  async function post<T>(path: string, body: unknown, status: number): Promise<T> {
-    const answer = await server.call<T>('POST', `/v1${path}`, body)
-    if (answer.status !== status) throw new Error(`${path} ${JSON.stringify(body)}: ${answer.status} ${answer.text}`)
-    return answer.body
-  }
-
-  interface Enforcement {
-    rule: { ref: string }
-    status: string
-    failure_reason?: string
-  }
 
   /** What came of one event that has a value for each of the rules. */
-  async function enforcementsOf(valueOf: (row: (typeof cases)[number]) => unknown): Promise<Enforcement[]> {
-    const values = Object.fromEntries(cases.map((row, index) => [ruleName(index), valueOf(row)]))
-    const sent = await server.call('POST', '/v1/webhooks/svc', { trigger: 'operators.event', payload: { values } })
-    expect([sent.text, sent.status]).toEqual([expect.any(String), 202])
-    const id = sent.headers.get('svc-trigger-instance-id')
-    await waitFor(`trigger instance ${id} to be processed`, async () => {
-      const { body } = await server.call('GET', `/v1/triggerinstances/${id}`)
-      return body['status'] === 'processed'
-    })
-    const found: Enforcement[] = []
-    for (;;) {
-      const path = `/v1/ruleenforcements?trigger_instance=${id}&limit=50&offset=${found.length}`
-      const { body } = await server.call<Enforcement[]>('GET', path)
-      found.push(...body)
-      if (body.length < 50) return found
-    }
-  }
+  const enforcementsWith = (valueOf: (row: (typeof cases)[number]) => unknown): Promise<Enforcement[]> =>
+    enforcementsOf('event', { values: Object.fromEntries(cases.map((row, index) => [ruleName(index), valueOf(row)])) })
 
   const refsOf = (enforcements: readonly Enforcement[], status: string): string[] =>
     enforcements.filter((each) => each.status === status).map(({ rule }) => rule.ref)
@@ -285,14 +298,14 @@ describe('05.6 the operators in rules', () => {
 
   it.for(rounds('fits'))('05.6 those whose criterion holds fire, and no other: values %i', async (round) => {
     // A rule that nothing fits sees what it cannot compare, or nothing at all.
-    const enforcements = await enforcementsOf(({ fits, fails = [null] }) =>
+    const enforcements = await enforcementsWith(({ fits, fails = [null] }) =>
       fits.length === 0 ? fails[0] : fits[round % fits.length],
     )
     expect(refsOf(enforcements, 'succeeded').toSorted()).toEqual(refsWith('fits').toSorted())
   })
 
   it.for(rounds('fitsNot'))('05.6 those whose criterion does not hold leave nothing: values %i', async (round) => {
-    const enforcements = await enforcementsOf(({ fitsNot, fails = [null] }) =>
+    const enforcements = await enforcementsWith(({ fitsNot, fails = [null] }) =>
       fitsNot.length === 0 ? fails[0] : fitsNot[round % fitsNot.length],
     )
     expect(refsOf(enforcements, 'succeeded')).toEqual([])
@@ -303,7 +316,7 @@ describe('05.6 the operators in rules', () => {
   })
 
   it.for(rounds('fails'))('05.6 those that cannot be compared leave a failed enforcement: values %i', async (round) => {
-    const enforcements = await enforcementsOf(({ fitsNot, fails = [] }) =>
+    const enforcements = await enforcementsWith(({ fitsNot, fails = [] }) =>
       fails.length === 0 ? fitsNot[0] : fails[round % fails.length],
     )
     expect(refsOf(enforcements, 'succeeded')).toEqual([])
@@ -339,5 +352,101 @@ describe('05.6 the operators in rules', () => {
       action: { ref: 'core.noop' },
     })
     expect([answer.status, answer.body['faultstring']]).toEqual([400, expect.stringMatching(message)])
+  })
+})
+
+describe('05.6 keys, patterns and edges of criteria in rules', () => {
+  const payload = {
+    body: { name: 'web', items: [{ id: 7 }, { id: 8 }], none: null, truth: true, text: 'true', count: 1 },
+    headers: { 'X-Custom': 'yes', 'a#b': 'tagged' },
+    template: '{{ trigger.body.name }}',
+    expression: '[',
+  }
+  const nested = { 'item.id': { type: 'eq', pattern: 8 } }
+
+  /** `fires`, `stays silent`, or what the stored reason says. */
+  const expectations: [criteria: Record<string, unknown>, outcome: string][] = [
+    [{}, 'fires'],
+    [
+      { 'trigger.body.name': { type: 'eq', pattern: 'web' }, 'trigger.body.count': { type: 'eq', pattern: 1 } },
+      'fires',
+    ],
+    [
+      { 'trigger.body.name': { type: 'eq', pattern: 'web' }, 'trigger.body.count': { type: 'eq', pattern: 2 } },
+      'stays silent',
+    ],
+    [{ "trigger.headers['X-Custom']": { type: 'eq', pattern: 'yes' } }, 'fires'],
+    [{ "trigger.headers['x-custom']": { type: 'nexists', pattern: true } }, 'fires'],
+    [{ "trigger.headers['a#b']#1": { type: 'eq', pattern: 'tagged' } }, 'fires'],
+    [{ 'trigger.body.items[0].id': { type: 'eq', pattern: 7 } }, 'fires'],
+    [{ 'trigger.body.items[1].id': { type: 'eq', pattern: 7 } }, 'stays silent'],
+    [{ 'trigger.body.items[*].id': { type: 'eq', pattern: 7 } }, 'fires'],
+    [{ 'trigger.body.items[*].id': { type: 'eq', pattern: 8 } }, 'stays silent'],
+    [{ 'trigger.body.gone.deeper': { type: 'nexists', pattern: true } }, 'fires'],
+    [{ 'trigger.body.gone': { type: 'neq', pattern: 'x' } }, 'fires'],
+    [{ 'trigger.body.none': { type: 'exists', pattern: true } }, 'stays silent'],
+    [{ 'trigger.body.__proto__': { type: 'exists', pattern: true } }, 'stays silent'],
+    [{ 'trigger.constructor.name': { type: 'exists', pattern: true } }, 'stays silent'],
+    [
+      { 'trigger.body.count#least': { type: 'gt', pattern: 0 }, 'trigger.body.count#most': { type: 'lt', pattern: 2 } },
+      'fires',
+    ],
+    [
+      { 'trigger.body.count#least': { type: 'gt', pattern: 0 }, 'trigger.body.count#most': { type: 'lt', pattern: 1 } },
+      'stays silent',
+    ],
+    [{ 'trigger.body.truth': { type: 'eq', pattern: true } }, 'fires'],
+    [{ 'trigger.body.text': { type: 'eq', pattern: true } }, 'stays silent'],
+    [{ 'trigger.body.truth': { type: 'eq', pattern: 'true' } }, 'stays silent'],
+    [{ 'trigger.body.count': { type: 'eq', pattern: '{{ trigger.body.count }}' } }, 'fires'],
+    [{ 'trigger.body.count': { type: 'eq', pattern: '{{ trigger.body.count }} ' } }, 'stays silent'],
+    [{ 'trigger.body.name': { type: 'in', pattern: ['db', '{{ trigger.body.name }}'] } }, 'fires'],
+    [{ 'trigger.body.name': { type: 'eq', pattern: '{{ svckv.system.operators_host }}' } }, 'fires'],
+    [{ 'trigger.body.name': { type: 'eq', pattern: '{{ system.operators_host }}' } }, 'fires'],
+    [{ 'trigger.body.name': { type: 'eq', pattern: '{{ svckv.system.operators_gone }}' } }, 'stays silent'],
+    [{ 'system.operators_host': { type: 'eq', pattern: 'web' } }, 'fires'],
+    [{ 'system.operators_gone': { type: 'nexists', pattern: true } }, 'fires'],
+    [{ 'trigger.template': { type: 'eq', pattern: '{{ trigger.template }}' } }, 'fires'],
+    [{ 'trigger.template': { type: 'eq', pattern: '{{ trigger.body.name }}' } }, 'stays silent'],
+    [{ 'trigger.body.name': { type: 'eq', pattern: '{{ trigger.body.none }}' } }, 'stays silent'],
+    [{ 'trigger.body.name': { type: 'nequals', pattern: '{{ trigger.body.none }}' } }, 'fires'],
+    [{ 'trigger.body.name': { type: 'exists', pattern: '{{ trigger.body.none }}' } }, 'fires'],
+    [{ 'trigger.body.name': { type: 'eq', pattern: '{{ trigger.body.gone }}' } }, 'Failed to render pattern value'],
+    [{ 'trigger.body.name': { type: 'eq', pattern: '{{ trigger. }}' } }, 'Failed to render pattern value'],
+    [
+      { 'trigger.body.none': { type: 'lt', pattern: 3 } },
+      "'<' not supported between instances of 'NoneType' and 'int'",
+    ],
+    [{ 'trigger.body.count': { type: 'contains', pattern: 1 } }, "argument of type 'int' is not iterable"],
+    [
+      { 'trigger.body.name': { type: 'regex', pattern: '{{ trigger.expression }}' } },
+      'the regular expression is invalid',
+    ],
+    [{ 'trigger.body.items': { type: 'search', condition: 'any', pattern: nested } }, 'fires'],
+    [{ 'trigger.body.items': { type: 'search', condition: 'all', pattern: nested } }, 'stays silent'],
+    [{ 'trigger.body.items': { type: 'search', pattern: nested } }, 'any, all, any2any, all2any'],
+    [{ 'trigger.body.gone': { type: 'search', condition: 'any', pattern: nested } }, 'any, all, any2any, all2any'],
+  ]
+
+  beforeAll(async () => {
+    await addTriggerType('edge')
+    await send('PUT', '/keys/operators_host', { name: 'operators_host', value: 'web' }, 200)
+    await Promise.all(expectations.map(([criteria], index) => addRule(`edge_${index}`, 'edge', criteria)))
+  })
+
+  it('05.6 fire, stay silent, or leave a failed enforcement', async () => {
+    const enforcements = await enforcementsOf('edge', payload)
+    const outcomes = expectations.map(([criteria, expected], index) => {
+      const found = enforcements.find(({ rule }) => rule.ref === `operators.edge_${index}`)
+      const reason = found?.failure_reason ?? ''
+      const outcome = found === undefined ? 'stays silent' : found.status === 'succeeded' ? 'fires' : reason
+      return [criteria, found?.status === 'failed' && reason.includes(expected) ? expected : outcome]
+    })
+    expect(outcomes).toEqual(expectations)
+  })
+
+  it('05.6 an empty payload matches empty criteria alone', async () => {
+    const enforcements = await enforcementsOf('edge', {})
+    expect(enforcements.map(({ rule, status }) => [rule.ref, status])).toEqual([['operators.edge_0', 'succeeded']])
   })
 })
