@@ -16,6 +16,10 @@ import type { ErrorAnswer } from './support.ts'
 /** What the requests of the matrix are about; what they destroy is made anew. */
 interface Objects {
   execution: string
+  /** Of the type `core.svc.generic.inquiry`. */
+  trigger: string
+  /** Of the same type. */
+  triggerInstance: string
   trace: string
   /** An API key of the administrator. */
   readonly apiKey: () => Promise<string>
@@ -156,6 +160,52 @@ const entries: Record<string, Entry> = {
   },
   'DELETE /v1/apikeys/{id_or_key}': { opens: [], path: async (objects) => `/v1/apikeys/${await objects.apiKey()}` },
 
+  'GET /v1/triggertypes': { opens: ['trigger_list'], ...looks, path: fixed('/v1/triggertypes') },
+  // What comes with the program cannot be changed, whoever asks; a refusal for want of rights comes before that.
+  'POST /v1/triggertypes': {
+    opens: ['trigger_all'],
+    path: fixed('/v1/triggertypes'),
+    body: { name: 'svc.generic.inquiry', pack: 'core' },
+  },
+  'GET /v1/triggertypes/{ref_or_id}': {
+    opens: ['trigger_view', 'trigger_all'],
+    ...looks,
+    path: fixed('/v1/triggertypes/core.svc.generic.inquiry'),
+  },
+  'PUT /v1/triggertypes/{ref_or_id}': {
+    opens: ['trigger_all'],
+    path: fixed('/v1/triggertypes/core.svc.generic.inquiry'),
+    body: {},
+  },
+  'DELETE /v1/triggertypes/{ref_or_id}': {
+    opens: ['trigger_all'],
+    path: fixed('/v1/triggertypes/core.svc.generic.inquiry'),
+  },
+  'GET /v1/triggers': { opens: ['trigger_list'], ...looks, path: fixed('/v1/triggers') },
+  'POST /v1/triggers': {
+    opens: ['trigger_all'],
+    path: fixed('/v1/triggers'),
+    body: { type: 'core.svc.generic.inquiry' },
+  },
+  'GET /v1/triggers/{id}': {
+    opens: ['trigger_view', 'trigger_all'],
+    ...looks,
+    path: ({ trigger }) => `/v1/triggers/${trigger}`,
+  },
+  'PUT /v1/triggers/{id}': { opens: ['trigger_all'], path: ({ trigger }) => `/v1/triggers/${trigger}`, body: {} },
+  'DELETE /v1/triggers/{id}': { opens: ['trigger_all'], path: ({ trigger }) => `/v1/triggers/${trigger}` },
+  'GET /v1/triggerinstances': { opens: ['trigger_list'], ...looks, path: fixed('/v1/triggerinstances') },
+  'GET /v1/triggerinstances/{id}': {
+    opens: ['trigger_view', 'trigger_all'],
+    ...looks,
+    path: ({ triggerInstance }) => `/v1/triggerinstances/${triggerInstance}`,
+  },
+  'POST /v1/triggerinstances/{id}/re_emit': {
+    opens: ['trigger_all'],
+    path: ({ triggerInstance }) => `/v1/triggerinstances/${triggerInstance}/re_emit`,
+    body: {},
+  },
+
   'GET /v1/rbac/permission_types': { opens: 'administrator', path: fixed('/v1/rbac/permission_types') },
   'GET /v1/rbac/permission_types/{type}': { opens: 'administrator', path: fixed('/v1/rbac/permission_types/action') },
   'GET /v1/rbac/roles': { opens: 'administrator', path: fixed('/v1/rbac/roles') },
@@ -193,7 +243,7 @@ const resources: Record<string, string> = {
   timer: 'timer:none',
   api_key: 'api_key:none',
   trace: 'trace:none',
-  trigger: 'trigger:core:none',
+  trigger: 'trigger:core:svc.generic.inquiry',
   policy_type: 'policy_type:action:none',
   policy: 'policy:core:none',
   inquiry: 'inquiry:none',
@@ -319,9 +369,23 @@ beforeAll(async () => {
     administrator,
   )
   const traces = await server.call<{ id: string }[]>('GET', '/v1/traces', undefined, administrator)
+  const triggers = await server.call<{ id: string }[]>(
+    'GET',
+    '/v1/triggers?type=core.svc.generic.inquiry',
+    undefined,
+    administrator,
+  )
+  const dispatched = await server.call(
+    'POST',
+    '/v1/webhooks/svc',
+    { trigger: 'core.svc.generic.inquiry', payload: { id: 'i', route: 'r' } },
+    administrator,
+  )
   let users = 0
   objects = {
     execution: execution.id,
+    trigger: triggers.body[0]?.id ?? '',
+    triggerInstance: dispatched.headers.get('svc-trigger-instance-id') ?? '',
     trace: traces.body[0]?.id ?? '',
     role: 'observer',
     assignment: assignments.body[0]?.id ?? '',
