@@ -128,6 +128,16 @@ export function addListOptions(command: Command): Command {
   )
 }
 
+/** Of a list with `addTimeOptions`, for `AliasedCommand`. */
+export const timeAliases = { '-tg': '--timestamp-gt', '-tl': '--timestamp-lt' }
+
+/** Adds a range of time. @param what it is about, such as `those that began` */
+export function addTimeOptions(command: Command, what: string): Command {
+  return command
+    .option('--timestamp-gt <time>', `only ${what} later, such as 2030-01-01T00:00:00Z (short: -tg)`)
+    .option('--timestamp-lt <time>', `only ${what} earlier (short: -tl)`)
+}
+
 export function addWidthOption(command: Command): Command {
   return command.option('-w, --width <columns...>', 'width of the columns: one for all, or one each', collectWidth)
 }

@@ -8,9 +8,11 @@ import { CliFailure, NotFound } from '../failures.ts'
 import {
   addCommonOptions,
   addListOptions,
+  addTimeOptions,
   AliasedCommand,
   createCommand,
   splitAttributes,
+  timeAliases,
   type CommonFlags,
 } from '../options.ts'
 import { attributeOf, printable, type Json } from '../print.ts'
@@ -61,17 +63,16 @@ interface TailFlags extends CommonFlags {
   includeMetadata?: boolean
 }
 
-const longNames = { '-tg': '--timestamp-gt', '-tl': '--timestamp-lt' }
-
 export function createExecutionCommand(context: CommandContext): Command {
-  const list = addListOptions(addCommonOptions(createCommand(new AliasedCommand('list', longNames))))
+  const list = addTimeOptions(
+    addListOptions(addCommonOptions(createCommand(new AliasedCommand('list', timeAliases)))),
+    'those that began',
+  )
     .description('List executions, the newest last.')
     .option('--action <ref>', 'only of this action')
     .option('--status <status>', 'only in this status')
     .option('--user <name>', 'only of this user')
     .option('--trigger_instance <id>', 'only those that this trigger instance caused')
-    .option('--timestamp-gt <time>', 'only those that began later, such as 2030-01-01T00:00:00Z (short: -tg)')
-    .option('--timestamp-lt <time>', 'only those that began earlier (short: -tl)')
     .addOption(new Option('-s, --sort <order>', 'which ones, when not all').choices(['asc', 'desc']).default('desc'))
     .option('-l, --showall', 'also those started by other executions')
     .addHelpText('after', '\nExample:\n  svc execution list -n 10 --status failed')

@@ -1,7 +1,7 @@
 /** `svc rule-enforcement`: what rules have started (contract 09, 9.3; contract 05, 5.7). */
 import { Command } from 'commander'
 import { isId } from '../../ids.ts'
-import { createCommand } from '../options.ts'
+import { addTimeOptions, createCommand, timeAliases } from '../options.ts'
 import { createGetCommand, createListCommand, type ListFlags, type Resource } from '../resources.ts'
 import type { CommandContext } from '../session.ts'
 
@@ -31,14 +31,14 @@ export function createRuleEnforcementCommand(context: CommandContext): Command {
     enforced_at_gt: timestampGt,
     enforced_at_lt: timestampLt,
   })
-  const longNames = { '-tg': '--timestamp-gt', '-tl': '--timestamp-lt' }
-  const list = createListCommand(context, ruleEnforcement, queryOf, { longNames })
+  const list = addTimeOptions(
+    createListCommand(context, ruleEnforcement, queryOf, { longNames: timeAliases }),
+    'what was enforced',
+  )
     .description('List what rules have started, or could not start, the newest last.')
     .option('--trigger-instance <id>', 'only what this trigger instance has caused')
     .option('--execution <id>', 'only what has started this execution')
     .option('--rule <ref>', 'only of this rule: reference or id')
-    .option('--timestamp-gt <time>', 'only what was later, such as 2030-01-01T00:00:00Z (short: -tg)')
-    .option('--timestamp-lt <time>', 'only what was earlier (short: -tl)')
     .addHelpText('after', '\nExample:\n  svc rule-enforcement list -n 10 --rule default.on_order')
 
   const get = createGetCommand(context, ruleEnforcement, '<id...>', 'ids')

@@ -2,7 +2,7 @@
 import { Command } from 'commander'
 import { recordIn, textOf, toList, toObject } from '../execution-calls.ts'
 import { exitCodes } from '../exit-codes.ts'
-import { addCommonOptionsWithoutT, createCommand, type CommonFlags } from '../options.ts'
+import { addCommonOptionsWithoutT, addTimeOptions, createCommand, timeAliases, type CommonFlags } from '../options.ts'
 import { formatTime, printable, type Json } from '../print.ts'
 import { callOn } from '../records.ts'
 import {
@@ -43,13 +43,13 @@ export function createTriggerInstanceCommand(context: CommandContext): Command {
     timestamp_gt: timestampGt,
     timestamp_lt: timestampLt,
   })
-  const longNames = { '-tg': '--timestamp-gt', '-tl': '--timestamp-lt' }
-  const list = createListCommand(context, triggerInstance, queryOf, { longNames })
+  const list = addTimeOptions(
+    createListCommand(context, triggerInstance, queryOf, { longNames: timeAliases }),
+    'what happened',
+  )
     .description('List what has happened, the newest last.')
     .option('--trigger <ref>', 'only of this trigger')
     .option('--trigger-type <ref>', 'only of triggers of this type, such as core.svc.webhook')
-    .option('--timestamp-gt <time>', 'only what happened later, such as 2030-01-01T00:00:00Z (short: -tg)')
-    .option('--timestamp-lt <time>', 'only what happened earlier (short: -tl)')
     .option('--status <status>', 'only in this status: pending, processed or processing_failed')
     .addHelpText('after', '\nExample:\n  svc trigger-instance list -n 10 --trigger-type core.svc.webhook')
 
