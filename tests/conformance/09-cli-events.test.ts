@@ -2,7 +2,7 @@
 import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { runCli, type CliExit } from '../helpers/cli.ts'
+import { cell, header, missing, names, runCli, type CliExit } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
 import { executable, startServer, type TestServer } from '../helpers/server.ts'
@@ -28,21 +28,6 @@ async function json<T>(...args: string[]): Promise<T> {
   if (code !== 0) throw new Error(`svc ${args.join(' ')} ended with ${code}: ${stdout}${stderr}`)
   return JSON.parse(stdout) as T // the caller's command says what it is
 }
-
-/** Of a table, what stands in its first line. */
-const header = (text: string): string[] | undefined =>
-  /^\+-.*\n\|(.*)\|\n/
-    .exec(text)?.[1]
-    ?.split('|')
-    .map((cell) => cell.trim())
-/** Of the table of one record, the names of its attributes. */
-const names = (text: string): string[] => [...text.matchAll(/^\| ([\w.]+)/gm)].map(([, name = '']) => name)
-const cell = (text: string): RegExp => new RegExp(`\\| ${text.replaceAll('.', '\\.')} +\\|`)
-const missing = (kind: string, id: string): CliExit => ({
-  code: 2,
-  stdout: `${kind} "${id}" is not found.\n\n`,
-  stderr: '',
-})
 
 function write(name: string, content: string | object): string {
   const path = join(folder.path, name)

@@ -47,3 +47,31 @@ export function runCli(
 ): Promise<CliExit> {
   return startCli(args, env, options).exit
 }
+
+/** Of a table, what stands in its first line. */
+export function header(text: string): string[] | undefined {
+  const [, line] = /^\+-.*\n\|(.*)\|\n/m.exec(text) ?? []
+  return line?.split('|').map((column) => column.trim())
+}
+
+/** Of the table of one record, the names of its attributes. */
+export function names(text: string): string[] {
+  return [...text.matchAll(/^\| ([\w.]+)/gm)].map(([, name = '']) => name)
+}
+
+/** Rows of a table below its header. */
+export function rows(text: string): string[][] {
+  return [...text.matchAll(/^\|(.*)\|$/gm)]
+    .slice(1)
+    .map(([, row = '']) => row.split('|').map((column) => column.trim()))
+}
+
+/** Finds a cell with exactly this text. */
+export function cell(text: string): RegExp {
+  return new RegExp(`\\| ${text.replaceAll('.', '\\.')} +\\|`)
+}
+
+/** How a command ends that was to be about something that does not exist. */
+export function missing(kind: string, id: string): CliExit {
+  return { code: 2, stdout: `${kind} "${id}" is not found.\n\n`, stderr: '' }
+}

@@ -131,9 +131,12 @@ export function createKeyCommand(context: CommandContext): Command {
 Each entry has name and value, and may have scope, user, secret, encrypted, ttl, description and expire_timestamp. A
 file in which something is wrong is refused before anything is sent; entries that have expired are left out.
 
-Example:
+Encrypted values are taken back by the server that has encrypted them. For another one, list them with -d: then the file
+holds the secrets themselves.
+
+Examples:
   svc key list --scope=all -n -1 -j > keys.json
-  svc --url https://other.example.com key load keys.json`,
+  svc key load keys.json`,
     )
     .action((file: string, flags: LoadFlags) => withPairs(context, flags, (session) => loadPairs(session, file, flags)))
 
