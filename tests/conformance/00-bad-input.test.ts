@@ -7,9 +7,12 @@ import { countExecutions, rowsOf, send, unknownId, type ErrorAnswer, type RawReq
 
 let server: TestServer
 let known: ExecutionAnswer
+let triggerId: string
 beforeAll(async () => {
   server = await startServer()
   known = await runToEnd(server, { cmd: 'echo known' })
+  await server.call('POST', '/v1/triggertypes', { name: 'known' })
+  triggerId = (await server.call<{ id: string }[]>('GET', '/v1/triggers?name=known')).body[0]?.id ?? ''
 })
 afterAll(async () => {
   await server.stop()
@@ -49,6 +52,10 @@ const targets: [string, string, () => string][] = [
   ['POST', 're_run', () => `/v1/executions/${known.id}/re_run`],
   ['PUT', 'execution', () => `/v1/executions/${known.id}`],
   ['PUT', 'runner type', () => '/v1/runnertypes/noop'],
+  ['POST', 'trigger types', () => '/v1/triggertypes'],
+  ['PUT', 'trigger type', () => '/v1/triggertypes/default.known'],
+  ['POST', 'triggers', () => '/v1/triggers'],
+  ['PUT', 'trigger', () => `/v1/triggers/${triggerId}`],
 ]
 
 describe('bad bodies', () => {
@@ -57,13 +64,20 @@ describe('bad bodies', () => {
       badBodies.map(([what, body]) => [method, name, what, path, body] as const),
     ),
   )('%s %s: %s → 400, nothing stored', async (method, _, __, path, body) => {
-    const before = countExecutions(server)
+    const count = (): unknown[] => [
+      countExecutions(server),
+      ...rowsOf(
+        server,
+        'select (select count(*) from trigger_types) as types, (select count(*) from triggers) as triggers',
+      ),
+    ]
+    const before = count()
     const answer = await send(server.urls.api, { method, path: path(), headers: json, body })
     expect([answer.text.slice(0, 300), answer.status]).toEqual([expect.any(String), 400])
     const { faultstring } = JSON.parse(answer.text) as ErrorAnswer
     expect(faultstring.length).toBeGreaterThan(10)
     expect(faultstring.length).toBeLessThan(500)
-    expect(countExecutions(server)).toBe(before)
+    expect(count()).toEqual(before)
   })
 
   it.each([
@@ -136,6 +150,15 @@ describe('bad paths and queries', () => {
     [`/v1/executions/${'x/'.repeat(2000)}`, 404],
     ['/v1/actions/core.local%0d%0aX-Evil:%201', 404],
     ['/v1/runnertypes/%F0%9F%98%80', 404],
+    ['/v1/triggertypes/%', 400],
+    ['/v1/triggertypes/..%2f..%2f..%2fetc%2fpasswd', 404],
+    ['/v1/triggertypes/%00', 404],
+    ["/v1/triggertypes/core.svc.webhook'%20or%20'1'='1", 404],
+    ['/v1/triggers/%2e%2e%2fcore', 404],
+    ["/v1/triggers/'%20or%201=1%20--", 404],
+    ['/v1/triggerinstances/__proto__', 404],
+    ["/v1/triggerinstances/';drop%20table%20triggers;--", 404],
+    [`/v1/triggerinstances/${'a'.repeat(5000)}`, 404],
     ['http://evil.example/v1/executions', 403],
   ])('%s → %i', async (path, status) => {
     const answer = await send(server.urls.api, { path })
@@ -184,6 +207,108 @@ describe('bad paths and queries', () => {
     const answer = await send(server.urls.api, { path: `/v1/executions?${query}` })
     expect([answer.text.slice(0, 200), answer.status]).toEqual([expect.any(String), 200])
     expect(JSON.parse(answer.text)).toBeInstanceOf(Array)
+  })
+})
+
+describe('bad queries of triggers', () => {
+  it.each([
+    'triggertypes?limit=1e3',
+    'triggertypes?offset=99999999999',
+    'triggertypes?include_attributes=__proto__,constructor',
+    'triggertypes?exclude_attributes=ref',
+    'triggerinstances?limit=99999999999999999999',
+    'triggerinstances?offset=-1',
+    'triggerinstances?id=' + 'a,'.repeat(101),
+    'triggerinstances?timestamp_gt=%00',
+    "triggerinstances?timestamp_lt=2020-01-01T00:00:00Z'%20or%201=1",
+    'triggerinstances?timestamp_gt=99999-01-01T00:00:00Z',
+    'triggerinstances?include_attributes=payload..a',
+    'triggerinstances?exclude_attributes=__proto__',
+  ])('GET /v1/%s → 400', async (path) => {
+    const answer = await send(server.urls.api, { path: `/v1/${path}` })
+    expect([answer.text.slice(0, 200), answer.status]).toEqual([expect.any(String), 400])
+    expect((JSON.parse(answer.text) as ErrorAnswer).faultstring.length).toBeLessThan(1000)
+  })
+
+  const hostile = [
+    "' or 1=1 --",
+    '"; select 1',
+    '%',
+    '_',
+    '*',
+    'core.%',
+    '\u0000',
+    '\ud83d\ude00',
+    '__proto__',
+    'constructor',
+    'null',
+    '[1]',
+    'x'.repeat(8000),
+  ]
+  it.each(
+    ['triggertypes?pack=', 'triggertypes?name=', 'triggers?type=', 'triggers?name=', 'triggers?pack='].concat(
+      ['trigger', 'trigger_type', 'status', 'id'].map((name) => `triggerinstances?${name}=`),
+    ),
+  )('GET /v1/%s… with hostile text: an empty list', async (path) => {
+    for (const text of hostile) {
+      const answer = await send(server.urls.api, { path: `/v1/${path}${encodeURIComponent(text)}` })
+      expect([text.slice(0, 50), answer.status, answer.text]).toEqual([text.slice(0, 50), 200, '[]'])
+      expect([text.slice(0, 50), answer.headers['x-total-count']]).toEqual([text.slice(0, 50), '0'])
+    }
+  })
+
+  it('GET with hostile orders is answered in the usual order', async () => {
+    for (const path of ['triggertypes', 'triggerinstances']) {
+      const usual = await send(server.urls.api, { path: `/v1/${path}` })
+      for (const sort of ['-__proto__', 'constructor', '%00', "id'--", 'payload', 'record', 'rowid', '(select+1)']) {
+        const answer = await send(server.urls.api, { path: `/v1/${path}?sort=${sort}` })
+        expect([sort, answer.text]).toEqual([sort, usual.text])
+      }
+    }
+  })
+
+  it('names and values that look like something else are kept as they are', async () => {
+    const hostileValues = {
+      constructor: { prototype: { a: 1 } },
+      toString: 'x',
+      "'; drop table triggers; --": '" or 1=1',
+    }
+    const type = await server.call('POST', '/v1/triggertypes', {
+      name: 'constructor',
+      description: "'; drop table trigger_types; --",
+      parameters_schema: { type: 'object', properties: { toString: {}, constructor: {} } },
+    })
+    expect([type.status, type.body['ref']]).toEqual([201, 'default.constructor'])
+    const trigger = await server.call('POST', '/v1/triggers', {
+      type: 'default.constructor',
+      name: 'hasOwnProperty',
+      parameters: hostileValues,
+    })
+    expect([trigger.status, trigger.body['parameters']]).toEqual([201, hostileValues])
+    const id = String(trigger.body['id'])
+    expect((await server.call('GET', `/v1/triggers/${id}`)).body).toEqual(trigger.body)
+    expect(await send(server.urls.api, { path: '/v1/triggertypes/constructor' })).toMatchObject({ status: 404 })
+    expect(rowsOf(server, `select name from sqlite_master where name in ('triggers', 'trigger_types')`)).toHaveLength(2)
+  })
+
+  it.each([
+    ['nested too deep', { properties: { a: JSON.parse(nested(60, '{"items":', '}', '{}')) as unknown } }],
+    ['too many values', { properties: Object.fromEntries(Array.from({ length: 3000 }, (_, i) => [`p${i}`, {}])) }],
+    ['a pattern of another kind', { properties: { a: { pattern: '(?=a)b' } } }],
+    ['a pattern that is too large', { properties: { a: { pattern: '(a{1000}){1000}' } } }],
+    ['a reference to itself', { properties: { a: { $ref: '#' } } }],
+    ['a reference to elsewhere', { $ref: 'http://127.0.0.1:1/schema' }],
+    ['an unknown type', { type: 'class' }],
+    ['a minimum that is none', { properties: { a: { minimum: 'x' } } }],
+  ])('a schema with %s → 400', async (_, schema) => {
+    for (const name of ['payload_schema', 'parameters_schema']) {
+      const { status, body } = await server.call<ErrorAnswer>('POST', '/v1/triggertypes', {
+        name: 'odd',
+        [name]: schema,
+      })
+      expect([status, body.faultstring.slice(0, 20)]).toEqual([400, expect.stringMatching(new RegExp(`^${name}`))])
+      expect(body.faultstring.length).toBeLessThan(700)
+    }
   })
 })
 

@@ -3,6 +3,8 @@ import { checkDraft4, compileSchema, type JsonSchema, type SchemaProblem } from 
 import { compileSecrets } from '../../secrets.ts'
 import type { TriggerTypeDefinition } from './types.ts'
 
+export const defaultPack = 'default'
+
 const MAX_NAME_CHARS = 255
 const MAX_TEXT_CHARS = 65_536
 
@@ -21,7 +23,7 @@ export const definitionSchema: JsonSchema = {
       type: ['string', 'null'],
       maxLength: MAX_NAME_CHARS,
       pattern: '^[a-z0-9_-]+$',
-      description: 'Default: default.',
+      description: `Default: ${defaultPack}.`,
     },
     description: { type: ['string', 'null'], maxLength: MAX_TEXT_CHARS },
     payload_schema: { type: ['object', 'null'], description: 'JSON schema of payloads; empty: anything.' },
@@ -69,7 +71,7 @@ export function checkDefinition(given: unknown): { definition: TriggerTypeDefini
 function fillDefinition(given: GivenDefinition): TriggerTypeDefinition {
   return {
     name: given.name ?? '',
-    pack: given.pack ?? 'default',
+    pack: given.pack ?? defaultPack,
     description: given.description ?? '',
     payload_schema: given.payload_schema ?? {},
     parameters_schema: given.parameters_schema ?? {},

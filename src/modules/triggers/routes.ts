@@ -20,7 +20,7 @@ import { isId } from '../../ids.ts'
 import type { Log } from '../../log.ts'
 import { isObject, type JsonSchema } from '../../schema.ts'
 import type { Catalogue } from './catalogue.ts'
-import { definitionSchema } from './definition.ts'
+import { defaultPack, definitionSchema } from './definition.ts'
 import { instanceFilterParameters, parseInstanceQuery } from './list.ts'
 import type { TriggersService } from './service.ts'
 import type { TriggerStore } from './store.ts'
@@ -214,7 +214,10 @@ export function createRoutes(deps: {
       method: 'post',
       path: '/triggertypes',
       permission: 'trigger_all',
-      resourceOfBody: (body) => triggerResource(types.refOf(body)),
+      resourceOfBody(body) {
+        const { pack, name } = body as { pack?: string | null; name: string } // fits the schema
+        return triggerResource(`${pack ?? defaultPack}.${name}`)
+      },
       summary: 'Makes a trigger type; one without parameters gets the trigger of its own name as well.',
       body: definitionSchema,
       status: 201,

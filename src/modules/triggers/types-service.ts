@@ -33,8 +33,6 @@ export interface TriggerRequest {
 export interface TypesService {
   /** @throws CONTENT_NOT_FOUND */
   getType(refOrId: string): TriggerTypeRecord
-  /** Where the definition would be: `<pack>.<name>`. @throws BODY_INVALID */
-  refOf(definition: unknown): string
   /** @throws BODY_INVALID, TRIGGER_TYPE_FIXED, NAME_TAKEN */
   createType(definition: unknown): Promise<TriggerTypeRecord>
   /** Replaces all but the id. @throws CONTENT_NOT_FOUND, BODY_INVALID, TRIGGER_TYPE_FIXED, NAME_TAKEN, TRIGGER_IN_USE */
@@ -190,7 +188,6 @@ export function createTypesService(deps: {
 
   return {
     getType,
-    refOf: (definition) => refOf(check(definition)),
 
     async createType(given) {
       const type = recordOf(check(given), newId())
