@@ -25,6 +25,8 @@ interface Objects {
   readonly apiKey: () => Promise<string>
   readonly token: () => Promise<string>
   readonly user: () => Promise<string>
+  /** Path of an item of the datastore. */
+  readonly key: () => Promise<string>
   role: string
   assignment: string
 }
@@ -205,6 +207,20 @@ const entries: Record<string, Entry> = {
     path: ({ triggerInstance }) => `/v1/triggerinstances/${triggerInstance}/re_emit`,
     body: {},
   },
+
+  // Every list of keys is open, and holds what may be viewed.
+  'GET /v1/keys': { opens: 'any', path: fixed('/v1/keys') },
+  'GET /v1/keys/{name}': {
+    opens: ['key_value_pair_view', 'key_value_pair_set', 'key_value_pair_delete', 'key_value_pair_all'],
+    ...looks,
+    path: ({ key }) => key(),
+  },
+  'PUT /v1/keys/{name}': {
+    opens: ['key_value_pair_set', 'key_value_pair_all'],
+    path: ({ key }) => key(),
+    body: { name: 'name', value: 'x' },
+  },
+  'DELETE /v1/keys/{name}': { opens: ['key_value_pair_delete', 'key_value_pair_all'], path: ({ key }) => key() },
 
   'GET /v1/rbac/permission_types': { opens: 'administrator', path: fixed('/v1/rbac/permission_types') },
   'GET /v1/rbac/permission_types/{type}': { opens: 'administrator', path: fixed('/v1/rbac/permission_types/action') },
@@ -396,6 +412,12 @@ beforeAll(async () => {
       const name = `made-${users}`
       accepted(await server.call('POST', '/v1/users', { name }, administrator))
       return name
+    },
+    async key() {
+      const path = '/v1/keys/name'
+      const { status, text } = await server.call('PUT', path, { name: 'name', value: 'x' }, administrator)
+      if (status !== 200) throw new Error(`not accepted (${status}): ${text}`)
+      return path
     },
   }
 
