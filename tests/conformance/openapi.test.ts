@@ -347,6 +347,27 @@ const samples: [
   ['get', '/v1/executions/{id}/children', {}],
   ['post', '/v1/executions/{id}/re_run', { body: {}, status: 201 }],
   ['get', '/stream/v1/executions/{id}/output', {}],
+  ['post', '/v1/triggertypes', { body: { name: 'listed', payload_schema: { type: 'object' } }, status: 201 }],
+  ['post', '/v1/triggertypes', { body: { name: 'listed' }, status: 409 }],
+  ['post', '/v1/triggertypes', { body: { name: 'x', pack: 'core' }, status: 400 }],
+  ['get', '/v1/triggertypes', {}],
+  ['get', '/v1/triggertypes', { path: () => '/v1/triggertypes?include_attributes=name&limit=1' }],
+  ['get', '/v1/triggertypes/{ref_or_id}', { path: () => '/v1/triggertypes/core.svc.webhook' }],
+  ['get', '/v1/triggertypes/{ref_or_id}', { status: 404 }],
+  ['put', '/v1/triggertypes/{ref_or_id}', { path: () => '/v1/triggertypes/default.listed', body: {} }],
+  ['put', '/v1/triggertypes/{ref_or_id}', { path: () => '/v1/triggertypes/core.svc.webhook', body: {}, status: 400 }],
+  ['delete', '/v1/triggertypes/{ref_or_id}', { path: () => '/v1/triggertypes/default.listed', status: 204 }],
+  ['get', '/v1/triggers', {}],
+  ['post', '/v1/triggers', { body: { type: 'core.svc.webhook', parameters: { url: 'listed' } }, status: 201 }],
+  ['post', '/v1/triggers', { body: { type: 'core.svc.webhook' }, status: 400 }],
+  ['get', '/v1/triggers/{id}', { status: 404 }],
+  ['put', '/v1/triggers/{id}', { body: {}, status: 404 }],
+  ['delete', '/v1/triggers/{id}', { status: 404 }],
+  ['get', '/v1/triggerinstances', {}],
+  ['get', '/v1/triggerinstances', { path: () => '/v1/triggerinstances?include_attributes=status&limit=1' }],
+  ['get', '/v1/triggerinstances', { path: () => '/v1/triggerinstances?timestamp_gt=x', status: 400 }],
+  ['get', '/v1/triggerinstances/{id}', { status: 404 }],
+  ['post', '/v1/triggerinstances/{id}/re_emit', { status: 404 }],
   ['get', '/v1/', {}],
   ['get', '/v1/openapi.json', {}],
   ['get', '/v1/docs', {}],
@@ -397,6 +418,30 @@ describe('recorded answers fit the document', () => {
       const answer = await request(method, `/v1/apikeys/${name}`, body)
       expect([method, answer.status]).toEqual([method, status])
       holdToDocument(operation, answer)
+    }
+  })
+
+  it('openapi: a trigger and a trigger instance from their making to their end', async () => {
+    const at = (path: string, method: string): Operation => {
+      const operation = document.paths[path]?.[method]
+      if (operation === undefined) throw new Error('not listed')
+      return operation
+    }
+    const made = await request('post', '/v1/triggers', { type: 'core.svc.webhook', parameters: { url: 'shortly' } })
+    const { id } = JSON.parse(made.text) as { id: string }
+    const listed = await request('get', '/v1/triggerinstances?limit=1')
+    const [instance] = JSON.parse(listed.text) as [{ id: string }]
+    for (const [path, method, of, status, body] of [
+      ['/v1/triggers/{id}', 'get', id, 200],
+      ['/v1/triggers/{id}', 'put', id, 200, { description: 'new' }],
+      ['/v1/triggers/{id}', 'put', id, 400, { parameters: {} }],
+      ['/v1/triggers/{id}', 'delete', id, 204],
+      ['/v1/triggerinstances/{id}', 'get', instance.id, 200],
+      ['/v1/triggerinstances/{id}/re_emit', 'post', instance.id, 200],
+    ] as const) {
+      const answer = await request(method, path.replace('{id}', of), body)
+      expect([method, path, answer.status]).toEqual([method, path, status])
+      holdToDocument(at(path, method), answer)
     }
   })
 
