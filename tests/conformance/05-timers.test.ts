@@ -1,0 +1,471 @@
+/** Contract 05, 5.8: timers. */
+import { createHash } from 'node:crypto'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { makeFolder } from '../helpers/folders.ts'
+import { firstPassword, signIn } from '../helpers/logins.ts'
+import { createRandom, seedOfRun } from '../helpers/random.ts'
+import { startServer, withServer, type Answer, type TestServer } from '../helpers/server.ts'
+import { waitFor } from '../helpers/wait.ts'
+import { idPattern, impossibleIds, rowsOf, unknownId, type ErrorAnswer } from './support.ts'
+
+interface Timer {
+  id: string
+  uid: string
+  ref: string
+  name: string
+  pack: string
+  type: string
+  description: string
+  parameters: Record<string, unknown>
+}
+
+interface Instance {
+  id: string
+  trigger: string
+  payload: { executed_at: string; schedule: unknown }
+  occurrence_time: string
+  status: string
+}
+
+interface Rule {
+  id: string
+  ref: string
+  trigger: { type: string; ref: string; parameters: Record<string, unknown> }
+}
+
+const SECOND = 1_000_000
+const microsOf = (text: string): number =>
+  Date.parse(text.slice(0, 23).replace(' ', 'T') + 'Z') * 1000 + Number(text.slice(23, 26))
+
+let names = 0
+const makeRule = (
+  on: TestServer,
+  type: string,
+  parameters: unknown,
+  more = {},
+): Promise<Answer<Rule & ErrorAnswer>> => {
+  names += 1
+  return on.call('POST', '/v1/rules', {
+    name: `timed-${names}`,
+    enabled: true,
+    trigger: { type: `core.svc.${type}`, parameters },
+    action: { ref: 'core.noop' },
+    ...more,
+  })
+}
+
+async function makeTimer(on: TestServer, type: string, parameters: unknown, more = {}): Promise<Rule> {
+  const answer = await makeRule(on, type, parameters, more)
+  expect([answer.text, answer.status]).toEqual([answer.text, 201])
+  return answer.body
+}
+
+/** The oldest first. */
+async function instancesOf(on: TestServer, rule: Rule): Promise<Instance[]> {
+  const path = `/v1/triggerinstances?trigger=${rule.trigger.ref}&limit=-1`
+  return (await on.call<Instance[]>('GET', path)).body.toReversed()
+}
+
+const waitForInstances = (on: TestServer, rule: Rule, count: number): Promise<Instance[]> =>
+  waitFor(`${count} firings of ${rule.trigger.ref}`, async () => {
+    const instances = await instancesOf(on, rule)
+    return instances.length >= count && instances
+  })
+
+interface Row {
+  anchor: string
+  fired_timestamp: string | null
+}
+
+function rowOf(on: TestServer, { trigger }: Rule): Row {
+  const statement = 'select anchor, fired_timestamp from timers join triggers on id = trigger_id where ref = ?'
+  const [row] = rowsOf<Row>(on, statement, trigger.ref)
+  if (row === undefined) throw new Error(`the timer ${trigger.ref} has no row`)
+  return row
+}
+
+const timerOf = async (on: TestServer, { trigger }: Rule): Promise<Timer> =>
+  (await on.call<Timer>('GET', `/v1/timers/${trigger.ref}`)).body
+
+let server: TestServer
+beforeAll(async () => {
+  server = await startServer()
+})
+afterAll(async () => {
+  await server.stop()
+})
+
+const get = <T = ErrorAnswer>(path: string) => server.call<T>('GET', `/v1${path}`)
+
+describe('05.8 the three types', () => {
+  it.each(['IntervalTimer', 'DateTimer', 'CronTimer'])('05.8 core.svc.%s is a trigger type', async (name) => {
+    const { body } = await get<Record<string, unknown>>(`/triggertypes/core.svc.${name}`)
+    expect(body).toMatchObject({
+      ref: `core.svc.${name}`,
+      pack: 'core',
+      parameters_schema: { properties: { timezone: { type: 'string' } }, additionalProperties: false },
+      payload_schema: { properties: { executed_at: { type: 'string' } } },
+    })
+  })
+
+  it.each<[string, unknown, RegExp]>([
+    ['IntervalTimer', { unit: 'seconds' }, /delta/],
+    ['IntervalTimer', { delta: 1 }, /unit/],
+    ['IntervalTimer', {}, /unit|delta|missing required "parameters"/],
+    ['IntervalTimer', { unit: 'years', delta: 1 }, /unit/],
+    ['IntervalTimer', { unit: 'seconds', delta: 0 }, /delta/],
+    ['IntervalTimer', { unit: 'seconds', delta: -1 }, /delta/],
+    ['IntervalTimer', { unit: 'seconds', delta: 'soon' }, /delta/],
+    ['IntervalTimer', { unit: 'seconds', delta: 1, timezone: 'Mars/Olympus' }, /timezone.*Mars\/Olympus/],
+    ['IntervalTimer', { unit: 'seconds', delta: 1, hour: 1 }, /hour/],
+    ['DateTimer', { timezone: 'UTC' }, /date/],
+    ['DateTimer', { date: 'tomorrow' }, /date.*"tomorrow".*2030/],
+    ['DateTimer', { date: '2030-02-30' }, /date.*2030-02-30/],
+    ['CronTimer', { hour: 24 }, /hour/],
+    ['CronTimer', { hour: '24' }, /hour.*0 to 23/],
+    ['CronTimer', { day_of_week: 7 }, /day_of_week/],
+    ['CronTimer', { day_of_week: 'someday' }, /day_of_week.*someday.*0 is Monday/],
+    ['CronTimer', { minute: '*/0' }, /minute.*step/],
+    ['CronTimer', { minute: '5-1' }, /minute.*5-1/],
+    ['CronTimer', { day: '6th mon' }, /day.*6th mon.*2nd fri/],
+    ['CronTimer', { hour: '*; drop table timers' }, /hour/],
+    ['CronTimer', { second: `${'1,'.repeat(200)}1` }, /second/],
+    ['CronTimer', { fortnight: 1 }, /fortnight/],
+  ])('05.5 %s %j is refused with 400', async (type, parameters, message) => {
+    const { status, body } = await makeRule(server, type, parameters)
+    expect(status).toBe(400)
+    expect(body.faultstring).toMatch(message)
+    expect(rowsOf(server, `select * from triggers where type = 'core.svc.' || ? and is_managed = 1`, type)).toEqual([])
+  })
+})
+
+describe('05.8 firing', () => {
+  it('05.8 an interval: the first time one interval after it was made, then without drift, each with its execution and trace', async () => {
+    const before = Date.now() * 1000
+    const rule = await makeTimer(server, 'IntervalTimer', { unit: 'seconds', delta: 1 })
+    const after = Date.now() * 1000
+    const instances = await waitForInstances(server, rule, 4)
+    const times = instances.map(({ payload }) => {
+      expect(payload).toEqual({
+        executed_at: expect.stringMatching(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}\+00:00$/),
+        schedule: null,
+      })
+      return microsOf(payload.executed_at)
+    })
+    const { anchor } = rowOf(server, rule)
+    expect(microsOf(anchor)).toBeGreaterThanOrEqual(before - 2000)
+    expect(microsOf(anchor)).toBeLessThanOrEqual(after + 2000)
+    const slots = times.map((time) => Math.floor((time - microsOf(anchor)) / SECOND))
+    expect(slots[0]).toBeGreaterThanOrEqual(1)
+    expect(new Set(slots).size).toBe(slots.length)
+
+    const { name } = await timerOf(server, rule)
+    interface Trace {
+      id: string
+      trace_tag: string
+      trigger_instances: { object_id: string; caused_by: object }[]
+      rules: { ref: string }[]
+    }
+    const traces = (await get<Trace[]>(`/traces?trace_tag=svc.IntervalTimer-${name}&limit=-1`)).body
+    const ids = instances.map(({ id }) => id)
+    const traced = await waitFor('the first firing to be traced whole', async () => {
+      const [first] = (await get<Trace[]>(`/traces?trigger_instance=${ids[0] ?? ''}`)).body
+      return first !== undefined && first.rules.length > 0 && first
+    })
+    expect(traced).toMatchObject({
+      trace_tag: `svc.IntervalTimer-${name}`,
+      trigger_instances: [{ object_id: ids[0], caused_by: {} }, ...traced.trigger_instances.slice(1)],
+      rules: [{ ref: rule.ref }],
+    })
+    // Each firing has a trace of its own: they share the tag.
+    expect(traces.length).toBeGreaterThanOrEqual(4)
+    expect(new Set(traces.map(({ id }) => id)).size).toBe(traces.length)
+    const { body: enforcements } = await get<{ status: string; execution_id: string }[]>(
+      `/ruleenforcements?trigger_instance=${ids[0] ?? ''}`,
+    )
+    expect(enforcements).toEqual([
+      expect.objectContaining({ status: 'succeeded', execution_id: expect.stringMatching(idPattern) }),
+    ])
+    await server.call('DELETE', `/v1/rules/${rule.ref}`)
+  })
+
+  it('05.8 expressions: at whole seconds', async () => {
+    const rule = await makeTimer(server, 'CronTimer', { second: '*', timezone: 'Asia/Kolkata' })
+    const instances = await waitForInstances(server, rule, 3)
+    const seconds = instances.map(({ payload }) => Math.floor(microsOf(payload.executed_at) / SECOND))
+    expect(new Set(seconds).size).toBe(seconds.length)
+    expect(rowOf(server, rule).fired_timestamp).toEqual(expect.stringMatching(/\.000000Z$/))
+    await server.call('DELETE', `/v1/rules/${rule.ref}`)
+  })
+
+  it('05.8 a date: once; a past one never, with a warning', async () => {
+    const past = await makeTimer(server, 'DateTimer', { date: '2001-01-01 12:00' })
+    const due = new Date(Date.now() + 1200).toISOString()
+    const rule = await makeTimer(server, 'DateTimer', { date: due })
+    const clock = await makeTimer(server, 'IntervalTimer', { unit: 'seconds', delta: 1 })
+    const [instance] = await waitForInstances(server, rule, 1)
+    expect(microsOf(instance?.payload.executed_at ?? '')).toBeGreaterThanOrEqual(Date.parse(due) * 1000)
+    await waitForInstances(server, clock, 3)
+    expect(await instancesOf(server, rule)).toHaveLength(1)
+    expect(await instancesOf(server, past)).toEqual([])
+    const { ref } = await timerOf(server, past)
+    expect(server.log()).toMatch(new RegExp(`WARNING.*never fires.*${ref}`))
+    for (const one of [past, rule, clock]) await server.call('DELETE', `/v1/rules/${one.ref}`)
+  })
+
+  it('05.8 a disabled rule keeps its timer, and nothing is executed', async () => {
+    const rule = await makeTimer(server, 'IntervalTimer', { unit: 'seconds', delta: 1 }, { enabled: false })
+    const [instance] = await waitForInstances(server, rule, 1)
+    expect(instance?.status).toBe('processed')
+    expect((await get<unknown[]>(`/ruleenforcements?trigger_instance=${instance?.id ?? ''}`)).body).toEqual([])
+    await server.call('DELETE', `/v1/rules/${rule.ref}`)
+  })
+
+  it('05.5 rules with equal parameters share a timer; it goes with the last, and fires no more', async () => {
+    const first = await makeTimer(server, 'IntervalTimer', { unit: 'seconds', delta: 1, timezone: 'UTC' })
+    const second = await makeTimer(server, 'IntervalTimer', { timezone: 'UTC', delta: 1, unit: 'seconds' })
+    expect(second.trigger.ref).toBe(first.trigger.ref)
+    await waitForInstances(server, first, 1)
+    await server.call('DELETE', `/v1/rules/${first.ref}`)
+    const count = (await instancesOf(server, second)).length
+    await waitForInstances(server, second, count + 1)
+    await server.call('DELETE', `/v1/rules/${second.ref}`)
+    expect((await get(`/timers/${first.trigger.ref}`)).status).toBe(404)
+    await waitFor('the row to go', () => {
+      const rows = rowsOf(server, `select * from timers where trigger_id not in (select id from triggers)`)
+      return rows.length === 0
+    })
+    const last = await instancesOf(server, second)
+    const clock = await makeTimer(server, 'IntervalTimer', { unit: 'seconds', delta: 1 })
+    await waitForInstances(server, clock, 2)
+    expect(await instancesOf(server, second)).toEqual(last)
+    await server.call('DELETE', `/v1/rules/${clock.ref}`)
+  })
+})
+
+describe('05.8 endpoints', () => {
+  const rules: Rule[] = []
+  beforeAll(async () => {
+    rules.push(await makeTimer(server, 'IntervalTimer', { unit: 'weeks', delta: 3 }))
+    rules.push(await makeTimer(server, 'CronTimer', { hour: '*/6', timezone: 'Europe/Berlin' }))
+    rules.push(await makeTimer(server, 'DateTimer', { date: '2100-01-01' }))
+    rules.push(await makeTimer(server, 'IntervalTimer', { unit: 'days', delta: 3 }))
+  })
+  afterAll(async () => {
+    for (const { ref } of rules) await server.call('DELETE', `/v1/rules/${ref}`)
+  })
+
+  it('05.8 the list: whole, in the order of making, records of triggers', async () => {
+    const { status, body, headers } = await get<Timer[]>('/timers')
+    expect(status).toBe(200)
+    expect(body.map(({ ref }) => ref)).toEqual(rules.map(({ trigger }) => trigger.ref))
+    expect(headers.get('X-Total-Count')).toBe('4')
+    const [first] = body
+    expect(first).toEqual({
+      id: expect.stringMatching(idPattern),
+      uid: `trigger:core:${first?.name ?? ''}:${createHash('md5').update('{"delta":3,"unit":"weeks"}').digest('hex')}`,
+      ref: `core.${first?.name ?? ''}`,
+      name: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      pack: 'core',
+      type: 'core.svc.IntervalTimer',
+      description: '',
+      parameters: { unit: 'weeks', delta: 3 },
+    })
+    expect((await get<Timer[]>('/timers?limit=1&offset=1')).body).toHaveLength(4)
+  })
+
+  it('05.8 filtered by type; another word is refused', async () => {
+    const of = async (type: string) => (await get<Timer[]>(`/timers?timer_type=${type}`)).body.map(({ ref }) => ref)
+    const refs = rules.map(({ trigger }) => trigger.ref)
+    expect(await of('core.svc.IntervalTimer')).toEqual([refs[0], refs[3]])
+    expect(await of('core.svc.CronTimer')).toEqual([refs[1]])
+    expect(await of('core.svc.DateTimer')).toEqual([refs[2]])
+    for (const type of ['svc.IntervalTimer', 'core.svc.webhook', 'core.svc.intervaltimer', '%27%20or%201=1--']) {
+      const { status, body } = await get(`/timers?timer_type=${type}`)
+      expect([type, status, body.code]).toEqual([type, 400, 'TIMER_TYPE_UNKNOWN'])
+      expect(body.faultstring).toMatch(/core\.svc\.IntervalTimer, core\.svc\.DateTimer, core\.svc\.CronTimer/)
+    }
+  })
+
+  it('05.8 one, by reference and by id; 404', async () => {
+    const { ref = '' } = rules[1]?.trigger ?? {}
+    const { status, body } = await get<Timer>(`/timers/${ref}`)
+    expect([status, body.type, body.parameters]).toEqual([
+      200,
+      'core.svc.CronTimer',
+      { hour: '*/6', timezone: 'Europe/Berlin' },
+    ])
+    expect((await get(`/timers/${body.id}`)).body).toEqual(body)
+    // Other triggers are no timers.
+    const others = [unknownId, 'core.nothing', 'core.svc.IntervalTimer', 'core.svc.generic.actiontrigger']
+    for (const one of [...others, ...impossibleIds]) {
+      expect([one, (await get(`/timers/${one}`)).status]).toEqual([one, 404])
+    }
+  })
+})
+
+describe('05.8, 11.3 who sees which', () => {
+  it('the list holds those that the caller may view', async () => {
+    const folder = makeFolder()
+    const digest = createHash('md5').update('{"delta":1,"unit":"weeks"}').digest('hex')
+    const files: Record<string, string> = {
+      'roles/one.yaml': `name: one\npermission_grants:\n  - permission_types: [timer_list]\n  - resource_uid: timer:mine:first:${digest}\n    permission_types: [timer_view]\n`,
+      'roles/lists.yaml': 'name: lists\npermission_grants:\n  - permission_types: [timer_list]\n',
+      'assignments/admin.yaml': 'username: admin\nroles: [system_admin]\n',
+      'assignments/one.yaml': 'username: one\nroles: [one]\n',
+      'assignments/lists.yaml': 'username: lists\nroles: [lists]\n',
+      'assignments/watcher.yaml': 'username: watcher\nroles: [observer]\n',
+    }
+    for (const [path, text] of Object.entries(files)) {
+      mkdirSync(join(folder.path, 'rbac', path, '..'), { recursive: true })
+      writeFileSync(join(folder.path, 'rbac', path), text)
+    }
+    const settings = { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default' }
+    await withServer({ basePath: folder.path, settings }, async (secured) => {
+      const admin = await signIn(secured, 'admin', firstPassword(folder.path))
+      for (const [name, delta] of [
+        ['first', 1],
+        ['second', 2],
+      ] as const) {
+        const trigger = { pack: 'mine', name, type: 'core.svc.IntervalTimer', parameters: { unit: 'weeks', delta } }
+        expect((await secured.call('POST', '/v1/triggers', trigger, admin)).status).toBe(201)
+      }
+      const seenBy = async (user: string) => {
+        const { body: key } = await secured.call<{ key: string }>('POST', '/v1/apikeys', { user }, admin)
+        const headers = { 'Svc-Api-Key': key.key }
+        const list = await secured.call<Timer[]>('GET', '/v1/timers', undefined, headers)
+        const names = list.status === 200 ? list.body.map(({ name }) => name) : list.status
+        const statuses = ['first', 'second'].map(
+          async (name) => (await secured.call('GET', `/v1/timers/mine.${name}`, undefined, headers)).status,
+        )
+        return [names, list.headers.get('X-Total-Count'), ...(await Promise.all(statuses))]
+      }
+      expect(await seenBy('admin')).toEqual([['first', 'second'], '2', 200, 200])
+      expect(await seenBy('watcher')).toEqual([['first', 'second'], '2', 200, 200])
+      expect(await seenBy('one')).toEqual([['first'], '1', 200, 403])
+      expect(await seenBy('lists')).toEqual([[], '0', 403, 403])
+      expect(await seenBy('nobody')).toEqual([403, null, 403, 403])
+    })
+    folder.remove()
+  })
+})
+
+describe('05.8, 10.2 on and off', () => {
+  it('timersengine.enable = False: nothing fires, endpoints answer', async () => {
+    await withServer({ settings: { 'timersengine.enable': 'False' } }, async (off) => {
+      const due = Date.now() + 1000
+      const rule = await makeTimer(off, 'DateTimer', { date: new Date(due).toISOString() })
+      expect((await off.call<Timer[]>('GET', '/v1/timers')).body).toHaveLength(1)
+      expect((await timerOf(off, rule)).type).toBe('core.svc.DateTimer')
+      await waitFor('its time to pass', () => Date.now() > due + 1000)
+      expect(await instancesOf(off, rule)).toEqual([])
+    })
+  })
+
+  const pass = async (
+    missed: string,
+  ): Promise<{ folder: ReturnType<typeof makeFolder>; rules: Rule[]; before: Instance[] }> => {
+    const folder = makeFolder()
+    const settings = { 'timersengine.missed': missed, 'timersengine.local_timezone': 'UTC' }
+    const rules: Rule[] = []
+    let before: Instance[] = []
+    let due = 0
+    await withServer({ basePath: folder.path, settings }, async (first) => {
+      const interval = await makeTimer(first, 'IntervalTimer', { unit: 'seconds', delta: 1 })
+      due = Date.now() + 3000
+      rules.push(interval, await makeTimer(first, 'DateTimer', { date: new Date(due).toISOString() }))
+      before = await waitForInstances(first, interval, 1)
+      // Nothing is known of it unless it was stored.
+      await waitFor('the rows', () => rowsOf<{ n: number }>(first, 'select count(*) as n from timers')[0]?.n === 2)
+    })
+    await waitFor('the times to pass', () => Date.now() > due + 1000)
+    return { folder, rules, before }
+  }
+
+  it('05.8 what was missed while the server was off is made up for once, and the grid stays', async () => {
+    const { folder, rules } = await pass('once')
+    const [interval, date] = rules
+    if (interval === undefined || date === undefined) throw new Error('two rules were made')
+    await withServer({ basePath: folder.path }, async (second) => {
+      await waitForInstances(second, date, 1)
+      const slots = await waitFor('further firings', async () => {
+        const { anchor } = rowOf(second, interval)
+        const found = (await instancesOf(second, interval)).map(({ payload }) =>
+          Math.floor((microsOf(payload.executed_at) - microsOf(anchor)) / SECOND),
+        )
+        return found.length >= 5 && found
+      })
+      expect(new Set(slots).size).toBe(slots.length)
+      // Seconds passed in between, and no firing came for each of them.
+      expect(Math.max(...slots.map((slot, i) => slot - (slots[i - 1] ?? slot)))).toBeGreaterThan(2)
+      expect(await instancesOf(second, date)).toHaveLength(1)
+      expect(second.log()).toMatch(/fire once now/)
+    })
+    folder.remove()
+  })
+
+  it('timersengine.missed = skip leaves it out', async () => {
+    const { folder, rules } = await pass('skip')
+    const [interval, date] = rules
+    if (interval === undefined || date === undefined) throw new Error('two rules were made')
+    await withServer({ basePath: folder.path, settings: { 'timersengine.missed': 'skip' } }, async (second) => {
+      const count = (await instancesOf(second, interval)).length
+      await waitForInstances(second, interval, count + 2)
+      expect(await instancesOf(second, date)).toEqual([])
+      expect(second.log()).toMatch(/missed times are left out/)
+    })
+    folder.remove()
+  })
+
+  const seed = seedOfRun()
+  it(`05.8 killed at any moment, it fires each time at most once and goes on (seed ${seed})`, async () => {
+    const random = createRandom(seed)
+    const folder = makeFolder()
+    const settings = { 'timersengine.local_timezone': 'UTC' }
+    const rules: Rule[] = []
+    const total = (on: TestServer): number =>
+      rowsOf<{ n: number }>(on, `select count(*) as n from trigger_instances`)[0]?.n ?? 0
+    for (let round = 0; round < 8; round += 1) {
+      const victim = await startServer({ basePath: folder.path, settings })
+      if (round === 0) {
+        for (const delta of [1, 1, 2]) {
+          rules.push(
+            await makeTimer(victim, 'IntervalTimer', {
+              unit: 'seconds',
+              delta,
+              timezone: ['UTC', 'GMT', 'EST'][rules.length],
+            }),
+          )
+        }
+        rules.push(await makeTimer(victim, 'CronTimer', { second: '*' }))
+      }
+      const until = performance.now() + random.below(1500)
+      await waitFor('the moment', () => performance.now() > until)
+      await victim.stop('SIGKILL')
+    }
+    await withServer({ basePath: folder.path, settings }, async (last) => {
+      const seen = total(last)
+      await waitFor('timers to go on', () => total(last) >= seen + 8)
+      for (const [i, rule] of rules.entries()) {
+        const row = rowOf(last, rule)
+        const isCron = i === 3
+        const start = isCron ? 0 : microsOf(row.anchor)
+        const step = (isCron ? 1 : Number(rule.trigger.parameters['delta'])) * SECOND
+        const times = (await instancesOf(last, rule)).map(({ payload }) => microsOf(payload.executed_at))
+        const slots = times.map((time) => Math.floor((time - start) / step))
+        expect(slots.length).toBeGreaterThan(3)
+        expect(slots).toEqual([...new Set(slots)].toSorted((a, b) => a - b))
+        expect((microsOf(row.fired_timestamp ?? '') - start) % step).toBe(0)
+      }
+      // What a firing leads to happens once as well.
+      const doubled = rowsOf(
+        last,
+        'select trigger_instance_id, rule_id from rule_enforcements group by 1, 2 having count(*) > 1',
+      )
+      expect(doubled).toEqual([])
+    })
+    folder.remove()
+  }, 90_000)
+})
