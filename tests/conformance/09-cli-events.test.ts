@@ -1,4 +1,5 @@
 /** Contract 09, 9.3, and 05, 5.12: rules, triggers and what has happened on the command line, against a real server. */
+import { createHmac } from 'node:crypto'
 import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -270,12 +271,21 @@ action:
 
   it('09.3 enable and disable keep secrets that nobody is shown', async () => {
     const action = { ref: 'core.local_sudo', parameters: { cmd: 'true', sudo_password: 'canary-of-rule' } }
-    await makeRule('secretive', { trigger: { type: 'core.svc.webhook', parameters: { url: 'cli-secretive' } }, action })
+    const signature = { scheme: 'github', secret: 'canary-of-hook' }
+    const parameters = { url: 'cli-secretive', signature }
+    const criteria = { 'trigger.body.a': { type: 'eq', pattern: 'nothing shall run' } }
+    await makeRule('secretive', { trigger: { type: 'core.svc.webhook', parameters }, criteria, action })
     const shown = await svc('rule', 'disable', 'default.secretive')
     expect(shown.stdout).toMatch(/"sudo_password": "\*{8}"/)
     expect((await svc('rule', 'enable', 'default.secretive')).code).toBe(0)
     const { body } = await server.call<RuleAnswer>('GET', '/v1/rules/default.secretive?show_secrets=true')
     expect(body.action.parameters).toEqual(action.parameters)
+    const sent = '{"a": 1}'
+    const digest = createHmac('sha256', signature.secret).update(sent).digest('hex')
+    const deliver = (value: string) =>
+      server.call('POST', '/v1/webhooks/cli-secretive', sent, { 'X-Hub-Signature-256': `sha256=${value}` })
+    expect((await deliver(digest)).status).toBe(202)
+    expect((await deliver(digest.replace(/^./, (digit) => (digit === '0' ? '1' : '0')))).status).toBe(401)
   })
 
   it('00.15 --debug masks what the action and the trigger type declare secret', async () => {
