@@ -283,8 +283,9 @@ function shorten(value: unknown): unknown {
     return value.length <= MAX_VALUE_CHARS ? value : `${value.slice(0, MAX_VALUE_CHARS).toWellFormed()}…`
   }
   if (!isObject(value) && !Array.isArray(value)) return value ?? null
-  const text = represent(value, MAX_VALUE_CHARS)
-  return text.endsWith('…') ? text : value
+  // One more, because a text that just fits does not tell that there was more.
+  const text = represent(value, MAX_VALUE_CHARS + 1)
+  return text.length <= MAX_VALUE_CHARS ? value : `${text.slice(0, MAX_VALUE_CHARS).toWellFormed()}…`
 }
 
 function partOf({ id, status, execution_id, failure_reason }: RuleEnforcement) {
