@@ -3,6 +3,7 @@
  * server itself publishes: a new one without an entry here fails. What opens which endpoint stands here as contract 11 says
  * it (11.3, 11.4), not as the sources do.
  */
+import { createHash } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -47,6 +48,15 @@ const actionView = ['action_view', 'action_create', 'action_modify', 'action_del
 const executionView = ['action_view', 'action_execute', 'action_all']
 const executionChange = ['action_execute', 'action_all']
 const looks = { observer: true }
+
+/** A trigger by that name, so that its uid is known before it is made. */
+const timer = {
+  pack: 'matrix',
+  name: 'weekly',
+  type: 'core.svc.IntervalTimer',
+  parameters: { delta: 1, unit: 'weeks' },
+}
+const timerDigest = createHash('md5').update(JSON.stringify(timer.parameters)).digest('hex')
 
 const entries: Record<string, Entry> = {
   'POST /auth/v1/tokens': { opens: 'login', path: fixed('/auth/v1/tokens') },
@@ -208,6 +218,13 @@ const entries: Record<string, Entry> = {
     body: {},
   },
 
+  'GET /v1/timers': { opens: ['timer_list'], ...looks, path: fixed('/v1/timers') },
+  'GET /v1/timers/{ref_or_id}': {
+    opens: ['timer_view', 'timer_all'],
+    ...looks,
+    path: fixed(`/v1/timers/${timer.pack}.${timer.name}`),
+  },
+
   // Every list of keys is open, and holds what may be viewed.
   'GET /v1/keys': { opens: 'any', path: fixed('/v1/keys') },
   'GET /v1/keys/{name}': {
@@ -256,7 +273,7 @@ const resources: Record<string, string> = {
   execution: 'execution:6000000000000000000000aa',
   key_value_pair: 'key_value_pair:svckv.system:name',
   webhook: 'webhook:sample',
-  timer: 'timer:none',
+  timer: `timer:${timer.pack}:${timer.name}:${timerDigest}`,
   api_key: 'api_key:none',
   trace: 'trace:none',
   trigger: 'trigger:core:svc.generic.inquiry',
@@ -397,6 +414,7 @@ beforeAll(async () => {
     { trigger: 'core.svc.generic.inquiry', payload: { id: 'i', route: 'r' } },
     administrator,
   )
+  accepted(await server.call('POST', '/v1/triggers', timer, administrator))
   let users = 0
   objects = {
     execution: execution.id,
