@@ -20,16 +20,16 @@ export async function multipartFields(
   maxParts: number,
 ): Promise<[name: string, value: string][]> {
   // Few ever send such a form, and the server starts sooner without it.
-  const { Busboy } = await import('@fastify/busboy')
+  const { default: busboy } = await import('@fastify/busboy')
   const fields: [string, string][] = []
   let failure: AppError | undefined
   let isFinished = false
   const fail = (why: string): void => {
     failure ??= bodyMalformed(why)
   }
-  let parser: InstanceType<typeof Busboy>
+  let parser: InstanceType<typeof busboy.Busboy>
   try {
-    parser = new Busboy({
+    parser = new busboy.Busboy({
       headers: { 'content-type': contentType },
       limits: {
         parts: maxParts,
@@ -38,7 +38,8 @@ export async function multipartFields(
         headerPairs: MAX_HEADERS,
       },
     })
-  } catch {
+  } catch (error) {
+    if (error instanceof TypeError) throw error
     throw bodyMalformed('its Content-Type has no usable boundary')
   }
   // What is not valid UTF-8 comes as this character, which the body does not have then.

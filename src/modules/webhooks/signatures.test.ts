@@ -170,13 +170,14 @@ function outcome(request: Recorded, changes: Changes = {}): Proof | string {
     )
   } catch (error) {
     if (!isAppError(error)) throw error
-    expect(error.kind).toBe(error.code === 'SIGNATURE_UNCHECKABLE' ? 'unavailable' : 'unauthenticated')
-    const [secret] = [request.parameters.secret].flat()
-    expect(error.message).not.toContain(secret)
+    const kind = error.code === 'SIGNATURE_UNCHECKABLE' ? 'unavailable' : 'unauthenticated'
+    const isTold = [request.parameters.secret].flat().some((secret) => error.message.includes(secret))
+    if (error.kind !== kind || isTold) throw error
     return error.code
   }
 }
 
+const isRefusal = (found: unknown): boolean => refusals.some((code) => code === found)
 const refusals = ['SIGNATURE_INVALID', 'SIGNATURE_MALFORMED', 'SIGNATURE_EXPIRED', 'SIGNATURE_MISSING']
 
 describe.each(recorded.map((request) => [request.name, request] as const))('%s', (_, request) => {
@@ -189,18 +190,18 @@ describe.each(recorded.map((request) => [request.name, request] as const))('%s',
     expect(outcome(request)).toEqual(request.proof)
   })
 
-  test('one changed bit of the body anywhere is refused', () => {
-    if (request.name === 'GitLab, token') return
+  test('one changed bit of the body anywhere is refused; only a token says nothing about the body', () => {
+    const verdict = request.name === 'GitLab, token' ? request.proof : 'SIGNATURE_INVALID'
     const body = Buffer.from(request.body)
     for (let i = 0; i < body.length; i += 1) {
       for (const bit of [1, 32, 128]) {
         const changed = Buffer.from(body)
         changed[i] = (body[i] ?? 0) ^ bit
-        expect([i, bit, outcome(request, { body: changed })]).toEqual([i, bit, 'SIGNATURE_INVALID'])
+        expect([i, bit, outcome(request, { body: changed })]).toEqual([i, bit, verdict])
       }
     }
     for (const changed of [body.subarray(1), body.subarray(0, -1), Buffer.concat([body, Buffer.of(0)]), Buffer.of()]) {
-      expect(outcome(request, { body: changed })).toBe('SIGNATURE_INVALID')
+      expect(outcome(request, { body: changed })).toEqual(verdict)
     }
   })
 
@@ -211,7 +212,7 @@ describe.each(recorded.map((request) => [request.name, request] as const))('%s',
         const character = value.charAt(i) === '1' ? '2' : '1'
         const changed = value.slice(0, i) + character + value.slice(i + 1)
         const headers = request.headers.with(index, [name, changed])
-        expect([name, changed, refusals.includes(String(outcome(request, { headers })))]).toEqual([name, changed, true])
+        expect([name, changed, isRefusal(outcome(request, { headers }))]).toEqual([name, changed, true])
       }
     }
   })
@@ -223,7 +224,7 @@ describe.each(recorded.map((request) => [request.name, request] as const))('%s',
       ...Array.from({ length: value.length + 60 }, (_, length) => value.repeat(3).slice(0, length)).filter(
         (text) => text !== value,
       ),
-      ...['=', ',', 'sha256=', 'sha1=', 'v0=', 'v1,', 't=,v1=', 't=1700000000,v1=', '\0', 'ä', '%00', 'null'],
+      '= , sha256= sha1= v0= v1, t=,v1= t=1700000000,v1= \0 ä %00 null'.split(' '),
       `sha1=${value}`,
       `${value}0`,
       `0${value}`,
@@ -232,7 +233,7 @@ describe.each(recorded.map((request) => [request.name, request] as const))('%s',
       '='.repeat(16_000),
       ','.repeat(16_000),
       ' v1,'.repeat(4000),
-    ]
+    ].flat()
     for (const text of texts) {
       const found = outcome(request, { headers: request.headers.with(index, [name, text]) })
       expect([text, typeof found]).toEqual([text, 'string'])
@@ -284,43 +285,34 @@ describe.each(recorded.map((request) => [request.name, request] as const))('%s',
     expect(outcome(request, change(['{{ broken }}', secret]))).toEqual(request.proof)
     expect(outcome(request, change([secret, '{{ broken }}']))).toEqual(request.proof)
   })
+})
 
+const timed = recorded.flatMap((request) => (request.at === undefined ? [] : [{ ...request, at: request.at }]))
+
+describe.each(timed.map((request) => [request.name, request] as const))('the time of %s', (_, request) => {
   const { at } = request
-  if (at !== undefined) {
-    test('the time may be a little away, either way, and not more', () => {
-      for (const seconds of [-300, -299, 0, 299, 300]) {
-        expect([seconds, outcome(request, { now: at + seconds })]).toEqual([seconds, request.proof])
-      }
-      for (const seconds of [-86_400, -300.001, 300.001, 301, 86_400, 1e9]) {
-        expect([seconds, outcome(request, { now: at + seconds })]).toEqual([seconds, 'SIGNATURE_EXPIRED'])
-      }
-      const parameters = { tolerance_seconds: 5 }
-      expect(outcome(request, { now: at + 5, parameters })).toEqual(request.proof)
-      expect(outcome(request, { now: at + 6, parameters })).toBe('SIGNATURE_EXPIRED')
-    })
 
-    test('a time that is none is malformed', () => {
-      for (const time of [
-        '',
-        'x',
-        '-1',
-        '1.7e9',
-        '0x1',
-        '1700000000.5',
-        '1'.repeat(13),
-        '٣',
-        'NaN',
-        'Infinity',
-        '+1',
-      ]) {
-        const headers = request.headers.map(([name, value]): [string, string] => [
-          name,
-          value === String(at) ? time : value.replace(`t=${at}`, `t=${time}`),
-        ])
-        expect([time, outcome(request, { headers })]).toEqual([time, 'SIGNATURE_MALFORMED'])
-      }
-    })
-  }
+  test('the time may be a little away, either way, and not more', () => {
+    for (const seconds of [-300, -299, 0, 299, 300]) {
+      expect([seconds, outcome(request, { now: at + seconds })]).toEqual([seconds, request.proof])
+    }
+    for (const seconds of [-86_400, -300.001, 300.001, 301, 86_400, 1e9]) {
+      expect([seconds, outcome(request, { now: at + seconds })]).toEqual([seconds, 'SIGNATURE_EXPIRED'])
+    }
+    const parameters = { tolerance_seconds: 5 }
+    expect(outcome(request, { now: at + 5, parameters })).toEqual(request.proof)
+    expect(outcome(request, { now: at + 6, parameters })).toBe('SIGNATURE_EXPIRED')
+  })
+
+  test('a time that is none is malformed', () => {
+    for (const time of ['', 'x', '-1', '1.7e9', '0x1', '1700000000.5', '1'.repeat(13), '٣', 'NaN', 'Infinity', '+1']) {
+      const headers = request.headers.map(([name, value]): [string, string] => [
+        name,
+        value === String(at) ? time : value.replace(`t=${at}`, `t=${time}`),
+      ])
+      expect([time, outcome(request, { headers })]).toEqual([time, 'SIGNATURE_MALFORMED'])
+    }
+  })
 })
 
 const find = (name: string): Recorded => {
