@@ -360,6 +360,18 @@ const samples: [
   ['get', '/v1/triggers', {}],
   ['post', '/v1/triggers', { body: { type: 'core.svc.webhook', parameters: { url: 'listed' } }, status: 201 }],
   ['post', '/v1/triggers', { body: { type: 'core.svc.webhook' }, status: 400 }],
+  [
+    'post',
+    '/v1/triggers',
+    {
+      body: { name: 'weekly', type: 'core.svc.IntervalTimer', parameters: { unit: 'weeks', delta: 1 } },
+      status: 201,
+    },
+  ],
+  ['get', '/v1/timers', {}],
+  ['get', '/v1/timers', { path: () => '/v1/timers?timer_type=x', status: 400 }],
+  ['get', '/v1/timers/{ref_or_id}', { path: () => '/v1/timers/core.weekly' }],
+  ['get', '/v1/timers/{ref_or_id}', { status: 404 }],
   ['get', '/v1/triggers/{id}', { status: 404 }],
   ['put', '/v1/triggers/{id}', { body: {}, status: 404 }],
   ['delete', '/v1/triggers/{id}', { status: 404 }],
