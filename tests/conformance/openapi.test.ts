@@ -457,6 +457,32 @@ describe('recorded answers fit the document', () => {
     }
   })
 
+  it('openapi: a key of the datastore from its making to its end', async () => {
+    const one = '/v1/keys/{name}'
+    const body = { name: 'k', value: 'x' }
+    for (const [path, method, query, status, sent] of [
+      [one, 'put', '', 200, { ...body, secret: true, ttl: 1000, description: 'for the document' }],
+      [one, 'put', '', 400, { ...body, value: 5 }],
+      [one, 'put', '', 403, { ...body, scope: 'user', user: 'somebody' }],
+      [one, 'get', '?decrypt=true', 200],
+      [one, 'get', '?scope=galaxy', 400],
+      ['/v1/keys', 'get', '', 200],
+      ['/v1/keys', 'get', '?scope=galaxy', 400],
+      [one, 'delete', '', 204],
+      [one, 'delete', '', 404],
+      [one, 'get', '', 404],
+      [one, 'put', '?scope=user', 200, body],
+      ['/v1/keys', 'get', '?scope=all', 200],
+    ] as const) {
+      const operation = document.paths[path]?.[method]
+      if (operation === undefined) throw new Error('not listed')
+      const answer = await request(method, `${path.replace('{name}', 'k')}${query}`, sent)
+      expect([path, method, answer.status]).toEqual([path, method, status])
+      holdToDocument(operation, answer)
+      seen.add(`${method} ${path}`)
+    }
+  })
+
   it('openapi: both event streams', async () => {
     const ended = await request('get', `/stream/v1/executions/${execution}/output`)
     expect(ended.text).toContain('EOF')
