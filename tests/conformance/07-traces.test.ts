@@ -619,22 +619,24 @@ describe('07.4 a rule', () => {
       ref: expect.stringMatching(/^core\./),
     })
     expect(body['trigger_type']).toMatchObject({ ref: 'core.svc.webhook', name: 'svc.webhook' })
-    expect(body['trigger_instance']).toMatchObject({ id: instance })
-    expect((await get(`/executions/${execution}/attribute/trigger_instance`)).body).toMatchObject({ id: instance })
+    const { body: occurred } = await get<Record<string, unknown>>(`/triggerinstances/${instance}`)
+    const { trigger, occurrence_time } = occurred
+    expect(body['trigger_instance']).toEqual({ id: instance, trigger, occurrence_time })
+    expect((await get(`/executions/${execution}/attribute/trigger_instance`)).body).toEqual(body['trigger_instance'])
 
     const seek = async (query: string): Promise<string[]> => {
       const answer = await get<ExecutionAnswer[]>(`/executions?${query}&limit=-1`)
       expect(Number(answer.headers.get('x-total-count'))).toBe(answer.body.length)
       return idsOf(answer.body)
     }
-    const trigger = String(body['trigger']?.['name'])
+    const triggerName = String(body['trigger']?.['name'])
     const bySameRule = await seek('rule=on_traced')
     expect(bySameRule).toContain(execution)
-    expect(await seek(`trigger=${trigger}`)).toEqual(bySameRule)
+    expect(await seek(`trigger=${triggerName}`)).toEqual(bySameRule)
     expect(await seek('trigger_type=svc.webhook')).toEqual(bySameRule)
     expect(await seek(`trigger_instance=${instance}`)).toEqual([execution])
     expect(
-      await seek(`rule=on_traced&trigger=${trigger}&trigger_type=svc.webhook&trigger_instance=${instance}`),
+      await seek(`rule=on_traced&trigger=${triggerName}&trigger_type=svc.webhook&trigger_instance=${instance}`),
     ).toEqual([execution])
     expect(await seek(`filter=rule.name:on_traced%20trigger_instance.id:${instance}`)).toEqual([execution])
     expect(await seek('rule=null')).not.toContain(execution)
@@ -642,7 +644,11 @@ describe('07.4 a rule', () => {
     const { body: views } = await get<Record<string, unknown[]>>(
       '/executions/views/filters?types=rule,trigger,trigger_type',
     )
-    expect(views).toEqual({ rule: [null, 'on_traced'], trigger: [null, trigger], trigger_type: [null, 'svc.webhook'] })
+    expect(views).toEqual({
+      rule: [null, 'on_traced'],
+      trigger: [null, triggerName],
+      trigger_type: [null, 'svc.webhook'],
+    })
   })
 
   it('07.4 a re-run of it joins the trace, without a cause', async () => {

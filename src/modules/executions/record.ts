@@ -56,7 +56,7 @@ export function executionRecord(
     rule: execution.origin?.rule ?? namedReference(execution.rule),
     trigger: execution.origin?.trigger ?? namedReference(execution.trigger),
     trigger_type: execution.origin?.trigger_type ?? namedReference(execution.trigger_type),
-    trigger_instance: execution.trigger_instance === null ? null : { id: execution.trigger_instance },
+    trigger_instance: triggerInstanceOf(execution),
   })
 }
 
@@ -75,6 +75,13 @@ function liveactionPart(
     runner_info,
     ...(notify === undefined ? {} : { notify }),
   }
+}
+
+/** With what the context tells of it, which only the server writes. */
+export function triggerInstanceOf({ trigger_instance: id, context }: Execution): Record<string, unknown> | null {
+  if (id === null) return null
+  const known = context['trigger_instance']
+  return typeof known === 'object' ? { ...known, id } : { id }
 }
 
 function namedReference(name: string | null): { name: string } | null {

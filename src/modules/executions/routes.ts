@@ -18,7 +18,7 @@ import { isId } from '../../ids.ts'
 import { readJson } from '../../json.ts'
 import type { OutputType } from '../../runners/runner.ts'
 import { filterParameters, parseListQuery } from './list.ts'
-import type { ExecutionRecord } from './record.ts'
+import { triggerInstanceOf, type ExecutionRecord } from './record.ts'
 import { executionRequestSchema, rerunRequestSchema, type ExecutionRequest, type RerunRequest } from './request.ts'
 import {
   executionListSchema,
@@ -280,7 +280,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
         if (attribute === 'result') return service.getWithResult(knownId(request)).result ?? null
         const execution = service.get(idOf(request))
         if (attribute === 'status') return execution.status
-        return execution.trigger_instance === null ? null : { id: execution.trigger_instance }
+        return triggerInstanceOf(execution)
       },
     },
     {

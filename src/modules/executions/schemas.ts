@@ -4,7 +4,15 @@ import { executionStatuses } from './types.ts'
 
 const timestamp: JsonSchema = { type: 'string', description: 'ISO 8601 UTC with microseconds.' }
 const object: JsonSchema = { type: 'object' }
-const named: JsonSchema = { type: 'object', properties: { name: { type: 'string' } } }
+const string: JsonSchema = { type: 'string' }
+
+function named(more: Record<string, JsonSchema>): JsonSchema {
+  return {
+    type: 'object',
+    description: 'As it was when the execution began; only `name` when that is all that is known.',
+    properties: { id: string, uid: string, ref: string, pack: string, name: string, ...more },
+  }
+}
 
 export const executionSchema: JsonSchema = {
   title: 'Execution',
@@ -48,10 +56,10 @@ export const executionSchema: JsonSchema = {
     parent: { type: 'string' },
     children: { type: 'array', items: { type: 'string' } },
     delay: { type: 'integer' },
-    rule: named,
-    trigger: named,
-    trigger_type: named,
-    trigger_instance: { type: 'object', properties: { id: { type: 'string' } } },
+    rule: named({ description: string }),
+    trigger: named({ type: string }),
+    trigger_type: named({ description: string }),
+    trigger_instance: { type: 'object', properties: { id: string, trigger: string, occurrence_time: timestamp } },
   },
 }
 

@@ -73,6 +73,32 @@ test('a search walks the index that leads to the fewest executions', async () =>
   )
 })
 
+test('what no rule has started is looked for on the thread, what one has started is not', async () => {
+  const rule = { rule: 'r', trigger: 't', trigger_type: 'y' }
+  const started = Array.from({ length: 3 }, () => makeExecution({ ...rule, trigger_instance: newId() }))
+  const byHand = makeExecution()
+  const steps = [...started, byHand].flatMap((execution) => store.insert(execution))
+  await database.write({ steps, facts: [] })
+  const search = async (filter: ExecutionFilter): Promise<[string[], string]> => {
+    searched = undefined
+    const ids = await store.page({ filter, sort: [], limit: 10, offset: 0 })
+    return [ids.toSorted(), searched === undefined ? 'here' : planOfSearch()]
+  }
+  const all = started.map(({ id }) => id).toSorted()
+  for (const [name, value] of Object.entries(rule)) {
+    expect([name, await search({ [name]: value })]).toEqual([name, [all, 'here']])
+    expect([name, await search({ [name]: null })]).toEqual([
+      name,
+      [[byHand.id], expect.stringContaining('SCAN executions')],
+    ])
+  }
+  const [one] = started
+  expect(await search({ trigger_instance: one?.trigger_instance ?? '' })).toEqual([[one?.id], 'here'])
+  expect(await search({ trigger_instance: null })).toEqual([[byHand.id], expect.stringContaining('SCAN executions')])
+  const both = await search({ rule: 'r', trigger_instance: one?.trigger_instance ?? '' })
+  expect(both).toEqual([[one?.id], expect.stringContaining('executions_trigger_instance (trigger_instance=?)')])
+})
+
 test('of few that may be seen, all are looked at, instead of all that there are', async () => {
   await add(300, 'succeeded', 'svc')
   await add(3, 'succeeded', 'once')

@@ -582,6 +582,8 @@ function isCounted({ parent, within: _w, ...filter }: ExecutionFilter): boolean 
   return !isGiven(parent) && others.every(([, value]) => value === undefined)
 }
 
+const startedByRule = ['rule', 'trigger', 'trigger_type', 'trigger_instance'] as const
+
 /**
  * Whether one index serves the whole query: at most one equality, in the order of ids. Everything else may have to look at
  * every execution there is and goes to the scan thread.
@@ -590,6 +592,8 @@ function isQuick(filter: ExecutionFilter, sort: readonly Sort[], offset: number,
   if (filter.ids !== undefined || filter.liveaction !== undefined) return true
   if (offset > MAX_QUICK_OFFSET || limit === undefined || limit > MAX_QUICK_OFFSET) return false
   if (filter.within !== undefined) return false
+  // Their indexes hold only what is there.
+  if (startedByRule.some((name) => filter[name] === null)) return false
   const { startedAfter: _a, startedBefore: _b, startedFrom: _f, startedTo: _t, ...equalities } = filter
   const given = Object.values(equalities).filter((value) => value !== undefined)
   const inOrder = sort.length === 0 || (sort.length === 1 && sort[0]?.column === 'id')
