@@ -398,6 +398,28 @@ describe('recorded answers fit the document', () => {
     seen.add(`${method} ${path}`)
   })
 
+  it('openapi: a trace fits, in a list and alone, whole and in part', async () => {
+    const list = document.paths['/v1/traces']?.['get']
+    const one = document.paths['/v1/traces/{id}']?.['get']
+    if (list === undefined || one === undefined) throw new Error('not listed')
+    const found = await request('get', `/v1/traces?execution=${execution}`)
+    const [trace] = JSON.parse(found.text) as { id: string }[]
+    expect(trace).toBeDefined()
+    holdToDocument(list, found)
+    for (const query of ['?include_attributes=rules', '?limit=0']) {
+      holdToDocument(list, await request('get', `/v1/traces${query}`))
+    }
+    for (const rest of [
+      trace?.id,
+      `${trace?.id}?exclude_attributes=uid`,
+      `${trace?.id}?include_attributes=x`,
+      unknownId,
+    ]) {
+      holdToDocument(one, await request('get', `/v1/traces/${rest}`))
+    }
+    seen.add('get /v1/traces').add('get /v1/traces/{id}')
+  })
+
   it('openapi: answers that change something fit too', async () => {
     const waiting = await request('post', '/v1/executions', { action: 'core.noop', delay: 60_000 })
     const { id } = JSON.parse(waiting.text) as { id: string }
