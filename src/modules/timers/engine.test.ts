@@ -49,16 +49,21 @@ let sink: TextSink
 let engine: TimerEngine
 /** What the next writes fail with, if anything. */
 let failing: (() => Error | undefined) | undefined
+/** What the next write waits for, if anything. */
+let gate: Promise<void> | undefined
 
 beforeEach(async () => {
   folder = makeFolder()
   failing = undefined
+  gate = undefined
   const around = (database: Database): Database => ({
     ...database,
     build: database.build,
-    write: (unit) => {
+    write: async (unit) => {
       const error = failing?.()
-      return error === undefined ? database.write(unit) : Promise.reject(error)
+      if (error !== undefined) throw error
+      await gate
+      return database.write(unit)
     },
   })
   world = await startTriggers(folder.path, { around })
@@ -333,6 +338,23 @@ describe('changes of triggers', () => {
     await resting()
     await at(clock.micros + HOUR)
     expect(fired()).toEqual([])
+  })
+
+  test('one that is deleted while its row is being written leaves none', async () => {
+    await engine.start()
+    await resting()
+    const { trigger, unit } = world.triggers.planUse('core.svc.IntervalTimer', { unit: 'seconds', delta: 10 })
+    const making = world.database.write(unit)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    gate = promise
+    await making
+    // The row is on its way; the trigger goes past it.
+    await waitFor('the engine to write', () => clock.waiting === undefined)
+    gate = undefined
+    await world.database.write(world.triggers.planRelease(trigger.id))
+    resolve()
+    await waitFor('the engine to rest', () => clock.waiting !== undefined)
+    expect(rows()).toEqual([])
   })
 
   test('other parameters count from when they were given', async () => {

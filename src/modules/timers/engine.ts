@@ -126,9 +126,15 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
   async function settle(): Promise<void> {
     while (changed.size > 0) {
       const ids = [...changed].slice(0, MAX_BATCH)
-      const steps = ids.map((id) => settleOne(id)).filter((step) => step !== undefined)
-      if (steps.length > 0) await database.write({ steps, facts: [] })
+      // Taken out first: what changes while this is written is looked at again.
       for (const id of ids) changed.delete(id)
+      try {
+        const steps = ids.map((id) => settleOne(id)).filter((step) => step !== undefined)
+        if (steps.length > 0) await database.write({ steps, facts: [] })
+      } catch (error) {
+        for (const id of ids) changed.add(id)
+        throw error
+      }
     }
   }
 
@@ -162,9 +168,9 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
       const current = row?.trigger_uid === trigger.uid ? row : rowOf(trigger, row)
       const isDue = current.next_timestamp !== null && current.next_timestamp <= nowText
       if (isDue) missed += 1
+      const isMadeUpFor = isDue && settings.missed === 'once'
       // Computed anew, because the time zone of the configuration may be another one.
-      const isStale = current.next_timestamp !== null && (!isDue || settings.missed === 'skip')
-      const next = isStale ? nextOf(trigger, microsOf(current.anchor), now) : current.next_timestamp
+      const next = isMadeUpFor ? current.next_timestamp : nextOf(trigger, microsOf(current.anchor), now)
       if (current !== row || next !== current.next_timestamp) {
         steps.push(store.put({ ...current, next_timestamp: next }))
       }
