@@ -28,6 +28,10 @@ interface Objects {
   readonly user: () => Promise<string>
   /** Path of an item of the datastore. */
   readonly key: () => Promise<string>
+  /** Reference of a rule. */
+  readonly rule: () => Promise<string>
+  /** Of that rule. */
+  ruleEnforcement: string
   role: string
   assignment: string
 }
@@ -47,6 +51,14 @@ const fixed = (path: string) => () => path
 const actionView = ['action_view', 'action_create', 'action_modify', 'action_delete', 'action_execute', 'action_all']
 const executionView = ['action_view', 'action_execute', 'action_all']
 const executionChange = ['action_execute', 'action_all']
+const ruleView = ['rule_view', 'rule_create', 'rule_modify', 'rule_delete', 'rule_all']
+const rule = {
+  name: 'rule',
+  pack: 'core',
+  enabled: true,
+  trigger: { type: 'core.svc.generic.inquiry' },
+  action: { ref: 'core.noop' },
+}
 const looks = { observer: true }
 
 /** A trigger by that name, so that its uid is known before it is made. */
@@ -216,6 +228,78 @@ const entries: Record<string, Entry> = {
     opens: ['trigger_all'],
     path: ({ triggerInstance }) => `/v1/triggerinstances/${triggerInstance}/re_emit`,
     body: {},
+  },
+
+  'GET /v1/webhooks': { opens: ['webhook_list'], ...looks, path: fixed('/v1/webhooks') },
+  'GET /v1/webhooks/{hook}': {
+    opens: ['webhook_view', 'webhook_create', 'webhook_send', 'webhook_delete', 'webhook_all'],
+    ...looks,
+    path: fixed('/v1/webhooks/sample'),
+  },
+  'POST /v1/webhooks/{hook}': {
+    opens: ['webhook_send', 'webhook_all'],
+    path: fixed('/v1/webhooks/sample'),
+    body: {},
+  },
+  'GET /v1/triggerinstances/{id}/explain': {
+    opens: ['trigger_view', 'trigger_all'],
+    ...looks,
+    path: ({ triggerInstance }) => `/v1/triggerinstances/${triggerInstance}/explain`,
+  },
+
+  'GET /v1/rules': { opens: ['rule_list'], ...looks, path: fixed('/v1/rules') },
+  'GET /v1/rules/views': { opens: ['rule_list'], ...looks, path: fixed('/v1/rules/views') },
+  'GET /v1/rules/{ref_or_id}': {
+    opens: ruleView,
+    ...looks,
+    path: async (objects) => `/v1/rules/${await objects.rule()}`,
+  },
+  'GET /v1/rules/views/{ref_or_id}': {
+    opens: ruleView,
+    ...looks,
+    path: async (objects) => `/v1/rules/views/${await objects.rule()}`,
+  },
+  // Two are needed, one of them on the action, so none of them opens it alone.
+  'POST /v1/rules': { opens: [], path: fixed('/v1/rules'), body: rule },
+  'PUT /v1/rules/{ref_or_id}': {
+    opens: [],
+    path: async (objects) => `/v1/rules/${await objects.rule()}`,
+    body: rule,
+  },
+  'DELETE /v1/rules/{ref_or_id}': {
+    opens: ['rule_delete', 'rule_all'],
+    path: async (objects) => `/v1/rules/${await objects.rule()}`,
+  },
+  'POST /v1/rules/test': {
+    opens: ruleView,
+    ...looks,
+    path: async (objects) => {
+      await objects.rule()
+      return '/v1/rules/test'
+    },
+    body: { rule_ref: 'core.rule', trigger_instance: { trigger: 'core.svc.generic.inquiry', payload: {} } },
+  },
+  'GET /v1/ruletypes': { opens: 'any', path: fixed('/v1/ruletypes') },
+  'GET /v1/ruletypes/{id}': { opens: 'any', path: fixed('/v1/ruletypes/standard') },
+  'GET /v1/ruleenforcements': {
+    opens: ['rule_enforcement_list', 'rule_list'],
+    ...looks,
+    path: fixed('/v1/ruleenforcements'),
+  },
+  'GET /v1/ruleenforcements/views': {
+    opens: ['rule_enforcement_list', 'rule_list'],
+    ...looks,
+    path: fixed('/v1/ruleenforcements/views'),
+  },
+  'GET /v1/ruleenforcements/{id}': {
+    opens: ruleView,
+    ...looks,
+    path: ({ ruleEnforcement }) => `/v1/ruleenforcements/${ruleEnforcement}`,
+  },
+  'GET /v1/ruleenforcements/views/{id}': {
+    opens: ruleView,
+    ...looks,
+    path: ({ ruleEnforcement }) => `/v1/ruleenforcements/views/${ruleEnforcement}`,
   },
 
   'GET /v1/timers': { opens: ['timer_list'], ...looks, path: fixed('/v1/timers') },
@@ -408,6 +492,7 @@ beforeAll(async () => {
     undefined,
     administrator,
   )
+  accepted(await server.call('POST', '/v1/rules', rule, administrator))
   const dispatched = await server.call(
     'POST',
     '/v1/webhooks/svc',
@@ -415,12 +500,24 @@ beforeAll(async () => {
     administrator,
   )
   accepted(await server.call('POST', '/v1/triggers', timer, administrator))
+  const webhook = { type: 'core.svc.webhook', parameters: { url: 'sample' } }
+  accepted(await server.call('POST', '/v1/triggers', webhook, administrator))
+  const enforcement = await waitFor('the enforcement of the rule', async () => {
+    const path = '/v1/ruleenforcements?rule_ref=core.rule'
+    return (await server.call<{ id: string }[]>('GET', path, undefined, administrator)).body[0]
+  })
   let users = 0
   objects = {
     execution: execution.id,
     trigger: triggers.body[0]?.id ?? '',
     triggerInstance: dispatched.headers.get('svc-trigger-instance-id') ?? '',
     trace: traces.body[0]?.id ?? '',
+    ruleEnforcement: enforcement.id,
+    async rule() {
+      const { status, text } = await server.call('POST', '/v1/rules', rule, administrator)
+      if (status !== 201 && status !== 409) throw new Error(`not accepted (${status}): ${text}`)
+      return 'core.rule'
+    },
     role: 'observer',
     assignment: assignments.body[0]?.id ?? '',
     apiKey: async () => (await makeKey({})).id,
