@@ -240,7 +240,7 @@ describe('03.1 trace context', () => {
     expect(rowsOf(server, `select id from traces where trace_tag = 'at once'`)).toHaveLength(1)
     const members = rowsOf<{ object_id: string }>(
       server,
-      `select object_id from trace_components where trace_id = ? order by object_id`,
+      `select object_id from trace_components where trace_id = ? and kind = 'execution' order by object_id`,
       traceOf(created[0]?.id ?? '').id,
     )
     expect(members.map((row) => row.object_id)).toEqual(created.map(({ id }) => id).toSorted())
