@@ -69,7 +69,7 @@ export function createKeyCommand(context: CommandContext): Command {
     .description('List key-value pairs.')
     .option('--prefix <text>', 'only those whose names begin with it')
     .option('-d, --decrypt', 'secrets as plain text')
-    .addHelpText('after', '\nExample:\n  svc key list --prefix web.\n  svc key list -n -1 -j > keys.json')
+    .addHelpText('after', '\nExamples:\n  svc key list --prefix web.\n  svc key list -n -1 -j > keys.json')
     .action((flags: PairListFlags) =>
       withPairs(context, flags, (session) => {
         const { prefix, decrypt, user, scope = user === undefined ? 'all' : undefined } = flags
@@ -96,7 +96,7 @@ export function createKeyCommand(context: CommandContext): Command {
     .option('--encrypted', 'the value is encrypted already, as another list has shown it')
     .addHelpText(
       'after',
-      `\n${valueNote}\n\nExample:\n  svc key set web.url https://example.com\n  svc key set -e web.password`,
+      `\n${valueNote}\n\nExamples:\n  svc key set web.url https://example.com\n  svc key set -e web.password`,
     )
     .action((name: string, value: string | undefined, flags: SetFlags) =>
       withPairs(context, flags, (session) => setPair(session, name, value, flags)),

@@ -80,7 +80,7 @@ export function createTraceCommand(context: CommandContext): Command {
     .option('-n, --hide-noop-triggers', 'without trigger instances that have caused nothing')
     .addHelpText(
       'after',
-      '\nExample:\n  svc trace get 6000000000000000000000aa\n  svc trace get 6000000000000000000000aa -e 6000000000000000000000bb',
+      '\nExamples:\n  svc trace get 6000000000000000000000aa\n  svc trace get 6000000000000000000000aa -e 6000000000000000000000bb',
     )
 
   return createCommand(new Command('trace'))
