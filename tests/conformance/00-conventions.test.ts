@@ -178,7 +178,16 @@ describe('00.3 request bodies and content types', () => {
     expect(fault(answer)).toMatch(/action.*\['core\.noop'\] is not of type 'string'/)
   })
 
-  it.each(['application/xml', 'image/png', 'nonsense', 'multipart/form-data; boundary=x'])(
+  it('00.3 multipart: fields are lists of strings as well, files are ignored', async () => {
+    const part = (head: string, text: string): string =>
+      `--x\r\nContent-Disposition: form-data; ${head}\r\n\r\n${text}\r\n`
+    const form = `${part('name="action"', 'core.noop')}${part('name="f"; filename="g"', 'text')}--x--\r\n`
+    const answer = await post(form, { 'Content-Type': 'multipart/form-data; boundary=x' })
+    expect(answer.status).toBe(400)
+    expect(fault(answer)).toMatch(/action.*\['core\.noop'\] is not of type 'string'/)
+  })
+
+  it.each(['application/xml', 'image/png', 'nonsense', 'multipart/mixed; boundary=x'])(
     '00.3 anything else: %s → 400 naming the type',
     async (type) => {
       const answer = await post('<x/>', { 'Content-Type': type })

@@ -74,7 +74,10 @@ const operations = (): [string, string, Operation][] =>
   )
 const isPublic = ({ security }: Operation): boolean => security?.length === 0
 const filled = (path: string): string =>
-  path.replace(/\{(\w+)\}/g, (_, name: string) => ({ id: execution, file: 'start.js' })[name] ?? 'core.local')
+  path.replace(
+    /\{(\w+)\}/g,
+    (_, name: string) => ({ id: execution, file: 'start.js', hook: 'listed' })[name] ?? 'core.local',
+  )
 
 /** Fails unless the document says that this operation can answer this. */
 function holdToDocument(operation: Operation, answer: RawAnswer): void {
@@ -368,6 +371,17 @@ const samples: [
       status: 201,
     },
   ],
+  ['get', '/v1/webhooks', {}],
+  ['get', '/v1/webhooks/{hook}', { path: () => '/v1/webhooks/listed' }],
+  ['get', '/v1/webhooks/{hook}', { path: () => '/v1/webhooks/not/listed', status: 404 }],
+  ['post', '/v1/webhooks/{hook}', { path: () => '/v1/webhooks/listed', body: [{ a: 1 }], status: 202 }],
+  [
+    'post',
+    '/v1/webhooks/{hook}',
+    { path: () => '/v1/webhooks/listed', body: {}, headers: () => ({ Prefer: 'wait=5' }) },
+  ],
+  ['post', '/v1/webhooks/{hook}', { path: () => '/v1/webhooks/listed', body: 'x', status: 400 }],
+  ['post', '/v1/webhooks/{hook}', { path: () => '/v1/webhooks/not/listed', body: {}, status: 404 }],
   ['get', '/v1/timers', {}],
   ['get', '/v1/timers', { path: () => '/v1/timers?timer_type=x', status: 400 }],
   ['get', '/v1/timers/{ref_or_id}', { path: () => '/v1/timers/core.weekly' }],
