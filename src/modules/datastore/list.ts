@@ -83,13 +83,13 @@ async function openBatches(
 ): Promise<() => Generator<Head[]>> {
   const page = { descending, after: undefined, offset }
   if (filter.names !== undefined) {
-    const heads = await store.scanHeads(section, filter, { ...page, limit: length }, at)
+    const heads = await store.findHeads(section, filter, { ...page, limit: length }, at)
     return function* () {
       for (let start = 0; start < heads.length; start += BATCH) yield heads.slice(start, start + BATCH)
     }
   }
   const [before] =
-    offset === 0 ? [] : await store.scanHeads(section, filter, { ...page, offset: offset - 1, limit: 1 }, at)
+    offset === 0 ? [] : await store.findHeads(section, filter, { ...page, offset: offset - 1, limit: 1 }, at)
   return function* () {
     let after = before?.name
     for (let left = length; left > 0;) {

@@ -1,6 +1,6 @@
 /** Table `key_value_pairs`. What has expired is as good as absent, whether its row is still there or not. */
-import { sql, type Expression, type ExpressionBuilder, type SqlBool } from 'kysely'
-import type { Database, Step } from '../../db/database.ts'
+import { sql, type Expression, type ExpressionBuilder, type SelectQueryBuilder, type SqlBool } from 'kysely'
+import type { Compilable, Database, Step } from '../../db/database.ts'
 import { columnsOf, prepared } from '../../db/prepared.ts'
 import type { KeyValuePairTable, Tables } from '../../db/tables.ts'
 import type { ItemKey, KeyScope, KeyValuePair } from './types.ts'
@@ -37,10 +37,10 @@ export interface KeyStore {
   findSealed(sealed: string, at: string): KeyValuePair | undefined
   /** Any item that is encrypted. */
   findEncrypted(): KeyValuePair | undefined
-  /** In the order of names. Cheap without an offset and a list of names. */
+  /** In the order of names, at once: without an offset and a list of names. */
   heads(section: Section, filter: NameFilter, page: HeadPage, at: string): Head[]
-  /** The same on a thread of its own. */
-  scanHeads(section: Section, filter: NameFilter, page: HeadPage, at: string): Promise<Head[]>
+  /** The same with an offset or a list of names; on a thread of its own when that is long. */
+  findHeads(section: Section, filter: NameFilter, page: HeadPage, at: string): Promise<Head[]>
   count(section: Section, filter: NameFilter, at: string): Promise<number>
 
   /** Takes the place of an expired item. Fails with `Conflict` if there is one that has not expired. */
@@ -55,6 +55,11 @@ export interface KeyStore {
 
 /** Hexadecimal digits of cipher text up to its data; see the index in the migration. */
 const SEALED_HEAD = 34
+
+/** Rows that are counted or passed over at once; more of them are left to the thread. */
+const MAX_QUICK = 2000
+
+const isShort = ({ names = [] }: NameFilter): boolean => names.length <= MAX_QUICK
 
 type Where = ExpressionBuilder<Tables, 'key_value_pairs'>
 
@@ -109,6 +114,16 @@ export function createKeyStore(database: Database): KeyStore {
       .limit(page.limit)
       .offset(page.offset)
 
+  const counted = (on: Where) => on.fn.countAll<number>().as('n')
+  const countOnThread = async (query: Compilable<{ n: number }>): Promise<number> =>
+    (await database.scan(query))[0]?.n ?? 0
+  /** Undefined: more than it takes to count them at once. */
+  function countUpTo(query: SelectQueryBuilder<Tables, 'key_value_pairs', unknown>): number | undefined {
+    const some = query.limit(MAX_QUICK + 1).as('some')
+    const n = database.first(build.selectFrom(some).select((on) => on.fn.countAll<number>().as('n')))?.n ?? 0
+    return n > MAX_QUICK ? undefined : n
+  }
+
   return {
     find(key, at) {
       const row = database.first(findQuery({ key, at }))
@@ -136,19 +151,29 @@ export function createKeyStore(database: Database): KeyStore {
       return row && toItem(row)
     },
     heads: (...args) => database.all(pageQuery(...args)).map(toHead),
-    scanHeads: async (...args) => (await database.scan(pageQuery(...args))).map(toHead),
+    async findHeads(section, filter, page, at) {
+      const query = pageQuery(section, filter, page, at)
+      const isQuick = page.offset <= MAX_QUICK && isShort(filter)
+      return (isQuick ? database.all(query) : await database.scan(query)).map(toHead)
+    },
     async count(section, filter, at) {
-      const number = (on: Where) => on.fn.countAll<number>().as('n')
       // Told apart, so that the many are counted in the index alone, and the few that have expired one by one.
-      const [[all], [expired]] = await Promise.all([
-        database.scan(matching(section, filter).select(number)),
-        database.scan(
-          matching(section, filter, sql`+scope`)
-            .select(number)
-            .where('expire_timestamp', '<=', at),
-        ),
+      const ofAll = matching(section, filter).select(counted)
+      const expired = build.selectFrom('key_value_pairs').where('expire_timestamp', '<=', at)
+      const ofExpired = matching(section, filter, sql`+scope`)
+        .select(counted)
+        .where('expire_timestamp', '<=', at)
+      const atMost = isShort(filter) ? countUpTo(matching(section, filter).select('name')) : undefined
+      const anyExpired = countUpTo(expired.select('id'))
+      const [all, gone] = await Promise.all([
+        atMost ?? countOnThread(ofAll),
+        anyExpired === 0
+          ? 0
+          : anyExpired === undefined
+            ? countOnThread(ofExpired)
+            : (database.first(ofExpired)?.n ?? 0),
       ])
-      return (all?.n ?? 0) - (expired?.n ?? 0)
+      return all - gone
     },
 
     insert: (item, at) => [
