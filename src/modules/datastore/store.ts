@@ -78,6 +78,15 @@ export function createKeyStore(database: Database): KeyStore {
       .where((on) => isCurrent(on, '')),
     ({ key: { scope, user, name }, at }) => [scope, user, name, at],
   )
+  const findSealedQuery = prepared<{ sealed: string; at: string }, KeyValuePairTable>(
+    build
+      .selectFrom('key_value_pairs')
+      .selectAll()
+      .where(sql<SqlBool>`encrypted = 1 and substr(value, 1, 34) = ${''}`)
+      .where('value', '=', '')
+      .where((on) => isCurrent(on, '')),
+    ({ sealed, at }) => [sealed.slice(0, SEALED_HEAD), sealed, at],
+  )
   const sample: KeyValuePairTable = {
     id: '',
     scope: '',
@@ -130,14 +139,7 @@ export function createKeyStore(database: Database): KeyStore {
       return row && toItem(row)
     },
     findSealed(sealed, at) {
-      const row = database.first(
-        build
-          .selectFrom('key_value_pairs')
-          .selectAll()
-          .where(sql<SqlBool>`encrypted = 1 and substr(value, 1, 34) = ${sealed.slice(0, SEALED_HEAD)}`)
-          .where('value', '=', sealed)
-          .where((on) => isCurrent(on, at)),
-      )
+      const row = database.first(findSealedQuery({ sealed, at }))
       return row && toItem(row)
     },
     findEncrypted() {
