@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest'
+import { escapes } from '../../../tests/helpers/escapes.ts'
 import { startRules, type RulesOptions, type RulesWorld } from '../../../tests/helpers/rules.ts'
 import { waitFor } from '../../../tests/helpers/wait.ts'
 import type { Database, Unit } from '../../db/database.ts'
@@ -329,6 +330,59 @@ describe('a value of a payload is data for good', () => {
     }
     await waitFor('the runs', () => world.runs.length === hostile.length)
     expect(world.runs.map(({ actionParameters }) => actionParameters['text'])).toEqual(hostile)
+  })
+})
+
+describe('templates of rules', () => {
+  const payload = { text: 'abc', list: [1, 2, 3], object: { a: 1, nested: { b: 2 } }, number: 5, map: { k: 'v' } }
+  const names = Object.keys(payload)
+  const given = names.map((name) => `{% set ${name} = trigger.${name} %}`).join('')
+  const register = (make: (template: string) => object): Promise<unknown> => {
+    const definitions = escapes.map((template, i) => ({
+      metadataFile: `rules/e${i}.yaml`,
+      definition: {
+        name: `e${i}`,
+        enabled: true,
+        trigger: { type: 'test.event' },
+        action: { ref: 'test.do' },
+        ...make(template),
+      },
+    }))
+    const metadataFiles = new Set(definitions.map(({ metadataFile }) => metadataFile))
+    return world.rules.registerRules({ pack: 'test', definitions, metadataFiles })
+  }
+  const nothingEscaped = async (message: RegExp): Promise<void> => {
+    const enforcements = await world.fire(payload)
+    const reached = enforcements.filter(({ failure_reason: reason }) => !message.test(reason ?? ''))
+    expect(
+      reached.map(({ rule, failure_reason: reason }) => [escapes[Number(rule.ref.slice('test.e'.length))], reason]),
+    ).toEqual([])
+    expect(enforcements).toHaveLength(escapes.length)
+    expect(world.runs).toEqual([])
+    expect(Object.hasOwn(Object.prototype, 'polluted')).toBe(false)
+    expect(world.triggers.findInstance(enforcements[0]?.trigger_instance_id ?? '')?.payload).toEqual(payload)
+  }
+
+  it('in action parameters reach nothing but data', async () => {
+    await start()
+    await register((template) => ({ action: { ref: 'test.do', parameters: { text: given + template } } }))
+    await nothingEscaped(/^Failed to render parameter "text": /)
+  })
+
+  it('in patterns reach nothing but data', async () => {
+    await start()
+    await register((template) => ({ criteria: at('trigger.text', 'eq', given + template) }))
+    await nothingEscaped(/Failed to render pattern value/)
+  })
+
+  it('that never end are ended', async () => {
+    await start()
+    const endless =
+      '{% for a in range(9999) %}{% for b in range(9999) %}{% for c in range(9999) %}{{ c }}{% endfor %}{% endfor %}{% endfor %}'
+    await world.make('endless', { action: { ref: 'test.do', parameters: { text: endless } } })
+    await world.make('pattern', { criteria: at('trigger.n', 'eq', endless) })
+    const enforcements = await world.fire({ n: 1 })
+    expect(enforcements.map(({ status }) => status)).toEqual(['failed', 'failed'])
   })
 })
 
