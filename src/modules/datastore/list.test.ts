@@ -261,6 +261,14 @@ describe('what a list reads', () => {
     }
   })
 
+  test('cipher text is found in an index of its own', async () => {
+    const { value } = (await place.call<KeyValuePairRecord>('root', 'GET', '/v1/keys/apple')).body
+    plans.take()
+    const decrypt = place.datastore.templates({ user: 'root' }).filters?.['decrypt_kv']
+    expect(decrypt?.([value], {})).toBe('canary of the system, apple')
+    expect(plans.take()).toEqual([expect.stringContaining('USING INDEX key_value_pairs_sealed')])
+  })
+
   describe('of many items', () => {
     const all = Array.from({ length: 2500 }, (_, n) => `key-${String(n).padStart(5, '0')}`)
     let many: TestDatastore
