@@ -470,7 +470,94 @@ describe('07.3 which trace', () => {
   })
 })
 
+describe('07.3 tags that nobody has chosen', () => {
+  interface Instance {
+    id: string
+    trigger: string
+  }
+
+  /** The trace of the first instance of a trigger type. */
+  async function traceOfFirst(type: string): Promise<{ trace: Trace; instance: Instance }> {
+    const instance = await waitFor(`an instance of ${type}`, async () => {
+      const { body } = await get<Instance[]>(`/triggerinstances?trigger_type=${type}&sort=id&limit=1`)
+      return body[0]
+    })
+    const { traces, total } = await list(`trigger_instance=${instance.id}`)
+    expect(total).toBe(1)
+    return { trace: traces[0] ?? emptyTrace, instance }
+  }
+
+  it('07.3 a trigger instance without one: its own id', async () => {
+    await server.call('PUT', '/v1/keys/traced', { name: 'traced', value: 'x' })
+    const { trace, instance } = await traceOfFirst('core.svc.key_value_pair.create')
+    expect(trace).toMatchObject({
+      trace_tag: `trigger_instance-${instance.id}`,
+      trigger_instances: [{ object_id: instance.id, ref: 'core.svc.key_value_pair.create', caused_by: {} }],
+      rules: [],
+      action_executions: [],
+    })
+  })
+
+  it('07.3 the generic webhook: webhook-svc-…, or the tag of the header', async () => {
+    const { body: type } = await server.call<{ ref: string }>('POST', '/v1/triggertypes', {
+      name: 'traced',
+      pack: 'shop',
+    })
+    for (const [headers, tag] of [
+      [{}, /^webhook-svc-[0-9a-f]{32}$/],
+      [{ 'Svc-Trace-Tag': 'injected' }, /^injected$/],
+    ] as const) {
+      const dispatched = { trigger: type.ref, payload: {} }
+      const answer = await server.call('POST', '/v1/webhooks/svc', dispatched, headers)
+      expect(answer.status).toBe(202)
+      const { body } = await get<Trace>(`/traces/${answer.headers.get('svc-trace-id')}`)
+      expect(body.trace_tag).toMatch(tag)
+      expect(body.trigger_instances).toMatchObject([
+        { object_id: answer.headers.get('svc-trigger-instance-id'), ref: 'shop.traced', caused_by: {} },
+      ])
+    }
+  })
+
+  it('07.3 a timer: its type and its name, and a trace for each time', async () => {
+    const name = 'every-second'
+    const parameters = { unit: 'seconds', delta: 1 }
+    const { status, text } = await server.call('POST', '/v1/triggers', {
+      name,
+      pack: 'shop',
+      type: 'core.svc.IntervalTimer',
+      parameters,
+    })
+    expect([text, status]).toEqual([expect.any(String), 201])
+    const tag = `svc.IntervalTimer-${name}`
+    const found = await waitFor('the timer to fire twice', async () => {
+      const { traces, total } = await list(`trace_tag=${tag}`)
+      return total >= 2 && { traces, total }
+    })
+    expect(found.traces).toHaveLength(found.total)
+    for (const { trigger_instances: instances } of found.traces) {
+      expect(instances).toMatchObject([{ ref: `shop.${name}`, caused_by: {} }])
+    }
+  })
+})
+
 describe('07.4 propagation', () => {
+  it('07.4 what tells of the end of an execution joins its trace, and is caused by it', async () => {
+    const section = { message: 'done', routes: ['first', 'second'] }
+    const execution = await runToEnd(
+      server,
+      { cmd: 'true' },
+      { notify: { 'on-complete': section }, context: { trace_context: { trace_tag: 'told' } } },
+    )
+    const cause = { type: 'action_execution', id: execution.id }
+    const told = (await traceOf(execution)).trigger_instances
+    expect(told.map(({ ref }) => ref).toSorted()).toEqual([
+      ACTION_TRIGGER,
+      'core.svc.generic.notifytrigger',
+      'core.svc.generic.notifytrigger',
+    ])
+    expect(told.map(({ caused_by }) => caused_by)).toEqual([cause, cause, cause])
+  })
+
   it('07.4 a re-run joins the trace of the original, and so does the re-run of that', async () => {
     const original = await tagged('again')
     const rerun = async ({ id }: { id: string }) =>

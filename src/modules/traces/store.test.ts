@@ -23,7 +23,7 @@ let store: TraceStore
 /** Oldest first. */
 const known: KnownTrace[] = []
 const rules = [newId(), newId(), newId()]
-const manyTag = 'core.svc.IntervalTimer-core.every-second'
+const manyTag = 'svc.IntervalTimer-every-second'
 const seed = seedOfRun()
 
 beforeAll(async () => {
