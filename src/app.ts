@@ -142,6 +142,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     maskSecrets: config.api.mask_secrets && config.log.mask_secrets,
     systemUser: config.system_user.user,
     apiUrl,
+    planUserDeleted: (user) => datastore.planUserDeleted(user),
   })
   const datastore = createDatastore({
     database,

@@ -369,6 +369,9 @@ describe('a deleted user', () => {
       (await server.call<{ status: string }>('GET', `/v1/executions/${execution.id}`, undefined, admin)).body.status
     await waitFor('the action to run', async () => (await statusOf()) === 'running')
 
+    const item = { name: 'mine', value: 'x', scope: 'user' }
+    expect((await server.call('PUT', '/v1/keys/mine?scope=user', item, token)).status).toBe(200)
+
     expect((await users('DELETE', '/carol')).status).toBe(204)
     for (const headers of [token, key]) expect((await whoAmI(headers)).status).toBe(401)
     expect(await stream.ended).toBe('end')
@@ -378,6 +381,8 @@ describe('a deleted user', () => {
     expect(readFileSync(join(folder.path, 'htpasswd'), 'utf8')).not.toContain('carol:')
     expect(rowsOf(server, `select id from tokens where user = 'carol'`)).toEqual([])
     expect(rowsOf(server, `select id from api_keys where user = 'carol'`)).toEqual([])
+    // Else the next one of this name would have it.
+    expect(rowsOf(server, `select id from key_value_pairs where user = 'carol'`)).toEqual([])
     expect(audited('user.deleted', '"carol"')).toHaveLength(1)
 
     expect(await statusOf()).toBe('running')

@@ -124,7 +124,7 @@ Example:
     .addHelpText('after', '\nExample:\n  svc user disable alice')
 
   const remove = addFileOption(addUserOptions('delete'))
-    .description('Delete users, with their tokens and API keys.')
+    .description('Delete users, with their tokens, API keys and items of the datastore.')
     .argument('<name...>', 'who')
     .addHelpText('after', '\nExample:\n  svc user delete alice')
     .action((names: string[], flags: PasswordFlags) => {

@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import type { Bus, Unsubscribe } from '../../bus/bus.ts'
 import type { Config } from '../../config/load.ts'
-import type { Database } from '../../db/database.ts'
+import type { Database, Unit } from '../../db/database.ts'
 import { authenticationOff } from '../../errors.ts'
 import { openAccess, type AccessControl } from '../../http/authenticate.ts'
 import type { OriginPolicy } from '../../http/origin.ts'
@@ -54,6 +54,8 @@ export interface AuthDependencies {
   maskSecrets: boolean
   /** Public base URL of the API, without version and trailing slash. */
   readonly apiUrl: () => string
+  /** What other modules keep of a user who is deleted, and take away in the same unit. */
+  readonly planUserDeleted: (user: string) => Unit
   /** Microseconds since the epoch; default the system clock. */
   now?: () => number
 }
@@ -165,6 +167,7 @@ export function createAuth(deps: AuthDependencies): Auth {
         log,
         accounts: backend?.accounts,
         checkPassword,
+        planDeletion: deps.planUserDeleted,
         backendName: backend === undefined ? 'proxy' : config.backend,
         forgetGroups: async (user) => {
           if (groupsOf !== undefined) await deps.rbac.syncGroups(user, [])

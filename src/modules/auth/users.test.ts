@@ -56,6 +56,7 @@ test('what a user was just allowed to store goes with the user', async () => {
       maskSecrets: true,
       now: nowMicros,
     }),
+    planDeletion: () => ({ steps: [], facts: [] }),
     logins: createLogins(),
     log,
     accounts: undefined,

@@ -1,6 +1,6 @@
 /** What can be done with users (contract 01, 1.6), and with their accounts where the backend keeps those. */
 import { problemOfPassword, problemOfUserName } from '../../account-rules.ts'
-import { Conflict, type Database, type Step, type Unit } from '../../db/database.ts'
+import { Conflict, merge, type Database, type Step, type Unit } from '../../db/database.ts'
 import {
   administratorOrSelfRequired,
   administratorRequired,
@@ -86,6 +86,8 @@ export interface UsersOptions {
   backendName: string
   /** Takes away the roles that groups have brought. */
   readonly forgetGroups: (user: string) => Promise<void>
+  /** What else goes with a user, in the same unit. */
+  readonly planDeletion: (user: string) => Unit
   /** Microseconds since the epoch. */
   readonly now: () => number
 }
@@ -271,14 +273,14 @@ export function createUsers(options: UsersOptions): Users {
       logins.endAll(name)
       await accounts?.remove(name)
       logins.endAll(name)
-      const unit: Unit = {
+      const unit = merge(options.planDeletion(name), {
         steps: [store.deleteUser(name), store.deleteTokensOf(name), apiKeys.removalOf(name)],
         facts: [{ name: 'user.changed', payload: { name } }],
-      }
+      })
       await database.write(unit)
       // What was admitted just before can have come into the same commit, behind it.
       await database.write(unit)
-      log.audit('user.deleted', `User "${name}" deleted, with all tokens and API keys.`, {
+      log.audit('user.deleted', `User "${name}" deleted, with all tokens, API keys and items of the datastore.`, {
         ...aboutCaller(caller),
         name,
       })

@@ -1,5 +1,5 @@
 /** Datastore: key-value pairs of the system and of users, secrets among them encrypted. */
-import type { Database } from '../../db/database.ts'
+import type { Database, Unit } from '../../db/database.ts'
 import type { Encryption } from '../../encryption.ts'
 import { isAppError } from '../../errors.ts'
 import type { Rights, Scope } from '../../http/route.ts'
@@ -11,7 +11,10 @@ import { createKeyStore } from './store.ts'
 import { createTemplates } from './templates.ts'
 import type { DatastoreTemplates, PlanEvent } from './types.ts'
 
-export type Datastore = Module & DatastoreTemplates
+export interface Datastore extends Module, DatastoreTemplates {
+  /** Removes the items of a user who is deleted: somebody else may get the name. */
+  planUserDeleted(user: string): Unit
+}
 
 export interface DatastoreDeps {
   database: Database
@@ -56,6 +59,7 @@ export function createDatastore(deps: DatastoreDeps): Datastore {
   return {
     name: 'datastore',
     templates: (reader) => templates.templates(reader),
+    planUserDeleted: (user) => ({ steps: [store.deleteOfUser(user)], facts: [] }),
     routes: createRoutes({
       service,
       store,

@@ -51,6 +51,8 @@ export interface KeyStore {
   delete(id: string, at: string): Step
   /** Those that have been expired the longest. */
   deleteExpired(at: string, limit: number): Step
+  /** All items in the user scope of this user. */
+  deleteOfUser(user: string): Step
 }
 
 /** Hexadecimal digits of cipher text up to its data; see the index in the migration. */
@@ -218,6 +220,9 @@ export function createKeyStore(database: Database): KeyStore {
             .orderBy('expire_timestamp')
             .limit(limit),
         ),
+    }),
+    deleteOfUser: (user) => ({
+      query: build.deleteFrom('key_value_pairs').where('scope', '=', 'svckv.user').where('user', '=', user),
     }),
   }
 }
