@@ -56,6 +56,8 @@ const targets: [string, string, () => string][] = [
   ['PUT', 'trigger type', () => '/v1/triggertypes/default.known'],
   ['POST', 'triggers', () => '/v1/triggers'],
   ['PUT', 'trigger', () => `/v1/triggers/${triggerId}`],
+  ['POST', 'rules', () => '/v1/rules'],
+  ['POST', 'rule test', () => '/v1/rules/test'],
 ]
 
 describe('bad bodies', () => {

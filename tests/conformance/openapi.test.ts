@@ -5,6 +5,7 @@ import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { basicAuth, firstPassword } from '../helpers/logins.ts'
 import { projectRoot, startServer, waitForStatus, type TestServer } from '../helpers/server.ts'
+import { waitFor } from '../helpers/wait.ts'
 import { send, unknownId, type ErrorAnswer, type RawAnswer } from './support.ts'
 
 interface Parameter {
@@ -276,6 +277,16 @@ describe('the document lists exactly the routes', () => {
   })
 })
 
+const rule = {
+  name: 'listed',
+  description: 'For the document.',
+  trigger: { type: 'core.svc.generic.inquiry' },
+  criteria: { 'trigger.id': { type: 'eq', pattern: 'i' } },
+  action: { ref: 'core.noop' },
+}
+const never = { 'trigger.id': { type: 'eq', pattern: 'j' } }
+const event = { trigger: 'core.svc.generic.inquiry', payload: { id: 'i', route: 'r' } }
+
 /** A request for each operation, with what it is answered: method, path of the document, the rest. */
 const samples: [
   string,
@@ -394,6 +405,34 @@ const samples: [
   ['get', '/v1/triggerinstances', { path: () => '/v1/triggerinstances?timestamp_gt=x', status: 400 }],
   ['get', '/v1/triggerinstances/{id}', { status: 404 }],
   ['post', '/v1/triggerinstances/{id}/re_emit', { status: 404 }],
+  ['post', '/v1/rules', { body: rule, status: 201 }],
+  ['post', '/v1/rules', { body: rule, status: 409 }],
+  ['post', '/v1/rules', { body: { ...rule, criteria: { a: { type: 'eq' } } }, status: 400 }],
+  ['get', '/v1/rules', {}],
+  ['get', '/v1/rules', { path: () => '/v1/rules?exclude_attributes=criteria&limit=1' }],
+  ['get', '/v1/rules', { path: () => '/v1/rules?include_attributes=action.ref,trigger.type' }],
+  ['get', '/v1/rules', { path: () => '/v1/rules?limit=0', status: 400 }],
+  ['get', '/v1/rules/views', {}],
+  ['get', '/v1/rules/{ref_or_id}', { path: () => '/v1/rules/default.listed' }],
+  ['get', '/v1/rules/{ref_or_id}', { status: 404 }],
+  ['get', '/v1/rules/views/{ref_or_id}', { path: () => '/v1/rules/views/default.listed' }],
+  ['get', '/v1/rules/views/{ref_or_id}', { status: 404 }],
+  ['put', '/v1/rules/{ref_or_id}', { path: () => '/v1/rules/default.listed', body: { ...rule, tags: [] } }],
+  ['put', '/v1/rules/{ref_or_id}', { path: () => '/v1/rules/default.listed', body: {}, status: 400 }],
+  ['put', '/v1/rules/{ref_or_id}', { body: rule, status: 404 }],
+  ['post', '/v1/rules/test', { body: { rule_ref: 'default.listed', trigger_instance: event } }],
+  ['post', '/v1/rules/test', { body: { rule: { ...rule, criteria: never }, trigger_instance: event } }],
+  ['post', '/v1/rules/test', { body: {}, status: 400 }],
+  ['post', '/v1/rules/test', { body: { rule_ref: 'a.b', trigger_instance: event }, status: 404 }],
+  ['delete', '/v1/rules/{ref_or_id}', { path: () => '/v1/rules/default.listed', status: 204 }],
+  ['delete', '/v1/rules/{ref_or_id}', { status: 404 }],
+  ['get', '/v1/ruletypes', {}],
+  ['get', '/v1/ruletypes/{id}', { path: () => '/v1/ruletypes/standard' }],
+  ['get', '/v1/ruletypes/{id}', { status: 404 }],
+  ['get', '/v1/ruleenforcements', { path: () => '/v1/ruleenforcements?enforced_at_gt=x', status: 400 }],
+  ['get', '/v1/ruleenforcements/{id}', { status: 404 }],
+  ['get', '/v1/ruleenforcements/views/{id}', { status: 404 }],
+  ['get', '/v1/triggerinstances/{id}/explain', { status: 404 }],
   ['get', '/v1/', {}],
   ['get', '/v1/openapi.json', {}],
   ['get', '/v1/docs', {}],
@@ -490,6 +529,40 @@ describe('recorded answers fit the document', () => {
       const answer = await request(method, path.replace('{id}', of), body)
       expect([method, path, answer.status]).toEqual([method, path, status])
       holdToDocument(at(path, method), answer)
+    }
+  })
+
+  it('openapi: an enforced rule, a failed one, and why', async () => {
+    for (const [name, ref] of [
+      ['good', 'core.noop'],
+      ['bad', 'core.nope'],
+    ]) {
+      await request('post', '/v1/rules', { ...rule, name, enabled: true, action: { ref } })
+    }
+    await request('post', '/v1/webhooks/svc', event)
+    const enforced = await waitFor('the enforcements', async () => {
+      const { text } = await request('get', '/v1/ruleenforcements?sort=rule_ref')
+      const found = JSON.parse(text) as { id: string; trigger_instance_id: string }[]
+      return found.length === 2 && found
+    })
+    const [bad, good] = enforced
+    if (bad === undefined || good === undefined) throw new Error('too few')
+    for (const [path, address] of [
+      ['/v1/ruleenforcements', '/v1/ruleenforcements'],
+      ['/v1/ruleenforcements', '/v1/ruleenforcements?include_attributes=rule.ref'],
+      ['/v1/ruleenforcements/views', '/v1/ruleenforcements/views'],
+      ['/v1/ruleenforcements/{id}', `/v1/ruleenforcements/${bad.id}`],
+      ['/v1/ruleenforcements/{id}', `/v1/ruleenforcements/${good.id}`],
+      ['/v1/ruleenforcements/views/{id}', `/v1/ruleenforcements/views/${bad.id}`],
+      ['/v1/ruleenforcements/views/{id}', `/v1/ruleenforcements/views/${good.id}`],
+      ['/v1/triggerinstances/{id}/explain', `/v1/triggerinstances/${good.trigger_instance_id}/explain`],
+    ] as const) {
+      const operation = document.paths[path]?.['get']
+      if (operation === undefined) throw new Error('not listed')
+      const answer = await request('get', address)
+      expect([address, answer.status]).toEqual([address, 200])
+      holdToDocument(operation, answer)
+      seen.add(`get ${path}`)
     }
   })
 

@@ -5,6 +5,12 @@ import { ruleRequestSchema } from './definition.ts'
 const text: JsonSchema = { type: 'string' }
 const object: JsonSchema = { type: 'object' }
 
+/** `include_attributes` reaches inside of attributes, so that parts of theirs are missing as well. */
+function listOf(properties: Record<string, JsonSchema>, required: readonly string[]): JsonSchema {
+  const partial = Object.entries(properties).map(([name, { required: _, ...schema }]) => [name, schema])
+  return { type: 'array', items: { type: 'object', required, properties: Object.fromEntries(partial) } }
+}
+
 const ruleProperties: Record<string, JsonSchema> = {
   id: text,
   uid: text,
@@ -66,11 +72,7 @@ export const ruleSchema: JsonSchema = {
   properties: ruleProperties,
 }
 
-/** `include_attributes` and `exclude_attributes` leave parts out. */
-export const ruleListSchema: JsonSchema = {
-  type: 'array',
-  items: { type: 'object', required: ['id', 'ref'], properties: ruleProperties },
-}
+export const ruleListSchema = listOf(ruleProperties, ['id', 'ref'])
 
 const enforcementProperties: Record<string, JsonSchema> = {
   id: text,
@@ -91,10 +93,7 @@ export const enforcementSchema: JsonSchema = {
   properties: enforcementProperties,
 }
 
-export const enforcementListSchema: JsonSchema = {
-  type: 'array',
-  items: { type: 'object', required: ['id'], properties: enforcementProperties },
-}
+export const enforcementListSchema = listOf(enforcementProperties, ['id'])
 
 const viewProperties: Record<string, JsonSchema> = {
   ...enforcementProperties,
@@ -110,10 +109,7 @@ export const enforcementViewSchema: JsonSchema = {
   properties: viewProperties,
 }
 
-export const enforcementViewListSchema: JsonSchema = {
-  type: 'array',
-  items: { type: 'object', required: ['id'], properties: viewProperties },
-}
+export const enforcementViewListSchema = listOf(viewProperties, ['id'])
 
 export const ruleTypeSchema: JsonSchema = {
   title: 'RuleType',
