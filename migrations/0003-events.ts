@@ -36,7 +36,6 @@ const statements = [
   `create index trigger_instances_trigger on trigger_instances (trigger, id)`,
   `create index trigger_instances_type on trigger_instances (trigger_type, id)`,
   `create index trigger_instances_status on trigger_instances (status, id)`,
-  `create index trigger_instances_pending on trigger_instances (id) where status = 'pending'`,
   `create table trigger_instance_counts (
     trigger text not null, trigger_type text not null, status text not null, count integer not null,
     primary key (trigger, trigger_type, status)) without rowid`,

@@ -194,7 +194,7 @@ export function createTriggerStore(database: Database): TriggerStore {
         build
           .selectFrom('trigger_instances')
           .select((on) => on.fn.countAll<number>().as('n'))
-          .where(isPending),
+          .where('status', '=', 'pending'),
       )?.n ?? 0,
 
     async page({ filter, sort, limit, offset }) {
@@ -251,9 +251,6 @@ export function createTriggerStore(database: Database): TriggerStore {
   }
 }
 
-// Spelled out, not bound, so that the partial index on pending instances serves it.
-const isPending = sql<SqlBool>`status = 'pending'`
-
 /** What every instance needs; the values here only shape the statements. */
 function prepareStatements({ build }: Database) {
   const instance: TriggerInstanceTable = {
@@ -294,8 +291,8 @@ function prepareStatements({ build }: Database) {
     ),
     insertInstance: prepared(build.insertInto('trigger_instances').values(instance), columnsOf(instance)),
     endInstance: prepared(
-      build.updateTable('trigger_instances').set({ status: '' }).where('id', '=', '').where(isPending),
-      ({ id, status }: { id: string; status: string }) => [status, id],
+      build.updateTable('trigger_instances').set({ status: '' }).where('id', '=', '').where('status', '=', ''),
+      ({ id, status }: { id: string; status: string }) => [status, id, 'pending'],
     ),
     findInstance: prepared(build.selectFrom('trigger_instances').selectAll().where('id', '=', ''), (id: string) => [
       id,
@@ -304,11 +301,11 @@ function prepareStatements({ build }: Database) {
       build
         .selectFrom('trigger_instances')
         .select(['id', 'trigger_id', 'trigger', 'trigger_type', 'trace_id'])
-        .where(isPending)
+        .where('status', '=', '')
         .where('id', '>', '')
         .orderBy('id')
         .limit(1),
-      ({ afterId, limit }: { afterId: string; limit: number }) => [afterId, limit],
+      ({ afterId, limit }: { afterId: string; limit: number }) => ['pending', afterId, limit],
     ),
   }
 }

@@ -9,6 +9,7 @@ import {
   triggerInUse,
   triggerTypeFixed,
   triggerTypeUnknown,
+  type AppError,
 } from '../../errors.ts'
 import { isId, newId } from '../../ids.ts'
 import { checkPackDefinitions, isGone, type PackDefinitions, type Registration } from '../../pack-content.ts'
@@ -17,7 +18,7 @@ import { builtinTypes, corePack, isBuiltin } from './builtin.ts'
 import type { Catalogue } from './catalogue.ts'
 import { checkDefinition, takesNoParameters } from './definition.ts'
 import { triggerFact, type TriggersService } from './service.ts'
-import type { TriggerStore } from './store.ts'
+import type { StoredTrigger, TriggerStore } from './store.ts'
 import { hasSecrets, problemOfParameters } from './type-schemas.ts'
 import type { TriggerRecord, TriggerTypeDefinition, TriggerTypeRecord } from './types.ts'
 
@@ -55,6 +56,9 @@ export interface TypesService {
   registerBuiltin(): Promise<void>
 }
 
+/** A request that keeps losing loses for another reason. */
+const MAX_ATTEMPTS = 5
+
 export function createTypesService(deps: {
   database: Database
   store: TriggerStore
@@ -74,6 +78,37 @@ export function createTypesService(deps: {
     if (trigger === undefined) throw resourceNotFound(id)
     return trigger
   }
+
+  /** @throws TRIGGER_TYPE_UNKNOWN, PARAMETERS_INVALID, NAME_TAKEN */
+  function findOrMake({
+    type: typeRef,
+    pack,
+    name,
+    description,
+    parameters,
+  }: TriggerRequest & { type: string }): { existing: TriggerRecord } | { made: StoredTrigger; trigger: TriggerRecord } {
+    const type = catalogue.findType(typeRef)
+    if (type === undefined) throw triggerTypeUnknown(typeRef)
+    const existing = name == null ? undefined : catalogue.find(`${pack ?? type.pack}.${name}`)
+    if (existing !== undefined) return { existing }
+    const resolved = service.resolveParameters(type, parameters ?? {})
+    const made = service.toStored({
+      type,
+      parameters: resolved,
+      pack: pack ?? type.pack,
+      description: description ?? '',
+      isManaged: false,
+      ...(name == null ? {} : { name }),
+    })
+    const same = store.findByIdentity(type.ref, made.identity)
+    const known = same === undefined ? undefined : catalogue.find(same.record.id)
+    if (name == null && known !== undefined) return { existing: known }
+    if (same !== undefined) throw sameParameters(same.record)
+    return { made, trigger: { ...made.record, parameters: resolved } }
+  }
+
+  const sameParameters = ({ id, ref, type }: TriggerRecord): AppError =>
+    nameTaken(`A trigger of type "${type}" with these parameters, "${ref}",`, id)
 
   /** Commits, and keeps the catalogue in step. @param onConflict says what has gone wrong meanwhile */
   async function apply(unit: Unit, refs: readonly string[], onConflict: () => unknown): Promise<void> {
@@ -194,7 +229,11 @@ export function createTypesService(deps: {
       if (type.pack === corePack) throw triggerTypeFixed(type.ref)
       refuseTaken(type.ref, 'Trigger type')
       if (takesNoParameters(type)) refuseTaken(type.ref, 'Trigger')
-      await apply(planCreate(type), [type.ref], () => conflict(`Trigger type "${type.ref}"`))
+      await apply(planCreate(type), [type.ref], () => {
+        const existing = store.findType(type.ref)
+        const what = `Trigger type "${type.ref}"`
+        return existing === undefined ? conflict(what) : nameTaken(what, existing.id)
+      })
       return type
     },
 
@@ -222,29 +261,20 @@ export function createTypesService(deps: {
 
     getTrigger,
 
-    async createTrigger({ type: typeRef, pack, name, description, parameters }) {
-      const type = catalogue.findType(typeRef)
-      if (type === undefined) throw triggerTypeUnknown(typeRef)
-      const existing = name == null ? undefined : catalogue.find(`${pack ?? type.pack}.${name}`)
-      if (existing !== undefined) return { trigger: existing, isNew: false }
-      const resolved = service.resolveParameters(type, parameters ?? {})
-      const made = service.toStored({
-        type,
-        parameters: resolved,
-        pack: pack ?? type.pack,
-        description: description ?? '',
-        isManaged: false,
-        ...(name == null ? {} : { name }),
-      })
-      const same = store.findByIdentity(type.ref, made.identity)
-      if (same !== undefined) {
-        const known = catalogue.find(same.record.id)
-        if (name == null && known !== undefined) return { trigger: known, isNew: false }
-        throw nameTaken(`A trigger of type "${type.ref}" with these parameters, "${same.record.ref}",`, same.record.id)
+    async createTrigger(request) {
+      for (let attempt = 1; ; attempt++) {
+        const found = findOrMake(request)
+        if ('existing' in found) return { trigger: found.existing, isNew: false }
+        const { made, trigger } = found
+        try {
+          await database.write({ steps: [store.insert(made, 0)], facts: [triggerFact('created', trigger)] })
+          return { trigger, isNew: true }
+        } catch (error) {
+          if (!(error instanceof Conflict)) throw error
+          // Somebody else was faster; most likely that one is the answer.
+          if (attempt === MAX_ATTEMPTS) throw conflict(`Trigger "${trigger.ref}"`)
+        }
       }
-      const unit = { steps: [store.insert(made, 0)], facts: [triggerFact('created', made.record)] }
-      await apply(unit, [], () => conflict(`Trigger "${made.record.ref}"`))
-      return { trigger: { ...made.record, parameters: resolved }, isNew: true }
     },
 
     async updateTrigger(id, request) {

@@ -68,7 +68,8 @@ export interface TriggerService {
 
   /**
    * The trigger that a rule needs: the one with these parameters, or a new one. Its use is counted once the unit is
-   * committed, which fails with `Conflict` when somebody else was faster; plan again then.
+   * committed, which fails with `Conflict` when somebody else was faster; plan again then. Not to be merged with a
+   * release of the same trigger: a rule that keeps its trigger needs neither.
    *
    * @param stored parameters that the rule has already: a mask in `parameters` stands for the value there
    * @throws TRIGGER_TYPE_UNKNOWN, PARAMETERS_INVALID
