@@ -2,21 +2,7 @@
 import { expect, test } from 'vitest'
 import { waitForStatus, withServer, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
-
-interface Component {
-  object_id: string
-  ref: string
-  updated_at: string
-  caused_by: { type?: string; id?: string }
-}
-
-interface Trace {
-  id: string
-  trace_tag: string
-  action_executions: Component[]
-  rules: Component[]
-  trigger_instances: Component[]
-}
+import type { ComponentAnswer, TraceAnswer } from './support.ts'
 
 const ACTION_TRIGGER = 'core.svc.generic.actiontrigger'
 
@@ -29,7 +15,7 @@ async function createRule(server: TestServer, rule: object): Promise<string> {
 /** The trace once it has so many components of each kind. */
 function waitForTrace(server: TestServer, tag: string, counts: [runs: number, rules: number, instances: number]) {
   return waitFor(`the trace ${tag} to have ${counts.join(', ')} components`, async () => {
-    const { body } = await server.call<Trace[]>('GET', `/v1/traces?trace_tag=${tag}`)
+    const { body } = await server.call<TraceAnswer[]>('GET', `/v1/traces?trace_tag=${tag}`)
     const [trace, ...others] = body
     expect(others).toEqual([])
     const found = [trace?.action_executions, trace?.rules, trace?.trigger_instances].map((list) => list?.length ?? 0)
@@ -37,7 +23,7 @@ function waitForTrace(server: TestServer, tag: string, counts: [runs: number, ru
   })
 }
 
-const shapeOf = (components: readonly Component[]): [ref: string, cause: object][] =>
+const shapeOf = (components: readonly ComponentAnswer[]): [ref: string, cause: object][] =>
   components.map(({ ref, caused_by }) => [ref, caused_by])
 
 test('webhook → rule → execution → ActionTrigger → rule → execution, with a re-run in the middle, is one trace', () =>
@@ -76,12 +62,12 @@ test('webhook → rule → execution → ActionTrigger → rule → execution, w
 
     const [hook, afterRun, afterEcho, afterAgain, afterSecondEcho] = trace.trigger_instances
     const [, echo, , secondEcho] = trace.action_executions
-    const rule = (id: string, instance: Component | undefined): object => ({
+    const rule = (id: string, instance: ComponentAnswer | undefined): object => ({
       type: 'rule',
       id: `${id}:${instance?.object_id}`,
     })
-    const instance = ({ object_id }: Component = none): object => ({ type: 'trigger_instance', id: object_id })
-    const execution = ({ object_id }: Component = none): object => ({ type: 'action_execution', id: object_id })
+    const instance = ({ object_id }: ComponentAnswer = none): object => ({ type: 'trigger_instance', id: object_id })
+    const execution = ({ object_id }: ComponentAnswer = none): object => ({ type: 'action_execution', id: object_id })
     expect(trace.action_executions.map(({ object_id }) => object_id)).toEqual([
       original.id,
       echo?.object_id,
@@ -117,7 +103,7 @@ test('webhook → rule → execution → ActionTrigger → rule → execution, w
       rule: { id: second, ref: 'default.after_order', name: 'after_order' },
       trigger_instance: { id: afterAgain?.object_id },
     })
-    expect((await server.call<Trace[]>('GET', '/v1/traces')).body.map(({ id }) => id)).toEqual([trace.id])
+    expect((await server.call<TraceAnswer[]>('GET', '/v1/traces')).body.map(({ id }) => id)).toEqual([trace.id])
   }))
 
-const none: Component = { object_id: '', ref: '', updated_at: '', caused_by: {} }
+const none: ComponentAnswer = { object_id: '', ref: '', updated_at: '', caused_by: {} }

@@ -17,24 +17,15 @@ import {
   type TestServer,
 } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
-import { create, idPattern, impossibleIds, timestampPattern, unknownId, type ErrorAnswer } from './support.ts'
-
-interface Component {
-  object_id: string
-  ref: string
-  updated_at: string
-  caused_by: { type?: string; id?: string }
-}
-
-interface Trace {
-  id: string
-  uid: string
-  trace_tag: string
-  start_timestamp: string
-  action_executions: Component[]
-  rules: Component[]
-  trigger_instances: Component[]
-}
+import {
+  create,
+  idPattern,
+  impossibleIds,
+  timestampPattern,
+  unknownId,
+  type ErrorAnswer,
+  type TraceAnswer,
+} from './support.ts'
 
 const ACTION_TRIGGER = 'core.svc.generic.actiontrigger'
 
@@ -50,8 +41,11 @@ afterAll(async () => {
 const get = <T = ErrorAnswer>(path: string) => server.call<T>('GET', `/v1${path}`)
 
 /** What a list holds, and of how many. */
-async function list(query: string, on = server): Promise<{ traces: Trace[]; total: number; limit: string | null }> {
-  const { status, body, text, headers } = await on.call<Trace[]>('GET', `/v1/traces?${query}`)
+async function list(
+  query: string,
+  on = server,
+): Promise<{ traces: TraceAnswer[]; total: number; limit: string | null }> {
+  const { status, body, text, headers } = await on.call<TraceAnswer[]>('GET', `/v1/traces?${query}`)
   expect([text.slice(0, 200), status]).toEqual([expect.any(String), 200])
   return { traces: body, total: Number(headers.get('x-total-count')), limit: headers.get('x-limit') }
 }
@@ -59,13 +53,13 @@ async function list(query: string, on = server): Promise<{ traces: Trace[]; tota
 const idsOf = (traces: readonly { id: string }[]): string[] => traces.map(({ id }) => id)
 
 /** The only trace that an execution is in. */
-async function traceOf(execution: { id: string }): Promise<Trace> {
+async function traceOf(execution: { id: string }): Promise<TraceAnswer> {
   const { traces, total } = await list(`execution=${execution.id}`)
   expect([traces.length, total]).toEqual([1, 1])
   return traces[0] ?? emptyTrace
 }
 
-const emptyTrace: Trace = {
+const emptyTrace: TraceAnswer = {
   id: '',
   uid: '',
   trace_tag: '',
@@ -184,7 +178,7 @@ describe('07.1 record', () => {
 
 describe('07.2 list and get', () => {
   /** Oldest first. */
-  const traces: Trace[] = []
+  const traces: TraceAnswer[] = []
   let place: TestServer
 
   beforeAll(async () => {
@@ -204,7 +198,7 @@ describe('07.2 list and get', () => {
   })
 
   const seek = (query: string) => list(query, place)
-  const at = (n: number): Trace => traces[n] ?? emptyTrace
+  const at = (n: number): TraceAnswer => traces[n] ?? emptyTrace
   const execution = (n: number): string => at(n).action_executions[1]?.object_id ?? ''
   const instance = (n: number): string => at(n).trigger_instances[0]?.object_id ?? ''
 
@@ -214,7 +208,7 @@ describe('07.2 list and get', () => {
 
   it('07.2 get: the record of the list', async () => {
     for (const trace of traces) {
-      const { status, body } = await place.call<Trace>('GET', `/v1/traces/${trace.id}`)
+      const { status, body } = await place.call<TraceAnswer>('GET', `/v1/traces/${trace.id}`)
       expect([status, body]).toEqual([200, trace])
     }
   })
@@ -315,7 +309,7 @@ describe('07.2 list and get', () => {
     const [first] = at(1).action_executions
     for (const path of [`/v1/traces?id=${id}&`, `/v1/traces/${id}?`]) {
       const one = async (query: string): Promise<unknown> => {
-        const { status, body } = await place.call<Trace | Trace[]>('GET', `${path}${query}`)
+        const { status, body } = await place.call<TraceAnswer | TraceAnswer[]>('GET', `${path}${query}`)
         expect(status).toBe(200)
         return Array.isArray(body) ? body[0] : body
       }
@@ -477,7 +471,7 @@ describe('07.3 tags that nobody has chosen', () => {
   }
 
   /** The trace of the first instance of a trigger type. */
-  async function traceOfFirst(type: string): Promise<{ trace: Trace; instance: Instance }> {
+  async function traceOfFirst(type: string): Promise<{ trace: TraceAnswer; instance: Instance }> {
     const instance = await waitFor(`an instance of ${type}`, async () => {
       const { body } = await get<Instance[]>(`/triggerinstances?trigger_type=${type}&sort=id&limit=1`)
       return body[0]
@@ -510,7 +504,7 @@ describe('07.3 tags that nobody has chosen', () => {
       const dispatched = { trigger: type.ref, payload: {} }
       const answer = await server.call('POST', '/v1/webhooks/svc', dispatched, headers)
       expect(answer.status).toBe(202)
-      const { body } = await get<Trace>(`/traces/${answer.headers.get('svc-trace-id')}`)
+      const { body } = await get<TraceAnswer>(`/traces/${answer.headers.get('svc-trace-id')}`)
       expect(body.trace_tag).toMatch(tag)
       expect(body.trigger_instances).toMatchObject([
         { object_id: answer.headers.get('svc-trigger-instance-id'), ref: 'shop.traced', caused_by: {} },
@@ -601,9 +595,9 @@ describe('07.4 a rule', () => {
     return { instance: instance ?? '', trace: trace ?? '' }
   }
 
-  const traceWith = (id: string, executions: number): Promise<Trace> =>
+  const traceWith = (id: string, executions: number): Promise<TraceAnswer> =>
     waitFor(`trace ${id} to have ${executions} ended executions`, async () => {
-      const { body } = await get<Trace>(`/traces/${id}`)
+      const { body } = await get<TraceAnswer>(`/traces/${id}`)
       const ends = body.trigger_instances.filter(({ ref }) => ref === ACTION_TRIGGER)
       return body.action_executions.length === executions && ends.length === executions && body
     })
@@ -658,7 +652,7 @@ describe('07.4 a rule', () => {
     await waitFor('the rules to have looked at it', async () => {
       return (await get<{ status: string }>(`/triggerinstances/${instance}`)).body.status === 'processed'
     })
-    const { body } = await get<Trace>(`/traces/${id}`)
+    const { body } = await get<TraceAnswer>(`/traces/${id}`)
     expect(body).toMatchObject({ rules: [], action_executions: [], trigger_instances: [{ object_id: instance }] })
     expect(body.trace_tag).toMatch(/^webhook-traced-[0-9a-f]{32}$/)
     expect(idsOf((await list('execution=null')).traces)).toContain(id)
@@ -692,7 +686,7 @@ describe('07.4 a rule', () => {
     })
     expect(found.trigger_instances[0]?.object_id).not.toBe(instance)
     expect(found.trace_tag).toBe(`trigger_instance-${found.trigger_instances[0]?.object_id}`)
-    expect((await get<Trace>(`/traces/${trace}`)).body).toEqual(original)
+    expect((await get<TraceAnswer>(`/traces/${trace}`)).body).toEqual(original)
   })
 
   it('03.2 the execution that it started says which rule, trigger and trigger instance that was', async () => {
@@ -771,7 +765,7 @@ describe('07.5 access control', () => {
   }
 
   const seen = async (query: string, headers: Record<string, string>): Promise<[string[], number]> => {
-    const answer = await place.call<Trace[]>('GET', `/v1/traces?${query}`, undefined, headers)
+    const answer = await place.call<TraceAnswer[]>('GET', `/v1/traces?${query}`, undefined, headers)
     expect(answer.status).toBe(200)
     return [idsOf(answer.body), Number(answer.headers.get('x-total-count'))]
   }
@@ -787,7 +781,7 @@ describe('07.5 access control', () => {
     for (const tag of ['one', 'two', 'three']) {
       const context = { trace_context: { trace_tag: tag } }
       const { body } = await create(place, { ...noop, context }, administrator)
-      const { body: found } = await place.call<Trace[]>(
+      const { body: found } = await place.call<TraceAnswer[]>(
         'GET',
         `/v1/traces?execution=${body.id}`,
         undefined,
@@ -890,7 +884,7 @@ describe('07.5 very long traces', () => {
     database.close()
 
     await withServer({ basePath: folder.path }, async (place) => {
-      const one = await place.call<Trace>('GET', `/v1/traces/${id}`)
+      const one = await place.call<TraceAnswer>('GET', `/v1/traces/${id}`)
       expect(one.body.action_executions).toHaveLength(COUNT)
       expect(one.body.action_executions.at(-1)).toEqual({
         object_id: `e${COUNT - 1}`,
@@ -903,7 +897,7 @@ describe('07.5 very long traces', () => {
       const found = await place.call('GET', `/v1/traces?rule=${rule}`)
       expect(found.text === `[${one.text}]`).toBe(true)
       expect(found.headers.get('x-total-count')).toBe('1')
-      const { body } = await place.call<Trace>('GET', `/v1/traces/${id}?include_attributes=trace_tag`)
+      const { body } = await place.call<TraceAnswer>('GET', `/v1/traces/${id}?include_attributes=trace_tag`)
       expect(body).toEqual({ id, trace_tag: 'long' })
     })
   })

@@ -4,30 +4,14 @@ import { cell, header, missing, rows, runCli, type CliExit } from '../helpers/cl
 import { makeFolder } from '../helpers/folders.ts'
 import { startServer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
-import { unknownId } from './support.ts'
-
-interface Component {
-  object_id: string
-  ref: string
-  caused_by: { type?: string; id?: string }
-}
-
-interface Trace {
-  id: string
-  uid: string
-  trace_tag: string
-  start_timestamp: string
-  action_executions: Component[]
-  rules: Component[]
-  trigger_instances: Component[]
-}
+import { unknownId, type ComponentAnswer, type TraceAnswer } from './support.ts'
 
 const ACTION_TRIGGER = 'core.svc.generic.actiontrigger'
 
 const folder = makeFolder()
 let server: TestServer
 /** A webhook → `first` → an execution → its end → `second` → another, whose end moves nobody. */
-let trace: Trace
+let trace: TraceAnswer
 let rules: { first: string; second: string }
 
 const svc = (...args: string[]): Promise<CliExit> =>
@@ -65,7 +49,7 @@ beforeAll(async () => {
   const { status } = await server.call('POST', '/v1/webhooks/orders', {}, { 'Svc-Trace-Tag': 'order-17' })
   if (status !== 202) throw new Error(`the webhook answered ${status}`)
   trace = await waitFor('the whole trace', async () => {
-    const [found] = (await server.call<Trace[]>('GET', '/v1/traces?trace_tag=order-17')).body
+    const [found] = (await server.call<TraceAnswer[]>('GET', '/v1/traces?trace_tag=order-17')).body
     return found?.trigger_instances.length === 3 && found
   })
   for (const tag of ['a', 'b']) {
@@ -81,7 +65,7 @@ afterAll(async () => {
   folder.remove()
 })
 
-const of = (components: Component[], n: number): string => components[n]?.object_id ?? ''
+const of = (components: ComponentAnswer[], n: number): string => components[n]?.object_id ?? ''
 /** Type and id of each row of the table of a trace. */
 const members = ({ stdout }: CliExit): [string, string][] => rows(stdout).map(([id = '', type = '']) => [type, id])
 const whole = (): [string, string][] => [
@@ -143,9 +127,13 @@ describe('09.6 trace list', () => {
   })
 
   it('09.2 machine output is a list of whole records, whatever their number', async () => {
-    const listed = await json<Trace[]>('trace', 'list', '-c', 'order-17')
+    const listed = await json<TraceAnswer[]>('trace', 'list', '-c', 'order-17')
     expect(listed).toEqual([trace])
-    expect((await json<Trace[]>('trace', 'list')).map(({ trace_tag: tag }) => tag)).toEqual(['order-17', 'a', 'b'])
+    expect((await json<TraceAnswer[]>('trace', 'list')).map(({ trace_tag: tag }) => tag)).toEqual([
+      'order-17',
+      'a',
+      'b',
+    ])
     expect(await json('trace', 'list', '-a', 'trace_tag', '-n', '1')).toEqual([{ trace_tag: 'b' }])
     expect((await svc('trace', 'list', '-c', 'order-17', '-y')).stdout).toMatch(/^---\n- action_executions:\n/)
   })

@@ -79,6 +79,23 @@ export interface ErrorAnswer {
   code: string
 }
 
+export interface ComponentAnswer {
+  object_id: string
+  ref: string
+  updated_at: string
+  caused_by: { type?: string; id?: string }
+}
+
+export interface TraceAnswer {
+  id: string
+  uid: string
+  trace_tag: string
+  start_timestamp: string
+  action_executions: ComponentAnswer[]
+  rules: ComponentAnswer[]
+  trigger_instances: ComponentAnswer[]
+}
+
 /** Parameters of every kind on one action; nothing that this release ships has them. */
 const exampleActions = [
   {
