@@ -7,7 +7,7 @@ const object: JsonSchema = { type: 'object' }
 
 /** `include_attributes` reaches inside of attributes, so that parts of theirs are missing as well. */
 function listOf(properties: Record<string, JsonSchema>, required: readonly string[]): JsonSchema {
-  const partial = Object.entries(properties).map(([name, { required: _, ...schema }]) => [name, schema])
+  const partial = Object.entries(properties).map(([name, schema]) => [name, { ...schema, required: [] }])
   return { type: 'array', items: { type: 'object', required, properties: Object.fromEntries(partial) } }
 }
 
