@@ -1,7 +1,10 @@
 /** Contract 05, 5.1–5.4 and 5.9 (ActionTrigger, notifications); 02, 2.12. */
 import { createHash } from 'node:crypto'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
+import { firstPassword, signIn } from '../helpers/logins.ts'
 import { runToEnd, startServer, waitForStatus, withServer, type Answer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import {
@@ -792,6 +795,110 @@ describe('2.12 notifications', () => {
     await remove(`/executions/${body.id}`)
     await waitForStatus(server, body.id)
     expect((await sentBy(body.id)).map(({ payload }) => payload['route'])).toEqual(['c'])
+  })
+})
+
+describe('11.3 access control', () => {
+  const folder = makeFolder()
+  let guarded: TestServer
+  let administrator: Record<string, string>
+  let reader: Record<string, string>
+  let writer: Record<string, string>
+  const as = <T>(headers: Record<string, string>, method: string, path: string, body?: unknown): Promise<Answer<T>> =>
+    guarded.call<T>(method, `/v1${path}`, body, headers)
+
+  beforeAll(async () => {
+    for (const name of ['roles', 'assignments']) mkdirSync(join(folder.path, 'rbac', name), { recursive: true })
+    const write = (path: string, text: string): void => writeFileSync(join(folder.path, 'rbac', path), text)
+    const grant = (type: string, name: string): string =>
+      `  - resource_uid: trigger:mine:${name}\n    permission_types: [${type}]\n`
+    write('assignments/admin.yaml', 'username: admin\nroles: [system_admin]\n')
+    write('assignments/reader.yaml', 'username: reader\nroles: [reader]\n')
+    write('assignments/writer.yaml', 'username: writer\nroles: [writer]\n')
+    const lists = '  - permission_types: [trigger_list]\n'
+    write('roles/reader.yaml', `name: reader\npermission_grants:\n${lists}${grant('trigger_view', 'seen')}`)
+    write('roles/writer.yaml', `name: writer\npermission_grants:\n${lists}${grant('trigger_all', 'seen')}`)
+    guarded = await startServer({
+      basePath: folder.path,
+      settings: { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default' },
+    })
+    administrator = await signIn(guarded, 'admin', firstPassword(folder.path))
+    const keyOf = async (user: string): Promise<Record<string, string>> => {
+      const { body } = await as<{ key: string }>(administrator, 'POST', '/apikeys', { user })
+      return { 'Svc-Api-Key': body.key }
+    }
+    reader = await keyOf('reader')
+    writer = await keyOf('writer')
+    for (const name of ['seen', 'hidden']) {
+      await as(administrator, 'POST', '/triggertypes', { name, pack: 'mine' })
+      for (const n of [1, 2]) {
+        await as(administrator, 'POST', '/webhooks/svc', { trigger: `mine.${name}`, payload: { n } })
+      }
+    }
+  }, 60_000)
+  afterAll(async () => {
+    await guarded.stop()
+    folder.remove()
+  })
+
+  it('lists hold what the caller may view, and count no more', async () => {
+    const types = await as<TriggerType[]>(reader, 'GET', '/triggertypes')
+    expect([types.body.map(({ ref }) => ref), total(types)]).toEqual([['mine.seen'], 1])
+    const triggers = await as<Trigger[]>(reader, 'GET', '/triggers')
+    expect([triggers.body.map(({ ref }) => ref), total(triggers)]).toEqual([['mine.seen'], 1])
+    for (const [query, count] of [
+      ['', 2],
+      ['?limit=1', 2],
+      ['?trigger_type=mine.seen', 2],
+      ['?status=processed', 2],
+      ['?trigger_type=mine.hidden', 0],
+      ['?trigger=mine.hidden', 0],
+      ['?trigger_type=core.svc.generic.actiontrigger', 0],
+    ] as const) {
+      const answer = await as<Instance[]>(reader, 'GET', `/triggerinstances${query}`)
+      expect([query, answer.status, total(answer)]).toEqual([query, 200, count])
+      expect(answer.body.filter(({ trigger_type }) => trigger_type !== 'mine.seen')).toEqual([])
+      expect(answer.body.length).toBe(query === '?limit=1' ? 1 : count)
+    }
+    expect(total(await as(administrator, 'GET', '/triggerinstances?trigger_type=mine.hidden'))).toBe(2)
+  })
+
+  it('what is granted on a type counts for its triggers and instances', async () => {
+    const of = async (name: string) => ({
+      trigger: (await as<Trigger[]>(administrator, 'GET', `/triggers?name=${name}`)).body[0]?.id ?? '',
+      instance:
+        (await as<Instance[]>(administrator, 'GET', `/triggerinstances?trigger_type=mine.${name}`)).body[0]?.id ?? '',
+    })
+    const seen = await of('seen')
+    const hidden = await of('hidden')
+    const statuses = async (headers: Record<string, string>, requests: (readonly [string, string, unknown?])[]) =>
+      Promise.all(requests.map(async ([method, path, body]) => (await as(headers, method, path, body)).status))
+    const views = (ids: typeof seen, name: string) =>
+      [
+        ['GET', `/triggertypes/mine.${name}`],
+        ['GET', `/triggers/${ids.trigger}`],
+        ['GET', `/triggerinstances/${ids.instance}`],
+      ] as const
+    expect(await statuses(reader, [...views(seen, 'seen')])).toEqual([200, 200, 200])
+    expect(await statuses(reader, [...views(hidden, 'hidden')])).toEqual([403, 403, 403])
+    const changes = (ids: typeof seen, name: string) =>
+      [
+        ['PUT', `/triggertypes/mine.${name}`, {}],
+        ['PUT', `/triggers/${ids.trigger}`, {}],
+        ['POST', `/triggerinstances/${ids.instance}/re_emit`],
+      ] as const
+    expect(await statuses(reader, [...changes(seen, 'seen')])).toEqual([403, 403, 403])
+    expect(await statuses(writer, [...changes(seen, 'seen')])).toEqual([200, 200, 200])
+    expect(await statuses(writer, [...changes(hidden, 'hidden')])).toEqual([403, 403, 403])
+    // Nor may a type move to where its author may do nothing.
+    expect(await statuses(writer, [['PUT', '/triggertypes/mine.seen', { name: 'elsewhere' }]])).toEqual([403])
+    expect(await statuses(writer, [['POST', '/triggertypes', { name: 'more', pack: 'mine' }]])).toEqual([403])
+    expect(await statuses(writer, [['POST', '/triggers', { type: 'mine.hidden' }]])).toEqual([403])
+    // A name of another type's trigger does not show that trigger.
+    const borrowed = { type: 'mine.seen', pack: 'mine', name: 'hidden' }
+    expect(await statuses(writer, [['POST', '/triggers', borrowed]])).toEqual([403])
+    const { body } = await as<ErrorAnswer>(reader, 'GET', '/triggertypes/mine.hidden')
+    expect(body.faultstring).toContain('"trigger_view" on resource "trigger:mine:hidden"')
   })
 })
 
