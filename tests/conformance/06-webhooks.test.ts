@@ -710,6 +710,73 @@ describe('06.3 admission', () => {
   }, 30_000)
 })
 
+describe('hostile texts', () => {
+  const corpus = [
+    "' or 1=1 --",
+    "x'; drop table triggers; --",
+    '") union select * from api_keys --',
+    '../../etc/passwd',
+    '..%2f..%2fetc',
+    '%00',
+    '\0',
+    '__proto__',
+    'constructor',
+    'toString',
+    'hasOwnProperty',
+    '{{ 7 * 7 }}',
+    '{% for x in range(9) %}{% endfor %}',
+    '$(reboot)',
+    '<script>alert(1)</script>',
+    '\u202etxt',
+    'ä'.repeat(500),
+    '\ud83d\ude00',
+  ]
+
+  it.each(corpus)('as the name of a hook: %j', async (text) => {
+    for (const method of ['GET', 'POST']) {
+      const answer = await send(server.urls.api, { method, path: `/v1/webhooks/${encodeURIComponent(text)}` })
+      expect([method, answer.status, answer.text]).toEqual([method, 404, expect.stringContaining('not registered')])
+      expect(answer.headers).toMatchObject({
+        'content-type': 'application/json; charset=UTF-8',
+        'x-content-type-options': 'nosniff',
+      })
+    }
+  })
+
+  it.each(corpus)('as a url, a key, a value, a tag and an id: %j', async (text) => {
+    const url = `${fresh()}/${text}`
+    const isUsual = !text.split('/').includes('..')
+    const made = await server.call('POST', '/v1/rules', {
+      name: fresh(),
+      trigger: { type: 'core.svc.webhook', parameters: { url } },
+      action: { ref: 'core.noop' },
+    })
+    expect(made.status).toBe(isUsual ? 201 : 400)
+    const { hook } = await makeHook(isUsual ? { url } : undefined)
+    const path = hook.split('/').map(encodeURIComponent).join('/')
+    const header = Buffer.from(text.replaceAll('\0', '0')).toString('latin1')
+    const body = text === '__proto__' ? { value: text } : { [text]: [text], value: text }
+    const sendOnce = () =>
+      send(server.urls.api, {
+        method: 'POST',
+        path: `/v1/webhooks/${path}`,
+        headers: { ...json, 'Svc-Trace-Tag': header, 'Idempotency-Key': header, 'X-Text': header },
+        body: Buffer.from(JSON.stringify(body)),
+      })
+    const [answer, again] = [await sendOnce(), await sendOnce()]
+    expect([answer.status, JSON.parse(answer.text), again.status]).toEqual([202, body, 202])
+    expect(again.headers['svc-trigger-instance-id']).toBe(answer.headers['svc-trigger-instance-id'])
+    const id = String(answer.headers['svc-trigger-instance-id'])
+    const { body: instance } = await server.call<Instance>('GET', `/v1/triggerinstances/${id}`)
+    expect([instance.payload.body, instance.payload.headers['X-Text']]).toEqual([body, header])
+    const trace = await server.call<{ trace_tag: string }>(
+      'GET',
+      `/v1/traces/${String(answer.headers['svc-trace-id'])}`,
+    )
+    expect(trace.body.trace_tag).toBe(header)
+  })
+})
+
 describe('with authentication and access control', () => {
   const folder = makeFolder()
   let secured: TestServer
