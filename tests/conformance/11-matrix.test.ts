@@ -232,7 +232,7 @@ const entries: Record<string, Entry> = {
 
   'GET /v1/webhooks': { opens: ['webhook_list'], ...looks, path: fixed('/v1/webhooks') },
   'GET /v1/webhooks/{hook}': {
-    opens: ['webhook_view', 'webhook_create', 'webhook_send', 'webhook_delete', 'webhook_all'],
+    opens: ['webhook_view', 'webhook_create', 'webhook_delete', 'webhook_all'],
     ...looks,
     path: fixed('/v1/webhooks/sample'),
   },
