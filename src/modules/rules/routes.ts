@@ -1,5 +1,5 @@
 /** Endpoints of contract 05, 5.5 and 5.7, and those that say why. */
-import { resourceNotFound } from '../../errors.ts'
+import { isolationDenied, resourceNotFound } from '../../errors.ts'
 import {
   attributeQuery,
   listReply,
@@ -132,10 +132,15 @@ export function createRoutes(deps: {
     return listReply(records(), pageHeaders(page, total))
   }
 
-  function getEnforcement({ params }: Pick<ApiRequest, 'params'>): RuleEnforcement {
+  /** @throws RESOURCE_NOT_FOUND; PERMISSION_DENIED with isolation, when its rule is not of the caller */
+  function getEnforcement({ params, principal, rights }: Omit<ApiRequest, 'body'>): RuleEnforcement {
     const id = params['id'] ?? ''
     const enforcement = isId(id) ? store.findEnforcement(id) : undefined
     if (enforcement === undefined) throw resourceNotFound(id)
+    const { rule } = enforcement
+    if (rights.onlyOf !== undefined && store.find(rule.id)?.context.user !== rights.onlyOf) {
+      throw isolationDenied(principal.user, rule.uid)
+    }
     return enforcement
   }
 
@@ -169,7 +174,7 @@ export function createRoutes(deps: {
     const excludable = known.filter((name) => name !== 'id')
     const projection: Projection = parseAttributes(query, { known, excludable, always: ['id'] })
     const { filter, sort } = parseEnforcementQuery(query)
-    const within = visibleRefs(store, rights)
+    const within = await visibleRefs(store, rights)
     if (within !== undefined) filter.within = within
     const [ids, total] = await Promise.all([
       store.pageEnforcements(filter, sort, page),
@@ -384,11 +389,14 @@ function enforcementResource({ id, rule }: RuleEnforcement): Resource {
   return ruleEnforcementResource({ id, rule_ref: rule.ref })
 }
 
-/** Undefined: of all rules. */
-function visibleRefs(store: RuleStore, rights: Rights): string[] | undefined {
-  if (rights.may('rule_enforcement_view')) return undefined
+/** Undefined: of all rules. With isolation everybody has those of own rules alone. */
+async function visibleRefs(store: RuleStore, rights: Rights): Promise<string[] | undefined> {
+  const user = rights.onlyOf
+  if (user === undefined && rights.may('rule_enforcement_view')) return undefined
+  const own = user === undefined ? undefined : new Set((await store.keys({ user })).map(({ ref }) => ref))
   return store
     .enforcedRefs()
+    .filter((ref) => own?.has(ref) !== false)
     .filter((ref) => rights.may('rule_enforcement_view', ruleEnforcementResource({ id: '', rule_ref: ref })))
 }
 

@@ -332,6 +332,17 @@ describe('who may', () => {
       ['test.his'],
       ['test.hers', 'test.his'],
     ])
+    const enforcements = await world.fire()
+    const enforced = async (as: string) =>
+      (await world.callAs<RuleEnforcement[]>(as, 'GET', '/v1/ruleenforcements')).body.map((one) => one.rule.ref)
+    expect([await enforced('ann'), (await enforced('root')).length]).toEqual([['test.hers'], 2])
+    for (const { id, rule: of } of enforcements) {
+      const statuses = await Promise.all(
+        ['', 'views/'].map((part) => world.callAs('ann', 'GET', `/v1/ruleenforcements/${part}${id}`)),
+      )
+      const status = of.ref === 'test.hers' ? 200 : 403
+      expect(statuses.map((answer) => answer.status)).toEqual([status, status])
+    }
     for (const [method, body] of [['GET'], ['PUT', his], ['DELETE']] as const) {
       const answer = await world.callAs('ann', method, `/v1/rules/${his.id}`, body)
       expect([method, answer.status, answer.body.faultstring]).toEqual([
