@@ -7,6 +7,8 @@ function read(text: string): MetadataDocument {
   return document
 }
 
+const withoutQuotes: unknown = expect.stringContaining('a value that begins with {{ or {% needs quotes around it')
+
 describe('YAML of metadata files', () => {
   test('is read as YAML 1.1', () => {
     expect(read('a: yes\nb: on\nc: 014\nd: "014"\ne: ~\nf: 1_000\n').value).toEqual({
@@ -53,6 +55,30 @@ describe('YAML of metadata files', () => {
     ['infinity', 'a: .inf\n', { line: 1, key: 'a', message: 'Infinity is not a number JSON has' }],
     ['__proto__', 'a:\n  __proto__: {x: 1}\n', { line: 2, key: 'a.__proto__' }],
     ['several documents', 'a: 1\n---\nb: 1\n', { message: 'one YAML document is needed, the file has 2' }],
+    [
+      'a key that is a list',
+      'a: 1\nb:\n  ? [c]\n  : d\n',
+      { line: 3, message: 'a key is text, not a list or a mapping' },
+    ],
+    ['a template without quotes', 'a: 1\nb:\n  c: {{ trigger.x }}\n', { line: 3, message: withoutQuotes }],
+    ['a template without quotes in a list', '- 1\n- {{ trigger.x }}\n', { line: 2, message: withoutQuotes }],
+    ['a template without quotes in {}', 'a: {b: {{ trigger.x }}, c: 1}\n', { line: 1, message: withoutQuotes }],
+    [
+      'text after a template without quotes',
+      'a: 1\nc: {{ trigger.x }} and more\n',
+      { line: 2, message: withoutQuotes },
+    ],
+    ['an index in a template without quotes', 'c: {{ trigger.x[0] }}\n', { line: 1, message: withoutQuotes }],
+    [
+      'a block of a template without quotes',
+      'c: {% if trigger.x %}1{% endif %}\n',
+      { line: 1, message: withoutQuotes },
+    ],
+    [
+      'a mistake beside a template in quotes',
+      'a: 1\nb: "{{ trigger.x }}" and more\n',
+      { line: 2, message: expect.not.stringContaining('quotes') as unknown },
+    ],
     ['deep nesting', '['.repeat(5_000), {}],
     ['a loop', 'a: &a [*a]\n', {}],
   ])('%s is refused with its place', (_, text, problem) => {

@@ -112,8 +112,9 @@ function whyUnreadable(problem: Extract<ContainedFile, { problem: string }>['pro
 
 /** Reads the one document of a YAML file. */
 export function readYaml(text: string): MetadataDocument | { problem: MetadataProblem; isEmpty?: true } {
+  let events: Event[] = []
   try {
-    const events = parseEvents(text, { maxDepth: MAX_DEPTH })
+    events = parseEvents(text, { maxDepth: MAX_DEPTH })
     const documents = constructFromEvents(events, {
       source: text,
       schema: pythonYamlSchema,
@@ -127,13 +128,43 @@ export function readYaml(text: string): MetadataDocument | { problem: MetadataPr
     const document = { value: documents[0], lineOf: lineFinder(text, events) }
     return checked(document)
   } catch (error) {
-    if (error instanceof YAMLException) {
-      const line = error.mark === undefined ? {} : { line: error.mark.line + 1 }
-      return { problem: { message: shown(error.reason), ...line } }
-    }
+    if (error instanceof YAMLException) return { problem: problemOf(error, text, events) }
     // The library's documentation: other exceptions are possible for hostile input.
     return { problem: { message: error instanceof Error ? shown(error.message) : 'it cannot be read' } }
   }
+}
+
+/** A template that is not in quotes, for which YAML has another meaning. */
+const bareTemplate = /(?:^|[:\-,[{])\s*\{[{%]/
+
+function problemOf({ reason, mark }: YAMLException, text: string, events: readonly Event[]): MetadataProblem {
+  const keyAt = offsetOfCollectionKey(events)
+  const line = keyAt === undefined ? mark && mark.line + 1 : lineAt(text, keyAt)
+  if (line === undefined) return { message: shown(reason) }
+  const hasTemplate = bareTemplate.test(text.split('\n', line)[line - 1] ?? '')
+  const hint = hasTemplate ? '; a value that begins with {{ or {% needs quotes around it' : ''
+  return { message: `${keyAt === undefined ? shown(reason) : 'a key is text, not a list or a mapping'}${hint}`, line }
+}
+
+/** Of the first key that is a list or a mapping: the library tells that there is one, but not where. */
+function offsetOfCollectionKey(events: readonly Event[]): number | undefined {
+  // What comes next in each collection that is open.
+  const open: ('key' | 'value' | 'item')[] = []
+  for (const event of events) {
+    if (event.type === EVENT_ID.POP) {
+      open.pop()
+      continue
+    }
+    const place = open.at(-1)
+    if (place !== undefined && place !== 'item') open[open.length - 1] = place === 'key' ? 'value' : 'key'
+    if (event.type === EVENT_ID.MAPPING || event.type === EVENT_ID.SEQUENCE) {
+      if (place === 'key') return event.start
+      open.push(event.type === EVENT_ID.MAPPING ? 'key' : 'item')
+    } else if (event.type === EVENT_ID.DOCUMENT) {
+      open.push('item')
+    }
+  }
+  return undefined
 }
 
 export function readJson(text: string): MetadataDocument | { problem: MetadataProblem } {
