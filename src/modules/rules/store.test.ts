@@ -1,0 +1,164 @@
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { openDatabase } from '../../../tests/helpers/database.ts'
+import { makeFolder } from '../../../tests/helpers/folders.ts'
+import { watchQueries, type QueryPlans } from '../../../tests/helpers/query-plans.ts'
+import { newId } from '../../ids.ts'
+import { formatMicros } from '../../time.ts'
+import { Conflict, type Database } from '../../db/database.ts'
+import { createRuleStore, type EnforcementFilter, type RuleStore } from './store.ts'
+import type { Rule, RuleEnforcement } from './types.ts'
+
+const folder = makeFolder()
+let real: Database
+let plans: QueryPlans
+let store: RuleStore
+const enforcements: RuleEnforcement[] = []
+
+/** A second apart; of every third no execution came. */
+const start = Date.UTC(2030, 0, 1) * 1000
+const timeOf = (i: number): string => formatMicros(start + i * 1_000_000)
+
+beforeAll(async () => {
+  real = (await openDatabase(folder.path)).database
+  plans = watchQueries(real, join(folder.path, 'svc.db'))
+  store = createRuleStore(plans.database)
+  for (let i = 0; i < 60; i++) {
+    const name = `r${i % 5}`
+    enforcements.push({
+      id: newId(start + i * 1_000_000),
+      trigger_instance_id: `instance-${Math.floor(i / 2)}`,
+      ...(i % 3 === 0 ? { failure_reason: 'why' } : { execution_id: `execution-${i}` }),
+      rule: { id: `id-${name}`, ref: `test.${name}`, uid: `rule:test:${name}` },
+      enforced_at: timeOf(i),
+      status: i % 3 === 0 ? 'failed' : 'succeeded',
+    })
+  }
+  await real.write({ steps: enforcements.map((enforcement) => store.insertEnforcement(enforcement)), facts: [] })
+})
+
+afterAll(async () => {
+  await real.close()
+  folder.remove()
+})
+
+type Kept = (enforcement: RuleEnforcement, i: number) => boolean
+
+test.for<[filter: EnforcementFilter, kept: Kept, page: RegExp, total: RegExp]>([
+  [{}, () => true, /^SCAN rule_enforcements USING COVERING INDEX sqlite_autoindex/, /^SCAN rule_enforcement_counts/],
+  [
+    { rule_ref: 'test.r1' },
+    ({ rule }) => rule.ref === 'test.r1',
+    /^SEARCH rule_enforcements USING COVERING INDEX rule_enforcements_rule \(rule_ref=\?\)$/,
+    /^SEARCH rule_enforcement_counts USING PRIMARY KEY \(rule_ref=\?\)$/,
+  ],
+  [
+    { rule_id: 'id-r2' },
+    ({ rule }) => rule.id === 'id-r2',
+    /^SEARCH rule_enforcements USING COVERING INDEX rule_enforcements_rule_id \(rule_id=\?\)$/,
+    /^SCAN rule_enforcement_counts/,
+  ],
+  [
+    { trigger_instance: 'instance-7', rule_ref: 'test.r4' },
+    ({ trigger_instance_id: id, rule }) => id === 'instance-7' && rule.ref === 'test.r4',
+    /^SEARCH rule_enforcements USING INDEX rule_enforcements_instance \(trigger_instance_id=\?\)$/,
+    /^SEARCH rule_enforcements USING INDEX rule_enforcements_instance/,
+  ],
+  [
+    { execution: 'execution-10' },
+    ({ execution_id: id }) => id === 'execution-10',
+    /^SEARCH rule_enforcements USING INDEX rule_enforcements_execution \(execution_id=\?\); USE TEMP B-TREE/,
+    /^SEARCH rule_enforcements USING COVERING INDEX rule_enforcements_execution/,
+  ],
+  [{ execution: null }, ({ status }) => status === 'failed', /^thread: /, /^SCAN rule_enforcement_counts/],
+  [
+    { after: timeOf(10), before: timeOf(20) },
+    (_, i) => i > 10 && i < 20,
+    /^SEARCH rule_enforcements USING COVERING INDEX sqlite_autoindex_rule_enforcements_1 \(id>\? AND id<\?\)$/,
+    /^thread: SEARCH rule_enforcements USING .*\(id>\? AND id<\?\)$/,
+  ],
+  [
+    { rule_ref: 'test.r1', after: timeOf(30) },
+    ({ rule }, i) => rule.ref === 'test.r1' && i > 30,
+    /^SEARCH rule_enforcements USING COVERING INDEX rule_enforcements_rule \(rule_ref=\? AND id>\?\)$/,
+    /^thread: SEARCH rule_enforcements USING COVERING INDEX rule_enforcements_rule/,
+  ],
+  [{ rule_ref: 'test.r1', rule_id: 'id-r2' }, () => false, /^thread: SEARCH/, /^SEARCH rule_enforcement_counts/],
+  [{ within: ['test.r0', 'test.r3'] }, ({ rule }) => /[03]$/.test(rule.ref), /^thread: /, /rule_enforcement_counts/],
+  [{ within: [] }, () => false, /^thread: /, /rule_enforcement_counts/],
+])('enforcements of %j: which, in pages, how many, and what is read for them', async ([filter, kept, page, total]) => {
+  const ids = enforcements.filter(kept).map(({ id }) => id)
+  plans.take()
+  const found = await store.pageEnforcements(filter, [{ name: 'id', descending: true }], { limit: 50, offset: 0 })
+  expect(found).toEqual(ids.toReversed().slice(0, 50))
+  expect(plans.take()).toEqual([expect.stringMatching(page)])
+  expect(await store.countEnforcements(filter)).toBe(ids.length)
+  expect(plans.take()).toEqual([expect.stringMatching(total)])
+  const oldest = await store.pageEnforcements(filter, [{ name: 'id', descending: false }], { limit: 3, offset: 2 })
+  expect(oldest).toEqual(ids.slice(2, 5))
+})
+
+test('other orders, large pages and far offsets are for the scan thread', async () => {
+  plans.take()
+  const byRule = await store.pageEnforcements({}, [{ name: 'rule_ref', descending: true }], { limit: 12, offset: 0 })
+  expect(byRule).toEqual(
+    enforcements
+      .filter(({ rule }) => rule.ref === 'test.r4')
+      .map(({ id }) => id)
+      .toReversed(),
+  )
+  for (const page of [
+    { limit: undefined, offset: 0 },
+    { limit: 10, offset: 20_000 },
+  ]) {
+    await store.pageEnforcements({}, [], page)
+  }
+  expect(plans.take()).toEqual([1, 2, 3].map(() => expect.stringMatching(/^thread: /) as string))
+})
+
+test('what a row holds comes back whole', () => {
+  const [failed, succeeded] = enforcements
+  expect(store.findEnforcement(failed?.id ?? '')).toEqual(failed)
+  expect(store.findEnforcementsByIds([succeeded?.id ?? '', 'nope'])).toEqual([succeeded])
+  expect(store.enforcementsOf('instance-0')).toEqual([failed, succeeded])
+  expect(store.enforcedRefs()).toEqual(['test.r0', 'test.r1', 'test.r2', 'test.r3', 'test.r4'])
+})
+
+test('rules of a trigger are found by an index; a change says which revision it saw', async () => {
+  const rule: Rule = {
+    id: newId(),
+    revision: 1,
+    uid: 'rule:test:a',
+    ref: 'test.a',
+    name: 'a',
+    pack: 'test',
+    description: '',
+    enabled: true,
+    type: { ref: 'standard', parameters: {} },
+    trigger: { id: 'trigger', ref: 'test.event', type: 'test.event' },
+    criteria: {},
+    action: { ref: 'core.noop', parameters: {} },
+    context: { user: 'svc' },
+    tags: [],
+  }
+  await real.write({ steps: [store.insert(rule)], facts: [] })
+  plans.take()
+  expect(store.enabledOf('trigger').map(({ id }) => id)).toEqual([rule.id])
+  expect(store.boundTo('other')).toEqual([])
+  expect(plans.take()).toEqual(
+    [1, 2].map(() => expect.stringMatching(/^SEARCH rules USING INDEX rules_trigger/) as string),
+  )
+
+  const second = { ...rule, revision: 2, enabled: false }
+  await real.write({ steps: [store.update(second, 1)], facts: [] })
+  expect([store.find(rule.id), store.findByRef('test.a'), store.enabledText(rule.id)]).toEqual([
+    second,
+    second,
+    undefined,
+  ])
+  await expect(real.write({ steps: [store.update(second, 1)], facts: [] })).rejects.toThrow(Conflict)
+  await expect(real.write({ steps: [store.delete(rule)], facts: [] })).rejects.toThrow(Conflict)
+  await expect(real.write({ steps: [store.insert({ ...rule, id: newId() })], facts: [] })).rejects.toThrow(Conflict)
+  await real.write({ steps: [store.delete(second)], facts: [] })
+  expect(store.find(rule.id)).toBeUndefined()
+})
