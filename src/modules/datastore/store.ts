@@ -1,5 +1,6 @@
 /** Table `key_value_pairs`. What has expired is as good as absent, whether its row is still there or not. */
 import { sql, type Expression, type ExpressionBuilder, type SelectQueryBuilder, type SqlBool } from 'kysely'
+import { isAmong } from '../../db/among.ts'
 import type { Compilable, Database, Step } from '../../db/database.ts'
 import { columnsOf, prepared } from '../../db/prepared.ts'
 import type { KeyValuePairTable, Tables } from '../../db/tables.ts'
@@ -112,9 +113,7 @@ export function createKeyStore(database: Database): KeyStore {
       .$if(name !== undefined, (query) => query.where('name', '=', name ?? ''))
       .$if(prefix !== undefined, (query) => query.where('name', '>=', prefix ?? ''))
       .$if(end !== undefined, (query) => query.where('name', '<', end ?? ''))
-      .$if(names !== undefined, (query) =>
-        query.where(sql<SqlBool>`name in (select value from json_each(${JSON.stringify(names)}))`),
-      )
+      .$if(names !== undefined, (query) => query.where(isAmong('name', names ?? [])))
   }
   const pageQuery = (section: Section, filter: NameFilter, page: HeadPage, at: string) =>
     matching(section, filter)

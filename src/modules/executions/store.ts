@@ -4,6 +4,7 @@
  */
 import { createHash } from 'node:crypto'
 import { sql, type ExpressionBuilder, type Expression, type SelectQueryBuilder, type SqlBool } from 'kysely'
+import { isAmong } from '../../db/among.ts'
 import { columnsOf, prepared } from '../../db/prepared.ts'
 import { microsOf } from '../../time.ts'
 import { idBound } from '../../ids.ts'
@@ -598,11 +599,6 @@ function isQuick(filter: ExecutionFilter, sort: readonly Sort[], offset: number,
   const given = Object.values(equalities).filter((value) => value !== undefined)
   const inOrder = sort.length === 0 || (sort.length === 1 && sort[0]?.column === 'id')
   return given.length <= 1 && filter.paths === undefined && inOrder
-}
-
-/** One parameter and one text however many they are: statements take 32,766 parameters, and each number of them is a text. */
-function isAmong(column: string | Expression<unknown>, values: readonly string[]): Expression<SqlBool> {
-  return sql<SqlBool>`${typeof column === 'string' ? sql.ref(column) : column} in (select value from json_each(${JSON.stringify(values)}))`
 }
 
 type On = ExpressionBuilder<Tables, 'executions'>

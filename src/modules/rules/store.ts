@@ -1,5 +1,6 @@
 /** Tables `rules`, `rule_enforcements` and `rule_enforcement_counts`. Reads, and functions that return steps. */
 import { sql, type Expression, type ExpressionBuilder, type SqlBool } from 'kysely'
+import { isAmong } from '../../db/among.ts'
 import type { Database, Step } from '../../db/database.ts'
 import { columnsOf, prepared } from '../../db/prepared.ts'
 import type { RuleEnforcementTable, RuleTable, Tables } from '../../db/tables.ts'
@@ -257,11 +258,6 @@ function toEnforcement(row: RuleEnforcementTable): RuleEnforcement {
     enforced_at: row.enforced_at,
     status: row.status as RuleEnforcement['status'], // written by `insertEnforcement`
   }
-}
-
-/** One parameter and one text, however many they are. */
-function isAmong(column: string, values: readonly string[]): Expression<SqlBool> {
-  return sql<SqlBool>`${sql.ref(column)} in (select value from json_each(${JSON.stringify(values)}))`
 }
 
 const equalities = {

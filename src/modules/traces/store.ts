@@ -1,5 +1,6 @@
 /** Tables `traces`, `trace_components`, `trace_rules`, `trace_rule_counts`, `trace_tag_counts`, `totals`. */
 import { sql, type RawBuilder } from 'kysely'
+import { isAmong } from '../../db/among.ts'
 import type { Compilable, Database, Step } from '../../db/database.ts'
 import { columnsOf, prepared } from '../../db/prepared.ts'
 import type { TraceComponentTable, TraceTable } from '../../db/tables.ts'
@@ -203,8 +204,7 @@ const kinds = ['execution', 'rule', 'trigger_instance'] as const satisfies Trace
 function conditions(filter: TraceFilter, by: Approach['by']): RawBuilder<unknown> {
   const all: RawBuilder<unknown>[] = []
   const chosen = chosenIds(filter)
-  // One parameter however many they are.
-  if (chosen !== undefined) all.push(sql`t.id in (select value from json_each(${JSON.stringify(chosen)}))`)
+  if (chosen !== undefined) all.push(isAmong('t.id', chosen))
   // With a sign in front it is no column any more, and no index fits it.
   if (filter.trace_tag !== undefined) {
     all.push(by === 'tag' ? sql`t.trace_tag = ${filter.trace_tag}` : sql`+t.trace_tag = ${filter.trace_tag}`)

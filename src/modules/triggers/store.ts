@@ -1,5 +1,6 @@
 /** Tables `trigger_types`, `triggers`, `trigger_instances`, `trigger_instance_counts`. Reads, and functions that return steps. */
 import { sql, type Expression, type ExpressionBuilder, type SelectQueryBuilder, type SqlBool } from 'kysely'
+import { isAmong } from '../../db/among.ts'
 import type { Database, Step } from '../../db/database.ts'
 import { columnsOf, prepared } from '../../db/prepared.ts'
 import type { Tables, TriggerInstanceTable, TriggerTable } from '../../db/tables.ts'
@@ -359,11 +360,6 @@ function conditions(
   }
 }
 
-/** One parameter and one text however many they are: statements take 32,766 parameters, and each number of them is a text. */
-function isAmong(left: Expression<unknown>, values: readonly string[]): Expression<SqlBool> {
-  return sql<SqlBool>`${left} in (select value from json_each(${JSON.stringify(values)}))`
-}
-
 /**
  * The column whose index is to be walked, when there is a choice: the one that leads to the fewest instances. SQLite knows
  * how many values an index has, not how many instances have this one.
@@ -406,6 +402,6 @@ function countRows(database: Database, filter: InstanceFilter): number {
     const value = filter[name]
     if (value !== undefined) query = query.where(name, '=', value)
   }
-  if (filter.types !== undefined) query = query.where(isAmong(sql.ref('trigger_type'), filter.types))
+  if (filter.types !== undefined) query = query.where(isAmong('trigger_type', filter.types))
   return database.first(query)?.n ?? 0
 }
