@@ -89,6 +89,12 @@ export const webhookParametersSchema: JsonSchema = {
   },
 }
 
+/**
+ * A part of an item, or something made of it, would be a secret so short that who wrote the rule could find it out by trying,
+ * and so read what others have stored.
+ */
+const storedSecret = /^\{\{\s*svckv\.(?:system|user)(?:\.[A-Za-z_]\w*)+\s*(?:\|\s*decrypt_kv\s*)?\}\}$/
+
 const takenHeaders: ReadonlySet<string> = new Set(['x-auth-token', 'svc-api-key', 'cookie', 'svc-trace-tag'])
 
 /** Of the scheme `hmac` alone. */
@@ -126,6 +132,9 @@ function problemOfUrl(url: string): string | undefined {
 function problemOfSignature(signature: Record<string, unknown>): string | undefined {
   const scheme = signature['scheme']
   const secrets = [signature['secret']].flat().map(String)
+  if (secrets.some((secret) => isTemplate(secret) && !storedSecret.test(secret))) {
+    return `a template as signature.secret is one item of the datastore: '{{ svckv.system.<name> | decrypt_kv }}'`
+  }
   if (scheme === 'standard' && secrets.some((secret) => !isTemplate(secret) && standardKey(secret) === undefined)) {
     return `signature.secret of the scheme 'standard' is base64 text of at least 16 bytes, usually after 'whsec_'`
   }

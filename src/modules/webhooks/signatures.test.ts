@@ -418,6 +418,11 @@ describe('what a rule may say about signatures', () => {
     [{ scheme: 'hmac', secret: 'x', header: 'Svc-Api-Key' }, 'which this server reads itself'],
     [{ scheme: 'github', secret: 'x', header: 'X-A' }, "signature.header is for the scheme 'hmac' only"],
     [{ scheme: 'slack', secret: 'x', algorithm: 'sha1' }, "signature.algorithm is for the scheme 'hmac' only"],
+    [{ scheme: 'github', secret: '{{ (svckv.system.a | decrypt_kv)[0] }}' }, 'is one item of the datastore'],
+    [{ scheme: 'github', secret: '{{ svckv.system.a | decrypt_kv | first }}' }, 'is one item of the datastore'],
+    [{ scheme: 'github', secret: 'x{{ svckv.system.a }}' }, 'is one item of the datastore'],
+    [{ scheme: 'github', secret: ['x', '{{ 7 * 7 }}'] }, 'is one item of the datastore'],
+    [{ scheme: 'gitlab', secret: '{% if svckv.system.a %}a{% endif %}' }, 'is one item of the datastore'],
     [{ scheme: 'standard', secret: 'whsec_short' }, 'is base64 text of at least 16 bytes'],
     [{ scheme: 'standard', secret: ['whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw', 'x'] }, 'is base64 text'],
   ])('%j: %s', (signature, text) => {
@@ -429,6 +434,8 @@ describe('what a rule may say about signatures', () => {
     expect(problem({ scheme: 'hmac', secret: 'x', header: 'X-A' })).toBeUndefined()
     expect(problem({ scheme: 'hmac', secret: MASK, header: 'X-A', id_header: 'X-I' })).toBeUndefined()
     expect(problem({ scheme: 'standard', secret: '{{ svckv.system.key | decrypt_kv }}' })).toBeUndefined()
+    expect(problem({ scheme: 'github', secret: '{{svckv.user.a.b}}' })).toBeUndefined()
+    expect(problem({ scheme: 'github', secret: 'no {{ template' })).toBeUndefined()
   })
 
   test.each([
