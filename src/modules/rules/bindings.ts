@@ -36,13 +36,11 @@ export function createBindings(deps: { store: RuleStore; bus: Bus; triggers: Tri
       const bound = byTrigger.get(triggerId)
       if (bound === undefined) continue
       const text = store.enabledText(id)
-      const rule = text === undefined ? undefined : readRule(text)
-      if (rule?.trigger.id === triggerId)
-        bound.rules.set(
-          id,
-          lazily(() => compileRule(rule, triggers)),
-        )
-      else bound.rules.delete(id)
+      if (text !== undefined && readRule(text).trigger.id === triggerId) {
+        bound.rules.set(id, compileLater(text, triggers))
+      } else {
+        bound.rules.delete(id)
+      }
       bound.list = undefined
     }
   })
@@ -53,10 +51,7 @@ export function createBindings(deps: { store: RuleStore; bus: Bus; triggers: Tri
     if (bound === undefined) {
       const rules = new Map<string, () => CompiledRule>()
       for (const { id, record } of store.enabledOf(triggerId)) {
-        rules.set(
-          id,
-          lazily(() => compileRule(readRule(record), triggers)),
-        )
+        rules.set(id, compileLater(record, triggers))
       }
       bound = { rules, list: undefined }
       byTrigger.set(triggerId, bound)
@@ -79,9 +74,10 @@ interface Bound {
   list: readonly (() => CompiledRule)[] | undefined
 }
 
-export function lazily<T extends object>(make: () => T): () => T {
-  let made: T | undefined
-  return () => (made ??= make())
+/** Compiled when it is first asked for. @param text see `readRule` */
+export function compileLater(text: string, triggers: Triggers): () => CompiledRule {
+  let compiled: CompiledRule | undefined
+  return () => (compiled ??= compileRule(readRule(text), triggers))
 }
 
 export function compileRule(rule: Rule, triggers: Triggers): CompiledRule {

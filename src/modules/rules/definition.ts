@@ -8,6 +8,9 @@ const MAX_CRITERIA = 500
 
 export const ruleTypes: readonly RuleType[] = ['standard', 'backstop']
 
+/** Of a new rule that does not say. */
+export const defaultPack = 'default'
+
 const parameters = (what: string): JsonSchema => ({ type: ['object', 'null'], description: `Default: none. ${what}` })
 const description: JsonSchema = { type: ['string', 'null'], maxLength: MAX_TEXT_CHARS }
 
@@ -17,7 +20,7 @@ const properties: Record<string, JsonSchema> = {
     type: ['string', 'null'],
     maxLength: MAX_NAME_CHARS,
     pattern: '^[a-z0-9_-]+$',
-    description: 'Default: `default`; of a rule that is changed: its own. There need be no such pack.',
+    description: `Default: \`${defaultPack}\`; of a rule that is changed: its own. There need be no such pack.`,
   },
   description,
   enabled: { type: ['boolean', 'null'], description: 'Default: false.' },

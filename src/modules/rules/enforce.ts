@@ -171,8 +171,8 @@ function causedBy(
   return { kind: 'inherited', trace_id, caused_by: { type, id } }
 }
 
-/** What somebody asked for cannot be done; whatever else is thrown is a mistake of ours. */
-function refusalIn(error: unknown): AppError {
+/** What somebody asked for cannot be done; whatever else is thrown is a mistake of ours, and is thrown on. */
+export function refusalIn(error: unknown): AppError {
   if (isAppError(error) && error.kind === 'invalid') return error
   throw error
 }

@@ -2,7 +2,7 @@
  * Turns trigger instances into executions: in the order of their arrival, each with everything it causes in one unit, so
  * that it is enforced exactly once whatever dies when.
  */
-import { setImmediate, setTimeout as delay } from 'node:timers/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { Bus } from '../../bus/bus.ts'
 import { Conflict, merge, type Database, type Unit } from '../../db/database.ts'
 import { isAppError } from '../../errors.ts'
@@ -14,10 +14,8 @@ import type { Triggers } from '../triggers/index.ts'
 import type { QueuedInstance, TriggerInstance } from '../triggers/types.ts'
 import type { Bindings } from './bindings.ts'
 import type { Enforcer, PlannedEnforcement } from './enforce.ts'
-import { evaluateRules, type EvaluationContext } from './evaluate.ts'
+import { createPause, evaluateRules, type EvaluationContext } from './evaluate.ts'
 
-/** Evaluation longer than this lets others have the event loop in between. */
-const SLICE_MS = 5
 /** Instances whose units are on their way to the disk. */
 const MAX_COMMITTING = 64
 /** Pause after a failure: a storage that is full would be asked without end. */
@@ -80,21 +78,16 @@ export function createEngine(deps: {
   }
 
   async function work(): Promise<void> {
-    let slice = performance.now()
-    const yieldNow = async (): Promise<void> => {
-      if (performance.now() - slice < SLICE_MS) return
-      await setImmediate()
-      slice = performance.now()
-    }
+    const betweenRules = createPause()
     try {
       for (let queued = takeNext(); queued !== undefined; queued = takeNext()) {
         try {
-          commitLater(queued, await planInstance(queued, yieldNow))
+          commitLater(queued, await planInstance(queued, betweenRules))
         } catch (error) {
           queue.done(queued)
           throw error
         }
-        await yieldNow()
+        await betweenRules()
       }
     } catch (error) {
       log.error('rules.failed', 'The waiting trigger instances cannot be read; they will be tried again', { error })
@@ -125,9 +118,9 @@ export function createEngine(deps: {
   }
 
   /** Undefined: somebody else has processed it. @throws STORAGE_FAILED */
-  async function planInstance(queued: QueuedInstance, yieldNow: () => Promise<void>): Promise<Unit | undefined> {
+  async function planInstance(queued: QueuedInstance, betweenRules: () => Promise<void>): Promise<Unit | undefined> {
     try {
-      return await planEnforcements(queued, yieldNow)
+      return await planEnforcements(queued, betweenRules)
     } catch (error) {
       if (isStorageFailure(error)) throw error
       return planFailed(queued, error)
@@ -136,7 +129,7 @@ export function createEngine(deps: {
 
   async function planEnforcements(
     { id, trigger_id: triggerId }: QueuedInstance,
-    yieldNow: () => Promise<void>,
+    betweenRules: () => Promise<void>,
   ): Promise<Unit | undefined> {
     const instance = triggers.findInstance(id)
     if (instance === undefined || instance.status !== 'pending') return undefined
@@ -160,7 +153,7 @@ export function createEngine(deps: {
       else if (verdict.verdict === 'failed') {
         planned.push(enforcer.planFailure(compiled.rule, instance, verdict.reason ?? ''))
       }
-      await yieldNow()
+      await betweenRules()
     }
     return planEnd(instance, 'processed', planned)
   }

@@ -1,6 +1,6 @@
 /** Which rules match one payload (contract 05, 5.7): standard ones first, backstop ones when none of those does. */
-import type { TemplateScope } from '../../template.ts'
-import { joinScopes } from '../../template.ts'
+import { setImmediate } from 'node:timers/promises'
+import { joinScopes, type TemplateScope } from '../../template.ts'
 import type { TemplateReader } from '../datastore/types.ts'
 import type { CompiledRule } from './bindings.ts'
 import type { Rule, RuleVerdict } from './types.ts'
@@ -44,6 +44,19 @@ export function* evaluateRules(
       ? evaluateRule(compiled, context)
       : { ...aboutRule(compiled.rule), verdict: 'not_needed' as const }
     yield { compiled, verdict }
+  }
+}
+
+/** Evaluation longer than this lets others have the event loop in between. */
+const SLICE_MS = 5
+
+/** Makes what is to be awaited after each rule: mostly it resolves at once. */
+export function createPause(): () => Promise<void> {
+  let since = performance.now()
+  return async () => {
+    if (performance.now() - since < SLICE_MS) return
+    await setImmediate()
+    since = performance.now()
   }
 }
 

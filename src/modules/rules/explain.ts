@@ -1,6 +1,5 @@
 /** Why a trigger instance caused what it did, and what a rule would do with one: nothing is run, nothing stored. */
-import { setImmediate } from 'node:timers/promises'
-import { bodyInvalid, isAppError, resourceNotFound, triggerTypeUnknown } from '../../errors.ts'
+import { bodyInvalid, resourceNotFound, triggerTypeUnknown } from '../../errors.ts'
 import { ruleEnforcementResource, ruleResource, triggerResource } from '../../http/permissions.ts'
 import { isId } from '../../ids.ts'
 import { isObject, MASK, represent } from '../../schema.ts'
@@ -12,13 +11,13 @@ import type { TemplateReader } from '../datastore/types.ts'
 import type { Traces } from '../traces/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 import type { TriggerInstance } from '../triggers/types.ts'
-import { compileRule, lazily, type CompiledRule } from './bindings.ts'
+import { compileLater, compileRule, type CompiledRule } from './bindings.ts'
 import { findProblems } from './criteria.ts'
-import { actionMissing, contextOf, findAction, scopeWithContext } from './enforce.ts'
-import { aboutRule, evaluateRules, type EvaluationContext } from './evaluate.ts'
+import { actionMissing, contextOf, findAction, refusalIn, scopeWithContext } from './enforce.ts'
+import { aboutRule, createPause, evaluateRules, type EvaluationContext } from './evaluate.ts'
 import { renderParameters } from './render.ts'
 import { resourceOf, type Caller, type RuleService } from './service.ts'
-import { readRule, type RuleStore } from './store.ts'
+import type { RuleStore } from './store.ts'
 import type { Rule, RuleDefinition, RuleEnforcement, RuleVerdict } from './types.ts'
 
 export interface Explanation {
@@ -56,8 +55,6 @@ export interface Explain {
   test(caller: Caller, request: TestRequest): TestResult
 }
 
-/** A longer evaluation lets others have the event loop in between. */
-const SLICE_MS = 5
 /** Of a value that a criterion saw: payloads may have megabytes, and there may be many rules. */
 const MAX_VALUE_CHARS = 1000
 /** Refs that one sentence names. */
@@ -83,9 +80,7 @@ export function createExplain(deps: {
 
   async function explain(caller: Caller, id: string): Promise<Explanation> {
     const instance = instanceOf(id)
-    const rules = store
-      .boundTo(instance.trigger_id)
-      .map(({ record }) => lazily(() => compileRule(readRule(record), triggers)))
+    const rules = store.boundTo(instance.trigger_id).map(({ record }) => compileLater(record, triggers))
     const context = {
       payload: instance.payload,
       // What the engine has seen, as nearly as can be said.
@@ -95,16 +90,14 @@ export function createExplain(deps: {
     const left = new Map(store.enforcementsOf(id).map((enforcement) => [enforcement.rule.id, enforcement]))
     const shown: Explanation['rules'] = []
     let hidden = 0
-    let slice = performance.now()
+    const pause = createPause()
     for (const { compiled, verdict } of evaluateRules(rules, context)) {
       const { rule } = compiled
       const enforcement = left.get(rule.id)
       left.delete(rule.id)
       if (!caller.rights.may('rule_view', resourceOf(rule))) hidden += 1
       else shown.push({ ...censored(caller, rule, verdict), ...(enforcement && { enforcement: partOf(enforcement) }) })
-      if (performance.now() - slice < SLICE_MS) continue
-      await setImmediate()
-      slice = performance.now()
+      await pause()
     }
     const { trigger, status, occurrence_time, trace_id } = instance
     const gone = [...left.values()].filter((enforcement) =>
@@ -123,16 +116,15 @@ export function createExplain(deps: {
 
   /** @throws PERMISSION_DENIED, CONTENT_NOT_FOUND, BODY_INVALID, TRIGGER_TYPE_UNKNOWN */
   function ruleOf(caller: Caller, { rule: given, rule_ref: ref }: TestRequest): Rule {
-    if ((given === undefined) === (ref === undefined)) throw bodyInvalid('Give either "rule" or "rule_ref".')
-    if (ref !== undefined) {
-      const rule = service.get(ref)
-      caller.rights.require('rule_view', resourceOf(rule))
-      return rule
+    if (given !== undefined && ref === undefined) {
+      const draft = { ...service.draft(caller, given), id: '' }
+      caller.rights.require('rule_create', ruleResource({ ref: draft.ref, user: caller.principal.user }))
+      return draft
     }
-    if (given === undefined) throw bodyInvalid('Give either "rule" or "rule_ref".')
-    const draft = { ...service.draft(caller, given), id: '' }
-    caller.rights.require('rule_create', ruleResource({ ref: draft.ref, user: caller.principal.user }))
-    return draft
+    if (given !== undefined || ref === undefined) throw bodyInvalid('Give either "rule" or "rule_ref".')
+    const rule = service.get(ref)
+    caller.rights.require('rule_view', resourceOf(rule))
+    return rule
   }
 
   /** @throws PERMISSION_DENIED, RESOURCE_NOT_FOUND, BODY_INVALID, TRIGGER_TYPE_UNKNOWN */
@@ -216,11 +208,11 @@ export function createExplain(deps: {
         const converted = actions.render(action, runner, parameters, full, literals)
         actions.check(action, runner, converted, parameters)
       } catch (error) {
-        return { ...result, problem: refusalIn(error) }
+        return { ...result, problem: refusalIn(error).message }
       }
       return result
     } catch (error) {
-      return { problem: refusalIn(error) }
+      return { problem: refusalIn(error).message }
     }
   }
 
@@ -346,10 +338,4 @@ const countOf = (count: number, what: string): string => `${count} ${what}${coun
 function namesOf(refs: readonly string[]): string {
   const more = refs.length - MAX_NAMED
   return refs.slice(0, MAX_NAMED).join(', ') + (more > 0 ? ` and ${more} more` : '')
-}
-
-/** What the rule would be refused for; whatever else is thrown is a mistake of ours. */
-function refusalIn(error: unknown): string {
-  if (isAppError(error) && error.kind === 'invalid') return error.message
-  throw error
 }

@@ -25,7 +25,7 @@ import { isObject } from '../../schema.ts'
 import type { Actions } from '../actions/index.ts'
 import type { Executions } from '../executions/index.ts'
 import type { Triggers } from '../triggers/index.ts'
-import { ruleRequestSchema } from './definition.ts'
+import { defaultPack, ruleRequestSchema } from './definition.ts'
 import { findAction } from './enforce.ts'
 import type { Explain, TestRequest } from './explain.ts'
 import { enforcementFilters, parseEnforcementQuery, parseRuleFilter, ruleFilters } from './list.ts'
@@ -381,7 +381,7 @@ export function createRoutes(deps: {
 
 function givenResource({ name, pack }: RuleDefinition): Resource {
   // Whoever makes it owns it.
-  const { owner: _, ...resource } = ruleResource({ ref: `${pack ?? 'default'}.${name}`, user: '' })
+  const { owner: _, ...resource } = ruleResource({ ref: `${pack ?? defaultPack}.${name}`, user: '' })
   return resource
 }
 

@@ -1,6 +1,6 @@
 /** Answers of the module, for the OpenAPI document. */
 import type { JsonSchema } from '../../schema.ts'
-import { ruleRequestSchema } from './definition.ts'
+import { ruleRequestSchema, ruleTypes } from './definition.ts'
 
 const text: JsonSchema = { type: 'string' }
 const object: JsonSchema = { type: 'object' }
@@ -19,7 +19,7 @@ const ruleProperties: Record<string, JsonSchema> = {
   pack: text,
   description: text,
   enabled: { type: 'boolean' },
-  type: { type: 'object', properties: { ref: { enum: ['standard', 'backstop'] }, parameters: object } },
+  type: { type: 'object', properties: { ref: { enum: ruleTypes }, parameters: object } },
   trigger: {
     type: 'object',
     required: ['type', 'ref', 'parameters'],
@@ -126,7 +126,7 @@ const verdictSchema: JsonSchema = {
     rule: {
       type: 'object',
       required: ['ref', 'uid', 'type'],
-      properties: { id: text, ref: text, uid: text, type: { enum: ['standard', 'backstop'] } },
+      properties: { id: text, ref: text, uid: text, type: { enum: ruleTypes } },
     },
     verdict: { enum: ['disabled', 'matched', 'not_matched', 'failed', 'not_needed'] },
     criterion: {
