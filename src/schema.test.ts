@@ -1,5 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { checkParameterSchema, compileParameters, compilePattern, compileSchema, represent } from './schema.ts'
+import {
+  checkDraft4,
+  checkParameterSchema,
+  compileParameters,
+  compilePattern,
+  compileSchema,
+  represent,
+} from './schema.ts'
 import type { JsonSchema, ParameterSchema } from './schema.ts'
 
 const request: JsonSchema = {
@@ -235,6 +242,29 @@ describe('the schema of a parameter', () => {
   function nest(depth: number): unknown {
     return depth === 0 ? {} : { not: nest(depth - 1) }
   }
+})
+
+describe('a draft 4 schema', () => {
+  test.each<[object, string]>([
+    [{ type: 'strin' }, "type: 'strin' is not one of ['string', 'integer'"],
+    [{ type: ['string', 'nul'] }, "type[1]: 'nul' is not one of"],
+    [{ properties: { version: 'string' } }, "properties.version: 'string' is not of type 'object'"],
+    [{ properties: { a: { properties: { b: { type: 'x' } } } } }, "properties.a.properties.b.type: 'x' is not one of"],
+    [{ patternProperties: { '^a': 'string' } }, "'string' is not of type 'object'"],
+    [{ items: 'string' }, "items: 'string'"],
+    [{ anyOf: [{ type: 'x' }] }, "anyOf[0].type: 'x' is not one of"],
+  ])('%j is refused', (schema, message) => {
+    expect(checkDraft4(schema)).toContain(message)
+  })
+
+  test.each<[object]>([
+    [{}],
+    [{ type: 'object', properties: null }],
+    [{ properties: { a: { type: ['string', 'null'], required: true, order: 1 } }, additionalProperties: false }],
+    [{ items: [{ type: 'string' }, { type: 'array', items: { type: 'number' } }], additionalItems: false }],
+  ])('%j is taken', (schema) => {
+    expect(checkDraft4(schema)).toBeUndefined()
+  })
 })
 
 describe('values in messages', () => {

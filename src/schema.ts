@@ -523,6 +523,24 @@ const parameterMetaSchema: JsonSchema = {
   },
 }
 
+/** What the library takes in silence, or refuses in words of its own. Draft 4 allows other keywords. */
+const looseProperties: Readonly<Record<string, JsonSchema>> = {
+  ...Object.fromEntries(
+    (['items', 'additionalItems', 'additionalProperties', 'anyOf', 'allOf', 'oneOf', 'not'] as const).map((keyword) => [
+      keyword,
+      shared[keyword],
+    ]),
+  ),
+  type: { items: { enum: simpleTypes }, if: { type: 'array' }, else: { enum: simpleTypes } },
+  properties: { ...subschemas, type: ['object', 'null'] },
+  patternProperties: { ...subschemas, type: ['object', 'null'] },
+}
+const draft4MetaSchema: JsonSchema = {
+  type: 'object',
+  properties: looseProperties,
+  definitions: { schema: { type: 'object', properties: looseProperties } },
+}
+
 /**
  * What is wrong with one parameter's schema (contract 02, 2.4), or undefined. A keyword that does not exist, such as
  * `order`, gives `Additional properties are not allowed ('order' was unexpected)`.
@@ -541,11 +559,13 @@ export function checkParameterSchema(schema: unknown): SchemaProblem | undefined
   return undefined
 }
 
-/** What is wrong with a schema for `compileDraft4`, in one sentence without its place; undefined: nothing. */
+/** What is wrong with a schema for `compileDraft4`, in one sentence; undefined: nothing. */
 export function checkDraft4(schema: unknown): string | undefined {
   const size = measure(schema)
   if (size !== undefined) return size
   if (!isObject(schema)) return `${represent(schema)} is not of type 'object'`
+  const problem = compileSchema(draft4MetaSchema)(schema)
+  if (problem !== undefined) return problem
   // One that is referred to twice, and refers twice itself, takes twice the time on each level.
   if (hasReference(schema)) return 'references ($ref) are not supported; write the schema out'
   try {
