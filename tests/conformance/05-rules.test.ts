@@ -184,7 +184,11 @@ describe('05.5 what is refused', () => {
       rule({ trigger: { type: 'shop.keyed', parameters: { key: 1 } } }),
       /1 is not of type 'string'/,
     ],
-    ['webhook without url', rule({ trigger: { type: 'core.svc.webhook' } }), /'url' is a required property/],
+    [
+      'webhook without url',
+      rule({ trigger: { type: 'core.svc.webhook' } }),
+      /^Parameters of trigger type "core\.svc\.webhook": 'url' is a required property$/,
+    ],
     [
       'timer with an unknown unit',
       rule({ trigger: { type: 'core.svc.IntervalTimer', parameters: { unit: 'eons', delta: 1 } } }),

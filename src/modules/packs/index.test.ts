@@ -289,7 +289,9 @@ describe('trigger types and rules', () => {
     )
     expect(await register()).toMatchObject({
       registered: { rules: 2 },
-      problems: ['rules/wrong.yaml:2 (trigger): hour: "3-30" goes beyond what the field can be, 0 to 23'],
+      problems: [
+        'rules/wrong.yaml:2 (trigger): Parameters of trigger type "core.svc.CronTimer": hour: "3-30" goes beyond what the field can be, 0 to 23',
+      ],
     })
     expect(world.triggers.ofType('core.svc.CronTimer')).toMatchObject([{ parameters: { hour: 3 } }])
   })

@@ -216,7 +216,7 @@ describe('triggers of rules', () => {
       metadataFiles: new Set(['triggers/e.yaml']),
     })
     expect(problemOf(() => triggers.planUse('mine.e', { n: 'x' })).message).toBe(
-      "n: 'x' is not of type 'integer', 'null'",
+      `Parameters of trigger type "mine.e": n: 'x' is not of type 'integer', 'null'`,
     )
     const settings = { validatePayload: false, validateParameters: false, emitWhen: [], queueLimit: 1, maxPageSize: 1 }
     const lenient = await world.restart({ settings })

@@ -83,7 +83,7 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
     }
     if (isBuiltin(type.ref) || settings.validateParameters) {
       const problem = problemOfParameters(type, resolved)
-      if (problem !== undefined) throw parametersInvalid(problem)
+      if (problem !== undefined) throw parametersInvalid(`Parameters of trigger type "${type.ref}": ${problem}`)
     }
     return resolved
   }
