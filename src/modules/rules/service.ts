@@ -22,7 +22,7 @@ import type { Actions } from '../actions/index.ts'
 import { hookOf, webhookTypeRef, type Triggers } from '../triggers/index.ts'
 import type { TriggerRecord } from '../triggers/types.ts'
 import { compileCriteria } from './criteria.ts'
-import { fillDefinition, ruleFileSchema, type FilledRule } from './definition.ts'
+import { defaultPack, fillDefinition, ruleFileSchema, type FilledRule } from './definition.ts'
 import { findAction } from './enforce.ts'
 import { keepSecrets } from './secrets.ts'
 import type { RuleStore } from './store.ts'
@@ -36,8 +36,6 @@ export interface RuleService {
   get(refOrId: string): Rule
   /** For clients. @param unmasked with the secrets of its action parameters; those of its trigger are never shown */
   record(rule: Rule, unmasked: boolean): RuleRecord
-  /** As replies show them. */
-  maskedParameters(action: Rule['action']): Record<string, unknown>
   /** The rule as it would be stored, for trying it out: without id and trigger. @throws TRIGGER_TYPE_UNKNOWN, CRITERIA_INVALID */
   draft(caller: Caller, given: RuleDefinition): Rule
   /** @throws NAME_TAKEN, PERMISSION_DENIED and the 400s of contract 05, 5.5 */
@@ -50,7 +48,6 @@ export interface RuleService {
   register(content: PackDefinitions): Promise<Registration>
 }
 
-const DEFAULT_PACK = 'default'
 /** How often a change is planned anew, when others change the same triggers at the same time. */
 const MAX_ATTEMPTS = 50
 /** Rules of a pack that share a commit. */
@@ -83,6 +80,7 @@ export function createRuleService(deps: {
     return rule
   }
 
+  /** As replies show them. */
   function maskedParameters({ ref, parameters }: Rule['action']): Record<string, unknown> {
     if (!deps.maskSecrets) return parameters
     const action = findAction(actions, ref)
@@ -197,7 +195,6 @@ export function createRuleService(deps: {
 
   return {
     get,
-    maskedParameters,
     record(rule, unmasked) {
       const { revision: _r, secret_owners: _s, ...shown } = rule
       const { id, ref, type, description } = rule.trigger
@@ -215,7 +212,7 @@ export function createRuleService(deps: {
     },
 
     draft(caller, given) {
-      const filled = fillDefinition(given, DEFAULT_PACK)
+      const filled = fillDefinition(given, defaultPack)
       const type = triggers.findType(filled.trigger.type)
       if (type === undefined) throw triggerTypeUnknown(filled.trigger.type)
       compileCriteria(filled.criteria)
@@ -223,7 +220,7 @@ export function createRuleService(deps: {
     },
 
     async create(caller, given) {
-      const filled = fillDefinition(given, DEFAULT_PACK)
+      const filled = fillDefinition(given, defaultPack)
       authorize(caller, filled)
       compileCriteria(filled.criteria)
       const rule = await commit('The trigger of the rule', () =>
