@@ -1,6 +1,7 @@
 /** Reading and changing items of the datastore (contract 05, 5.11). Whether the caller may is asked elsewhere. */
-import { bodyInvalid, conflict, isAppError, keyNotFound, preEncryptedRefused, shown } from '../../errors.ts'
-import { Conflict, merge, type Database, type Unit } from '../../db/database.ts'
+import { bodyInvalid, isAppError, keyNotFound, preEncryptedRefused, shown } from '../../errors.ts'
+import { commitPlan } from '../../db/commit.ts'
+import { merge, type Database, type Unit } from '../../db/database.ts'
 import type { Encryption } from '../../encryption.ts'
 import { keyResource } from '../../http/permissions.ts'
 import { newId } from '../../ids.ts'
@@ -19,8 +20,6 @@ export const MAX_TTL_SECONDS = 3_153_600_000
 /** Expired rows that go with each change. */
 const SWEPT_BY_WRITES = 4
 const SWEPT_AT_ONCE = 200
-/** Somebody else can be faster only by what runs out at that moment. */
-const MAX_TRIES = 5
 
 export interface PutRequest {
   value: string
@@ -99,19 +98,14 @@ export function createDatastoreService(deps: {
     )
   }
 
-  /** Plans again when somebody else was faster. @throws CONFLICT */
-  async function commit<T>(name: string, plan: (at: string) => { unit: Unit; result: T }): Promise<T> {
-    for (let tries = 1; ; tries += 1) {
+  /** Somebody else can be faster only by what runs out at that moment. @throws CONFLICT */
+  function commit<T>(name: string, plan: (at: string) => { unit: Unit; result: T }): Promise<T> {
+    const planAll = (): { unit: Unit; result: T } => {
       const at = now()
       const { unit, result } = plan(at)
-      try {
-        await database.write(merge(unit, { steps: [store.deleteExpired(at, SWEPT_BY_WRITES)], facts: [] }))
-        return result
-      } catch (error) {
-        if (!(error instanceof Conflict)) throw error
-        if (tries === MAX_TRIES) throw conflict(`Key "${shown(name)}"`)
-      }
+      return { unit: merge(unit, { steps: [store.deleteExpired(at, SWEPT_BY_WRITES)], facts: [] }), result }
     }
+    return commitPlan(database, planAll, `Key "${shown(name)}"`)
   }
 
   const find = (key: ItemKey): KeyValuePair | undefined => store.find(key, now())

@@ -1,7 +1,7 @@
 /** What can be done with rules: make, change, delete, read, register those of a pack. */
+import { commitPlan } from '../../db/commit.ts'
 import { Conflict, merge, type Database, type Unit } from '../../db/database.ts'
 import {
-  conflict,
   contentNotFound,
   isAppError,
   nameTaken,
@@ -103,19 +103,8 @@ export function createRuleService(deps: {
     if (!rights.may('action_execute', actionResource(action.ref))) throw ruleActionDenied(principal.user, action.ref)
   }
 
-  /** Plans and commits, as often as it takes. */
-  async function commit<T>(what: string, plan: () => { result: T; unit: Unit }): Promise<T> {
-    for (let attempt = 1; ; attempt++) {
-      const { result, unit } = plan()
-      try {
-        await database.write(unit)
-        return result
-      } catch (error) {
-        if (!(error instanceof Conflict)) throw error
-        if (attempt === MAX_ATTEMPTS) throw conflict(what)
-      }
-    }
-  }
+  const commit = <T>(what: string, plan: () => { result: T; unit: Unit }): Promise<T> =>
+    commitPlan(database, plan, what, MAX_ATTEMPTS)
 
   /** @throws TRIGGER_TYPE_UNKNOWN, PARAMETERS_INVALID, NAME_TAKEN */
   function planWrite(before: Rule | undefined, filled: FilledRule, more: WrittenBy): { result: Rule; unit: Unit } {

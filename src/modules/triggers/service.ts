@@ -1,9 +1,10 @@
 /** Trigger types, triggers and instances: looking them up, changing them, dispatching. */
 import { createHash, randomUUID } from 'node:crypto'
 import type { Fact } from '../../bus/facts.ts'
+import { commitPlan } from '../../db/commit.ts'
 import { Conflict, type Database, type Unit } from '../../db/database.ts'
 import type { Encryption } from '../../encryption.ts'
-import { conflict, parametersInvalid, triggerTypeUnknown } from '../../errors.ts'
+import { parametersInvalid, triggerTypeUnknown } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import { canonical, MASK } from '../../schema.ts'
 import { keepMasked } from '../../secrets.ts'
@@ -63,9 +64,6 @@ export interface TriggersServiceDeps {
   hasRules(triggerId: string): boolean
   settings: { validateParameters: boolean; validatePayload: boolean }
 }
-
-/** A request that keeps losing against others with the same tag loses for another reason. */
-const MAX_ATTEMPTS = 5
 
 export function createTriggersService(deps: TriggersServiceDeps): TriggersService {
   const { database, store, catalogue, traces, encryption, settings } = deps
@@ -204,17 +202,12 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
     },
     planStored,
     planDispatch,
-    async dispatch(trigger, payload, cause) {
-      for (let attempt = 1; ; attempt++) {
+    dispatch(trigger, payload, cause) {
+      const plan = (): { result: TriggerInstance; unit: Unit } => {
         const { instance, unit } = planDispatch(trigger, payload, cause)
-        try {
-          await database.write(unit)
-          return instance
-        } catch (error) {
-          if (!(error instanceof Conflict)) throw error
-          if (attempt === MAX_ATTEMPTS) throw conflict('The trace')
-        }
+        return { result: instance, unit }
       }
+      return commitPlan(database, plan, 'The trace')
     },
     planInternal(ref, payload, cause) {
       const trigger = catalogue.find(ref)

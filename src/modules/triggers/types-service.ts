@@ -1,4 +1,5 @@
 /** Making, changing and deleting trigger types and triggers (contract 05, 5.1 and 5.2). */
+import { commitPlan } from '../../db/commit.ts'
 import { Conflict, merge, type Database, type Step, type Unit } from '../../db/database.ts'
 import {
   bodyInvalid,
@@ -18,7 +19,7 @@ import { builtinTypes, corePack, isBuiltin } from './builtin.ts'
 import type { Catalogue } from './catalogue.ts'
 import { checkDefinition, takesNoParameters } from './definition.ts'
 import { triggerFact, type TriggersService } from './service.ts'
-import type { StoredTrigger, TriggerStore } from './store.ts'
+import type { TriggerStore } from './store.ts'
 import { hasSecrets, problemOfParameters } from './type-schemas.ts'
 import type { TriggerRecord, TriggerTypeDefinition, TriggerTypeRecord } from './types.ts'
 
@@ -56,9 +57,6 @@ export interface TypesService {
   registerBuiltin(): Promise<void>
 }
 
-/** A request that keeps losing loses for another reason. */
-const MAX_ATTEMPTS = 5
-
 export function createTypesService(deps: {
   database: Database
   store: TriggerStore
@@ -80,17 +78,15 @@ export function createTypesService(deps: {
   }
 
   /** @throws TRIGGER_TYPE_UNKNOWN, PARAMETERS_INVALID, NAME_TAKEN */
-  function findOrMake({
-    type: typeRef,
-    pack,
-    name,
-    description,
-    parameters,
-  }: TriggerRequest & { type: string }): { existing: TriggerRecord } | { made: StoredTrigger; trigger: TriggerRecord } {
+  function planFindOrMake({ type: typeRef, pack, name, description, parameters }: TriggerRequest & { type: string }): {
+    result: { trigger: TriggerRecord; isNew: boolean }
+    unit: Unit
+  } {
+    const found = (trigger: TriggerRecord) => ({ result: { trigger, isNew: false }, unit: merge() })
     const type = catalogue.findType(typeRef)
     if (type === undefined) throw triggerTypeUnknown(typeRef)
     const existing = name == null ? undefined : catalogue.find(`${pack ?? type.pack}.${name}`)
-    if (existing !== undefined) return { existing }
+    if (existing !== undefined) return found(existing)
     const resolved = service.resolveParameters(type, parameters ?? {})
     const made = service.toStored({
       type,
@@ -102,9 +98,11 @@ export function createTypesService(deps: {
     })
     const same = store.findByIdentity(type.ref, made.identity)
     const known = same === undefined ? undefined : catalogue.find(same.record.id)
-    if (name == null && known !== undefined) return { existing: known }
+    if (name == null && known !== undefined) return found(known)
     if (same !== undefined) throw sameParameters(same.record)
-    return { made, trigger: { ...made.record, parameters: resolved } }
+    const trigger = { ...made.record, parameters: resolved }
+    const unit: Unit = { steps: [store.insert(made, 0)], facts: [triggerFact('created', trigger)] }
+    return { result: { trigger, isNew: true }, unit }
   }
 
   const sameParameters = ({ id, ref, type }: TriggerRecord): AppError =>
@@ -139,9 +137,8 @@ export function createTypesService(deps: {
   function refuseInUse(type: TriggerTypeRecord, what: string): void {
     const uses = catalogue.ofType(type.ref).reduce((sum, { id }) => sum + store.usesOf(id), 0)
     if (uses === 0) return
-    const rules = uses === 1 ? 'a rule' : `${uses} rules`
     throw triggerInUse(
-      `Trigger type "${type.ref}" is used by ${rules}, so ${what}. Delete these rules, or give them another trigger, first.`,
+      `Trigger type "${type.ref}" is used by ${rulesIn(uses)}, so ${what}. Delete these rules, or give them another trigger, first.`,
     )
   }
 
@@ -221,6 +218,11 @@ export function createTypesService(deps: {
     await apply(planUpdate(before, after), [after.ref, before.ref], () => conflict(`Trigger type "${before.ref}"`))
   }
 
+  async function commitDelete(type: TriggerTypeRecord): Promise<void> {
+    const unit = merge(planDeleteTriggers(type), { steps: [store.deleteType(type)], facts: [] })
+    await apply(unit, [type.ref], () => conflict(`Trigger type "${type.ref}"`))
+  }
+
   return {
     getType,
 
@@ -254,27 +256,15 @@ export function createTypesService(deps: {
       const type = getType(refOrId)
       if (type.pack === corePack) throw triggerTypeFixed(type.ref)
       refuseInUse(type, 'it cannot be deleted')
-      const unit = merge(planDeleteTriggers(type), { steps: [store.deleteType(type)], facts: [] })
-      await apply(unit, [type.ref], () => conflict(`Trigger type "${type.ref}"`))
+      await commitDelete(type)
       return type
     },
 
     getTrigger,
 
     async createTrigger(request) {
-      for (let attempt = 1; ; attempt++) {
-        const found = findOrMake(request)
-        if ('existing' in found) return { trigger: found.existing, isNew: false }
-        const { made, trigger } = found
-        try {
-          await database.write({ steps: [store.insert(made, 0)], facts: [triggerFact('created', trigger)] })
-          return { trigger, isNew: true }
-        } catch (error) {
-          if (!(error instanceof Conflict)) throw error
-          // Somebody else was faster; most likely that one is the answer.
-          if (attempt === MAX_ATTEMPTS) throw conflict(`Trigger "${trigger.ref}"`)
-        }
-      }
+      // When somebody else was faster, most likely that one is the answer.
+      return commitPlan(database, () => planFindOrMake(request), 'The trigger')
     },
 
     async updateTrigger(id, request) {
@@ -304,10 +294,7 @@ export function createTypesService(deps: {
         refuseTaken(after.record.ref, 'Trigger', id)
         const same = store.findByIdentity(type.ref, after.identity)
         if (same !== undefined && same.record.id !== id) {
-          throw nameTaken(
-            `A trigger of type "${type.ref}" with these parameters, "${same.record.ref}",`,
-            same.record.id,
-          )
+          throw sameParameters(same.record)
         }
       }
       const step = isSame ? store.update(after) : store.updateUnused(after)
@@ -348,8 +335,7 @@ export function createTypesService(deps: {
       for (const type of ofPack.filter((one) => isGone(one, content, definitions))) {
         try {
           refuseInUse(type, 'it stays although its file is gone')
-          const unit = merge(planDeleteTriggers(type), { steps: [store.deleteType(type)], facts: [] })
-          await apply(unit, [type.ref], () => conflict(`Trigger type "${type.ref}"`))
+          await commitDelete(type)
           removed += 1
         } catch (error) {
           problems.push(problemOf(error, type))
@@ -366,7 +352,7 @@ export function createTypesService(deps: {
   function refuseUsed({ id, ref }: TriggerRecord, what: string): void {
     const uses = store.usesOf(id)
     if (uses === 0) return
-    throw triggerInUse(`Trigger "${ref}" is used by ${uses === 1 ? 'a rule' : `${uses} rules`}, so ${what}.`)
+    throw triggerInUse(`Trigger "${ref}" is used by ${rulesIn(uses)}, so ${what}.`)
   }
 
   async function register(definition: TriggerTypeDefinition): Promise<void> {
@@ -389,6 +375,8 @@ function problemOf(error: unknown, { metadata_file, name }: { metadata_file?: st
     message: error instanceof Error ? error.message : String(error),
   }
 }
+
+const rulesIn = (uses: number): string => (uses === 1 ? 'a rule' : `${uses} rules`)
 
 function refOf({ pack, name }: Pick<TriggerTypeDefinition, 'pack' | 'name'>): string {
   return `${pack}.${name}`
