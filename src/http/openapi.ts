@@ -90,7 +90,16 @@ function operationOf(route: Route, components: Map<string, unknown>): Record<str
     ...(route.permission === 'administrator' || isPermission(route.permission)
       ? { 'x-permission': route.permission }
       : {}),
-    parameters: [...pathParameters(route.path), ...Object.entries(route.query ?? {}).map(queryParameter)],
+    parameters: [
+      ...pathParameters(route.path),
+      ...Object.entries(route.query ?? {}).map(queryParameter),
+      ...Object.entries(route.headers ?? {}).map(([name, description]) => ({
+        name,
+        in: 'header',
+        description,
+        schema: { type: 'string' },
+      })),
+    ],
     ...requestBody(route, components),
     responses: {
       ...successOf(route, components),
@@ -130,10 +139,18 @@ function successOf(route: Route, components: Map<string, unknown>): Record<strin
   if (status === 204) return { '204': { description: 'Done.' } }
   const mediaType = route.mediaType?.split(';', 1)[0] ?? 'application/json'
   const answers = Object.entries({ ...route.otherResponses, [status]: route.response })
+  const headers = Object.entries(route.answerHeaders ?? {}).map(([name, description]) => [
+    name,
+    { description, schema: { type: 'string' } },
+  ])
   return Object.fromEntries(
     answers.map(([code, response]) => [
       code,
-      { description: 'Success.', content: { [mediaType]: { schema: hoist(response, components) } } },
+      {
+        description: 'Success.',
+        ...(headers.length === 0 ? {} : { headers: Object.fromEntries(headers) as unknown }),
+        content: { [mediaType]: { schema: hoist(response, components) } },
+      },
     ]),
   )
 }

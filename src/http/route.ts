@@ -118,6 +118,10 @@ interface RouteBase {
   /** For the OpenAPI document: one sentence. */
   summary: string
   query?: Record<string, QueryParameter>
+  /** For the OpenAPI document alone: headers that are of meaning here, with what for. */
+  headers?: Record<string, string>
+  /** For the OpenAPI document alone: headers of successful answers. */
+  answerHeaders?: Record<string, string>
   /** JSON schema of the request body; absent: the body is not read. */
   body?: JsonSchema
   /** For the OpenAPI document alone: of a body that is read, but neither parsed nor checked. Such a route has no `body`. */

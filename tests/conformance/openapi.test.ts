@@ -10,7 +10,7 @@ import { send, unknownId, type ErrorAnswer, type RawAnswer } from './support.ts'
 
 interface Parameter {
   name: string
-  in: 'path' | 'query'
+  in: 'path' | 'query' | 'header'
   required?: boolean
   schema: { type: string }
 }
@@ -20,7 +20,7 @@ interface Operation {
   security?: Record<string, string[]>[]
   parameters: Parameter[]
   requestBody?: { content: Record<string, { schema: object }> }
-  responses: Record<string, { content?: Record<string, { schema: object }> }>
+  responses: Record<string, { content?: Record<string, { schema: object }>; headers?: object }>
 }
 
 interface Document {
@@ -158,7 +158,7 @@ describe('the document is an OpenAPI 3.1 document', () => {
             type: 'array',
             items: closed(['name', 'in', 'schema'], {
               name: text,
-              in: { enum: ['path', 'query'] },
+              in: { enum: ['path', 'query', 'header'] },
               required: { const: true },
               description: text,
               schema: { type: 'object', required: ['type'] },
@@ -171,7 +171,14 @@ describe('the document is an OpenAPI 3.1 document', () => {
             type: 'object',
             minProperties: 1,
             propertyNames: { pattern: '^[1-5]\\d\\d$' },
-            additionalProperties: closed(['description'], { description: text, content }),
+            additionalProperties: closed(['description'], {
+              description: text,
+              content,
+              headers: {
+                type: 'object',
+                additionalProperties: closed(['schema'], { description: text, schema: { type: 'object' } }),
+              },
+            }),
           },
         }),
       },
@@ -530,6 +537,27 @@ describe('recorded answers fit the document', () => {
       expect([method, path, answer.status]).toEqual([method, path, status])
       holdToDocument(at(path, method), answer)
     }
+  })
+
+  it('openapi: the headers of a webhook, and those of its answers', async () => {
+    const operation = document.paths['/v1/webhooks/{hook}']?.['post']
+    if (operation === undefined) throw new Error('not listed')
+    const made = await request('post', '/v1/triggers', { type: 'core.svc.webhook', parameters: { url: 'headers' } })
+    const used = { 'Svc-Trace-Tag': 'of-the-document', Prefer: 'wait=5', 'Idempotency-Key': 'of-the-document' }
+    expect(operation.parameters.filter((parameter) => parameter.in === 'header').map(({ name }) => name)).toEqual(
+      expect.arrayContaining(Object.keys(used)),
+    )
+    await request('post', '/v1/webhooks/headers', {}, used)
+    const answer = await request('post', '/v1/webhooks/headers', {}, used)
+    const [trace] = JSON.parse((await request('get', '/v1/traces?trace_tag=of-the-document')).text) as [{ id: string }]
+    expect(answer.headers['svc-trace-id']).toBe(trace.id)
+    const declared = Object.keys(operation.responses[String(answer.status)]?.headers ?? {})
+    expect(declared.map((name) => name.toLowerCase()).toSorted()).toEqual(
+      Object.keys(answer.headers)
+        .filter((name) => /^(svc-|location$|idempotent-|preference-)/.test(name))
+        .toSorted(),
+    )
+    await request('delete', `/v1/triggers/${(JSON.parse(made.text) as { id: string }).id}`)
   })
 
   it('openapi: an enforced rule, a failed one, and why', async () => {

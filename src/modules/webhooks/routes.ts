@@ -62,7 +62,7 @@ export function createRoutes(service: WebhookService): Route[] {
       method: 'get',
       path: '/webhooks',
       permission: 'webhook_list',
-      summary: 'List the triggers of all webhooks.',
+      summary: 'Lists the triggers of all webhooks.',
       response: { type: 'array', items: webhookSchema },
       handler({ rights }) {
         const webhooks = service.list(rights)
@@ -75,7 +75,7 @@ export function createRoutes(service: WebhookService): Route[] {
       path: '/webhooks/*hook',
       permission: 'webhook_view',
       resource: (request) => webhookResource(hook(request)),
-      summary: 'Get the first trigger of a webhook.',
+      summary: 'Gets the first trigger of a webhook.',
       response: webhookSchema,
       failures: [404],
       handler: (request) => service.find(hook(request)),
@@ -87,7 +87,19 @@ export function createRoutes(service: WebhookService): Route[] {
       permission: 'webhook_send',
       resource: (request) => webhookResource(hook(request)),
       provesItself: (request) => service.provesItself(hook(request), request.headers),
-      summary: 'Send to a webhook; it becomes trigger instances, which rules then look at.',
+      summary: 'Sends to a webhook; it becomes trigger instances, which rules then look at.',
+      headers: {
+        'Svc-Trace-Tag': 'Tag of the trace that begins with this, or of an existing one that it joins.',
+        'Idempotency-Key': 'The same again within 24 hours causes nothing, and is answered as the first time.',
+        Prefer: '`wait=<seconds>`, at most 300: answers with 200 once the executions that were started have finished.',
+      },
+      answerHeaders: {
+        'Svc-Trigger-Instance-Id': 'Ids of the trigger instances, separated by commas.',
+        'Svc-Trace-Id': 'Id of their trace.',
+        Location: 'Path of the first trigger instance.',
+        'Idempotent-Replayed': '`true` where this was a repetition.',
+        'Preference-Applied': 'The `wait` that was kept to.',
+      },
       rawBody: received,
       status: 202,
       response: received,
