@@ -23,7 +23,6 @@ const statements = [
   `create table trigger_types (
     id text primary key not null, ref text not null unique, pack text not null, name text not null,
     record text not null)`,
-  `create index trigger_types_pack_name on trigger_types (pack, name)`,
 
   `create table triggers (
     id text primary key not null, ref text not null unique, pack text not null, name text not null,
