@@ -1,5 +1,6 @@
 /** What can be done with executions: request, read, cancel, settle, run again. */
-import { Conflict, merge, type Database, type Unit } from '../../db/database.ts'
+import { commitPlan } from '../../db/commit.ts'
+import { merge, type Database, type Unit } from '../../db/database.ts'
 import {
   executionUpdateRefused,
   noExecutions,
@@ -132,14 +133,14 @@ export function createExecutionService(deps: {
 
   async function create(draft: Draft, caller: Caller): Promise<Execution> {
     const { execution, failure } = draft
-    const plan = (): Unit => planCreation(draft, aboutCaller(caller))
     creating += 1
     try {
-      await database.write(plan()).catch((error: unknown) => {
-        if (!(error instanceof Conflict)) throw error
-        // Another request has started a trace with the same tag; this one joins it.
-        return database.write(plan())
-      })
+      // When another request has started a trace with the same tag, this one joins it.
+      await commitPlan(
+        database,
+        () => ({ result: undefined, unit: planCreation(draft, aboutCaller(caller)) }),
+        'The trace',
+      )
     } finally {
       creating -= 1
     }
