@@ -44,6 +44,11 @@ export function now(): string {
   return formatMicros(nowMicros())
 }
 
+/** A wire timestamp with its offset written out: `2030-01-01 10:00:00.123456+00:00` (contract 00, 0.13). */
+export function offsetTime(timestamp: string, separator: ' ' | 'T'): string {
+  return `${timestamp.slice(0, 10)}${separator}${timestamp.slice(11, -1)}+00:00`
+}
+
 const timestampPattern = /^(\d{4}-\d{2}-\d{2})[ T](\d{2}:\d{2}:\d{2})(?:\.(\d{3,6}))?(?:Z|\+00|\+0000|\+00:00)$/
 
 /** A client's UTC timestamp in wire form, or undefined when it is not one (contract 00, 0.13). */

@@ -8,7 +8,7 @@ import { Conflict, merge, type Database, type Step } from '../../db/database.ts'
 import type { TimerTable } from '../../db/tables.ts'
 import { microsOfId } from '../../ids.ts'
 import type { Log } from '../../log.ts'
-import { formatMicros, microsOf } from '../../time.ts'
+import { formatMicros, microsOf, offsetTime } from '../../time.ts'
 import {
   isTimerType,
   readTimer,
@@ -211,7 +211,7 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
     }
     const at = clock.now()
     const next = nextOf(trigger, microsOf(row.anchor), Math.max(at, microsOf(seen)))
-    const payload = { executed_at: formatMicros(at).replace('T', ' ').replace('Z', '+00:00'), schedule: null }
+    const payload = { executed_at: offsetTime(formatMicros(at), ' '), schedule: null }
     // One trace for each firing: what they have in common is the tag.
     const tag = `${trigger.type.slice(trigger.type.indexOf('.') + 1)}-${trigger.name}`
     const { unit } = triggers.planDispatch(trigger, payload, { kind: 'request', default_tag: tag })

@@ -1,5 +1,6 @@
 /** The ActionTrigger: an execution has reached a status (contract 05, 5.9). */
 import { resultJson } from '../../result-json.ts'
+import { offsetTime } from '../../time.ts'
 import type { Execution } from '../executions/types.ts'
 
 /** JSON text. The one of the result is not made again: it may be 20 MB. */
@@ -15,9 +16,4 @@ export function actionTriggerPayload(execution: Execution, parameters: Record<st
     parameters,
   })
   return `${head.slice(0, -1)},"result":${result === undefined || result === null ? '{}' : resultJson(result)}}`
-}
-
-/** A wire timestamp with its offset written out: `2030-01-01 10:00:00.123456+00:00` (contract 00, 0.13). */
-export function offsetTime(timestamp: string, separator: ' ' | 'T'): string {
-  return `${timestamp.slice(0, 10)}${separator}${timestamp.slice(11, -1)}+00:00`
 }

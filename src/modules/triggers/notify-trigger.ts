@@ -6,9 +6,9 @@ import { resultJson } from '../../result-json.ts'
 import { isObject } from '../../schema.ts'
 import type { TemplateScope } from '../../template.ts'
 import { createRenderer, findTemplates } from '../../template-values.ts'
+import { offsetTime } from '../../time.ts'
 import type { TemplateReader } from '../datastore/types.ts'
 import type { Execution, ExecutionStatus } from '../executions/types.ts'
-import { offsetTime } from './action-trigger.ts'
 
 type SectionName = 'on-success' | 'on-failure' | 'on-complete'
 
