@@ -91,6 +91,9 @@ export {
   hookOf,
   signatureSchemes,
   standardKey,
+  standardPrefix,
+  takenHeaders,
+  traceTagHeader,
   type SignatureParameters,
   type SignatureScheme,
 } from './webhook-parameters.ts'

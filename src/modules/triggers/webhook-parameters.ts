@@ -95,7 +95,10 @@ export const webhookParametersSchema: JsonSchema = {
  */
 const storedSecret = /^\{\{\s*svckv\.(?:system|user)(?:\.[A-Za-z_]\w*)+\s*(?:\|\s*decrypt_kv\s*)?\}\}$/
 
-const takenHeaders: ReadonlySet<string> = new Set(['x-auth-token', 'svc-api-key', 'cookie', 'svc-trace-tag'])
+export const traceTagHeader = 'svc-trace-tag'
+
+/** Headers of requests to hooks, in lower case, that this server reads itself, credentials most of all. */
+export const takenHeaders: ReadonlySet<string> = new Set(['x-auth-token', 'svc-api-key', 'cookie', traceTagHeader])
 
 /** Of the scheme `hmac` alone. */
 const hmacOnly = ['header', 'algorithm', 'encoding', 'prefix', 'template', 'timestamp_header', 'id_header'] as const
@@ -136,7 +139,7 @@ function problemOfSignature(signature: Record<string, unknown>): string | undefi
     return `a template as signature.secret is one item of the datastore: '{{ svckv.system.<name> | decrypt_kv }}'`
   }
   if (scheme === 'standard' && secrets.some((secret) => !isTemplate(secret) && standardKey(secret) === undefined)) {
-    return `signature.secret of the scheme 'standard' is base64 text of at least 16 bytes, usually after 'whsec_'`
+    return `signature.secret of the scheme 'standard' is base64 text of at least 16 bytes, usually after '${standardPrefix}'`
   }
   if (scheme !== 'hmac') {
     const foreign = hmacOnly.find((name) => signature[name] !== undefined && signature[name] !== null)
@@ -164,9 +167,12 @@ function problemOfSignature(signature: Record<string, unknown>): string | undefi
 const base64Pattern = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/
 const MIN_KEY_BYTES = 16
 
+/** Of secrets of Standard Webhooks. */
+export const standardPrefix = 'whsec_'
+
 /** The key of Standard Webhooks: base64, usually after `whsec_`. Undefined: it is none. */
 export function standardKey(secret: string): Buffer | undefined {
-  const text = secret.startsWith('whsec_') ? secret.slice('whsec_'.length) : secret
+  const text = secret.startsWith(standardPrefix) ? secret.slice(standardPrefix.length) : secret
   if (!base64Pattern.test(text)) return undefined
   const key = Buffer.from(text, 'base64')
   return key.length < MIN_KEY_BYTES ? undefined : key

@@ -1,4 +1,5 @@
 /** Request headers: as senders wrote them, and as rules find them (contract 06, 6.4). */
+import { takenHeaders } from '../triggers/index.ts'
 
 /** Names in lower case, each with its values in the order sent. */
 export type SentHeaders = ReadonlyMap<string, readonly string[]>
@@ -16,10 +17,8 @@ export function readHeaders(rawHeaders: readonly string[]): SentHeaders {
   return headers
 }
 
-export const traceTagHeader = 'svc-trace-tag'
-
-/** Credentials of this server, and what it has taken itself; the last would become a prototype in copies. */
-const leftOut: ReadonlySet<string> = new Set(['x-auth-token', 'svc-api-key', 'cookie', traceTagHeader, '__proto__'])
+/** The last would become a prototype in copies. */
+const leftOut: ReadonlySet<string> = new Set([...takenHeaders, '__proto__'])
 
 export interface ForwardedHeaders {
   /** `X-Custom-Id` */

@@ -21,17 +21,10 @@ import { createRepeatLimit } from '../../repeat-limit.ts'
 import { isObject, represent } from '../../schema.ts'
 import { nowMicros } from '../../time.ts'
 import { isFinal, type Executions } from '../executions/index.ts'
-import { hookOf, webhookTypeRef, type Triggers } from '../triggers/index.ts'
+import { hookOf, traceTagHeader, webhookTypeRef, type Triggers } from '../triggers/index.ts'
 import type { TriggerInstance, TriggerRecord } from '../triggers/types.ts'
 import { deliveryIdOf, type Admitted, type Deliveries, type Delivery, type DeliveryId } from './deliveries.ts'
-import {
-  canonicalName,
-  forwardHeaders,
-  preferredWait,
-  readHeaders,
-  traceTagHeader,
-  type SentHeaders,
-} from './headers.ts'
+import { canonicalName, forwardHeaders, preferredWait, readHeaders, type SentHeaders } from './headers.ts'
 import type { Hook, HookTrigger, Registry } from './registry.ts'
 import type { Wait, Waits } from './waits.ts'
 

@@ -9,7 +9,7 @@ import {
   signatureUncheckable,
   type AppError,
 } from '../../errors.ts'
-import { standardKey, type SignatureParameters, type SignatureScheme } from '../triggers/index.ts'
+import { standardKey, standardPrefix, type SignatureParameters, type SignatureScheme } from '../triggers/index.ts'
 import type { SentHeaders } from './headers.ts'
 
 /** What is checked: the bytes as they came. */
@@ -174,19 +174,17 @@ function github(request: SignedRequest): readonly Claim[] {
   ]
 }
 
-const STANDARD_PREFIX = 'whsec_'
-
 /** The secret itself as a token, or signed as Standard Webhooks say; which of the two a secret is for shows in its prefix. */
 function gitlab(request: SignedRequest): readonly Claim[] {
   const token = only(request, 'X-Gitlab-Token')
   const signed = standard(request).map((claim) => ({
     ...claim,
-    expected: (secret: string) => (secret.startsWith(STANDARD_PREFIX) ? claim.expected(secret) : undefined),
+    expected: (secret: string) => (secret.startsWith(standardPrefix) ? claim.expected(secret) : undefined),
   }))
   if (token === undefined) return signed
   const plain: Claim = {
     signatures: [bytesOf(token)],
-    expected: (secret) => (secret.startsWith(STANDARD_PREFIX) ? undefined : Buffer.from(secret)),
+    expected: (secret) => (secret.startsWith(standardPrefix) ? undefined : Buffer.from(secret)),
     proof: signedByNothing,
   }
   return [...signed, plain]
