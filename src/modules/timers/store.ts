@@ -1,4 +1,4 @@
-/** Table `timers`. */
+/** Table `timers`. Reads, and functions that return steps. */
 import type { Compilable, Database, Step } from '../../db/database.ts'
 import { prepared } from '../../db/prepared.ts'
 import type { TimerTable } from '../../db/tables.ts'

@@ -1,3 +1,4 @@
+/** Endpoints of contract 07, 7.2. */
 import { resourceNotFound } from '../../errors.ts'
 import {
   arrayOf,
