@@ -437,7 +437,12 @@ describe('what is refused when it is saved', () => {
       expect.stringMatching(/^key "trigger\.e", operator search: search has no condition; it is one of any, /),
       expect.stringMatching(/^key "item\.a", operator iregex: the regular expression is invalid/),
     ])
-    expect(findProblems({ 'trigger.a': { type: 'eq', pattern: 1 } })).toEqual([])
+    expect(findProblems({ 'trigger.a': { type: 'eq', pattern: 1 }, 'system.b': { type: 'eq', pattern: 1 } })).toEqual(
+      [],
+    )
+    expect(findProblems({ 'body.a': { type: 'eq', pattern: 1 } })).toEqual([
+      expect.stringMatching(/^Nothing is ever found at the key "body\.a": it has to begin with "trigger\."/),
+    ])
   })
 })
 

@@ -134,6 +134,8 @@ export function findProblems(criteria: Readonly<Record<string, unknown>>): strin
   const problems: string[] = []
   const look = (criterion: Criterion): void => {
     const { pattern, operator } = criterion
+    const wrongKey = problemOfKey(criterion.key)
+    if (wrongKey !== undefined) problems.push(wrongKey)
     let stage: Stage = 'pattern'
     try {
       if (pattern.kind === 'broken') throw pattern.error
@@ -149,6 +151,13 @@ export function findProblems(criteria: Readonly<Record<string, unknown>>): strin
   }
   compile(criteria).criteria.forEach(look)
   return problems
+}
+
+/** Why there can never be a value at the key of a criterion. @param key that compiles */
+export function problemOfKey(key: string): string | undefined {
+  const { root } = compilePath(key)
+  if (root === undefined || ['trigger', 'system', 'item'].includes(root)) return undefined
+  return `Nothing is ever found at the key "${shown(key)}": it has to begin with "trigger." for what happened, or with "system." for the datastore.`
 }
 
 // Compiling

@@ -129,6 +129,21 @@ describe('explain', () => {
     ])
   })
 
+  it('a key that leads nowhere is told apart from a value that is not there', async () => {
+    await start()
+    await world.make('nowhere', { criteria: { 'body.n': { type: 'eq', pattern: 1 } } })
+    await world.make('missing', { criteria: { 'trigger.m': { type: 'eq', pattern: 1 } } })
+    const id = await world.dispatch({ n: 1 })
+    await world.settled(id)
+    const { rules } = await explain(id)
+    expect(rules.map(({ rule: { ref }, criterion, reason }) => [ref, criterion?.value, reason])).toEqual([
+      ['test.nowhere', null, expect.stringContaining('it has to begin with "trigger."')],
+      ['test.missing', null, undefined],
+    ])
+    const given = rule({ criteria: { 'body.n': { type: 'eq', pattern: 1 } } })
+    expect((await test({ rule: given, trigger_instance: event({ n: 1 }) })).problem).toContain('"body.n"')
+  })
+
   it('an instance that waits, and one that could not be processed', async () => {
     await start({
       start: false,

@@ -12,7 +12,7 @@ import type { Traces } from '../traces/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 import type { TriggerInstance } from '../triggers/types.ts'
 import { compileLater, compileRule, type CompiledRule } from './bindings.ts'
-import { findProblems } from './criteria.ts'
+import { findProblems, problemOfKey } from './criteria.ts'
 import { actionMissing, contextOf, findAction, refusalIn, scopeWithContext } from './enforce.ts'
 import { aboutRule, createPause, evaluateRules, type EvaluationContext } from './evaluate.ts'
 import { renderParameters } from './render.ts'
@@ -96,7 +96,10 @@ export function createExplain(deps: {
       const enforcement = left.get(rule.id)
       left.delete(rule.id)
       if (!caller.rights.may('rule_view', resourceOf(rule))) hidden += 1
-      else shown.push({ ...censored(caller, rule, verdict), ...(enforcement && { enforcement: partOf(enforcement) }) })
+      else {
+        const said = withReason(censored(caller, rule, verdict))
+        shown.push({ ...said, ...(enforcement && { enforcement: partOf(enforcement) }) })
+      }
       await pause()
     }
     const { trigger, status, occurrence_time, trace_id } = instance
@@ -267,6 +270,13 @@ function censored({ principal }: Caller, rule: Rule, verdict: RuleVerdict): Rule
     if (isRead) pattern = written ?? MASK
   }
   return { ...verdict, criterion: { ...criterion, pattern: shorten(pattern), value: shorten(value) } }
+}
+
+/** Nothing that comes to a key that leads nowhere can match: then the value does not tell why. */
+function withReason(verdict: RuleVerdict): RuleVerdict {
+  const { criterion, reason } = verdict
+  const why = criterion === undefined || reason !== undefined ? undefined : problemOfKey(criterion.key)
+  return why === undefined ? verdict : { ...verdict, reason: why }
 }
 
 /** The value itself, or the beginning of its text when that is long. */
