@@ -87,8 +87,10 @@ export function deliveryIdOf(
     }
     return undefined
   }
+  const [oldest] = admitted
+  const signer = admitted.find(({ proof }) => proof?.signedId !== undefined)
   const kinds: [kind: string, find: () => string | undefined][] = [
-    ['signed', () => first(({ proof }) => proof?.signedId)],
+    ['signed', () => signer?.proof?.signedId],
     ['named', () => first(({ trigger }) => valueOf(trigger.deliveryIdHeader))],
     ['idempotency', () => valueOf('idempotency-key')],
     ['unsigned', () => first(({ proof }) => proof?.unsignedId)],
@@ -96,11 +98,11 @@ export function deliveryIdOf(
   for (const [kind, find] of kinds) {
     const key = find()
     if (key === undefined) continue
-    const [oldest] = admitted
+    // Whoever signs is known by what it may set off; a credential that somebody adds to what was recorded changes nothing.
+    const setOff = kind === 'signed' ? signer : user === '' ? oldest : undefined
     return {
       hook,
-      // Whoever signs is known by what it may set off.
-      caller: user === '' ? `trigger ${oldest?.trigger.record.id ?? ''}` : `user ${user}`,
+      caller: setOff === undefined ? `user ${user}` : `trigger ${setOff.trigger.record.id}`,
       keyHash: digest(`${kind} ${key}`),
       bodyHash: kind === 'idempotency' ? digest(body.mediaType, body.bytes) : undefined,
     }

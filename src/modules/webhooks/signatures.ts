@@ -44,7 +44,7 @@ interface Claim {
   /** What the signature is with this secret; undefined: the secret is not for this. */
   readonly expected: (secret: string) => Buffer | undefined
   time?: { header: string; seconds: number }
-  readonly proof: (matched: Buffer) => Proof
+  readonly proof: () => Proof
 }
 
 interface Scheme {
@@ -74,7 +74,7 @@ export function createVerifier(parameters: SignatureParameters, readSecret: (tex
     if (time !== undefined && Math.abs(nowSeconds - time.seconds) > tolerance) {
       throw signatureExpired(time.header, tolerance)
     }
-    let held: Buffer | undefined
+    let holds = false
     let failure: AppError | undefined
     // All of them, whichever fits, so that the time tells nothing.
     for (const text of secrets) {
@@ -85,10 +85,10 @@ export function createVerifier(parameters: SignatureParameters, readSecret: (tex
         failure = signatureUncheckable(error)
       }
       for (const signature of signatures) {
-        if (wanted !== undefined && isSame(signature, wanted)) held = wanted
+        if (wanted !== undefined && isSame(signature, wanted)) holds = true
       }
     }
-    if (held !== undefined) return proof(held)
+    if (holds) return proof()
     if (failure !== undefined) throw failure
     return undefined
   }
@@ -207,7 +207,7 @@ function stripe(request: SignedRequest): readonly Claim[] {
       signatures,
       time: { header: name, seconds: secondsOf(time, name) },
       expected: (secret) => createHmac('sha256', secret).update(`${time}.`).update(request.body).digest(),
-      proof: idOfSignature,
+      proof: () => idOfSigned(time, request.body),
     },
   ]
 }
@@ -225,13 +225,18 @@ function slack(request: SignedRequest): readonly Claim[] {
       signatures: [signature],
       time: { header: timeName, seconds: secondsOf(time, timeName) },
       expected: (secret) => createHmac('sha256', secret).update(`v0:${time}:`).update(request.body).digest(),
-      proof: idOfSignature,
+      proof: () => idOfSigned(time, request.body),
     },
   ]
 }
 
-/** These senders sign a repetition anew: the same signature is the same request once more. */
-const idOfSignature = (matched: Buffer): Proof => ({ signedId: matched.toString('hex') })
+/**
+ * These senders sign a repetition anew: the same body of the same time is the same request once more, whichever of several
+ * signatures are left of it.
+ */
+function idOfSigned(time: string, body: Buffer): Proof {
+  return { signedId: createHash('sha256').update(`${time}.`).update(body).digest('hex') }
+}
 
 function standard(request: SignedRequest): readonly Claim[] {
   const name = 'webhook-signature'
