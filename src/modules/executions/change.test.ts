@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
+import { makeExecution } from '../../../tests/helpers/execution.ts'
 import { waitFor } from '../../../tests/helpers/wait.ts'
-import type { Database } from '../../db/database.ts'
+import type { Database, Unit } from '../../db/database.ts'
 import { storageFailed } from '../../errors.ts'
 import { createLog } from '../../log.ts'
 import { createChange } from './change.ts'
@@ -31,4 +32,28 @@ test('a full storage is waited for until nobody wants to wait any more', async (
   givingUp.abort()
   await expect(settled).rejects.toMatchObject({ code: 'STORAGE_FAILED' })
   expect(attempts).toBe(3)
+})
+
+test('each status brings about what it does, also where several are one change', async () => {
+  const written: Unit[] = []
+  const change = createChange({
+    // Only what settling calls.
+    store: { update: () => [] } as Partial<ExecutionStore> as ExecutionStore,
+    database: {
+      write(unit: Unit) {
+        written.push(unit)
+        return Promise.resolve([])
+      },
+    } as Partial<Database> as Database,
+    log: createLog({ level: 'CRITICAL', format: 'text' }),
+    givingUp: new AbortController().signal,
+    planReaction: ({ id, status }) => ({ steps: [], facts: [{ name: 'token.revoked', payload: { id: id + status } }] }),
+  })
+  const execution = makeExecution()
+  const runnerInfo = { hostname: 'here', pid: 1 }
+  await change.settle(execution, [{ kind: 'schedule' }, { kind: 'start', runner_info: runnerInfo }])
+  const facts = written.flatMap((unit) => unit.facts)
+  expect(facts.filter(({ name }) => name === 'token.revoked')).toEqual(
+    ['scheduled', 'running'].map((status) => ({ name: 'token.revoked', payload: { id: execution.id + status } })),
+  )
 })

@@ -59,6 +59,7 @@ export function createChange(deps: {
     refusals = 0,
   ): { execution: Execution; unit: Unit } | undefined {
     const facts: Fact[] = []
+    const reactions: (Unit | undefined)[] = []
     let changed = execution
     for (const event of events) {
       const next = transition(changed, event, now())
@@ -68,12 +69,13 @@ export function createChange(deps: {
         next.result_size = null
       }
       facts.push({ name: 'execution.updated', payload: { execution: next, from: changed.status } })
+      if (refusals < 2) reactions.push(planReaction?.(next))
       changed = next
     }
     const unit = { steps: store.update(changed, execution.revision), facts }
     if (refusals >= 2) return { execution: changed, unit }
     const isEnd = planEnd !== undefined && hasStarted(execution.status) && isFinal(changed.status)
-    return { execution: changed, unit: merge(isEnd ? planEnd(changed) : undefined, unit, planReaction?.(changed)) }
+    return { execution: changed, unit: merge(isEnd ? planEnd(changed) : undefined, unit, ...reactions) }
   }
 
   async function attempt(execution: Execution, event: ExecutionEvent): Promise<Execution | undefined> {
