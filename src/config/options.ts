@@ -5,6 +5,7 @@
 import { isIP } from 'node:net'
 import { isAbsolute, resolve } from 'node:path'
 import { logLevels } from '../log.ts'
+import type { ExecutionStatus } from '../modules/executions/types.ts'
 import { isTimeZone } from '../time-zone.ts'
 
 export type Reading<T> = { value: T } | { problem: string }
@@ -268,19 +269,24 @@ const tls = (section: string, listener: string, more = '') => ({
 })
 
 /** Contract 03, 3.5. */
-const finalStatusNames = ['succeeded', 'failed', 'timeout', 'canceled', 'abandoned']
-const statusNames = [
-  'requested',
-  'delayed',
-  'scheduled',
-  'running',
-  'pending',
-  'pausing',
-  'paused',
-  'resuming',
-  'canceling',
-  ...finalStatusNames,
-]
+const statuses = {
+  requested: 'open',
+  delayed: 'open',
+  scheduled: 'open',
+  running: 'open',
+  pending: 'open',
+  pausing: 'open',
+  paused: 'open',
+  resuming: 'open',
+  canceling: 'open',
+  succeeded: 'final',
+  failed: 'final',
+  timeout: 'final',
+  canceled: 'final',
+  abandoned: 'final',
+} as const satisfies Record<ExecutionStatus, 'open' | 'final'>
+const statusNames = Object.keys(statuses)
+const finalStatusNames = Object.entries(statuses).flatMap(([name, kind]) => (kind === 'final' ? [name] : []))
 
 export const options = {
   system: {
