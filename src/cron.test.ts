@@ -144,7 +144,7 @@ describe('which times fit', () => {
     ].map(read)
     const start = performance.now()
     for (const schedule of schedules) expect(nextWallTime(schedule, 0)).toBeUndefined()
-    expect(performance.now() - start).toBeLessThan(500)
+    expect(performance.now() - start).toBeLessThan(5_000)
   })
 })
 
