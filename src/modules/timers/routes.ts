@@ -4,22 +4,15 @@ import { listReply, pageHeaders, textFilter } from '../../http/list.ts'
 import { timerResource } from '../../http/permissions.ts'
 import type { Route } from '../../http/route.ts'
 import type { JsonSchema } from '../../schema.ts'
-import { isTimerType, timerTypes, type Triggers } from '../triggers/index.ts'
+import { isTimerType, timerTypes, triggerProperties, type Triggers } from '../triggers/index.ts'
 import type { TriggerRecord } from '../triggers/types.ts'
 
-const properties: Record<string, JsonSchema> = {
-  id: { type: 'string' },
-  uid: { type: 'string' },
-  ref: { type: 'string' },
-  name: { type: 'string' },
-  pack: { type: 'string' },
-  type: { type: 'string', enum: timerTypes },
-  description: { type: 'string' },
-  parameters: { type: 'object' },
+const timerSchema: JsonSchema = {
+  title: 'Timer',
+  type: 'object',
+  required: Object.keys(triggerProperties),
+  properties: { ...triggerProperties, type: { type: 'string', enum: timerTypes } },
 }
-
-/** For the OpenAPI document. */
-const timerSchema: JsonSchema = { type: 'object', required: Object.keys(properties), properties }
 
 export function createRoutes(triggers: Pick<Triggers, 'find' | 'ofType' | 'record'>): Route[] {
   function getTimer(refOrId: string): TriggerRecord {

@@ -86,10 +86,10 @@ export function createTriggers(deps: TriggersDeps): Triggers {
 
 export { isTimerType, readTimer, timerTypes, type TimerSchedule, type TimerType } from './timer-parameters.ts'
 
-export { actionTriggerRef, notifyTriggerRef, webhookTypeRef } from './builtin.ts'
+export { webhookTypeRef } from './builtin.ts'
+export { triggerProperties } from './routes.ts'
 export {
   hookOf,
-  signatureSchemes,
   standardKey,
   standardPrefix,
   takenHeaders,

@@ -58,7 +58,8 @@ const typeAttributes = {
   always: ['id', 'ref', 'pack', 'name'],
 }
 
-const triggerProperties: Record<string, JsonSchema> = {
+/** Of the record of a trigger; webhooks and timers are triggers as well. */
+export const triggerProperties: Record<string, JsonSchema> = {
   id: text,
   uid: text,
   ref: text,

@@ -1,9 +1,9 @@
-/** Contract 06, 6.2 and 6.3. */
+/** Endpoints of contract 06, 6.2 and 6.3. */
 import { listReply, pageHeaders } from '../../http/list.ts'
 import { webhookResource } from '../../http/permissions.ts'
 import type { ApiRequest, Route } from '../../http/route.ts'
 import type { JsonSchema } from '../../schema.ts'
-import { hookOf } from '../triggers/index.ts'
+import { hookOf, triggerProperties } from '../triggers/index.ts'
 import type { WebhookService } from './service.ts'
 
 const text = { type: 'string' }
@@ -11,15 +11,10 @@ const text = { type: 'string' }
 const webhookSchema: JsonSchema = {
   title: 'Webhook',
   type: 'object',
-  required: ['id', 'uid', 'ref', 'name', 'pack', 'type', 'description', 'parameters'],
+  required: Object.keys(triggerProperties),
   properties: {
-    id: text,
-    uid: text,
-    ref: text,
-    name: text,
-    pack: text,
+    ...triggerProperties,
     type: { type: 'string', description: '`core.svc.webhook`' },
-    description: text,
     parameters: { type: 'object', description: '`url`, and how senders sign; secrets are masked.' },
   },
 }
@@ -53,7 +48,6 @@ const outcomeSchema: JsonSchema = {
 
 const received: JsonSchema = { type: ['object', 'array'], description: 'What was sent, parsed.' }
 
-/** @param service asked when a request comes: it exists once the module has started */
 export function createRoutes(service: WebhookService): Route[] {
   const hook = ({ params }: Pick<ApiRequest, 'params'>): string => hookOf(params['hook'] ?? '')
   return [
