@@ -117,6 +117,7 @@ export function createRuleService(deps: {
       filled.trigger.type,
       filled.trigger.parameters,
       old !== undefined && old.type === triggers.findType(filled.trigger.type)?.ref ? old.parameters : undefined,
+      more.context,
     )
     const rule = toRule(before, filled, trigger, more)
     const moves = before?.trigger.id !== trigger.id

@@ -120,7 +120,8 @@ export function createCatalogue(deps: { store: TriggerStore; bus: Bus; encryptio
     triggers: () => triggersById.values(),
     ofType: (typeRef) => [...(triggersByType.get(typeRef)?.values() ?? [])],
     refreshType,
-    record(trigger) {
+    record(known) {
+      const { author: _author, ...trigger } = known
       const type = typesByRef.get(trigger.type)
       // Nobody can say any more what of it is secret.
       if (type === undefined) return { ...trigger, parameters: {} }

@@ -24,7 +24,7 @@ import { defaultPack, definitionSchema } from './definition.ts'
 import { instanceFilterParameters, parseInstanceQuery } from './list.ts'
 import type { TriggersService } from './service.ts'
 import type { TriggerStore } from './store.ts'
-import type { TriggerInstance, TriggerRecord, TriggerTypeRecord } from './types.ts'
+import type { TriggerAuthor, TriggerInstance, TriggerRecord, TriggerTypeRecord } from './types.ts'
 import type { TriggerRequest, TypesService } from './types-service.ts'
 
 const DEFAULT_LIMIT = 100
@@ -311,7 +311,10 @@ export function createRoutes(deps: {
       response: triggerSchema,
       failures: [400, 409],
       async handler(request) {
-        const { trigger, isNew } = await types.createTrigger(request.body as TriggerRequest & { type: string }) // as above
+        const { trigger, isNew } = await types.createTrigger(
+          request.body as TriggerRequest & { type: string }, // as above
+          authorOf(request),
+        )
         // It may be of another type than the one that was asked for.
         if (!isNew) request.rights.require('trigger_view', triggerResource(trigger.type))
         else auditTrigger('created', trigger, request)
@@ -329,7 +332,11 @@ export function createRoutes(deps: {
       response: triggerSchema,
       failures: [400, 404, 409],
       async handler(request) {
-        const trigger = await types.updateTrigger(triggerOf(request).id, request.body as TriggerRequest) // as above
+        const trigger = await types.updateTrigger(
+          triggerOf(request).id,
+          request.body as TriggerRequest, // as above
+          authorOf(request),
+        )
         auditTrigger('updated', trigger, request)
         return service.record(trigger)
       },
@@ -450,4 +457,8 @@ function byFields<N extends string>(
     }
     return 0
   }
+}
+
+function authorOf({ principal: { user, scopes } }: ApiRequest): TriggerAuthor {
+  return { user, ...(scopes === undefined ? {} : { scopes }) }
 }

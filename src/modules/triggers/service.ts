@@ -14,8 +14,15 @@ import type { Cause } from '../traces/types.ts'
 import { isAlwaysChecked, isBuiltin } from './builtin.ts'
 import { sealContext, type Catalogue } from './catalogue.ts'
 import type { StoredTrigger, TriggerStore } from './store.ts'
-import { hasMask, hasSecrets, problemOfParameters, problemOfPayload, replaceSecrets } from './type-schemas.ts'
-import type { TriggerInstance, TriggerRecord, TriggerService, TriggerTypeRecord } from './types.ts'
+import {
+  hasMask,
+  hasSecrets,
+  hasSecretTemplates,
+  problemOfParameters,
+  problemOfPayload,
+  replaceSecrets,
+} from './type-schemas.ts'
+import type { TriggerAuthor, TriggerInstance, TriggerRecord, TriggerService, TriggerTypeRecord } from './types.ts'
 
 /** What a trigger is made of. */
 export interface TriggerDraft {
@@ -26,6 +33,8 @@ export interface TriggerDraft {
   /** Default: a random one. */
   name?: string
   description?: string
+  /** Kept where its secrets are templates. */
+  author?: TriggerAuthor | undefined
   /** Made for rules, and gone with the last of them. */
   isManaged: boolean
 }
@@ -90,6 +99,7 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
     const { id = newId(), pack = type.pack, name = randomUUID(), description = '', isManaged } = draft
     const ref = `${pack}.${name}`
     const masked = replaceSecrets(type, parameters, () => MASK)
+    const author = hasSecretTemplates(type, parameters) ? draft.author : undefined
     const digest = createHash('md5').update(canonical(masked)).digest('hex')
     const record: TriggerRecord = {
       id,
@@ -100,8 +110,9 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
       type: type.ref,
       description,
       parameters: masked,
+      ...(author === undefined ? {} : { author }),
     }
-    const identity = identityOf(type, parameters)
+    const identity = identityOf(type, parameters, draft.author)
     if (!hasSecrets(type, parameters)) return { record, identity, isManaged }
     const what = `parameters of trigger "${ref}"`
     return {
@@ -113,8 +124,13 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
   }
 
   /** Without a key somebody with the database could try out secrets until the digest fits. */
-  function identityOf(type: TriggerTypeRecord, parameters: Record<string, unknown>): string {
-    const text = canonical(parameters)
+  function identityOf(
+    type: TriggerTypeRecord,
+    parameters: Record<string, unknown>,
+    author: TriggerAuthor | undefined,
+  ): string {
+    const isOfAuthor = author !== undefined && hasSecretTemplates(type, parameters)
+    const text = canonical(isOfAuthor ? [parameters, author] : parameters)
     if (!hasSecrets(type, parameters)) return createHash('sha256').update(text).digest('hex')
     return encryption.digest(text, `parameters of a trigger of type "${type.ref}"`)
   }
@@ -175,16 +191,16 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
         ...(id === undefined ? {} : { id }),
       }),
 
-    planUse(typeRef, given, stored) {
+    planUse(typeRef, given, stored, author) {
       const type = catalogue.findType(typeRef)
       if (type === undefined) throw triggerTypeUnknown(typeRef)
       const parameters = resolveParameters(type, given, stored)
-      const existing = store.findByIdentity(type.ref, identityOf(type, parameters))
+      const existing = store.findByIdentity(type.ref, identityOf(type, parameters, author))
       if (existing !== undefined) {
         const trigger = catalogue.find(existing.record.id) ?? { ...existing.record, parameters }
         return { trigger, unit: { steps: [store.use(trigger.id)], facts: [] } }
       }
-      const made = toStored({ type, parameters, isManaged: true })
+      const made = toStored({ type, parameters, author, isManaged: true })
       const trigger = { ...made.record, parameters }
       return { trigger, unit: { steps: [store.insert(made, 1)], facts: [triggerFact('created', trigger)] } }
     },

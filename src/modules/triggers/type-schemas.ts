@@ -1,6 +1,7 @@
 /** The schemas of a trigger type, compiled when they are first needed. */
 import { isObject, MASK, compileDraft4, type Check, type JsonSchema } from '../../schema.ts'
 import { compileSecrets, type Replace, type ReplaceSecrets } from '../../secrets.ts'
+import { findTemplates } from '../../template-values.ts'
 import { problemOfBuiltin } from './builtin.ts'
 import { takesNoParameters } from './definition.ts'
 import type { TriggerTypeRecord } from './types.ts'
@@ -62,6 +63,16 @@ export function hasSecrets(type: TriggerTypeRecord, parameters: Record<string, u
   let found = false
   replaceSecrets(type, parameters, (secret) => {
     found ||= secret !== null && secret !== undefined
+    return secret
+  })
+  return found
+}
+
+/** Whether a secret of the parameters is a template. */
+export function hasSecretTemplates(type: TriggerTypeRecord, parameters: Record<string, unknown>): boolean {
+  let found = false
+  replaceSecrets(type, parameters, (secret) => {
+    found ||= findTemplates(secret) !== undefined
     return secret
   })
   return found

@@ -14,14 +14,14 @@ import {
 } from '../../errors.ts'
 import { isId, newId } from '../../ids.ts'
 import { checkPackDefinitions, isGone, type PackDefinitions, type Registration } from '../../pack-content.ts'
-import { isObject } from '../../schema.ts'
+import { canonical, isObject } from '../../schema.ts'
 import { builtinTypes, corePack, isBuiltin } from './builtin.ts'
 import type { Catalogue } from './catalogue.ts'
 import { checkDefinition, takesNoParameters } from './definition.ts'
 import { triggerFact, type TriggersService } from './service.ts'
 import type { TriggerStore } from './store.ts'
 import { hasSecrets, problemOfParameters } from './type-schemas.ts'
-import type { TriggerRecord, TriggerTypeDefinition, TriggerTypeRecord } from './types.ts'
+import type { TriggerAuthor, TriggerRecord, TriggerTypeDefinition, TriggerTypeRecord } from './types.ts'
 
 /** Body of POST and PUT of triggers; what is left out has its default, or stays. */
 export interface TriggerRequest {
@@ -45,9 +45,12 @@ export interface TypesService {
   /** @throws RESOURCE_NOT_FOUND */
   getTrigger(id: string): TriggerRecord
   /** One with this pack and name is answered as it is. @throws TRIGGER_TYPE_UNKNOWN, PARAMETERS_INVALID, NAME_TAKEN */
-  createTrigger(request: TriggerRequest & { type: string }): Promise<{ trigger: TriggerRecord; isNew: boolean }>
+  createTrigger(
+    request: TriggerRequest & { type: string },
+    author: TriggerAuthor,
+  ): Promise<{ trigger: TriggerRecord; isNew: boolean }>
   /** @throws RESOURCE_NOT_FOUND, BODY_INVALID, PARAMETERS_INVALID, NAME_TAKEN, TRIGGER_IN_USE */
-  updateTrigger(id: string, request: TriggerRequest): Promise<TriggerRecord>
+  updateTrigger(id: string, request: TriggerRequest, author: TriggerAuthor): Promise<TriggerRecord>
   /** @throws RESOURCE_NOT_FOUND, TRIGGER_IN_USE */
   deleteTrigger(id: string): Promise<TriggerRecord>
 
@@ -78,7 +81,10 @@ export function createTypesService(deps: {
   }
 
   /** @throws TRIGGER_TYPE_UNKNOWN, PARAMETERS_INVALID, NAME_TAKEN */
-  function planFindOrMake({ type: typeRef, pack, name, description, parameters }: TriggerRequest & { type: string }): {
+  function planFindOrMake(
+    { type: typeRef, pack, name, description, parameters }: TriggerRequest & { type: string },
+    author: TriggerAuthor,
+  ): {
     result: { trigger: TriggerRecord; isNew: boolean }
     unit: Unit
   } {
@@ -93,6 +99,7 @@ export function createTypesService(deps: {
       parameters: resolved,
       pack: pack ?? type.pack,
       description: description ?? '',
+      author,
       isManaged: false,
       ...(name == null ? {} : { name }),
     })
@@ -262,12 +269,12 @@ export function createTypesService(deps: {
 
     getTrigger,
 
-    async createTrigger(request) {
+    async createTrigger(request, author) {
       // When somebody else was faster, most likely that one is the answer.
-      return commitPlan(database, () => planFindOrMake(request), 'The trigger')
+      return commitPlan(database, () => planFindOrMake(request, author), 'The trigger')
     },
 
-    async updateTrigger(id, request) {
+    async updateTrigger(id, request, author) {
       const before = getTrigger(id)
       const type = getType(before.type)
       const stored = store.find(id)
@@ -275,13 +282,16 @@ export function createTypesService(deps: {
       if (request.type !== undefined && request.type !== before.type) {
         throw bodyInvalid(`type: a trigger stays of its type, "${before.type}"; make a new trigger for another one.`)
       }
+      const parameters = service.resolveParameters(type, request.parameters ?? before.parameters, before.parameters)
+      const isAsBefore = canonical(parameters) === canonical(before.parameters)
       const draft = {
         id,
         type,
         pack: request.pack ?? before.pack,
         name: request.name ?? before.name,
         description: request.description ?? '',
-        parameters: service.resolveParameters(type, request.parameters ?? before.parameters, before.parameters),
+        parameters,
+        author: isAsBefore ? before.author : author,
         isManaged: stored.isManaged,
       }
       const after = service.toStored(draft)

@@ -1,6 +1,7 @@
 /** Wire records of contract 05, 5.1–5.3. */
 import type { Unit } from '../../db/database.ts'
 import type { JsonSchema } from '../../schema.ts'
+import type { Scope } from '../../http/route.ts'
 import type { Cause } from '../traces/types.ts'
 
 export interface TriggerTypeRecord {
@@ -35,6 +36,14 @@ export interface TriggerRecord {
   description: string
   /** As given, secrets included: records for clients are made by `Triggers.record`. */
   parameters: Record<string, unknown>
+  /** Of one with templates as secrets: in whose name they read, besides the server's. Not for clients. */
+  author?: TriggerAuthor
+}
+
+/** Who has written something, and what the credential was limited to. */
+export interface TriggerAuthor {
+  user: string
+  scopes?: readonly Scope[]
 }
 
 /** `processing` is never stored: an instance and all it causes are one change. */
@@ -72,12 +81,14 @@ export interface TriggerService {
    * release of the same trigger: a rule that keeps its trigger needs neither.
    *
    * @param stored parameters that the rule has already: a mask in `parameters` stands for the value there
+   * @param author of the rule: templates among the secrets read no more than this user may; default: what the server may
    * @throws TRIGGER_TYPE_UNKNOWN, PARAMETERS_INVALID
    */
   planUse(
     typeRef: string,
     parameters: Record<string, unknown>,
     stored?: Record<string, unknown>,
+    author?: TriggerAuthor,
   ): { trigger: TriggerRecord; unit: Unit }
   /** Counts one use less; a trigger made for rules goes with the last. Fails with `Conflict` likewise. */
   planRelease(triggerId: string): Unit

@@ -26,7 +26,7 @@ export interface WebhooksDeps {
   /** What secrets that are templates may read. */
   readonly templates: (reader: TemplateReader) => TemplateScope
   settings: {
-    /** In whose name secrets are read. */
+    /** In whose name secrets are read, besides that of their author. */
     systemUser: string
     /** `actionrunner.queue_limit`: trigger instances that may wait for their rules. */
     queueLimit: number
@@ -38,7 +38,13 @@ const MAX_WAITING = 1000
 
 export function createWebhooks(deps: WebhooksDeps): Webhooks {
   const { database, bus, log, triggers, executions, settings } = deps
-  const readSecret = createSecretReader(() => deps.templates({ user: settings.systemUser }))
+  const readSecret = createSecretReader((author) =>
+    deps.templates({
+      user: settings.systemUser,
+      ...(author === undefined ? {} : { author: author.user }),
+      ...(author?.scopes === undefined ? {} : { scopes: author.scopes }),
+    }),
+  )
   const registry = createRegistry({ triggers, bus, readSecret })
   const waits = createWaits({ bus, triggers, executions, maxWaiting: MAX_WAITING })
   const service = createWebhookService({

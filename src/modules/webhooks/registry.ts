@@ -2,7 +2,7 @@
 import type { Bus } from '../../bus/bus.ts'
 import { isObject } from '../../schema.ts'
 import { hookOf, webhookTypeRef, type SignatureParameters, type Triggers } from '../triggers/index.ts'
-import type { TriggerRecord } from '../triggers/types.ts'
+import type { TriggerAuthor, TriggerRecord } from '../triggers/types.ts'
 import { createVerifier, type Verifier } from './signatures.ts'
 
 export interface HookTrigger {
@@ -34,7 +34,7 @@ export function createRegistry(deps: {
   triggers: Pick<Triggers, 'find' | 'ofType'>
   bus: Bus
   /** See `createVerifier`. */
-  readonly readSecret: (text: string) => string
+  readonly readSecret: (text: string, author: TriggerAuthor | undefined) => string
 }): Registry {
   const { triggers, bus, readSecret } = deps
   const byId = new Map<string, HookTrigger>()
@@ -48,7 +48,7 @@ export function createRegistry(deps: {
       record,
       // They fit the schema of the type, or there would be no such trigger.
       verifier: isObject(signature)
-        ? createVerifier(signature as unknown as SignatureParameters, readSecret)
+        ? createVerifier(signature as unknown as SignatureParameters, (text) => readSecret(text, record.author))
         : undefined,
       deliveryIdHeader: typeof idHeader === 'string' ? idHeader.toLowerCase() : undefined,
     }
