@@ -69,10 +69,10 @@ it('03.3 the record stays as it was when the rule is changed', async () => {
 })
 
 it.each([
-  ['rule', () => 'on_call'],
-  ['trigger', () => started.trigger['name'] ?? ''],
-  ['trigger_type', () => 'svc.webhook'],
-  ['trigger_instance', () => started.trigger_instance['id'] ?? ''],
+  ['rule', (): string => 'on_call'],
+  ['trigger', (): string => started.trigger['name'] ?? ''],
+  ['trigger_type', (): string => 'svc.webhook'],
+  ['trigger_instance', (): string => started.trigger_instance['id'] ?? ''],
 ] as const)('03.3 filter %s finds it by the value, and the others by null', async (name, value) => {
   const idsOf = async (wanted: string): Promise<string[]> =>
     (await server.call<{ id: string }[]>('GET', `/v1/executions?${name}=${wanted}`)).body.map(({ id }) => id)
