@@ -1,5 +1,29 @@
-/** What the folders of a pack define, whatever the kind of content: which definitions are good, which records are gone. */
-import type { SchemaProblem } from './schema.ts'
+/** What packs define, whatever the kind of content: what all definitions have, which of them are good, which records are gone. */
+import type { JsonSchema, SchemaProblem } from './schema.ts'
+
+/** Of what is defined without a pack, through the API. */
+export const defaultPack = 'default'
+
+export const MAX_NAME_CHARS = 255
+
+/** Attributes that definitions of every kind have. */
+export const nameSchema: JsonSchema = {
+  type: 'string',
+  maxLength: MAX_NAME_CHARS,
+  pattern: '^[\\p{L}\\p{N}_][\\p{L}\\p{N}_.-]*$',
+}
+export const packSchema: JsonSchema = { type: 'string', maxLength: MAX_NAME_CHARS, pattern: '^[a-z0-9_-]+$' }
+export const descriptionSchema: JsonSchema = { type: ['string', 'null'], maxLength: 65_536 }
+export const tagsSchema: JsonSchema = {
+  type: ['array', 'null'],
+  maxItems: 100,
+  items: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['name', 'value'],
+    properties: { name: { type: 'string' }, value: { type: 'string' } },
+  },
+}
 
 /** What is found in one folder of a pack. */
 export interface PackDefinitions {

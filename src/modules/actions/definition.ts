@@ -1,4 +1,5 @@
 /** What may be registered as an action or a runner type (contract 02, 2.1–2.4). Pure functions. */
+import { defaultPack, descriptionSchema, nameSchema, packSchema, tagsSchema } from '../../pack-content.ts'
 import type { RunnerTypeDefinition } from '../../runners/runner.ts'
 import {
   checkParameterSchema,
@@ -15,8 +16,6 @@ import type { ActionDefinition, ActionRecord } from './types.ts'
 export type DefinitionProblem = SchemaProblem
 
 const MAX_PARAMETERS = 500
-const MAX_NAME_CHARS = 255
-const MAX_TEXT_CHARS = 65_536
 
 const notifySection: JsonSchema = {
   type: 'object',
@@ -34,24 +33,15 @@ const definitionSchema: JsonSchema = {
   additionalProperties: false,
   required: ['name', 'runner_type'],
   properties: {
-    name: { type: 'string', maxLength: MAX_NAME_CHARS, pattern: '^[\\p{L}\\p{N}_][\\p{L}\\p{N}_.-]*$' },
-    pack: { type: 'string', maxLength: MAX_NAME_CHARS, pattern: '^[a-z0-9_-]+$' },
-    description: { type: ['string', 'null'], maxLength: MAX_TEXT_CHARS },
+    name: nameSchema,
+    pack: packSchema,
+    description: descriptionSchema,
     enabled: { type: 'boolean' },
     runner_type: { type: 'string' },
     entry_point: { type: ['string', 'null'], maxLength: 1_024 },
     parameters: { type: ['object', 'null'], maxProperties: MAX_PARAMETERS },
     output_schema: { type: ['object', 'null'] },
-    tags: {
-      type: ['array', 'null'],
-      maxItems: 100,
-      items: {
-        type: 'object',
-        additionalProperties: false,
-        required: ['name', 'value'],
-        properties: { name: { type: 'string' }, value: { type: 'string' } },
-      },
-    },
+    tags: tagsSchema,
     notify: {
       type: ['object', 'null'],
       additionalProperties: false,
@@ -114,7 +104,7 @@ export function fillDefinition(given: Partial<ActionDefinition>): ActionDefiniti
   const runner = given.runner_type ?? ''
   return {
     name: given.name ?? '',
-    pack: given.pack ?? 'default',
+    pack: given.pack ?? defaultPack,
     description: given.description ?? '',
     enabled: given.enabled ?? true,
     runner_type: (Object.hasOwn(olderRunnerNames, runner) ? olderRunnerNames[runner] : undefined) ?? runner,

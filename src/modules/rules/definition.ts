@@ -1,28 +1,30 @@
 /** What may be a rule (contract 05, 5.5), and what is filled in. Pure functions. */
+import {
+  defaultPack,
+  descriptionSchema,
+  MAX_NAME_CHARS,
+  nameSchema,
+  packSchema,
+  tagsSchema,
+} from '../../pack-content.ts'
 import type { JsonSchema } from '../../schema.ts'
 import type { CriterionDefinition, RuleDefinition, RuleRecord, RuleType } from './types.ts'
 
-const MAX_NAME_CHARS = 255
-const MAX_TEXT_CHARS = 65_536
 const MAX_CRITERIA = 500
 
 export const ruleTypes: readonly RuleType[] = ['standard', 'backstop']
 
-/** Of a new rule that does not say. */
-export const defaultPack = 'default'
-
 const parameters = (what: string): JsonSchema => ({ type: ['object', 'null'], description: `Default: none. ${what}` })
-const description: JsonSchema = { type: ['string', 'null'], maxLength: MAX_TEXT_CHARS }
 
 const properties: Record<string, JsonSchema> = {
-  name: { type: 'string', maxLength: MAX_NAME_CHARS, pattern: '^[\\p{L}\\p{N}_][\\p{L}\\p{N}_ .-]*$' },
+  // With spaces, unlike other names.
+  name: { ...nameSchema, pattern: '^[\\p{L}\\p{N}_][\\p{L}\\p{N}_ .-]*$' },
   pack: {
+    ...packSchema,
     type: ['string', 'null'],
-    maxLength: MAX_NAME_CHARS,
-    pattern: '^[a-z0-9_-]+$',
     description: `Default: \`${defaultPack}\`; of a rule that is changed: its own. There need be no such pack.`,
   },
-  description,
+  description: descriptionSchema,
   enabled: { type: ['boolean', 'null'], description: 'Default: false.' },
   type: {
     type: ['object', 'null'],
@@ -38,7 +40,7 @@ const properties: Record<string, JsonSchema> = {
     properties: {
       type: { type: 'string', description: 'Reference of the trigger type.' },
       parameters: parameters('What its `parameters_schema` says.'),
-      description,
+      description: descriptionSchema,
       ref: { type: ['string', 'null'], description: 'Of the trigger, as replies show it; not read.' },
     },
   },
@@ -54,19 +56,10 @@ const properties: Record<string, JsonSchema> = {
     properties: {
       ref: { type: 'string', minLength: 1, maxLength: 2 * MAX_NAME_CHARS, description: 'It need not exist yet.' },
       parameters: parameters('Templates over `trigger.*`, `svckv.*` and `action_context.*`.'),
-      description,
+      description: descriptionSchema,
     },
   },
-  tags: {
-    type: ['array', 'null'],
-    maxItems: 100,
-    items: {
-      type: 'object',
-      additionalProperties: false,
-      required: ['name', 'value'],
-      properties: { name: { type: 'string' }, value: { type: 'string' } },
-    },
-  },
+  tags: tagsSchema,
 }
 
 /** Of a pack file. */

@@ -15,14 +15,20 @@ import { actionResource, ruleResource, webhookResource, type Resource } from '..
 import type { ApiRequest } from '../../http/route.ts'
 import { isId, newId } from '../../ids.ts'
 import type { Log, LogFields } from '../../log.ts'
-import { checkPackDefinitions, isGone, type PackDefinitions, type Registration } from '../../pack-content.ts'
+import {
+  checkPackDefinitions,
+  defaultPack,
+  isGone,
+  type PackDefinitions,
+  type Registration,
+} from '../../pack-content.ts'
 import { createRedactor } from '../../redact.ts'
 import { compileSchema, isObject, MASK } from '../../schema.ts'
 import type { Actions } from '../actions/index.ts'
 import { hookOf, webhookTypeRef, type Triggers } from '../triggers/index.ts'
 import type { TriggerRecord } from '../triggers/types.ts'
 import { compileCriteria } from './criteria.ts'
-import { defaultPack, fillDefinition, ruleFileSchema, type FilledRule } from './definition.ts'
+import { fillDefinition, ruleFileSchema, type FilledRule } from './definition.ts'
 import { findAction } from './enforce.ts'
 import { keepSecrets } from './secrets.ts'
 import type { RuleStore } from './store.ts'

@@ -1,31 +1,17 @@
 /** What may be registered as a trigger type (contract 05, 5.1). Pure functions. */
+import { defaultPack, descriptionSchema, nameSchema, packSchema } from '../../pack-content.ts'
 import { checkDraft4, compileSchema, type JsonSchema, type SchemaProblem } from '../../schema.ts'
 import { compileSecrets } from '../../secrets.ts'
 import type { TriggerTypeDefinition } from './types.ts'
-
-export const defaultPack = 'default'
-
-const MAX_NAME_CHARS = 255
-const MAX_TEXT_CHARS = 65_536
 
 /** Unknown properties are ignored, as clients of several versions send them. */
 export const definitionSchema: JsonSchema = {
   type: 'object',
   required: ['name'],
   properties: {
-    name: {
-      type: 'string',
-      maxLength: MAX_NAME_CHARS,
-      pattern: '^[\\p{L}\\p{N}_][\\p{L}\\p{N}_.-]*$',
-      description: 'Letters, digits, "_", "." and "-".',
-    },
-    pack: {
-      type: ['string', 'null'],
-      maxLength: MAX_NAME_CHARS,
-      pattern: '^[a-z0-9_-]+$',
-      description: `Default: ${defaultPack}.`,
-    },
-    description: { type: ['string', 'null'], maxLength: MAX_TEXT_CHARS },
+    name: { ...nameSchema, description: 'Letters, digits, "_", "." and "-".' },
+    pack: { ...packSchema, type: ['string', 'null'], description: `Default: ${defaultPack}.` },
+    description: descriptionSchema,
     payload_schema: { type: ['object', 'null'], description: 'JSON schema of payloads; empty: anything.' },
     parameters_schema: {
       type: ['object', 'null'],

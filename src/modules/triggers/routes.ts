@@ -18,9 +18,10 @@ import { triggerResource } from '../../http/permissions.ts'
 import { Reply, type ApiRequest, type QueryParameter, type Rights, type Route } from '../../http/route.ts'
 import { isId } from '../../ids.ts'
 import type { Log } from '../../log.ts'
+import { defaultPack, descriptionSchema, nameSchema, packSchema } from '../../pack-content.ts'
 import { isObject, type JsonSchema } from '../../schema.ts'
 import type { Catalogue } from './catalogue.ts'
-import { defaultPack, definitionSchema } from './definition.ts'
+import { definitionSchema } from './definition.ts'
 import { instanceFilterParameters, parseInstanceQuery } from './list.ts'
 import type { TriggersService } from './service.ts'
 import type { TriggerStore } from './store.ts'
@@ -81,19 +82,9 @@ const triggerBody: JsonSchema = {
   type: 'object',
   properties: {
     type: { type: 'string', description: 'Reference of the trigger type.' },
-    pack: {
-      type: ['string', 'null'],
-      maxLength: 255,
-      pattern: '^[a-z0-9_-]+$',
-      description: 'Default: that of the type.',
-    },
-    name: {
-      type: ['string', 'null'],
-      maxLength: 255,
-      pattern: '^[\\p{L}\\p{N}_][\\p{L}\\p{N}_.-]*$',
-      description: 'Default: a random one.',
-    },
-    description: { type: ['string', 'null'], maxLength: 65_536 },
+    pack: { ...packSchema, type: ['string', 'null'], description: 'Default: that of the type.' },
+    name: { ...nameSchema, type: ['string', 'null'], description: 'Default: a random one.' },
+    description: descriptionSchema,
     parameters: { type: ['object', 'null'] },
   },
 }
