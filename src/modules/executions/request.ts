@@ -9,11 +9,12 @@ import {
   type AppError,
 } from '../../errors.ts'
 import { userResource } from '../../http/permissions.ts'
-import type { ApiRequest, Scope } from '../../http/route.ts'
+import type { ApiRequest } from '../../http/route.ts'
 import { newId } from '../../ids.ts'
 import { readJson } from '../../json.ts'
 import type { JsonSchema } from '../../schema.ts'
 import { formatMicros, nowMicros } from '../../time.ts'
+import { readerOf } from '../../template-reader.ts'
 import { joinScopes, type TemplateScope } from '../../template.ts'
 import type { Actions } from '../actions/index.ts'
 import type { ActionRecord, RunnerTypeRecord } from '../actions/types.ts'
@@ -246,20 +247,13 @@ export function draftExecution(options: DraftOptions): Draft {
   return { execution, cause: options.cause ?? causeOf(execution, traceContext, parent), failure }
 }
 
-/** @param author who wrote the templates; absent: whoever made the action, who has no rights to be looked at */
+/** What the templates in its parameters may read. @param author see `readerOf` */
 export function templateScope(
   templates: (reader: TemplateReader) => TemplateScope,
-  { context, user }: Execution,
+  execution: Execution,
   author?: string,
 ): TemplateScope {
-  const { api_user: apiUser, scopes } = context
-  const reader: TemplateReader = {
-    user: typeof apiUser === 'string' ? apiUser : user,
-    ...(author === undefined ? {} : { author }),
-    // Only the server sets them.
-    ...(Array.isArray(scopes) ? { scopes: scopes as readonly Scope[] } : {}),
-  }
-  return joinScopes({ variables: { action_context: context } }, templates(reader))
+  return joinScopes({ variables: { action_context: execution.context } }, templates(readerOf(execution, author)))
 }
 
 /** With its runner type. @throws ACTION_UNKNOWN */

@@ -1,9 +1,9 @@
 /** Notifications of an execution that has ended: one payload for each route (contract 02, 2.12; 05, 5.9). */
 import { isAppError } from '../../errors.ts'
-import type { Scope } from '../../http/route.ts'
 import type { Log } from '../../log.ts'
 import { resultJson } from '../../result-json.ts'
 import { isObject } from '../../schema.ts'
+import { readerOf } from '../../template-reader.ts'
 import type { TemplateScope } from '../../template.ts'
 import { createRenderer, findTemplates } from '../../template-values.ts'
 import { offsetTime } from '../../time.ts'
@@ -136,7 +136,7 @@ function createTextRenderer(
 ): TextRenderer {
   const found = findTemplates(sections.map(({ message, data }) => [message, data]))
   if (found === undefined) return plain
-  const scope = templates(readerOf(execution, isOfAction))
+  const scope = templates(readerOf(execution, isOfAction ? undefined : execution.liveaction.notify_author))
   const variables = new Map<string, unknown>([
     ...Object.entries(scope.variables),
     ['action_parameters', parameters],
@@ -164,17 +164,5 @@ function createTextRenderer(
         const rendered = value(given)
         return typeof rendered === 'string' ? rendered : renderer.print('notify', rendered)
       }),
-  }
-}
-
-/** In whose name the texts read the datastore. */
-function readerOf({ context, user, liveaction }: Execution, isOfAction: boolean): TemplateReader {
-  const { api_user: apiUser, scopes } = context
-  return {
-    user: typeof apiUser === 'string' ? apiUser : user,
-    // Who has made the action has no rights to be looked at.
-    ...(isOfAction || liveaction.notify_author === undefined ? {} : { author: liveaction.notify_author }),
-    // Only the server sets them.
-    ...(Array.isArray(scopes) ? { scopes: scopes as readonly Scope[] } : {}),
   }
 }
