@@ -19,6 +19,8 @@ const MAX_TEMPLATE_LENGTH = 1024 * 1024
 const TOTAL_STEPS = 400_000
 const TOTAL_WORK = 64 * 1024 * 1024
 const TOTAL_MILLISECONDS = 2_000
+/** UTF-16 units of all that the templates of one request give: a payload as large as can be, and as much again. */
+const TOTAL_LENGTH = 32 * 1024 * 1024
 const MIN_STEPS = 2_000
 const MIN_WORK = 256 * 1024
 
@@ -101,11 +103,16 @@ export function createRenderer(
   }
 
   const startedAt = performance.now()
+  let room = TOTAL_LENGTH
 
   function renderParameter(parameter: string, value: unknown, variables: ReadonlyMap<string, unknown>): unknown {
     const renderText = (text: string): unknown => {
       const left = startedAt + maxMilliseconds - performance.now()
-      return render(text, variables, { limits: { ...limits, maxMilliseconds: left }, filters })
+      const rendered = render(text, variables, { limits: { ...limits, maxMilliseconds: left }, filters })
+      // One text can be in it a thousand times and costs nothing until it is written down.
+      room -= lengthOf(rendered, room)
+      if (room < 0) throw fail(parameter, `the templates give more than ${TOTAL_LENGTH} characters together`)
+      return rendered
     }
     const walk = (inner: unknown): unknown => {
       if (typeof inner === 'string') return isTemplate(inner) ? renderText(inner) : inner
@@ -139,4 +146,27 @@ export function createRenderer(
     render: renderParameter,
     print: (parameter, value) => renderParameter(parameter, "{{ value }}{{ '' }}", new Map([['value', value]])),
   }
+}
+
+/** UTF-16 units of all texts in a value, and one for each value in it; beyond `max` it is not counted to the end. */
+export function lengthOf(value: unknown, max: number): number {
+  let length = 0
+  const walk = (inner: unknown): void => {
+    length += typeof inner === 'string' ? inner.length + 1 : 1
+    if (typeof inner !== 'object' || inner === null) return
+    if (Array.isArray(inner)) {
+      for (const item of inner) {
+        if (length > max) return
+        walk(item)
+      }
+      return
+    }
+    for (const [name, item] of Object.entries(inner)) {
+      if (length > max) return
+      length += name.length
+      walk(item)
+    }
+  }
+  walk(value)
+  return length
 }

@@ -218,6 +218,16 @@ describe('templates', () => {
     expect(() => renderer.render('a', busy, new Map())).toThrow('takes too long')
   })
 
+  test('the templates of one request share how much they may give, be it one text over and over', () => {
+    const text = 'x'.repeat(1024 * 1024)
+    expect(kept({ a: {}, b: {} }, { a: text, b: '{{ [a] * 20 }}' })?.['b']).toHaveLength(20)
+    const failure = failureOf(() =>
+      kept({ a: {}, b: {}, c: {} }, { a: text, b: '{{ [a] * 20 }}', c: '{{ [a] * 20 }}' }),
+    )
+    expect(failure?.code).toBe('TEMPLATE_FAILED')
+    expect(failure?.message).toContain('the templates give more than 33554432 characters together')
+  })
+
   test('only so much text is looked into for templates', () => {
     const text = `{{ 1 }}${'x'.repeat(600_000)}`
     expect(kept({ a: {}, b: {} }, { a: text, b: 'y'.repeat(2_000_000) })).toMatchObject({
