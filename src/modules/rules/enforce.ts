@@ -2,6 +2,7 @@
 import { merge, type Unit } from '../../db/database.ts'
 import { isAppError, type AppError } from '../../errors.ts'
 import { newId } from '../../ids.ts'
+import { lengthOf } from '../../template-values.ts'
 import { joinScopes, type TemplateScope } from '../../template.ts'
 import { formatMicros, nowMicros } from '../../time.ts'
 import type { Actions } from '../actions/index.ts'
@@ -21,9 +22,27 @@ export interface PlannedEnforcement {
   unit: Unit
 }
 
+/**
+ * UTF-16 units of the parameters of all executions of one trigger instance: they are one unit, which is in memory and is
+ * written as a whole, about ten milliseconds for a megabyte.
+ */
+const MAX_LENGTH_TOGETHER = 64 * 1024 * 1024
+
+/** What the executions of one trigger instance may still be given. */
+export interface Room {
+  left: number
+}
+
+export const createRoom = (): Room => ({ left: MAX_LENGTH_TOGETHER })
+
 export interface Enforcer {
-  /** Of a rule that matches. @param scope what its templates may read */
-  plan(compiled: CompiledRule, instance: TriggerInstance, scope: TemplateScope): PlannedEnforcement
+  /**
+   * Of a rule that matches.
+   *
+   * @param scope what its templates may read
+   * @param room of its trigger instance; taken from
+   */
+  plan(compiled: CompiledRule, instance: TriggerInstance, scope: TemplateScope, room: Room): PlannedEnforcement
   /** Of a rule that could not be compared. @param reason what went wrong */
   planFailure(rule: Rule, instance: TriggerInstance, reason: string): PlannedEnforcement
 }
@@ -51,6 +70,8 @@ export function scopeWithContext(
   return joinScopes(scope, { variables: { action_context: { ...context, user, pack } } })
 }
 
+const tooLong = `The action parameters of all rules that one trigger instance sets off have more than ${MAX_LENGTH_TOGETHER} characters together. Let fewer rules hand over the whole payload.`
+
 export const actionMissing = (ref: string): string => `Action "${ref}" doesn't exist`
 
 /** The action of a rule; ids are no references. */
@@ -68,12 +89,12 @@ export function createEnforcer(deps: {
 }): Enforcer {
   const { store, actions, executions, traces, systemUser } = deps
 
-  function plan(compiled: CompiledRule, instance: TriggerInstance, scope: TemplateScope): PlannedEnforcement {
+  const plan: Enforcer['plan'] = (compiled, instance, scope, room) => {
     const { rule } = compiled
     const at = nowMicros()
     const member = { kind: 'rule', object_id: rule.id, ref: rule.ref } as const
     const trace = traces.plan(causedBy(instance, 'trigger_instance', instance.id), member, formatMicros(at))
-    const result = planExecution(compiled, instance, scope)
+    const result = planExecution(compiled, instance, scope, room)
     const { enforcement, unit } = record(rule, instance, at, 'reason' in result ? result : { id: result.executionId })
     return {
       enforcement,
@@ -86,6 +107,7 @@ export function createEnforcer(deps: {
     compiled: CompiledRule,
     instance: TriggerInstance,
     scope: TemplateScope,
+    room: Room,
   ): { executionId?: string; unit?: Unit; reason: string } | { executionId: string; unit: Unit } {
     const { rule, templates } = compiled
     const action = findAction(actions, rule.action.ref)
@@ -100,6 +122,9 @@ export function createEnforcer(deps: {
         failure = refusalIn(error)
         if (!fitsUnrendered(action, parameters)) return { reason: failure.message }
       }
+      const length = lengthOf(parameters, room.left)
+      if (length > room.left) return { reason: tooLong }
+      room.left -= length
       const planned = executions.plan({
         action: action.ref,
         parameters,

@@ -420,6 +420,31 @@ describe('the order and the amount of work', () => {
     await waitFor('all runs', () => world.runs.length === 20)
   })
 
+  it('what a rule makes of one text over and over fails, and the other rules fire', async () => {
+    await start()
+    await world.make('greedy', { action: { ref: 'test.do', parameters: { any: '{{ [trigger.text] * 600 }}' } } })
+    await world.make('other')
+    const enforcements = await world.fire({ text: 'x'.repeat(1_000_000) })
+    expect(enforcements.map(({ rule, status }) => [rule.ref, status])).toEqual([
+      ['test.greedy', 'failed'],
+      ['test.other', 'succeeded'],
+    ])
+    expect(enforcements[0]?.failure_reason).toContain('the templates give more than')
+  })
+
+  it('rules that hand over a large payload do so until it is too much for one unit', async () => {
+    await start()
+    for (let i = 0; i < 24; i++) {
+      await world.make(`large${i}`, { action: { ref: 'test.do', parameters: { text: '{{ trigger.text }}' } } })
+    }
+    await world.make('small')
+    const enforcements = await world.fire({ text: 'x'.repeat(3_000_000) })
+    const failed = enforcements.filter(({ status }) => status === 'failed')
+    expect([enforcements.length, failed.length]).toEqual([25, 2])
+    expect(failed[0]?.failure_reason).toContain('have more than 67108864 characters together')
+    expect(enforcements.at(-1)).toMatchObject({ rule: { ref: 'test.small' }, status: 'succeeded' })
+  })
+
   it('10,000 rules on 1,000 triggers: one event reads and compiles those of its own trigger', async () => {
     let read = 0
     const around = (real: Database): Database => ({

@@ -13,7 +13,7 @@ import type { Executions } from '../executions/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 import type { QueuedInstance, TriggerInstance } from '../triggers/types.ts'
 import type { Bindings } from './bindings.ts'
-import type { Enforcer, PlannedEnforcement } from './enforce.ts'
+import { createRoom, type Enforcer, type PlannedEnforcement } from './enforce.ts'
 import { createPause, evaluateRules, type EvaluationContext } from './evaluate.ts'
 
 /** Instances whose units are on their way to the disk. */
@@ -147,10 +147,12 @@ export function createEngine(deps: {
     }
     const scopeOf = scopesFor(instance.payload)
     const planned: PlannedEnforcement[] = []
+    const room = createRoom()
     const context = { payload: instance.payload, now: nowMicros(), scopeOf }
     for (const { compiled, verdict } of evaluateRules(bindings.of(triggerId), context)) {
-      if (verdict.verdict === 'matched') planned.push(enforcer.plan(compiled, instance, scopeOf(compiled.rule)))
-      else if (verdict.verdict === 'failed') {
+      if (verdict.verdict === 'matched') {
+        planned.push(enforcer.plan(compiled, instance, scopeOf(compiled.rule), room))
+      } else if (verdict.verdict === 'failed') {
         planned.push(enforcer.planFailure(compiled.rule, instance, verdict.reason ?? ''))
       }
       await betweenRules()
