@@ -43,19 +43,28 @@ export interface FactPayloads {
    * not allowed any more.
    */
   'rbac.changed': { reason: string }
-  /** Made by triggers. Webhooks and timers with this trigger come to be. */
+  /**
+   * Made by triggers. `type` is the reference of its trigger type. The catalogue of triggers reads it again; webhooks and
+   * timers with this trigger come to be.
+   */
   'trigger.created': { id: string; type: string }
-  /** Made by triggers. */
+  /** Made by triggers (parameters, name, description, or the schema of its type). The same listen. */
   'trigger.updated': { id: string; type: string }
-  /** Made by triggers (the last rule that used it is gone). Webhooks and timers with this trigger end. */
+  /**
+   * Made by triggers (by request, with its type, or with the last rule that used it). The same listen, and rules forget
+   * what was bound to it.
+   */
   'trigger.deleted': { id: string; type: string }
-  /** Made by triggers (dispatch), unless no enabled rule is bound to the trigger. Wakes the `trigger` queue. */
+  /**
+   * Made by triggers (dispatch), unless no enabled rule is bound to the trigger. Wakes the `trigger` queue; counted, to refuse
+   * more than may wait.
+   */
   'trigger_instance.created': QueuedInstance
-  /** Made by rules. Whoever waits for what a webhook causes listens. */
+  /** Made by rules, whatever came of it. Counted likewise; senders to webhooks who wait for its executions listen. */
   'trigger_instance.processed': { id: string; execution_ids: readonly string[] }
   /** Made by rules. Rules of these triggers are compiled anew. */
   'rule.changed': { id: string; ref: string; change: 'created' | 'updated' | 'deleted'; trigger_ids: readonly string[] }
-  /** Made by rules; the audit log. */
+  /** Made by rules, for each rule that matched or could not be compared. For the audit log. */
   'rule.enforced': RuleEnforcement
 }
 
