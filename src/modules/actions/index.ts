@@ -19,6 +19,5 @@ export function createActions({ database, maxPageSize }: ActionsDeps): Actions {
   return { name: 'actions', routes: createRoutes({ service, store, maxPageSize }), ...service }
 }
 
-export type { PackDefinitions as PackActions, Registration, RegistrationProblem } from '../../pack-content.ts'
 export type { EffectiveParameters } from './resolve.ts'
 export { actionSchema, runnerTypeSchema } from './routes.ts'

@@ -76,5 +76,3 @@ export function createDatastore(deps: DatastoreDeps): Datastore {
     },
   }
 }
-
-export type { DatastoreScope, DatastoreTemplates, PlanEvent, TemplateReader } from './types.ts'
