@@ -541,6 +541,55 @@ describe('what goes wrong', () => {
     expect(await world.fire()).toHaveLength(1)
   })
 
+  it('what the database will not even give up waits, and holds up nobody', async () => {
+    let damaged = ''
+    await start({
+      start: false,
+      around: wrapped((real, unit) =>
+        unit.facts.some(({ name, payload }) => name === 'trigger_instance.processed' && payload.id === damaged)
+          ? Promise.reject(new Error('damaged'))
+          : real.write(unit),
+      ),
+    })
+    await world.make('steady')
+    damaged = await world.dispatch()
+    const ids = await Promise.all(Array.from({ length: 1000 }, (_, i) => world.dispatch({ i })))
+    await world.rules.start?.()
+    for (const id of ids) expect(await world.settled(id)).toHaveLength(1)
+    expect(world.triggers.findInstance(damaged)?.status).toBe('pending')
+    expect(world.log().match(/rules\.not_stored/g)).toHaveLength(1)
+    await world.rules.stop?.()
+    const id = damaged
+    damaged = ''
+    const next = world.createServer()
+    await next.start?.()
+    expect(await world.settled(id)).toHaveLength(1)
+    await next.stop?.()
+  }, 30_000)
+
+  it('stopping does not wait for the rest of a long evaluation; the next start begins it again', async () => {
+    let looked = 0
+    const slow = {
+      get: () => {
+        looked += 1
+        const end = performance.now() + 10
+        while (performance.now() < end);
+        return { get: () => undefined, value: () => 'x' }
+      },
+    }
+    await start({ templates: () => ({ variables: { svckv: slow } }) })
+    for (let i = 0; i < 100; i++) await world.make(`r${i}`, { criteria: at('trigger.text', 'eq', '{{ svckv.x }}') })
+    const id = await world.dispatch({ text: 'x' })
+    await waitFor('the evaluation', () => looked > 0)
+    await world.rules.stop?.()
+    expect(looked).toBeLessThan(100)
+    expect(world.triggers.findInstance(id)?.status).toBe('pending')
+    const next = world.createServer()
+    await next.start?.()
+    expect(await world.settled(id)).toHaveLength(100)
+    await next.stop?.()
+  })
+
   it('stopping ends what has begun; a storage that cannot be written does not hold it up', async () => {
     let isBroken = true
     await start({

@@ -20,6 +20,8 @@ import { createPause, evaluateRules, type EvaluationContext } from './evaluate.t
 const MAX_COMMITTING = 64
 /** Pause after a failure: a storage that is full would be asked without end. */
 const RETRY_AFTER_MS = 1000
+/** Pause of an instance that the database does not take: a part of the file is damaged, and the others are not to wait. */
+const LEFT_FOR_MS = 60_000
 const POLL_SECONDS = 5
 
 export interface Engine {
@@ -51,6 +53,9 @@ export function createEngine(deps: {
   let isWorking = false
   let working: Promise<void> = Promise.resolve()
   let pause: NodeJS.Timeout | undefined
+  /** Those that the database does not take, whatever is written of them. */
+  const left: QueuedInstance[] = []
+  let takingUpAgain: NodeJS.Timeout | undefined
   let isWaitingForRoom = false
 
   bus.subscribe('trigger_instance.created', (instance) => {
@@ -108,16 +113,28 @@ export function createEngine(deps: {
   }
 
   function commitLater(queued: QueuedInstance, unit: Unit | undefined): void {
-    const committed = (unit === undefined ? Promise.resolve() : commit(queued, unit)).finally(() => {
+    const committed = (unit === undefined ? Promise.resolve({ isLeft: false }) : commit(queued, unit)).then((ended) => {
       committing.delete(committed)
-      queue.done(queued)
+      if (ended.isLeft) leave(queued)
+      else queue.done(queued)
       // Nothing is left to wake it when it stopped because too many were on their way.
       if (committing.size === MAX_COMMITTING - 1) pump()
     })
     committing.add(committed)
   }
 
-  /** Undefined: somebody else has processed it. @throws STORAGE_FAILED */
+  /** Still taken, so that nothing finds it in the rows. */
+  function leave(queued: QueuedInstance): void {
+    left.push(queued)
+    if (!active) return
+    takingUpAgain ??= setTimeout(() => {
+      takingUpAgain = undefined
+      for (const each of left.splice(0)) queue.done(each)
+      queue.wake()
+    }, LEFT_FOR_MS)
+  }
+
+  /** Undefined: somebody else has processed it, or it is left to the next start. @throws STORAGE_FAILED */
   async function planInstance(queued: QueuedInstance, betweenRules: () => Promise<void>): Promise<Unit | undefined> {
     try {
       return await planEnforcements(queued, betweenRules)
@@ -156,6 +173,7 @@ export function createEngine(deps: {
         planned.push(enforcer.planFailure(compiled.rule, instance, verdict.reason ?? ''))
       }
       await betweenRules()
+      if (!active) return undefined
     }
     return planEnd(instance, 'processed', planned)
   }
@@ -187,15 +205,19 @@ export function createEngine(deps: {
     return planEnd(queued, 'processing_failed', [])
   }
 
-  /** Never rejects: what cannot be stored stays pending in the rows. */
-  async function commit(queued: QueuedInstance, unit: Unit): Promise<void> {
+  /**
+   * Never rejects: what cannot be stored stays pending in the rows.
+   *
+   * @returns `isLeft`: for a while, because taking it up again and again would only hold up the others
+   */
+  async function commit(queued: QueuedInstance, unit: Unit): Promise<{ isLeft: boolean }> {
     const fields = { trigger_instance_id: queued.id, trace_id: queued.trace_id }
     let wanted = unit
     let isGivenUp = false
     while (!stopping.signal.aborted) {
       try {
         await database.write(wanted)
-        return
+        return { isLeft: false }
       } catch (error) {
         if (error instanceof Conflict) {
           // Somebody else has processed it, or what it causes has changed meanwhile: the rows tell.
@@ -204,7 +226,7 @@ export function createEngine(deps: {
             error,
           })
           rest()
-          return
+          return { isLeft: false }
         }
         if (isStorageFailure(error)) {
           log.error('rules.not_stored', 'What a trigger instance causes cannot be stored; trying again', {
@@ -217,14 +239,14 @@ export function createEngine(deps: {
             ...fields,
             error,
           })
-          rest()
-          return
+          return { isLeft: true }
         } else {
           isGivenUp = true
           wanted = planFailed(queued, error)
         }
       }
     }
+    return { isLeft: false }
   }
 
   return {
@@ -237,6 +259,7 @@ export function createEngine(deps: {
       active = false
       clearTimeout(pause)
       pause = undefined
+      clearTimeout(takingUpAgain)
       queue.stop()
       await working
       // A write under way ends by itself; only trying again is cut short.
