@@ -20,14 +20,11 @@ const statements = [
   // Snapshot of the rule, trigger and trigger type that started an execution.
   `alter table executions add column origin_hash text`,
 
-  `create table trigger_types (
-    id text primary key not null, ref text not null unique, pack text not null, name text not null,
-    record text not null)`,
+  `create table trigger_types (id text primary key not null, ref text not null unique, record text not null)`,
 
   `create table triggers (
-    id text primary key not null, ref text not null unique, pack text not null, name text not null,
-    type text not null, identity text not null, uses integer not null, is_managed integer not null,
-    record text not null, unique (type, identity))`,
+    id text primary key not null, ref text not null unique, type text not null, identity text not null, uses integer not null,
+    is_managed integer not null, record text not null, unique (type, identity))`,
 
   `create table trigger_instances (
     id text primary key not null, trigger text not null, trigger_id text not null, trigger_type text not null,

@@ -225,8 +225,6 @@ export interface GroupMappingTable {
 export interface TriggerTypeTable {
   id: string
   ref: string
-  pack: string
-  name: string
   /** The whole wire record (contract 05, 5.1). */
   record: string
 }
@@ -235,8 +233,6 @@ export interface TriggerTypeTable {
 export interface TriggerTable {
   id: string
   ref: string
-  pack: string
-  name: string
   /** Reference of the trigger type. */
   type: string
   /** Digest of the parameters: equal parameters of one type are one trigger. */
@@ -245,7 +241,7 @@ export interface TriggerTable {
   uses: number
   /** 1: made for rules, and gone with the last of them. */
   is_managed: number
-  /** The wire record (contract 05, 5.2), secrets in its parameters encrypted. */
+  /** The wire record (contract 05, 5.2), secrets in its parameters masked; then with `sealed`, all parameters encrypted. */
   record: string
 }
 

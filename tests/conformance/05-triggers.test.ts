@@ -157,7 +157,9 @@ describe('5.1 trigger types', () => {
   ])('POST %j → 400', async (body, text) => {
     const answer = await post<ErrorAnswer>('/triggertypes', body)
     expect([answer.status, answer.body.faultstring]).toEqual([400, expect.stringContaining(text)])
-    expect(rowsOf(server, `select * from trigger_types where name in ('x', 'a b', '')`)).toEqual([])
+    expect(
+      rowsOf(server, `select * from trigger_types where ref like '%.x' or ref in ('default.a b', 'default.')`),
+    ).toEqual([])
   })
 
   it('POST: a second of the name → 409 with the id of the first', async () => {

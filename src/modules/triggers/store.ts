@@ -267,8 +267,6 @@ function prepareStatements({ build }: Database) {
   const trigger: TriggerTable = {
     id: '',
     ref: '',
-    pack: '',
-    name: '',
     type: '',
     identity: '',
     uses: 0,
@@ -312,14 +310,14 @@ function prepareStatements({ build }: Database) {
 }
 
 function typeRow(type: TriggerTypeRecord) {
-  const { id, ref, pack, name } = type
-  return { id, ref, pack, name, record: JSON.stringify(type) }
+  const { id, ref } = type
+  return { id, ref, record: JSON.stringify(type) }
 }
 
 function triggerRow({ record, sealed, identity, isManaged }: StoredTrigger): Omit<TriggerTable, 'uses'> {
-  const { id, ref, pack, name, type } = record
+  const { id, ref, type } = record
   const text = JSON.stringify(sealed === undefined ? record : { ...record, sealed })
-  return { id, ref, pack, name, type, identity, is_managed: Number(isManaged), record: text }
+  return { id, ref, type, identity, is_managed: Number(isManaged), record: text }
 }
 
 function toTrigger(row: TriggerTable): StoredTrigger {
