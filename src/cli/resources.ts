@@ -151,19 +151,22 @@ export function createCreateCommand(
 }
 
 /** `update <ref> <file>`, without a description and an example. */
-export function createUpdateCommand(context: CommandContext, resource: Resource, ...operand: Operand): Command {
+export function createUpdateCommand(
+  context: CommandContext,
+  resource: Resource,
+  operand: Operand,
+  afterwards: (session: Session, updated: Json) => void = () => undefined,
+): Command {
   return addAttributeOption(addCommonOptions(createCommand(new Command('update'))))
     .argument(...operand)
     .argument(...fileOperand)
     .action((id: string, file: string, flags: AttributeFlags) =>
       withSession(context, flags, async (session) => {
         const body = await readBody(session, resource, file)
-        return showRecord(
-          session,
-          resource,
-          recordIn(await callOn(session, 'PUT', subjectOf(resource, id), { body })),
-          flags,
-        )
+        const updated = recordIn(await callOn(session, 'PUT', subjectOf(resource, id), { body }))
+        await showRecord(session, resource, updated, flags)
+        if (session.form === 'human') afterwards(session, updated)
+        return exitCodes.ok
       }),
     )
 }

@@ -193,6 +193,8 @@ action:
     const disabled = await svc('rule', 'create', quiet, '-a', 'ref', 'enabled')
     expect(disabled.stderr).toBe('Note: The rule is disabled; enable it with: svc rule enable default.quiet\n')
     expect([disabled.code, names(disabled.stdout)]).toEqual([0, ['Property', 'ref', 'enabled']])
+    const replaced = await svc('rule', 'update', 'default.quiet', quiet, '-a', 'ref')
+    expect([replaced.code, replaced.stderr]).toEqual([0, disabled.stderr])
     const again = await svc('rule', 'create', quiet, '-j')
     expect([again.code, again.stderr]).toEqual([2, ''])
     expect(again.stdout).toMatch(/^ERROR: 409 Client Error: Conflict\nMESSAGE: .*default.*quiet/)

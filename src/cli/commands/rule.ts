@@ -71,9 +71,24 @@ export function createRuleCommand(context: CommandContext): Command {
 
   const create = createCreateCommand(context, rule, tellDisabled)
     .description('Make a rule. It is disabled unless its definition says "enabled: true".')
-    .addHelpText('after', '\nExample:\n  svc rule create on_order.yaml')
+    .addHelpText(
+      'after',
+      `
+Example:
+  svc rule create on_order.yaml
 
-  const update = createUpdateCommand(context, rule, '<ref>', 'reference or id')
+on_order.yaml:
+  name: on_order
+  enabled: true
+  trigger: {type: core.svc.webhook, parameters: {url: orders}}
+  criteria:
+    trigger.body.kind: {type: equals, pattern: order}
+  action:
+    ref: core.local
+    parameters: {cmd: echo "order $ID", env: {ID: "{{ trigger.body.id }}"}}`,
+    )
+
+  const update = createUpdateCommand(context, rule, ['<ref>', 'reference or id'], tellDisabled)
     .description('Replace a rule: what the definition leaves out has its default from now on.')
     .addHelpText('after', '\nExample:\n  svc rule update default.on_order on_order.yaml')
 
@@ -105,7 +120,7 @@ function queryOf({ action, trigger, enabled, disabled, pack }: RuleListFlags): Q
   return { action, trigger, pack, enabled: enabled ?? (disabled === true ? false : undefined) }
 }
 
-function tellDisabled(session: Session, created: Json): void {
-  if (created['enabled'] !== false) return
-  session.note(`Note: The rule is disabled; enable it with: svc rule enable ${printable(textOf(created['ref']))}\n`)
+function tellDisabled(session: Session, written: Json): void {
+  if (written['enabled'] !== false) return
+  session.note(`Note: The rule is disabled; enable it with: svc rule enable ${printable(textOf(written['ref']))}\n`)
 }

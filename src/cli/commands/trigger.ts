@@ -47,7 +47,7 @@ export function createTriggerCommand(context: CommandContext): Command {
     .description('Make a kind of event of your own.')
     .addHelpText('after', '\nExample:\n  svc trigger create deployed.yaml')
 
-  const update = createUpdateCommand(context, triggerType, '<ref>', 'reference or id')
+  const update = createUpdateCommand(context, triggerType, ['<ref>', 'reference or id'])
     .description('Replace a kind of event: what the definition leaves out has its default from now on.')
     .addHelpText('after', '\nExample:\n  svc trigger update shop.deployed deployed.yaml')
 
