@@ -77,21 +77,18 @@ export interface Renderer {
 /**
  * Makes the renderer of one request, whose templates share a bounded amount of work.
  *
- * @param count templates there are
- * @param isTooLong see `Templates`
+ * @param templates all that it will be asked to render
  * @param filters besides those that every template has
  * @param maxMilliseconds what all of them may take together
  * @param fail makes the error out of the name of what was rendered and the reason
  */
 export function createRenderer(
-  count: number,
+  { count, isTooLong }: Pick<Templates, 'count' | 'isTooLong'>,
   {
-    isTooLong = false,
     filters = {},
     maxMilliseconds = TOTAL_MILLISECONDS,
     fail = templateFailed,
   }: {
-    isTooLong?: boolean
     filters?: Readonly<Record<string, HostFunction>> | undefined
     maxMilliseconds?: number
     fail?: (parameter: string, why: string) => Error

@@ -170,7 +170,7 @@ function resolveSources(
   }
   if (waiting.length === 0) return values
 
-  const renderer = createRenderer(count, { isTooLong, filters: scope.filters })
+  const renderer = createRenderer({ count, isTooLong }, { filters: scope.filters })
   const variables = new Map<string, unknown>([...Object.entries(scope.variables), ...values])
   const path: string[] = []
   const settle = (name: string): void => {

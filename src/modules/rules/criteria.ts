@@ -362,8 +362,7 @@ class Run {
     if (known !== undefined) return known
 
     this.#budget.step(RENDERING_STEPS)
-    this.#renderer ??= createRenderer(this.#templates.count, {
-      isTooLong: this.#templates.isTooLong,
+    this.#renderer ??= createRenderer(this.#templates, {
       filters: this.#context.scope.filters,
       maxMilliseconds: MAX_TEMPLATE_MILLISECONDS,
       fail: (_, why) => filterError(why),

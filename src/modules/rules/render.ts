@@ -14,7 +14,7 @@ export function renderParameters(
   { variables, filters }: TemplateScope,
 ): Record<string, unknown> {
   if (templates === undefined) return parameters
-  const renderer = createRenderer(templates.count, { isTooLong: templates.isTooLong, filters })
+  const renderer = createRenderer(templates, { filters })
   const named = new Map(Object.entries(variables))
   return Object.fromEntries(
     Object.entries(parameters).map(([name, value]) => [name, renderer.render(name, value, named)]),

@@ -143,7 +143,7 @@ function createTextRenderer(
     ['action_results', execution.result ?? {}],
     ['action_context', execution.context],
   ])
-  const renderer = createRenderer(found.count, { isTooLong: found.isTooLong, filters: scope.filters })
+  const renderer = createRenderer(found, { filters: scope.filters })
   const orAsWritten = (given: unknown, render: () => unknown): unknown => {
     try {
       return render()

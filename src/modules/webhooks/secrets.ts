@@ -15,7 +15,7 @@ export function createSecretReader(
     const found = findTemplates(text)
     if (found === undefined) return text
     const { variables, filters } = templates(author)
-    const renderer = createRenderer(found.count, { isTooLong: found.isTooLong, filters })
+    const renderer = createRenderer(found, { filters })
     const secret = renderer.render('signature.secret', text, new Map(Object.entries(variables)))
     if (typeof secret !== 'string' || secret === '') {
       throw new Error('the template of the secret gives no text: is there such an item in the datastore?')
