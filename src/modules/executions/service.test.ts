@@ -114,3 +114,13 @@ test('a server starts also when the results of what ran before cannot be stored'
   expect(after.find(id)?.status).toBe('abandoned')
   await after.stop?.()
 })
+
+test('the last tenth of the queue is not for rules', async () => {
+  // Two run, ten may wait.
+  for (let i = 0; i < 10; i++) await request({ text: 'wait' })
+  expect(engine.executions.hasRoom()).toBe(true)
+  await request({ text: 'wait' })
+  expect(engine.executions.hasRoom()).toBe(false)
+  await request({ text: 'wait' })
+  expect(await codeOf(request({ text: 'wait' }))).toBe('QUEUE_FULL')
+})

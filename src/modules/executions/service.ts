@@ -47,7 +47,7 @@ export interface ExecutionService {
    * @throws ACTION_UNKNOWN, ACTION_DISABLED, PARAMETERS_INVALID, TRACE_UNKNOWN
    */
   plan(request: SystemRequest): { execution: Execution; unit: Unit; failure: AppError | undefined }
-  /** Whether `actionrunner.queue_limit` leaves room for one more. */
+  /** Whether `actionrunner.queue_limit` leaves room for one more that nobody has asked for; the last tenth is kept for requests. */
   hasRoom(): boolean
   /** @throws RESOURCE_NOT_FOUND, PERMISSION_DENIED, and what `request` throws */
   rerun(caller: Caller, id: string, request: RerunRequest, merges: boolean): Promise<Execution>
@@ -79,6 +79,12 @@ export interface SystemRequest {
   failure?: AppError
 }
 
+/**
+ * Of the places in the queue. Rules take each one in the moment in which it becomes free: with all of them, events that keep
+ * coming, such as those of rules that set each other off, would leave none for people.
+ */
+const RULES_SHARE = 0.9
+
 export function createExecutionService(deps: {
   store: ExecutionStore
   database: Database
@@ -108,10 +114,10 @@ export function createExecutionService(deps: {
   /** Admitted and not committed yet. */
   let creating = 0
 
-  const hasRoom = (): boolean => deps.live.waitingCount + creating < deps.queueLimit
+  const waits = (): number => deps.live.waitingCount + creating
 
   function admit(): void {
-    if (!hasRoom()) throw queueFull('executions', deps.queueLimit)
+    if (waits() >= deps.queueLimit) throw queueFull('executions', deps.queueLimit)
   }
 
   function planCreation({ execution, cause, failure }: Draft, about?: LogFields): Unit {
@@ -251,7 +257,7 @@ export function createExecutionService(deps: {
       })
       return { execution: draft.execution, unit: planCreation(draft), failure: draft.failure }
     },
-    hasRoom,
+    hasRoom: () => waits() < Math.ceil(deps.queueLimit * RULES_SHARE),
 
     async rerun(caller, id, request, merges) {
       const original = get(id)
