@@ -31,9 +31,12 @@ const code = (work: () => unknown): unknown => {
 }
 
 describe('the key file', () => {
-  test('is made once, kept, and readable by nobody else', async () => {
+  test('is made at first use, kept, and readable by nobody else', async () => {
     const path = newPath()
-    const sealed = (await load(path)).seal('x', 'a')
+    const encryption = await load(path)
+    expect(code(() => encryption.open('01'.padEnd(100, '0'), 'a'))).toMatchObject({ code: 'CRYPTO_KEY_MISSING' })
+    expect(code(() => readdirSync(dirname(path)))).toMatchObject({ code: 'ENOENT' })
+    const sealed = encryption.seal('x', 'a')
     const content = readFileSync(path, 'utf8')
     expect(statSync(path).mode & 0o777).toBe(0o600)
     expect(statSync(dirname(path)).mode & 0o777).toBe(0o700)
@@ -189,7 +192,7 @@ describe('without a key', () => {
     const encryption = await loadEncryption({ enabled: true, keyPath, ownKeyPath: newPath() })
     for (const work of [
       () => encryption.seal('x', 'a', 'value for key "k"'),
-      () => encryption.open('01', 'a', 'value for key "k"'),
+      () => encryption.open('01'.padEnd(100, '0'), 'a', 'value for key "k"'),
       () => encryption.digest('x', 'value for key "k"'),
     ]) {
       expect(code(work)).toMatchObject({

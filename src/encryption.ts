@@ -13,10 +13,11 @@ import {
   randomBytes,
   type KeyObject,
 } from 'node:crypto'
+import { readFileSync } from 'node:fs'
 import { readBoundedFile } from './bounded-file.ts'
-import { cipherTextInvalid, cryptoKeyMissing } from './errors.ts'
+import { cipherTextInvalid, cryptoKeyMissing, storageFailed } from './errors.ts'
 import { isObject } from './schema.ts'
-import { createSecretFile } from './secret-file.ts'
+import { createSecretFileSync } from './secret-file.ts'
 
 export interface Encryption {
   /**
@@ -24,14 +25,14 @@ export interface Encryption {
    *
    * @param context what the value belongs to; only the same text opens it again
    * @param what for messages: `value for key "a"`
-   * @throws CRYPTO_KEY_MISSING
+   * @throws CRYPTO_KEY_MISSING; STORAGE_FAILED when the key file has to be made and cannot be
    */
   seal(plain: string, context: string, what?: string): string
   /** @throws CRYPTO_KEY_MISSING, CIPHER_TEXT_INVALID */
   open(sealed: string, context: string, what?: string): string
   /**
    * For telling whether two secrets are the same without keeping them: HMAC-SHA256 in hexadecimal digits. The same for ever,
-   * whichever key encrypts. @throws CRYPTO_KEY_MISSING
+   * whichever key encrypts. @throws as `seal`
    */
   digest(text: string, what?: string): string
   /** Reads the key file again. @throws Error as `loadEncryption`; what was there stays in use then */
@@ -41,7 +42,7 @@ export interface Encryption {
 export interface EncryptionSettings {
   /** `keyvalue.enable_encryption` */
   enabled: boolean
-  /** `keyvalue.encryption_key_path`, absolute; empty: the server's own file, made when it is missing. */
+  /** `keyvalue.encryption_key_path`, absolute; empty: the server's own file, made at first use. */
   keyPath: string
   /** Absolute path of the server's own file. */
   ownKeyPath: string
@@ -66,24 +67,23 @@ interface KeyRing {
 /** @throws Error, in one line, when the key file is damaged, cannot be read, or other accounts can use it */
 export async function loadEncryption({ enabled, keyPath, ownKeyPath }: EncryptionSettings): Promise<Encryption> {
   const path = keyPath === '' ? ownKeyPath : keyPath
-  const load = async (): Promise<KeyRing | undefined> => {
-    if (!enabled) return undefined
-    return (await readKeys(path)) ?? (keyPath === '' ? makeKeys(path) : undefined)
-  }
+  const load = async (): Promise<KeyRing | undefined> => (enabled ? readKeys(path) : undefined)
   let ring = await load()
 
   const requireRing = (what: string): KeyRing => {
     if (ring !== undefined) return ring
-    throw cryptoKeyMissing(
-      path,
-      what,
-      enabled ? 'Put the key file there (keyvalue.encryption_key_path).' : 'Turn on keyvalue.enable_encryption.',
-    )
+    const help =
+      keyPath === '' ? 'Bring it back from a backup.' : 'Put the key file there (keyvalue.encryption_key_path).'
+    throw cryptoKeyMissing(path, what, enabled ? help : 'Turn on keyvalue.enable_encryption.')
+  }
+  const requireOrMakeRing = (what: string): KeyRing => {
+    if (enabled && keyPath === '') ring ??= makeKeys(path)
+    return requireRing(what)
   }
 
   return {
     seal(plain, context, what = 'the value') {
-      const { newest } = requireRing(what)
+      const { newest } = requireOrMakeRing(what)
       const nonce = randomBytes(NONCE_BYTES)
       const head = Buffer.concat([Buffer.of(VERSION), newest.id, nonce])
       const cipher = createCipheriv('aes-256-gcm', newest.key, nonce, { authTagLength: TAG_BYTES })
@@ -93,7 +93,6 @@ export async function loadEncryption({ enabled, keyPath, ownKeyPath }: Encryptio
     },
 
     open(sealed, context, what = 'the value') {
-      const { all } = requireRing(what)
       if (sealed.length % 2 !== 0 || !/^[0-9A-Fa-f]+$/.test(sealed)) {
         throw cipherTextInvalid(what, 'cipher text is an even number of hexadecimal digits')
       }
@@ -101,7 +100,7 @@ export async function loadEncryption({ enabled, keyPath, ownKeyPath }: Encryptio
       if (bytes.length < HEAD_BYTES + TAG_BYTES) throw cipherTextInvalid(what, 'the cipher text is too short')
       if (bytes[0] !== VERSION) throw cipherTextInvalid(what, 'it is not cipher text of this server')
       const id = bytes.subarray(1, 1 + KEY_ID_BYTES).toString('hex')
-      const key = all.get(id)
+      const key = requireRing(what).all.get(id)
       if (key === undefined) {
         throw cipherTextInvalid(what, `it was encrypted with the key ${id}, which is not in the key file`)
       }
@@ -116,7 +115,8 @@ export async function loadEncryption({ enabled, keyPath, ownKeyPath }: Encryptio
       }
     },
 
-    digest: (text, what = 'the value') => createHmac('sha256', requireRing(what).digestKey).update(text).digest('hex'),
+    digest: (text, what = 'the value') =>
+      createHmac('sha256', requireOrMakeRing(what).digestKey).update(text).digest('hex'),
 
     async reload() {
       ring = await load()
@@ -181,12 +181,14 @@ function keyIdOf(key: Buffer): Buffer {
   return createHash('sha256').update('svc key id\0').update(key).digest().subarray(0, KEY_ID_BYTES)
 }
 
-async function makeKeys(path: string): Promise<KeyRing> {
+/** @throws STORAGE_FAILED */
+function makeKeys(path: string): KeyRing {
   const newKey = (): string => randomBytes(KEY_BYTES).toString('base64url')
   const text = JSON.stringify({ digest_key: newKey(), keys: [newKey()] }, undefined, 2)
-  if (await createSecretFile(path, `${text}\n`)) return parseKeys(path, text)
-  // Somebody else was faster: theirs are the keys.
-  const theirs = await readKeys(path)
-  if (theirs === undefined) throw new Error(`The key file ${path} was taken away while it was read`)
-  return theirs
+  try {
+    const isOurs = createSecretFileSync(path, `${text}\n`)
+    return parseKeys(path, isOurs ? text : readFileSync(path, 'utf8'))
+  } catch (error) {
+    throw storageFailed(error)
+  }
 }

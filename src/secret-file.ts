@@ -1,5 +1,6 @@
 /** Files that only the server's own account may read. They appear whole or not at all. */
 import { randomBytes } from 'node:crypto'
+import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, unlinkSync, writeFileSync } from 'node:fs'
 import { link, mkdir, open, rename, stat, unlink, type FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { hasCode } from './system-error.ts'
@@ -43,6 +44,25 @@ export async function createSecretFile(path: string, content: string | Buffer): 
   })
 }
 
+/** As `createSecretFile`, before it returns: for a file that is small, and made once in the life of an installation. */
+export function createSecretFileSync(path: string, content: string): boolean {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  const temporary = temporaryNameFor(path)
+  const file = openSync(temporary, 'wx', 0o600)
+  try {
+    writeFileSync(file, content)
+    fsyncSync(file)
+    linkSync(temporary, path)
+    return true
+  } catch (error) {
+    if (hasCode(error, 'EEXIST')) return false
+    throw error
+  } finally {
+    closeSync(file)
+    unlinkSync(temporary)
+  }
+}
+
 /** As `createSecretFile`, in place of whatever is there. */
 export async function replaceSecretFile(path: string, content: string): Promise<void> {
   await makeFolder(dirname(path))
@@ -80,13 +100,15 @@ export async function replaceFile(
   return withTemporaryFile(path, content, replaceIfDue, ownership)
 }
 
+const temporaryNameFor = (path: string): string => join(dirname(path), `.${randomBytes(9).toString('base64url')}.tmp`)
+
 async function withTemporaryFile<T>(
   path: string,
   content: string | Buffer,
   use: (temporary: string) => Promise<T>,
   ownership?: FileOwnership,
 ): Promise<T> {
-  const temporary = join(dirname(path), `.${randomBytes(9).toString('base64url')}.tmp`)
+  const temporary = temporaryNameFor(path)
   const file = await open(temporary, 'wx', 0o600)
   try {
     if (ownership !== undefined) await setOwnership(file, ownership)

@@ -605,7 +605,7 @@ export const options = {
       optional: true,
       relativeTo: 'basePath',
       about:
-        'File of the keys that encrypt secrets. Empty: keys/secrets.json under system.base_path, made at the first start. Without this file no secret can be read again: keep a copy of it.',
+        'File of the keys that encrypt secrets. Empty: keys/secrets.json under system.base_path, made when the first secret is stored. Without this file no secret can be read again: keep a copy of it.',
     }),
   },
   log: {
