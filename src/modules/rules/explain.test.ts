@@ -129,6 +129,21 @@ describe('explain', () => {
     ])
   })
 
+  it('a trigger that went with its last rule', async () => {
+    await start()
+    const keyed = await world.make('keyed', {
+      trigger: { type: 'test.keyed', parameters: { key: 'a' } },
+      criteria: n('eq', 1),
+    })
+    const id = await world.dispatch({ n: 2 }, keyed.trigger.ref)
+    await world.settled(id)
+    await world.call('DELETE', `/v1/rules/${keyed.id}`)
+    expect(await explain(id)).toMatchObject({
+      rules: [],
+      message: `Trigger "${keyed.trigger.ref}" does not exist any more: its type, or the rules that named it, have been deleted or changed.`,
+    })
+  })
+
   it('a key that leads nowhere is told apart from a value that is not there', async () => {
     await start()
     await world.make('nowhere', { criteria: { 'body.n': { type: 'eq', pattern: 1 } } })

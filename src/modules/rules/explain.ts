@@ -113,7 +113,7 @@ export function createExplain(deps: {
       trigger_instance: { id, trigger, status, occurrence_time, trace_id },
       rules: shown,
       hidden,
-      message: sentenceOf(instance, shown, hidden, gone),
+      message: sentenceOf(instance, shown, hidden, gone, triggers.find(trigger) !== undefined),
     }
   }
 
@@ -304,6 +304,7 @@ function sentenceOf(
   rules: Explanation['rules'],
   hidden: number,
   gone: readonly RuleEnforcement[],
+  hasTrigger: boolean,
 ): string {
   if (status === 'pending') {
     return 'The trigger instance waits to be processed; these are the verdicts of the rules as they are now.'
@@ -321,6 +322,9 @@ function sentenceOf(
     ...gone.map(({ rule }) => rule.ref),
   ]
   if (failed.length > 0) return `No execution came of it, because enforcing failed: ${namesOf(failed)}.`
+  if (!hasTrigger) {
+    return `Trigger "${trigger}" does not exist any more: its type, or the rules that named it, have been deleted or changed.`
+  }
   if (rules.length === 0) {
     return hidden === 0
       ? `No rule is bound to trigger "${trigger}".`
