@@ -4,7 +4,7 @@ import { ruleEnforcementResource, ruleResource, triggerResource } from '../../ht
 import { isId } from '../../ids.ts'
 import { isObject, MASK, represent } from '../../schema.ts'
 import { findTemplates } from '../../template-values.ts'
-import { joinScopes, type TemplateScope } from '../../template.ts'
+import { joinScopes, type HostFunction, type TemplateScope } from '../../template.ts'
 import { microsOf, nowMicros } from '../../time.ts'
 import type { Actions } from '../actions/index.ts'
 import type { TemplateReader } from '../datastore/types.ts'
@@ -199,23 +199,33 @@ export function createExplain(deps: {
     const context = contextOf(rule, instance, traces.tagOf(instance.trace_id) ?? '')
     const within = (base: TemplateScope): TemplateScope =>
       scopeWithContext(base, context, systemUser, action?.pack ?? '')
+    let isConcealed = false
+    const conceal = (): void => {
+      isConcealed = true
+    }
+    const problemOf = (error: unknown): string => {
+      const { message } = refusalIn(error)
+      return isConcealed ? CONCEALED : message
+    }
     try {
-      const full = within(scope)
+      const full = within(watchDecryption(scope, conceal))
       const parameters = renderParameters(rule.action.parameters, found, full)
-      const shown = visibleParameters(caller, rule, instance, parameters, within)
-      if (action === undefined || runner === undefined)
-        return { parameters: shown, problem: actionMissing(rule.action.ref) }
+      const shown = visibleParameters(caller, rule, instance, parameters, within, conceal)
+      if (action === undefined || runner === undefined) {
+        const { ref } = rule.action
+        return { parameters: service.maskedParameters({ ref, parameters: shown }), problem: actionMissing(ref) }
+      }
       const result = { parameters: actions.mask(action, runner, shown) }
       const literals = new Set(Object.keys(parameters))
       try {
         const converted = actions.render(action, runner, parameters, full, literals)
         actions.check(action, runner, converted, parameters)
       } catch (error) {
-        return { ...result, problem: refusalIn(error).message }
+        return { ...result, problem: problemOf(error) }
       }
       return result
     } catch (error) {
-      return { problem: refusalIn(error).message }
+      return { problem: problemOf(error) }
     }
   }
 
@@ -226,24 +236,27 @@ export function createExplain(deps: {
     { payload }: TriggerInstance,
     rendered: Record<string, unknown>,
     within: (base: TemplateScope) => TemplateScope,
+    conceal: () => void,
   ): Record<string, unknown> {
     let own: TemplateScope | undefined
     return Object.fromEntries(
       Object.entries(rule.action.parameters).map(([name, written]) => {
         const found = findTemplates(written)
-        if (found === undefined || !readsDatastore(written)) return [name, rendered[name]]
+        if (found === undefined) return [name, rendered[name]]
         if (decrypts(written)) return [name, MASK]
         const { user, scopes } = principal
         own ??= within(
           joinScopes(
             { variables: { trigger: payload } },
             templates({ user: systemUser, author: user, ...(scopes === undefined ? {} : { scopes }) }),
+            { variables: {}, filters: { decrypt_kv: () => MASK } },
           ),
         )
         try {
           return [name, renderParameters({ [name]: written }, found, own)[name]]
         } catch (error) {
           refusalIn(error)
+          conceal()
           return [name, MASK]
         }
       }),
@@ -253,7 +266,21 @@ export function createExplain(deps: {
   return { instance: instanceOf, explain, test }
 }
 
-const readsDatastore = (written: unknown): boolean => JSON.stringify(written).includes('svckv')
+const CONCEALED =
+  'The action would not be given these parameters. Why is not said here, since it could tell a value of the datastore.'
+
+/** @param onDecryption called when something is decrypted */
+function watchDecryption(scope: TemplateScope, onDecryption: () => void): TemplateScope {
+  const decrypt = scope.filters?.['decrypt_kv']
+  if (decrypt === undefined) return scope
+  const watched: HostFunction = (positional, named) => {
+    const plain = decrypt(positional, named)
+    onDecryption()
+    return plain
+  }
+  return joinScopes(scope, { variables: {}, filters: { decrypt_kv: watched } })
+}
+
 const decrypts = (written: unknown): boolean => JSON.stringify(written).includes('decrypt_kv')
 
 /** A verdict as the caller may see it: short, and without what only others may read in the datastore. */

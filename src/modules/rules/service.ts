@@ -42,6 +42,8 @@ export interface RuleService {
   get(refOrId: string): Rule
   /** For clients. @param unmasked with the secrets of its action parameters; those of its trigger are never shown */
   record(rule: Rule, unmasked: boolean): RuleRecord
+  /** As replies show them. */
+  maskedParameters(action: Rule['action']): Record<string, unknown>
   /** The rule as it would be stored, for trying it out: without id and trigger. @throws TRIGGER_TYPE_UNKNOWN, CRITERIA_INVALID */
   draft(caller: Caller, given: RuleDefinition): Rule
   /** @throws NAME_TAKEN, PERMISSION_DENIED and the 400s of contract 05, 5.5 */
@@ -86,7 +88,6 @@ export function createRuleService(deps: {
     return rule
   }
 
-  /** As replies show them. */
   function maskedParameters({ ref, parameters }: Rule['action']): Record<string, unknown> {
     if (!deps.maskSecrets) return parameters
     const action = findAction(actions, ref)
@@ -191,6 +192,7 @@ export function createRuleService(deps: {
 
   return {
     get,
+    maskedParameters,
     record(rule, unmasked) {
       const { revision: _r, secret_owners: _s, ...shown } = rule
       const { id, ref, type, description } = rule.trigger
