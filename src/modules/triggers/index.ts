@@ -89,6 +89,7 @@ export { isTimerType, readTimer, timerTypes, type TimerSchedule, type TimerType 
 export { webhookTypeRef } from './builtin.ts'
 export { triggerProperties } from './routes.ts'
 export {
+  genericHook,
   hookOf,
   standardKey,
   standardPrefix,

@@ -5,7 +5,7 @@
 import { isTemplate } from '../../template.ts'
 import { isObject, type JsonSchema } from '../../schema.ts'
 
-export const signatureSchemes = ['github', 'gitlab', 'stripe', 'slack', 'standard', 'hmac'] as const
+const signatureSchemes = ['github', 'gitlab', 'stripe', 'slack', 'standard', 'hmac'] as const
 
 export type SignatureScheme = (typeof signatureSchemes)[number]
 
@@ -103,6 +103,9 @@ export const takenHeaders: ReadonlySet<string> = new Set(['x-auth-token', 'svc-a
 /** Of the scheme `hmac` alone. */
 const hmacOnly = ['header', 'algorithm', 'encoding', 'prefix', 'template', 'timestamp_header', 'id_header'] as const
 
+/** Takes any trigger by name; always there, not listed. */
+export const genericHook = 'svc'
+
 /** Without the slashes around it. */
 export function hookOf(url: string): string {
   let start = 0
@@ -125,7 +128,8 @@ export function problemOfWebhook(parameters: Readonly<Record<string, unknown>>):
 function problemOfUrl(url: string): string | undefined {
   const hook = hookOf(url)
   if (hook === '') return `'url' names no hook: it needs something besides slashes`
-  if (hook === 'svc') return `'url' is 'svc', which is reserved for the generic webhook; choose another`
+  if (hook === genericHook)
+    return `'url' is '${genericHook}', which is reserved for the generic webhook; choose another`
   if (hook.split('/').some((segment) => segment === '.' || segment === '..')) {
     return `'url' has a segment '.' or '..', which clients take out of addresses; choose another`
   }

@@ -21,15 +21,12 @@ import { createRepeatLimit } from '../../repeat-limit.ts'
 import { isObject, represent } from '../../schema.ts'
 import { nowMicros } from '../../time.ts'
 import { isFinal, type Executions } from '../executions/index.ts'
-import { hookOf, traceTagHeader, webhookTypeRef, type Triggers } from '../triggers/index.ts'
+import { genericHook, hookOf, traceTagHeader, webhookTypeRef, type Triggers } from '../triggers/index.ts'
 import type { TriggerInstance, TriggerRecord } from '../triggers/types.ts'
 import { deliveryIdOf, type Admitted, type Deliveries, type Delivery, type DeliveryId } from './deliveries.ts'
 import { canonicalName, forwardHeaders, preferredWait, readHeaders, type SentHeaders } from './headers.ts'
 import type { Hook, HookTrigger, Registry } from './registry.ts'
 import type { Wait, Waits } from './waits.ts'
-
-/** Takes any trigger by name; always there, not listed. */
-export const genericHook = 'svc'
 
 export interface WebhookService {
   /**
