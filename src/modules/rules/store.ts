@@ -36,9 +36,7 @@ export interface EnforcementFilter {
 }
 
 /** `id` is the order of time. */
-export const enforcementSortColumns = ['id', 'rule_ref', 'rule_id', 'execution_id', 'trigger_instance_id'] as const
-
-export type EnforcementSortColumn = (typeof enforcementSortColumns)[number]
+export type EnforcementSortColumn = 'id' | 'rule_ref' | 'rule_id' | 'execution_id' | 'trigger_instance_id'
 
 export interface RuleStore {
   find(id: string): Rule | undefined
