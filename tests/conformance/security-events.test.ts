@@ -33,6 +33,7 @@ interface Grant {
   on?: string
 }
 
+const secret = 'canary-of-the-vault'
 const vault = 'key_value_pair:svckv.system:vault'
 /** Role → what it grants; the role is assigned to the user of its name. */
 const roles: Record<string, Grant[]> = {
@@ -98,6 +99,13 @@ beforeAll(async () => {
     const answer = await server.call<{ key: string }>('POST', '/v1/apikeys', { user }, administrator)
     if (answer.status !== 201) throw new Error(`no key (${answer.status}): ${answer.text}`)
     headersOf[user] = { 'Svc-Api-Key': answer.body.key }
+  }
+  for (const [name, isSecret] of [
+    ['vault', true],
+    ['plain', false],
+  ] as const) {
+    const answer = await as('root', 'PUT', `/v1/keys/${name}`, { name, value: secret, secret: isSecret })
+    if (answer.status !== 200) throw new Error(answer.text)
   }
 }, 60_000)
 
@@ -182,18 +190,6 @@ describe('CVE-2026-39969: requests that prove nothing', () => {
 })
 
 describe('CVE-2022-44009: secrets that are read without the right to', () => {
-  const secret = 'canary-of-the-vault'
-
-  beforeAll(async () => {
-    for (const [name, isSecret] of [
-      ['vault', true],
-      ['plain', false],
-    ] as const) {
-      const answer = await as('root', 'PUT', `/v1/keys/${name}`, { name, value: secret, secret: isSecret })
-      if (answer.status !== 200) throw new Error(answer.text)
-    }
-  })
-
   it('the secret of a webhook is read for who wrote the rule, or made the trigger', async () => {
     const signature = { scheme: 'github', secret: '{{ svckv.system.vault | decrypt_kv }}' }
     const rule = await makeRule('author', signed('shared', signature))
@@ -247,6 +243,35 @@ describe('CVE-2022-44009: secrets that are read without the right to', () => {
     const trigger_instance = { trigger: 'core.svc.generic.inquiry', payload: { cipher, a: 'x' } }
     const { status, text } = await as('reader', 'POST', '/v1/rules/test', { rule_ref: rule, trigger_instance })
     expect([status, text.includes('canary'), text]).toEqual([200, false, expect.stringContaining('verdict')])
+  })
+})
+
+describe('st2#6379: running as somebody who may do more', () => {
+  it('what an API key with scopes has a rule do stays within them', async () => {
+    const scopes = [
+      { permission_types: ['rule_create'], resource_uid: 'pack:web' },
+      { permission_types: ['action_execute'], resource_uid: 'action:core:local' },
+    ]
+    const { body: made } = await as<{ key: string }>('root', 'POST', '/v1/apikeys', { scopes })
+    headersOf['limited'] = { 'Svc-Api-Key': made.key }
+    const program =
+      'fetch(`${process.env.SVC_ACTION_API_URL}/keys/vault`, { headers: { "X-Auth-Token": process.env.SVC_ACTION_AUTH_TOKEN } })' +
+      '.then(({ status }) => console.log(status))'
+    const trigger = await as<{ ref: string }>('root', 'POST', '/v1/triggertypes', { name: fresh(), pack: 'web' })
+    const more = {
+      trigger: { type: trigger.body.ref },
+      action: { ref: 'core.local', parameters: { cmd: `"$NODE" -e '${program}'`, env: { NODE: process.execPath } } },
+    }
+    const rules = [await makeRule('limited', more), await makeRule('root', more)].map(({ ref }) => ref)
+    const event = { trigger: trigger.body.ref, payload: {} }
+    const { body } = await server.call<{ executions: { rule: string; result: { stdout: string } }[] }>(
+      'POST',
+      '/v1/webhooks/svc',
+      event,
+      { ...headersOf['root'], Prefer: 'wait=30' },
+    )
+    const seen = new Map(body.executions.map(({ rule, result }) => [rule, result.stdout]))
+    expect(rules.map((ref) => seen.get(ref))).toEqual(['403', '200'])
   })
 })
 

@@ -49,7 +49,7 @@ export interface Enforcer {
 
 /** What the execution of a rule has in its context, besides what the server sets in every context. */
 export function contextOf(
-  { id, ref, name }: Rule,
+  { id, ref, name, context: { scopes } }: Rule,
   instance: Pick<TriggerInstance, 'id' | 'trigger' | 'occurrence_time' | 'trace_id'>,
   traceTag: string,
 ): Record<string, unknown> {
@@ -57,6 +57,8 @@ export function contextOf(
     trigger_instance: { id: instance.id, trigger: instance.trigger, occurrence_time: instance.occurrence_time },
     rule: { id, ref, name },
     trace_context: { id_: instance.trace_id, trace_tag: traceTag },
+    // Whoever wrote it with a key of limited use cannot have the system user do more.
+    ...(scopes === undefined ? {} : { scopes }),
   }
 }
 
