@@ -283,19 +283,21 @@ function prepareFor(options: HttpAppOptions, route: Route): Prepare {
     }
     if (readsBody) {
       requireOnResource()
-      // Compiled for the first request that needs it: all of them at once would double the start-up time.
-      if (route.body !== undefined) check ??= compileSchema(route.body)
-      const body =
-        route.body === undefined
-          ? await reader.readRaw(request, isStranger ? allowance.begin(prepared.remoteAddress) : undefined)
-          : await reader.read(request)
+      const body = route.body === undefined ? undefined : await reader.read(request)
+      const raw =
+        route.rawBody === undefined
+          ? undefined
+          : await reader.readRaw(request, isStranger ? allowance.begin(prepared.remoteAddress) : undefined)
       // A sender can hold the body back until the credential is taken away.
       if (!access.isCurrent(prepared.principal)) Object.assign(prepared, await identify())
       else if (!isStranger) requireGlobally(route, prepared.rights)
       requireOnResource()
-      if (route.body === undefined)
-        prepared.raw = rawRequest(body as RawBody, request, response) // of `readRaw`
-      else prepared.body = checkBody(body, check)
+      if (raw !== undefined) prepared.raw = rawRequest(raw, request, response)
+      if (route.body !== undefined) {
+        // Compiled for the first request that needs it: all of them at once would double the start-up time.
+        check ??= compileSchema(route.body)
+        prepared.body = checkBody(body, check)
+      }
       if ('resourceOfBody' in route) requireOn(route, prepared, () => route.resourceOfBody(prepared.body, prepared))
     }
     return prepared
@@ -314,10 +316,10 @@ function rawRequest(body: RawBody, request: Request, response: Response): RawReq
 }
 
 /** @throws BODY_INVALID */
-function checkBody(body: unknown, check: Check | undefined): unknown {
+function checkBody(body: unknown, check: Check): unknown {
   const problem =
     typeof body === 'object' && body !== null && !Array.isArray(body)
-      ? check?.(body)
+      ? check(body)
       : `Input body needs to be an object, got: ${jsonTypeOf(body)}`
   if (problem !== undefined) throw bodyInvalid(problem)
   return body
