@@ -200,7 +200,7 @@ describe('multipart forms', () => {
     expect([status, body.code]).toEqual([400, 'BODY_MALFORMED'])
   })
 
-  test('there are at most 10,000 parts, and counting them takes no time', async () => {
+  test('there are at most 10,000 parts; the rest is not read', async () => {
     const many = (n: number): string => '--xx\r\nContent-Disposition: form-data; name="a"\r\n\r\n1\r\n'.repeat(n)
     const parts = await startHttp(routes, { maxBodyBytes: 20_000_000 })
     const answer = async (n: number): Promise<[number, number]> => {
@@ -215,9 +215,11 @@ describe('multipart forms', () => {
     }
     try {
       expect((await answer(10_000))[0]).toBe(200)
-      const [status, milliseconds] = await answer(250_000)
+      const [, allowed] = await answer(10_000)
+      const [status, refused] = await answer(250_000)
       expect(status).toBe(400)
-      expect(milliseconds).toBeLessThan(1500)
+      // Reading them all would take 25 times as long, however fast the machine is.
+      expect(refused).toBeLessThan(10 * allowed)
     } finally {
       await parts.close()
     }
