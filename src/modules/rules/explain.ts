@@ -16,7 +16,7 @@ import { findProblems, problemOfKey } from './criteria.ts'
 import { actionMissing, contextOf, findAction, refusalIn, scopeWithContext } from './enforce.ts'
 import { aboutRule, createPause, evaluateRules, type EvaluationContext } from './evaluate.ts'
 import { renderParameters } from './render.ts'
-import { resourceOf, type Caller, type RuleService } from './service.ts'
+import { isIsolated, resourceOf, type Caller, type RuleService } from './service.ts'
 import type { RuleStore } from './store.ts'
 import type { Rule, RuleDefinition, RuleEnforcement, RuleVerdict } from './types.ts'
 
@@ -103,11 +103,13 @@ export function createExplain(deps: {
       await pause()
     }
     const { trigger, status, occurrence_time, trace_id } = instance
-    const gone = [...left.values()].filter((enforcement) =>
-      caller.rights.may(
-        'rule_enforcement_view',
-        ruleEnforcementResource({ id: enforcement.id, rule_ref: enforcement.rule.ref }),
-      ),
+    const gone = [...left.values()].filter(
+      (enforcement) =>
+        !isIsolated(store, enforcement, caller.rights) &&
+        caller.rights.may(
+          'rule_enforcement_view',
+          ruleEnforcementResource({ id: enforcement.id, rule_ref: enforcement.rule.ref }),
+        ),
     )
     return {
       trigger_instance: { id, trigger, status, occurrence_time, trace_id },

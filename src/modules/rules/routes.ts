@@ -45,7 +45,7 @@ import {
   testRequestSchema,
   testResultSchema,
 } from './schemas.ts'
-import { resourceOf, type RuleService } from './service.ts'
+import { isIsolated, resourceOf, type RuleService } from './service.ts'
 import type { RuleStore } from './store.ts'
 import type { Rule, RuleDefinition, RuleEnforcement, RuleRecord } from './types.ts'
 
@@ -139,9 +139,7 @@ export function createRoutes(deps: {
     const enforcement = isId(id) ? store.findEnforcement(id) : undefined
     if (enforcement === undefined) throw resourceNotFound(id)
     const { rule } = enforcement
-    if (rights.onlyOf !== undefined && store.find(rule.id)?.context.user !== rights.onlyOf) {
-      throw isolationDenied(principal.user, rule.uid)
-    }
+    if (isIsolated(store, enforcement, rights)) throw isolationDenied(principal.user, rule.uid)
     return enforcement
   }
 
@@ -184,6 +182,8 @@ export function createRoutes(deps: {
     function* records(): Generator<Record<string, unknown>> {
       for (const enforcement of inOrder(ids, (some) => store.findEnforcementsByIds(some))) {
         if (!rights.may('rule_enforcement_view', enforcementResource(enforcement))) continue
+        // A rule of somebody else had the same name before.
+        if (isIsolated(store, enforcement, rights)) continue
         yield projection.apply(present(enforcement, request))
       }
     }

@@ -354,6 +354,26 @@ describe('who may', () => {
     expect((await put(hers, { description: 'x' }, 'ann')).status).toBe(200)
   })
 
+  it('with isolation a rule of somebody else that is gone leaves no trace either', async () => {
+    const grants = [
+      { permission_types: ['rule_list'] as const },
+      on('pack:test', 'rule_all', 'action_execute'),
+      on('trigger:test:event', 'trigger_view'),
+    ]
+    await start({ isolation: true, users: { ann: { grants }, bob: { grants } } })
+    const his = await world.make('his', {}, 'bob')
+    const [enforcement] = await world.fire()
+    expect((await world.callAs('bob', 'DELETE', `/v1/rules/${his.id}`)).status).toBe(204)
+    const path = `/v1/triggerinstances/${enforcement?.trigger_instance_id ?? ''}/explain`
+    expect((await world.callAs('root', 'GET', path)).text).toContain('test.his')
+    const explained = await world.callAs('ann', 'GET', path)
+    expect([explained.status, explained.text.includes('test.his')]).toEqual([200, false])
+    await world.make('his', { enabled: false }, 'ann')
+    for (const list of ['/v1/ruleenforcements', '/v1/ruleenforcements/views']) {
+      expect((await world.callAs('ann', 'GET', list)).body).toEqual([])
+    }
+  })
+
   it('a key with scopes: what it is limited to stays with the rule', async () => {
     const scopes = [{ permission_types: ['rule_create', 'action_execute'] as const, resource_uid: 'pack:test' }]
     await start({ users: { key: { role: 'admin', scopes } } })

@@ -32,7 +32,7 @@ import { fillDefinition, ruleFileSchema, type FilledRule } from './definition.ts
 import { findAction } from './enforce.ts'
 import { keepSecrets } from './secrets.ts'
 import type { RuleStore } from './store.ts'
-import type { Rule, RuleContext, RuleDefinition, RuleRecord } from './types.ts'
+import type { Rule, RuleContext, RuleDefinition, RuleEnforcement, RuleRecord } from './types.ts'
 
 /** Who asks, from where, and what they may do. */
 export type Caller = Pick<ApiRequest, 'principal' | 'rights' | 'requestId' | 'remoteAddress'>
@@ -64,6 +64,15 @@ const REGISTERED_TOGETHER = 32
 /** Of a rule: what it is about, and whose it is. */
 export const resourceOf = ({ ref, context }: Pick<Rule, 'ref' | 'context'>): Resource =>
   ruleResource({ ref, user: context.user })
+
+/** Whether isolation keeps an enforcement from the caller: its rule is of somebody else, or gone. */
+export function isIsolated(
+  store: Pick<RuleStore, 'find'>,
+  { rule }: Pick<RuleEnforcement, 'rule'>,
+  { onlyOf }: Pick<Caller['rights'], 'onlyOf'>,
+): boolean {
+  return onlyOf !== undefined && store.find(rule.id)?.context.user !== onlyOf
+}
 
 export function createRuleService(deps: {
   database: Database
