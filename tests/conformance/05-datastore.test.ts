@@ -234,12 +234,20 @@ describe('5.9, 10.3 what others hear of it', () => {
       auditRecords(server, event)
         .map((record) => record['short_message'])
         .filter((text) => String(text).includes('audited'))
+    await waitFor('the last line to be in the file', () => texts('key_value_pair.deleted').length > 0)
     expect(texts('key_value_pair.set')).toEqual([`PUT /v1/keys/audited succeeded id=${body.id}`])
     expect(texts('key_value_pair.deleted')).toEqual([`DELETE /v1/keys/audited succeeded id=${body.id}`])
     expect(texts('key_value_pair.decrypted')).toEqual([
       'User svc decrypted the value audited',
       'User svc decrypted the values [audited]',
     ])
+    for (const event of ['key_value_pair.set', 'key_value_pair.deleted', 'key_value_pair.decrypted']) {
+      expect(auditRecords(server, event).at(-1)).toMatchObject({
+        _user: 'svc',
+        _remote_address: '127.0.0.1',
+        _request_id: expect.stringMatching(/^[0-9a-f-]{36}$/),
+      })
+    }
   })
 })
 

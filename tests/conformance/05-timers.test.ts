@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { secondsBetween } from '../../src/time.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
 import { createRandom, seedOfRun } from '../helpers/random.ts'
@@ -19,6 +20,8 @@ interface Timer {
   type: string
   description: string
   parameters: Record<string, unknown>
+  next_timestamp?: string
+  fired_timestamp?: string
 }
 
 interface Instance {
@@ -197,6 +200,8 @@ describe('05.8 firing', () => {
     const seconds = instances.map(({ payload }) => Math.floor(microsOf(payload.executed_at) / SECOND))
     expect(new Set(seconds).size).toBe(seconds.length)
     expect(rowOf(server, rule).fired_timestamp).toEqual(expect.stringMatching(/\.000000Z$/))
+    const { next_timestamp: next, fired_timestamp: fired } = await timerOf(server, rule)
+    expect(secondsBetween(fired ?? '', next ?? '')).toBe(1)
     await server.call('DELETE', `/v1/rules/${rule.ref}`)
   })
 
@@ -258,6 +263,10 @@ describe('05.8 endpoints', () => {
   })
 
   it('05.8 the list: whole, in the order of making, records of triggers', async () => {
+    await waitFor('all of them to know when they are due', async () => {
+      const { body: timers } = await get<Timer[]>('/timers')
+      return timers.every((timer) => 'next_timestamp' in timer)
+    })
     const { status, body, headers } = await get<Timer[]>('/timers')
     expect(status).toBe(200)
     expect(body.map(({ ref }) => ref)).toEqual(rules.map(({ trigger }) => trigger.ref))
@@ -272,6 +281,7 @@ describe('05.8 endpoints', () => {
       type: 'core.svc.IntervalTimer',
       description: '',
       parameters: { unit: 'weeks', delta: 3 },
+      next_timestamp: expect.stringMatching(/Z$/),
     })
     expect((await get<Timer[]>('/timers?limit=1&offset=1')).body).toHaveLength(4)
   })

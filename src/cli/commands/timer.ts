@@ -9,7 +9,7 @@ const timer: Resource = {
   pluralName: 'Timers',
   path: '/timers',
   columns: ['id', 'uid', 'pack', 'name', 'type', 'parameters'],
-  order: ['id', 'uid', 'ref', 'pack', 'name', 'type', 'parameters', 'description'],
+  order: ['id', 'uid', 'ref', 'pack', 'name', 'type', 'parameters', 'next_timestamp', 'fired_timestamp', 'description'],
 }
 
 interface TimerListFlags extends ListFlags {

@@ -111,7 +111,7 @@ export function createRoutes(deps: {
   }
 
   /** @param decryptsFor who sees the secrets in plain text */
-  function* makeRecords(lists: readonly KeyList[], decryptsFor: string | undefined): Generator<KeyValuePairRecord> {
+  function* makeRecords(lists: readonly KeyList[], decryptsFor: Request | undefined): Generator<KeyValuePairRecord> {
     for (const { section, batches } of lists) {
       for (const heads of batches()) {
         const secrets = heads.filter(({ encrypted }) => encrypted).map(({ name }) => name)
@@ -161,7 +161,7 @@ export function createRoutes(deps: {
           sort: parseSort(query['sort'], ['name', 'scope']),
           page,
         })
-        return listReply(makeRecords(lists, decrypts ? principal.user : undefined), pageHeaders(page, total))
+        return listReply(makeRecords(lists, decrypts ? request : undefined), pageHeaders(page, total))
       },
     },
     {
@@ -178,7 +178,7 @@ export function createRoutes(deps: {
         const item = service.get(keyRead(request))
         if (!item.encrypted || flagFilter(request.query, 'decrypt') !== true) return recordOf(item)
         const plain = service.reveal(item)
-        service.auditDecryption(request.principal.user, item.name)
+        service.auditDecryption(request, item.name)
         return recordOf(item, plain)
       },
     },
@@ -208,7 +208,7 @@ export function createRoutes(deps: {
           isPreEncrypted: body.encrypted === true,
           ttlSeconds: body.ttl ?? undefined,
         }
-        return recordOf(await service.put(key, put, request.principal))
+        return recordOf(await service.put(key, put, request))
       },
     },
     {
@@ -223,7 +223,7 @@ export function createRoutes(deps: {
       response: {},
       failures: [400, 403, 404, 409, 503],
       async handler(request) {
-        await service.delete(keyDeleted(request), request.principal.user)
+        await service.delete(keyDeleted(request), request)
       },
     },
   ]

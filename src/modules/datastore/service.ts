@@ -4,6 +4,7 @@ import { commitPlan } from '../../db/commit.ts'
 import { merge, type Database, type Unit } from '../../db/database.ts'
 import type { Encryption } from '../../encryption.ts'
 import { keyResource } from '../../http/permissions.ts'
+import { aboutCaller, type Caller } from '../../http/caller.ts'
 import { newId } from '../../ids.ts'
 import type { Log } from '../../log.ts'
 import { MASK } from '../../schema.ts'
@@ -36,15 +37,20 @@ export interface DatastoreService {
   /** @throws KEY_NOT_FOUND */
   get(key: ItemKey): KeyValuePair
   /** @throws BODY_INVALID, PERMISSION_DENIED, CRYPTO_KEY_MISSING, CIPHER_TEXT_INVALID, CONFLICT */
-  put(key: ItemKey, request: PutRequest, caller: { user: string; isAdmin: boolean }): Promise<KeyValuePair>
+  put(key: ItemKey, request: PutRequest, caller: Caller): Promise<KeyValuePair>
   /** @throws KEY_NOT_FOUND, CONFLICT */
-  delete(key: ItemKey, user: string): Promise<void>
+  delete(key: ItemKey, caller: Caller): Promise<void>
   /** The plain value. Without an audit line. @throws CRYPTO_KEY_MISSING, CIPHER_TEXT_INVALID */
   reveal(item: KeyValuePair): string
   /** Undefined, and a word in the log, when it cannot be decrypted. */
   tryReveal(item: KeyValuePair): string | undefined
-  /** Says in the audit log who has seen which secrets. @param names of one item, or those of a list */
-  auditDecryption(user: string, names: string | readonly string[]): void
+  /**
+   * Says in the audit log who has seen which secrets.
+   *
+   * @param by who asked, or in whose name a template was rendered
+   * @param names of one item, or those of a list
+   */
+  auditDecryption(by: Caller | { user: string }, names: string | readonly string[]): void
   /** Removes rows that have expired, in slices. */
   sweep(signal: AbortSignal): Promise<void>
 }
@@ -131,12 +137,12 @@ export function createDatastoreService(deps: {
       }
     },
 
-    async put(key, request, { user, isAdmin }) {
+    async put(key, request, caller) {
       const item = await inTurn(contextOf(key), () =>
         commit(key.name, (at) => {
           const micros = nowMicros()
           const before = store.find(key, at)
-          const { value, secret } = seal(key, request, isAdmin)
+          const { value, secret } = seal(key, request, caller.principal.isAdmin)
           const { ttlSeconds } = request
           const after: KeyValuePair = {
             ...key,
@@ -152,13 +158,13 @@ export function createDatastoreService(deps: {
         }),
       )
       log.audit('key_value_pair.set', `PUT /v1/keys/${shown(key.name)} succeeded id=${item.id}`, {
-        user,
+        ...aboutCaller(caller),
         ...auditFields(item),
       })
       return item
     },
 
-    async delete(key, user) {
+    async delete(key, caller) {
       const item = await inTurn(contextOf(key), () =>
         commit(key.name, (at) => {
           const found = get(key)
@@ -170,15 +176,16 @@ export function createDatastoreService(deps: {
         }),
       )
       log.audit('key_value_pair.deleted', `DELETE /v1/keys/${shown(key.name)} succeeded id=${item.id}`, {
-        user,
+        ...aboutCaller(caller),
         ...auditFields(item),
       })
     },
 
-    auditDecryption(user, names) {
+    auditDecryption(by, names) {
+      const about = 'principal' in by ? aboutCaller(by) : by
       const what =
         typeof names === 'string' ? `value ${shown(names)}` : `values [${names.map((name) => shown(name)).join(', ')}]`
-      log.audit('key_value_pair.decrypted', `User ${shown(user)} decrypted the ${what}`, { user })
+      log.audit('key_value_pair.decrypted', `User ${shown(about['user'])} decrypted the ${what}`, about)
     },
 
     async sweep(signal) {

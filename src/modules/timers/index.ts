@@ -23,10 +23,10 @@ export interface TimersDeps {
 }
 
 export function createTimers({ database, bus, log, triggers, settings, clock = machineClock }: TimersDeps): Module {
-  const routes = createRoutes(triggers)
-  if (!settings.enabled) return { name: 'timers', routes }
+  if (!settings.enabled) return { name: 'timers', routes: createRoutes(triggers, undefined) }
   const store = createTimerStore(database)
   const engine = createTimerEngine({ database, store, triggers, bus, log, clock, settings })
+  const routes = createRoutes(triggers, store)
   return { name: 'timers', routes, start: () => engine.start(), stop: () => engine.stop() }
 }
 

@@ -1,4 +1,4 @@
-/** Endpoints of contract 05, 5.8. A timer is the record of its trigger. */
+/** Endpoints of contract 05, 5.8. A timer is the record of its trigger, and when it fires. */
 import { contentNotFound, timerTypeUnknown } from '../../errors.ts'
 import { listReply, pageHeaders, textFilter } from '../../http/list.ts'
 import { timerResource } from '../../http/permissions.ts'
@@ -6,19 +6,41 @@ import type { Route } from '../../http/route.ts'
 import type { JsonSchema } from '../../schema.ts'
 import { isTimerType, timerTypes, triggerProperties, type Triggers } from '../triggers/index.ts'
 import type { TriggerRecord } from '../triggers/types.ts'
+import type { TimerStore } from './store.ts'
 
 const timerSchema: JsonSchema = {
   title: 'Timer',
   type: 'object',
   required: Object.keys(triggerProperties),
-  properties: { ...triggerProperties, type: { type: 'string', enum: timerTypes } },
+  properties: {
+    ...triggerProperties,
+    type: { type: 'string', enum: timerTypes },
+    next_timestamp: {
+      type: 'string',
+      description: 'When it fires next; absent when it never does again, or timers are off.',
+    },
+    fired_timestamp: { type: 'string', description: 'The time that it has fired for last; absent before the first.' },
+  },
 }
 
-export function createRoutes(triggers: Pick<Triggers, 'find' | 'ofType' | 'record'>): Route[] {
+/** @param store undefined while timers are off */
+export function createRoutes(
+  triggers: Pick<Triggers, 'find' | 'ofType' | 'record'>,
+  store: TimerStore | undefined,
+): Route[] {
   function getTimer(refOrId: string): TriggerRecord {
     const trigger = triggers.find(refOrId)
     if (trigger === undefined || !isTimerType(trigger.type)) throw contentNotFound(refOrId)
     return trigger
+  }
+
+  function recordOf(timer: TriggerRecord): Record<string, unknown> {
+    const row = store?.find(timer.id)
+    const times = {
+      ...(row?.next_timestamp ? { next_timestamp: row.next_timestamp } : {}),
+      ...(row?.fired_timestamp ? { fired_timestamp: row.fired_timestamp } : {}),
+    }
+    return { ...triggers.record(timer), ...times }
   }
 
   return [
@@ -50,11 +72,11 @@ export function createRoutes(triggers: Pick<Triggers, 'find' | 'ofType' | 'recor
       resource: ({ params }) => timerResource(getTimer(params['ref_or_id'] ?? '').uid),
       failures: [404],
       response: timerSchema,
-      handler: ({ params }) => triggers.record(getTimer(params['ref_or_id'] ?? '')),
+      handler: ({ params }) => recordOf(getTimer(params['ref_or_id'] ?? '')),
     },
   ]
 
-  function* recordsOf(timers: readonly TriggerRecord[]): Generator<TriggerRecord> {
-    for (const timer of timers) yield triggers.record(timer)
+  function* recordsOf(timers: readonly TriggerRecord[]): Generator<Record<string, unknown>> {
+    for (const timer of timers) yield recordOf(timer)
   }
 }
