@@ -276,9 +276,9 @@ export function createRuleService(deps: {
 
     async register(content) {
       const existing = new Map(store.ofPack(content.pack).map((rule) => [rule.name, rule]))
-      const check = compileSchema(ruleFileSchema)
       const { definitions, problems } = checkPackDefinitions(content, 'Rule', (given) => {
-        const problem = check.find(given)
+        // Compiled for the first rule that there is: at each start it would cost time.
+        const problem = compileSchema(ruleFileSchema).find(given)
         if (problem !== undefined) return { problems: [problem] }
         return { definition: fillDefinition(given as RuleDefinition, content.pack) } // has passed its schema
       })
