@@ -215,7 +215,7 @@ describe('a list holds what the caller may view', () => {
       expect(answer).toEqual(expectedOf(question))
       seen += answer.records?.length ?? 0
     }
-    expect(seen).toBeGreaterThan(300)
+    expect(seen).toBeGreaterThan(100)
   })
 })
 
