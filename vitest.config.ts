@@ -1,7 +1,8 @@
 import { defineConfig } from 'vitest/config'
 
 const SERVERS = ['tests/conformance/**', 'tests/packaging/**']
-const ALONE = ['tests/recovery/**', 'tests/stress/**']
+const RECOVERY = ['tests/recovery/**']
+const ALONE = ['tests/stress/**']
 
 export default defineConfig({
   test: {
@@ -10,14 +11,14 @@ export default defineConfig({
     isolate: false,
     maxWorkers: 2,
     reporters: ['default', './tests/helpers/closing-reporter.ts'],
-    // Three groups, one after the other, so that what measures time or loads the machine does not starve its neighbours.
+    // Four groups, one after the other, so that what measures time or loads the machine does not starve its neighbours.
     projects: [
       {
         extends: true,
         test: {
           name: 'code',
           include: ['src/**/*.test.ts', 'migrations/**/*.test.ts', 'tests/**/*.test.ts'],
-          exclude: [...SERVERS, ...ALONE, 'tests/bench/**'],
+          exclude: [...SERVERS, ...RECOVERY, ...ALONE, 'tests/bench/**'],
           setupFiles: ['./tests/helpers/leaks.ts'],
           testTimeout: 10_000,
           hookTimeout: 20_000,
@@ -38,13 +39,24 @@ export default defineConfig({
       {
         extends: true,
         test: {
+          name: 'recovery',
+          include: RECOVERY.map((folder) => `${folder}/*.test.ts`),
+          setupFiles: ['./tests/helpers/leaks.ts'],
+          testTimeout: 600_000,
+          hookTimeout: 60_000,
+          sequence: { groupOrder: 2 },
+        },
+      },
+      {
+        extends: true,
+        test: {
           name: 'alone',
           include: ALONE.map((folder) => `${folder}/*.test.ts`),
           setupFiles: ['./tests/helpers/leaks.ts'],
           maxWorkers: 1,
           testTimeout: 300_000,
           hookTimeout: 60_000,
-          sequence: { groupOrder: 2 },
+          sequence: { groupOrder: 3 },
         },
       },
     ],
