@@ -2,10 +2,13 @@
  * Threads that answer one question after another, for work that would hold up the event loop. A thread is started for the
  * first question and ended when nobody asked for half a minute, because it costs about 10 MB.
  */
+import { setTimeout as delay } from 'node:timers/promises'
 import { parentPort, Worker } from 'node:worker_threads'
 import { shuttingDown } from './errors.ts'
 
 const IDLE_MS = 30_000
+/** Ending a thread while it loads native code aborts the process; one that takes longer waits for something else. */
+const MAX_LOADING_MS = 2000
 
 export interface Thread<Question, Answer> {
   /** Rejects with what the thread threw, as a plain `Error`. Whoever calls bounds how many wait. */
@@ -21,6 +24,9 @@ interface Asked<Question> {
 }
 
 type Answered<Answer> = { n: number; answer: Answer } | { n: number; error: string }
+
+/** What a thread says first. */
+const ready = 'ready'
 
 interface Waiting<Answer> {
   resolve(answer: Answer): void
@@ -48,13 +54,18 @@ export function threadFile(name: string, startedFrom: string): URL {
 export function createThread<Question, Answer>(options: ThreadOptions): Thread<Question, Answer> {
   const waiting = new Map<number, Waiting<Answer>>()
   let worker: Worker | undefined
+  const loading = new WeakMap<Worker, Promise<void>>()
   let idle: NodeJS.Timeout | undefined
   let n = 0
   let isStopped = false
 
   function start(): Worker {
     const started = new Worker(options.file, { workerData: options.data })
-    started.on('message', (answered: Answered<Answer>) => {
+    const { promise: loaded, resolve: endLoading } = Promise.withResolvers<void>()
+    loading.set(started, loaded)
+    started.on('message', (answered: Answered<Answer> | typeof ready) => {
+      endLoading()
+      if (answered === ready) return
       const asked = waiting.get(answered.n)
       waiting.delete(answered.n)
       if ('error' in answered) asked?.reject(new Error(answered.error))
@@ -62,6 +73,7 @@ export function createThread<Question, Answer>(options: ThreadOptions): Thread<Q
       if (waiting.size === 0) rest()
     })
     const fail = (error: Error): void => {
+      endLoading()
       // One that was resting has nobody waiting; those who wait now asked its successor.
       if (worker !== started) return
       worker = undefined
@@ -72,13 +84,20 @@ export function createThread<Question, Answer>(options: ThreadOptions): Thread<Q
     return started
   }
 
+  async function end(ending: Worker): Promise<void> {
+    const late = new AbortController()
+    await Promise.race([loading.get(ending), delay(MAX_LOADING_MS, undefined, late).catch(() => undefined)])
+    late.abort()
+    await ending.terminate()
+  }
+
   function rest(): void {
     worker?.unref()
     clearTimeout(idle)
     idle = setTimeout(() => {
       const resting = worker
       worker = undefined
-      void resting?.terminate()
+      if (resting !== undefined) void end(resting)
     }, IDLE_MS)
     idle.unref()
   }
@@ -111,13 +130,14 @@ export function createThread<Question, Answer>(options: ThreadOptions): Thread<Q
       const ending = worker
       worker = undefined
       rejectAll(shuttingDown())
-      await ending?.terminate()
+      if (ending !== undefined) await end(ending)
     },
   }
 }
 
 /** The other side: what a thread's file calls. */
 export function answerQuestions<Question, Answer>(answer: (question: Question) => Answer): void {
+  parentPort?.postMessage(ready)
   parentPort?.on('message', ({ n, question }: Asked<Question>) => {
     let answered: Answered<Answer>
     try {
