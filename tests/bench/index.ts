@@ -9,10 +9,12 @@ import { oneAtATime, throughput } from './executions.ts'
 import { largeOutput, liveDelay, loopDelay, manyFollowers } from './output.ts'
 import { printRows, type Row } from './report.ts'
 import { commandLine, scale } from './scale.ts'
+import { stopping } from './stop.ts'
 
 const parts: Record<string, () => Promise<Row[]>> = {
   latency: oneAtATime,
   throughput,
+  stop: stopping,
   live: liveDelay,
   followers: manyFollowers,
   output: largeOutput,
