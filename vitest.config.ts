@@ -11,6 +11,7 @@ export default defineConfig({
     isolate: false,
     maxWorkers: 2,
     reporters: ['default', './tests/helpers/closing-reporter.ts'],
+    // Limits are for what hangs, not for what is slow: a machine that has other things to do takes many times as long.
     // Four groups, one after the other, so that what measures time or loads the machine does not starve its neighbours.
     projects: [
       {
@@ -20,8 +21,8 @@ export default defineConfig({
           include: ['src/**/*.test.ts', 'migrations/**/*.test.ts', 'tests/**/*.test.ts'],
           exclude: [...SERVERS, ...RECOVERY, ...ALONE, 'tests/bench/**'],
           setupFiles: ['./tests/helpers/leaks.ts'],
-          testTimeout: 10_000,
-          hookTimeout: 20_000,
+          testTimeout: 60_000,
+          hookTimeout: 120_000,
           sequence: { groupOrder: 0 },
         },
       },
@@ -31,8 +32,8 @@ export default defineConfig({
           name: 'servers',
           include: SERVERS.map((folder) => `${folder}/*.test.ts`),
           setupFiles: ['./tests/helpers/leaks.ts'],
-          testTimeout: 30_000,
-          hookTimeout: 60_000,
+          testTimeout: 120_000,
+          hookTimeout: 180_000,
           sequence: { groupOrder: 1 },
         },
       },
@@ -43,7 +44,7 @@ export default defineConfig({
           include: RECOVERY.map((folder) => `${folder}/*.test.ts`),
           setupFiles: ['./tests/helpers/leaks.ts'],
           testTimeout: 600_000,
-          hookTimeout: 60_000,
+          hookTimeout: 180_000,
           sequence: { groupOrder: 2 },
         },
       },
@@ -55,7 +56,7 @@ export default defineConfig({
           setupFiles: ['./tests/helpers/leaks.ts'],
           maxWorkers: 1,
           testTimeout: 300_000,
-          hookTimeout: 60_000,
+          hookTimeout: 180_000,
           sequence: { groupOrder: 3 },
         },
       },

@@ -90,7 +90,7 @@ it('tells actions that waited for its start the address of its API', async () =>
   expect(await (await fetch(`${urls.api}/v1/executions/${id}/output`)).text()).toBe(`${urls.api}/v1\n`)
 })
 
-it('answers lists of everything, however much that is', { timeout: 60_000 }, async () => {
+it('answers lists of everything, however much that is', { timeout: 240_000 }, async () => {
   const server = await start()
   const parent = await post('true')
   await waitFor('it to end', () => statusOf(parent) === 'succeeded')

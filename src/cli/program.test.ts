@@ -128,7 +128,7 @@ describe('random command lines', () => {
     // The words above must be able to reach every kind of end.
     for (const code of [0, 1, 2, 3]) expect([code, codes.get(code) ?? 0]).toEqual([code, expect.toSatisfy(isSeveral)])
     expect(odd).toEqual([])
-  }, 60_000)
+  }, 240_000)
 
   test('random words for an action become parameters or a refusal in words', () => {
     const random = createRandom(3)

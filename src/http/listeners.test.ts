@@ -22,7 +22,7 @@ beforeAll(async () => {
   ca = readFileSync(authority.caFile)
   first = await identityOf(authority.issue('first', 'IP:127.0.0.1'))
   second = await identityOf(authority.issue('second', 'IP:127.0.0.1'))
-}, 60_000)
+}, 240_000)
 
 afterAll(() => folder.remove())
 

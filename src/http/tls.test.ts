@@ -17,7 +17,7 @@ beforeAll(async () => {
   authority = await makeAuthority(folder.path, 'test')
   own = authority.issue('own', 'IP:127.0.0.1')
   other = authority.issue('other', 'IP:127.0.0.1')
-}, 60_000)
+}, 240_000)
 
 afterAll(() => folder.remove())
 

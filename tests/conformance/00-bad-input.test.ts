@@ -618,5 +618,5 @@ describe('random hostile requests', () => {
     const after = await runToEnd(server, { cmd: 'echo still here' })
     expect(after).toMatchObject({ status: 'succeeded', result: { stdout: 'still here' } })
     expect(rowsOf(server, 'pragma integrity_check')).toEqual([{ integrity_check: 'ok' }])
-  }, 120_000)
+  })
 })

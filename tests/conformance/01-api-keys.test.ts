@@ -46,7 +46,7 @@ const settings = { 'auth.enable': 'True', 'auth.failures_per_address': '0', 'log
 beforeAll(async () => {
   server = await startServer({ basePath: folder.path, settings })
   administrator = await login(server)
-}, 60_000)
+})
 
 afterAll(async () => {
   await server.stop()
@@ -221,7 +221,7 @@ describe('01.9 list', () => {
       const body = { user: i % 3 === 0 ? 'third' : 'others', metadata: { number: i }, ...given }
       ids.push((await emptied.call<KeyAnswer>('POST', '/v1/apikeys', body, headers)).body.id)
     }
-  }, 60_000)
+  })
 
   afterAll(async () => {
     await emptied.stop()
@@ -556,7 +556,7 @@ describe('with access control', () => {
     for (const user of ['alice', 'bob', 'carol', 'watcher']) {
       as[user] = withKey((await at('admin', 'POST', '', { user })).body.key)
     }
-  }, 60_000)
+  })
 
   afterAll(async () => {
     await guarded.stop()

@@ -859,7 +859,7 @@ describe('01.4 ldap behind the server', () => {
     server = await startServer({
       settings: settings({ port: own.port, use_tls: true, cacert: authority.caFile, network_timeout: 5, debug: true }),
     })
-  }, 120_000)
+  })
 
   afterAll(async () => {
     await server.stop()

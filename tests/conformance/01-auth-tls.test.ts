@@ -36,7 +36,7 @@ beforeAll(async () => {
   ca = readFileSync(authority.caFile)
   first = authority.issue('first', 'IP:127.0.0.1,DNS:localhost')
   second = authority.issue('second', 'IP:127.0.0.1,DNS:localhost')
-}, 120_000)
+})
 
 afterAll(() => folder.remove())
 

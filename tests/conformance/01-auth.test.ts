@@ -40,7 +40,7 @@ beforeAll(async () => {
   server = await startServer({ basePath: folder.path, settings })
   password = firstPassword(folder.path)
   token = (await login()).body
-}, 120_000)
+})
 
 afterAll(async () => {
   await server.stop()

@@ -142,7 +142,7 @@ beforeAll(async () => {
   expectStatus(await server.call('DELETE', `/v1/apikeys/${secrets['key']}`, undefined, administrator), 204)
   watchProcesses()
   await server.stop()
-}, 120_000)
+})
 
 afterAll(() => {
   folder.remove()

@@ -51,7 +51,7 @@ beforeAll(async () => {
       'rbac.sync_remote_groups': 'True',
     },
   })
-}, 120_000)
+})
 
 afterAll(async () => {
   await server.stop()

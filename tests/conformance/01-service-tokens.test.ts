@@ -57,7 +57,7 @@ beforeAll(async () => {
   for (const name of ['alice', 'bob']) {
     await server.call('POST', '/v1/users', { name, password: `of ${name}` }, admin)
   }
-}, 60_000)
+})
 
 afterAll(async () => {
   await server.stop()

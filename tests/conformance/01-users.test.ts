@@ -63,7 +63,7 @@ beforeAll(async () => {
   })
   adminPassword = firstPassword(folder.path)
   admin = await signIn(server, 'admin', adminPassword)
-}, 60_000)
+})
 
 afterAll(async () => {
   await server.stop()
@@ -410,7 +410,7 @@ describe('changes of one user at the same time', () => {
       expect((await users('GET', '/held')).status).toBe(404)
       expect((await tokens('held', 'new')).status).toBe(401)
     }
-  }, 120_000)
+  })
 
   it('of those who gave the same current password, one gets the new one', async () => {
     await add('held')

@@ -477,5 +477,5 @@ describe('05.8, 10.2 on and off', () => {
       expect(doubled).toEqual([])
     })
     folder.remove()
-  }, 90_000)
+  })
 })

@@ -837,7 +837,7 @@ describe('11.3 access control', () => {
         await as(administrator, 'POST', '/webhooks/svc', { trigger: `mine.${name}`, payload: { n } })
       }
     }
-  }, 60_000)
+  })
   afterAll(async () => {
     await guarded.stop()
     folder.remove()

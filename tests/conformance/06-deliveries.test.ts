@@ -203,7 +203,7 @@ describe('Idempotency-Key', () => {
     const again = await post(hook, { a: 1 }, { 'Idempotency-Key': 'k' })
     expect([again.status, isReplay(again), idsOf(again)]).toEqual([202, true, idsOf(first)])
     expect(instancesOf(hook)).toBe(1)
-  }, 30_000)
+  })
 
   it('is known for 24 hours, and then forgotten', async () => {
     const hook = await makeHook()
@@ -360,7 +360,7 @@ describe('Prefer: wait', () => {
     expect(answers.map(({ status, body }) => [status, body.executions[0]?.result?.stdout])).toEqual(
       answers.map((_, n) => [200, String(n)]),
     )
-  }, 60_000)
+  })
 
   it('a sender that goes away is forgotten, and what it caused goes on', async () => {
     const { cmd, flag, letGo } = held()
@@ -393,5 +393,5 @@ describe('Prefer: wait', () => {
     expect([answer.status, answer.body]).toEqual([202, { a: 1 }])
     await stopped
     await start()
-  }, 60_000)
+  })
 })

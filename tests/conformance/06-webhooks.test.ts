@@ -707,7 +707,7 @@ describe('06.3 admission', () => {
         expect(pending()).toBe(3)
       },
     )
-  }, 30_000)
+  })
 })
 
 describe('hostile texts', () => {

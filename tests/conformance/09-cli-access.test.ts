@@ -36,7 +36,7 @@ beforeAll(async () => {
   const settings = { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default' }
   server = await startServer({ basePath: base.path, settings })
   password = firstPassword(base.path)
-}, 60_000)
+})
 
 afterAll(async () => {
   await server.stop()

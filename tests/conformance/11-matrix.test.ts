@@ -559,7 +559,7 @@ beforeAll(async () => {
   published = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
   )
-}, 120_000)
+})
 
 afterAll(async () => {
   await server.stop()

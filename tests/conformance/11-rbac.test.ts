@@ -199,7 +199,7 @@ beforeAll(async () => {
   place = await startPlace(folder)
   aliceLocal = await toEnd(place, await run(place, 'alice', 'core.local', 'echo of alice'))
   rootNoop = await toEnd(place, await run(place, 'root', 'core.noop'))
-}, 120_000)
+})
 
 afterAll(async () => {
   for (const client of clients) client.close()
@@ -1032,7 +1032,7 @@ describe('11.4 permission isolation', () => {
     isolated = await startPlace(isolatedFolder, { 'rbac.permission_isolation': 'True' })
     own = await toEnd(isolated, await run(isolated, 'alice', 'core.local', 'echo own'))
     foreign = await toEnd(isolated, await run(isolated, 'bob', 'core.local', 'echo foreign'))
-  }, 60_000)
+  })
 
   afterAll(async () => {
     await isolated.stop()

@@ -107,7 +107,7 @@ beforeAll(async () => {
     const answer = await as('root', 'PUT', `/v1/keys/${name}`, { name, value: secret, secret: isSecret })
     if (answer.status !== 200) throw new Error(answer.text)
   }
-}, 60_000)
+})
 
 afterAll(async () => {
   await server.stop()
@@ -350,7 +350,7 @@ describe('CVE-2021-44657: templates that try too much', () => {
       expect([message, answer.status, answer.text.length < 200_000]).toEqual([message, 200, true])
       expect(performance.now() - began).toBeLessThan(10_000)
     }
-  }, 60_000)
+  })
 })
 
 describe('CVE-2021-41111, CVE-2022-31044: secrets of senders in lists and at rest', () => {
@@ -743,7 +743,7 @@ describe('CVE-2021-28667: text that is no text', () => {
     }
     expect(server.log()).not.toContain('\u001b')
     expect((await as('root', 'GET', '/v1/rules?limit=1')).status).toBe(200)
-  }, 60_000)
+  })
 })
 
 describe('CVE-2021-39132: files of rules and trigger types that are more than data', () => {

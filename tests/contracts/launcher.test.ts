@@ -248,7 +248,7 @@ describe.each(kinds)('launcher %s', (kind) => {
     }
     // Other threads of the test run open and close files too; a leak of one kind alone would make 100.
     expect(await waitFor('files to be closed', () => openFds() < before + 50)).toBe(true)
-  }, 60_000)
+  }, 240_000)
 
   it('runs 200 at once and mixes nothing up', async () => {
     const outcomes = await Promise.all(
@@ -257,7 +257,7 @@ describe.each(kinds)('launcher %s', (kind) => {
     expect(outcomes.map(({ stdout, exit }) => [stdout, exit.code])).toEqual(
       outcomes.map((_, index) => [`${index}\n`, index]),
     )
-  }, 60_000)
+  }, 240_000)
 
   it('is stopped as often as one likes, and starts nothing afterwards', async () => {
     const { launcher: other } = await createLauncher(kind)

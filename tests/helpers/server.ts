@@ -90,7 +90,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
         if (ended !== undefined) throw new Error(`the server ended before it was ready (${ended}):\n${stderr}`)
         return undefined
       },
-      20_000,
+      60_000,
     )
   } catch (error) {
     child.kill('SIGKILL')
@@ -237,7 +237,7 @@ export function waitForStatus(
   server: TestServer,
   id: string,
   statuses: readonly string[] = finalStatuses,
-  timeoutMs = 20_000,
+  timeoutMs = 60_000,
 ): Promise<ExecutionAnswer> {
   return waitFor(
     `execution ${id} to be ${statuses.join(' or ')}`,

@@ -124,7 +124,7 @@ async function start(folder: string, options: SlapdOptions, onStop: () => void):
   }
 
   async function change(work: (client: Client) => Promise<unknown>): Promise<void> {
-    const client = new Client({ url: `ldap://${host}:${port}`, timeout: 5000, connectTimeout: 5000 })
+    const client = new Client({ url: `ldap://${host}:${port}`, timeout: 30_000, connectTimeout: 30_000 })
     try {
       await client.bind(administrator.dn, administrator.password)
       await work(client)

@@ -145,7 +145,7 @@ describe('a search', () => {
       }
       expect([filter, await store.total(filter)]).toEqual([filter, known.filter((trace) => fits(trace, filter)).length])
     }
-  }, 60_000)
+  }, 240_000)
 
   test(`finds by filters at random the same (SVC_TEST_SEED=${seed})`, async () => {
     const random = createRandom(seed)

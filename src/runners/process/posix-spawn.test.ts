@@ -109,7 +109,7 @@ describe('stopping', () => {
 function node(script: string, ...args: string[]): Promise<{ stdout: string }> {
   const module = fileURLToPath(new URL('./posix-spawn.ts', import.meta.url))
   const source = `import { createPosixSpawnLauncher } from ${JSON.stringify(module)}; const launcher = await createPosixSpawnLauncher(); ${script}`
-  return runFile(process.execPath, ['--input-type=module', '-e', source, ...args], { timeout: 8000 })
+  return runFile(process.execPath, ['--input-type=module', '-e', source, ...args], { timeout: 60_000 })
 }
 
 describe('a process that never stops its launcher', () => {

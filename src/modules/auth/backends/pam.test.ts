@@ -227,7 +227,7 @@ describe('groups', () => {
     } finally {
       for (const name of names) execFileSync('/usr/sbin/groupdel', [name])
     }
-  }, 60_000)
+  }, 240_000)
 })
 
 describe('what PAM answers', () => {

@@ -22,7 +22,7 @@ beforeAll(async () => {
   writeFileSync(join(folder.path, 'empty.pem'), '')
   mkdirSync(join(folder.path, 'directory.pem'))
   execFileSync('mkfifo', [join(folder.path, 'pipe.pem')])
-}, 120_000)
+}, 240_000)
 
 afterAll(() => folder.remove())
 
