@@ -11,7 +11,7 @@ import { createLdapBackend } from '../../src/modules/auth/backends/ldap.ts'
 import { makeAuthority, type Authority } from '../helpers/certificates.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { basicAuth } from '../helpers/logins.ts'
-import { call, startServer, type Answer, type TestServer } from '../helpers/server.ts'
+import { call, startServer, waitForLog, type Answer, type TestServer } from '../helpers/server.ts'
 import { findPort, startSlapd, suffix, type Slapd } from '../helpers/slapd.ts'
 import { TextSink } from '../helpers/text-sink.ts'
 import { waitFor } from '../helpers/wait.ts'
@@ -752,7 +752,7 @@ describe('01.4 ldap: referrals', () => {
       expect(text).toMatch(/WARNING.*auth\.directory_referral_ignored/)
       expect(stranger.connections).toBe(0)
       // His password was checked where his entry is.
-      expect(remote.log()).toContain(`BIND dn="uid=robin,ou=remote,${people}" method=128`)
+      await waitForLog(remote, `BIND dn="uid=robin,ou=remote,${people}" method=128`)
       expect(slapd.log()).not.toContain(`BIND dn="uid=robin`)
       // With the other directory there are two of them.
       expect(await login(backend, 'frank')).toBe(false)
@@ -889,7 +889,7 @@ describe('01.4 ldap behind the server', () => {
   it('01.4 a directory that is down is 401, not 500, and a line for the operator', async () => {
     await own.stop()
     expect((await createToken('bob', passwordOf('bob'))).status).toBe(401)
-    expect(server.log()).toMatch(/WARNING.*auth\.directory_failed.*ECONNREFUSED/)
+    await waitForLog(server, /WARNING.*auth\.directory_failed.*ECONNREFUSED/)
     for (const secret of [passwordOf('alice'), passwordOf('bob'), passwordOf('carol'), reader.bind_password]) {
       expect(server.log()).not.toContain(secret)
     }

@@ -15,7 +15,7 @@ import {
   type Barrier,
   type PamService,
 } from '../helpers/pam.ts'
-import { call, projectRoot, startServer, type Answer, type TestServer } from '../helpers/server.ts'
+import { call, projectRoot, startServer, waitForLog, type Answer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import type { ErrorAnswer } from './support.ts'
 
@@ -141,10 +141,10 @@ describe('01.4 pam: what goes wrong', () => {
     const { status, body } = await login(account.name, PASSWORD)
     expect(status).toBe(500)
     expect(body.faultstring).toBe('Internal Server Error')
-    expect(server.log()).toMatch(/the PAM service .*Module is unknown/)
+    await waitForLog(server, /the PAM service .*Module is unknown/)
     service.remove()
     expect((await login(account.name, PASSWORD)).status).toBe(500)
-    expect(server.log()).toContain(`/etc/pam.d/${service.name} is gone`)
+    await waitForLog(server, `/etc/pam.d/${service.name} is gone`)
     renewService()
     await expectLogin()
   })
@@ -154,7 +154,7 @@ describe('01.4 pam: what goes wrong', () => {
       expect((await login(crashing.name, PASSWORD)).status).toBe(500)
       await expectLogin()
     }
-    expect(server.log()).toContain('SIGSEGV')
+    await waitForLog(server, 'SIGSEGV')
   })
 
   it('01.4 a process that is killed during a check is 500, and the next login works', async () => {
@@ -205,7 +205,7 @@ describe('01.4 pam: a slow check', () => {
     barrier.open()
     expect((await waiting).status).toBe(201)
     expect((await login(slow.name, `${CANARY}-wrong`)).status).toBe(401)
-    expect(server.log()).toContain(slow.name)
+    await waitForLog(server, slow.name)
     expect(server.log()).not.toContain(CANARY)
   })
 

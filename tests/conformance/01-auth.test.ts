@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ensureDebianPackage } from '../helpers/apt.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { basicAuth, firstPassword } from '../helpers/logins.ts'
-import { call, startServer, type Answer, type TestServer } from '../helpers/server.ts'
+import { call, startServer, waitForLog, type Answer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { send, type ErrorAnswer, type RawAnswer } from './support.ts'
 
@@ -246,11 +246,12 @@ describe('01.4 the password file', () => {
     expect((await login()).status).toBe(201)
   })
 
-  it('01.4 the first start left an administrator of its own, readable by nobody else', () => {
+  it('01.4 the first start left an administrator of its own, readable by nobody else', async () => {
     for (const name of ['htpasswd', 'initial-admin-password', 'keys/token.key']) {
       expect({ name, mode: statSync(join(folder.path, name)).mode & 0o777 }).toEqual({ name, mode: 0o600 })
     }
     expect(statSync(join(folder.path, 'keys')).mode & 0o777).toBe(0o700)
+    await waitForLog(server, password)
     expect(server.log().split(password)).toHaveLength(2)
     expect(server.printed()).toContain(' -u admin ')
   })

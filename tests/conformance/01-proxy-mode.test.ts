@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
 import { basicAuth } from '../helpers/logins.ts'
-import { call, startServer, type Answer, type TestServer } from '../helpers/server.ts'
+import { call, startServer, waitForLog, type Answer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { auditRecords, send, type ErrorAnswer } from './support.ts'
 
@@ -190,10 +190,10 @@ describe('01.3 a trusted peer', () => {
     expect(existsSync(join(folder.path, 'htpasswd'))).toBe(false)
   })
 
-  it('01.3 no backend was made, and no password file', () => {
+  it('01.3 no backend was made, and no password file', async () => {
     expect(existsSync(join(folder.path, 'htpasswd'))).toBe(false)
     expect(readdirSync(folder.path)).not.toContain('initial-admin-password')
-    expect(server.log()).toMatch(/WARNING auth\.mode: .*127\.0\.0\.1.*can log in as anybody/)
+    await waitForLog(server, /WARNING auth\.mode: .*127\.0\.0\.1.*can log in as anybody/)
   })
 })
 
@@ -270,7 +270,10 @@ describe('01.3 settings', () => {
       for (const header of ['Remote-User', 'X-Remote-User', 'X-Forwarded-User']) {
         expect((await loginAt(standalone, { [header]: 'admin' })).status).toBe(401)
       }
-      const refused = auditRecords(standalone, 'login.refused').map((record) => record['short_message'])
+      const refused = await waitFor('the audit records', () => {
+        const found = auditRecords(standalone, 'login.refused')
+        return found.length >= 3 && found.map((record) => record['short_message'])
+      })
       expect(new Set(refused)).toEqual(new Set(['Authorization header not provided']))
       expect(auditRecords(standalone, 'login.spoofed')).toEqual([])
     } finally {

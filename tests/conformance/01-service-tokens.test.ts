@@ -9,6 +9,7 @@ import {
   call,
   finalStatuses,
   startServer,
+  waitForLog,
   type Answer,
   type ExecutionAnswer,
   type TestServer,
@@ -353,7 +354,7 @@ describe('01.7 an action that waited while its user', () => {
     writeFileSync(waiting.until, '')
     await endOf(waiting, 'succeeded')
     expect(serviceTokens()).toEqual([])
-    expect(server.log()).toContain('service_token.refused')
+    await waitForLog(server, 'service_token.refused')
   })
 })
 

@@ -37,7 +37,7 @@ export interface TestServer {
   log(): string
   /** Everything on standard output so far. */
   printed(): string
-  /** Resolves when the process has ended. */
+  /** Resolves when the process has ended and all that it said has been read. */
   readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
   /** Sends the signal, waits for the end, removes the data unless a base path was given. */
   stop(signal?: NodeJS.Signals): Promise<{ code: number | null; signal: NodeJS.Signals | null }>
@@ -140,8 +140,25 @@ function writeConfig(file: string, settings: Record<string, string>): void {
   writeFileSync(file, text)
 }
 
+/** Resolves once its last words are known, too, unless somebody that it left behind keeps its pipes open. */
 function exitOf(child: ChildProcess): Promise<{ code: number | null; signal: NodeJS.Signals | null }> {
-  return new Promise((resolve) => child.once('exit', (code, signal) => resolve({ code, signal })))
+  return new Promise((resolve) =>
+    child.once('exit', (code, signal) => {
+      const tell = (): void => {
+        clearTimeout(timer)
+        resolve({ code, signal })
+      }
+      const timer = setTimeout(tell, 5000)
+      child.once('close', tell)
+    }),
+  )
+}
+
+/** Waits for what a server logs, which comes on a stream of its own: perhaps later than an answer that was sent after it. */
+export async function waitForLog(of: Pick<TestServer, 'log'>, text: string | RegExp): Promise<void> {
+  await waitFor(`${String(text)} in the log`, () =>
+    typeof text === 'string' ? of.log().includes(text) : text.test(of.log()),
+  )
 }
 
 /** One request; the body is parsed when it is JSON. An https address needs the authority to trust. */
