@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import { computedMs } from '../tests/helpers/work.ts'
 import { nextWallTime, readCron, type CronExpressions, type CronSchedule } from './cron.ts'
 
 function read(expressions: CronExpressions): CronSchedule {
@@ -142,9 +143,9 @@ describe('which times fit', () => {
       { month: 6, week: 1 },
       { year: '*/8', month: 2, day: 29, week: 40 },
     ].map(read)
-    const start = performance.now()
+    const start = computedMs()
     for (const schedule of schedules) expect(nextWallTime(schedule, 0)).toBeUndefined()
-    expect(performance.now() - start).toBeLessThan(5_000)
+    expect(computedMs() - start).toBeLessThan(5_000)
   })
 })
 

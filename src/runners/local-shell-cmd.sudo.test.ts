@@ -168,7 +168,7 @@ it.each(rules)(
       }),
     )
   },
-  30_000,
+  240_000,
 )
 
 /** The script itself, because another account may not read the file. */

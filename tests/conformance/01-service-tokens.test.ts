@@ -88,7 +88,7 @@ function reportOf({ report }: Run): Promise<Report> {
   return waitFor(
     'the report of the action',
     () => existsSync(report) && (JSON.parse(readFileSync(report, 'utf8')) as Report), // as the fixture writes it
-    30_000,
+    90_000,
   )
 }
 
@@ -102,7 +102,7 @@ async function endOf({ id }: Run, status: string): Promise<void> {
       const { body } = await get(id)
       return finalStatuses.includes(body.status) && body.status
     },
-    30_000,
+    90_000,
   )
   expect(ended).toBe(status)
 }

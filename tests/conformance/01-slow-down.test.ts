@@ -73,9 +73,9 @@ async function hold(by: Try): Promise<void> {
     'a long wait',
     async () => {
       const { headers } = await login({ password: 'wrong', ...by })
-      return Number(headers['retry-after']) >= 4
+      return Number(headers['retry-after']) >= 8
     },
-    30_000,
+    90_000,
   )
 }
 
@@ -90,7 +90,7 @@ async function tokenOf(by: Try): Promise<string> {
   return (JSON.parse(text) as { token: string }).token
 }
 
-describe('01 failed logins of one user', { timeout: 90_000 }, () => {
+describe('01 failed logins of one user', { timeout: 240_000 }, () => {
   it('01 are answered 401 up to auth.failures_per_user, then 429 with Retry-After, whatever the password', async () => {
     await start({ 'auth.failures_per_user': '4', 'auth.max_failure_wait': '3600' })
     const { headers, text } = await slowDown(4, (n) => login({ password: `guess ${n}` }))
@@ -105,7 +105,7 @@ describe('01 failed logins of one user', { timeout: 90_000 }, () => {
       expect(await statusOf(by)).toBe(429)
     }
     expect(await statusOf({ user: 'somebody' })).toBe(401)
-    await waitFor('the wait to be over', async () => (await statusOf({})) === 201, 20_000)
+    await waitFor('the wait to be over', async () => (await statusOf({})) === 201, 60_000)
   })
 
   it('01 each further failure doubles the wait, up to auth.max_failure_wait', async () => {
@@ -120,7 +120,7 @@ describe('01 failed logins of one user', { timeout: 90_000 }, () => {
         else waits.add(headers['retry-after'])
         return failures === 4
       },
-      60_000,
+      100_000,
     )
     expect(waits).toEqual(new Set(['1', '2']))
   })
@@ -170,7 +170,7 @@ describe('01 failed logins of one user', { timeout: 90_000 }, () => {
   })
 })
 
-describe('01 failures from one address', { timeout: 90_000 }, () => {
+describe('01 failures from one address', { timeout: 240_000 }, () => {
   it('01 count whoever is tried, and stop logins of all users from there', async () => {
     await start({ 'auth.failures_per_address': '6', 'auth.max_failure_wait': '3600' })
     const token = await tokenOf({})

@@ -437,7 +437,7 @@ describe('03.5 statuses', () => {
   it('03.5 delay survives a restart', async () => {
     const own = await startWithExamples()
     try {
-      const { id } = await run(own, { cmd: 'echo late' }, { delay: 1500 })
+      const { id } = await run(own, { cmd: 'echo late' }, { delay: 5000 })
       await waitForStatus(own, id, ['delayed'])
       process.kill(own.pid, 'SIGKILL')
       await own.exited
@@ -446,7 +446,7 @@ describe('03.5 statuses', () => {
         const execution = await waitForStatus(next, id)
         expect(execution).toMatchObject({ status: 'succeeded', result: { stdout: 'late' } })
         const [first, last] = [execution.log[0], execution.log.find(({ status }) => status === 'running')]
-        expect(Date.parse(last?.timestamp ?? '') - Date.parse(first?.timestamp ?? '')).toBeGreaterThanOrEqual(1499)
+        expect(Date.parse(last?.timestamp ?? '') - Date.parse(first?.timestamp ?? '')).toBeGreaterThanOrEqual(4900)
       } finally {
         await next.stop()
       }

@@ -69,6 +69,13 @@ const isFinalOf =
   (id: string) =>
   (frame: EventFrame): boolean =>
     frame.event === 'svc.execution__update' && executionOf(frame).id === id && 'end_timestamp' in executionOf(frame)
+/** A command that goes on until it is let go, and then does the rest. */
+function held(rest: string): { cmd: string; letGo: () => void } {
+  held.count += 1
+  const flag = join(server.basePath, `let-go-${held.count}`)
+  return { cmd: `until [ -e ${flag} ]; do sleep 0.02; done; ${rest}`, letGo: () => writeFileSync(flag, '') }
+}
+held.count = 0
 const names = (client: EventClient, id: string): string[] =>
   client.frames.filter(({ data }) => data.includes(id)).map(({ event }) => event)
 
@@ -171,7 +178,8 @@ describe('04.1 authentication', () => {
         expect([answer.status, answer.headers['content-type']]).toEqual([401, 'application/json; charset=UTF-8'])
       }
 
-      const short = await tokenFor(1)
+      // Time enough to open both streams on a busy machine.
+      const short = await tokenFor(5)
       const byQuery = await open(`${path}?x-auth-token=${short}`, {}, own)
       const byHeader = await open('/v1/stream', { 'X-Auth-Token': short }, own)
       expect([byQuery.status, byHeader.status]).toEqual([200, 200])
@@ -307,9 +315,11 @@ describe('04.2 general stream', () => {
   })
 
   it('04.2 action_refs and execution_ids: only their events; live action events have no execution id', async () => {
-    const slow = await run(server, { cmd: 'true' }, { delay: 300 })
+    const { cmd, letGo } = held('true')
+    const slow = await run(server, { cmd })
     const byAction = await follow('?action_refs=core.noop,core.unheard_of')
     const byId = await follow(`?execution_ids=${slow.id},${unknownId}`)
+    letGo()
     const noop = (await create(server, { action: 'core.noop' })).body
     await byAction.frame(isFinalOf(noop.id))
     await byId.frame(isFinalOf(slow.id))
@@ -326,11 +336,13 @@ describe('04.2 general stream', () => {
   })
 
   it('04.2 end_event and end_execution_id: the event is delivered, then the stream ends without EOF', async () => {
-    const { id } = await run(server, { cmd: 'echo tail' }, { delay: 200 })
+    const { cmd, letGo } = held('echo tail')
+    const { id } = await run(server, { cmd })
     const client = await follow(
       `?events=svc.execution__update,${outputEvent}&end_event=svc.execution__update&end_execution_id=${id}`,
     )
     const other = await runToEnd(server, { cmd: 'true' })
+    letGo()
     expect(await client.ended).toBe('end')
     const last = client.frames.at(-1)
     expect(last !== undefined && isFinalOf(id)(last)).toBe(true)
@@ -340,10 +352,12 @@ describe('04.2 general stream', () => {
   })
 
   it('04.2 end: also when the filters leave the event out; not at one parameter alone', async () => {
-    const { id } = await run(server, { cmd: 'true' }, { delay: 200 })
+    const { cmd, letGo } = held('true')
+    const { id } = await run(server, { cmd })
     const filtered = await follow(`?events=svc.nothing&end_event=svc.execution__update&end_execution_id=${id}`)
     const eventOnly = await follow('?end_event=svc.execution__update')
     const idOnly = await follow(`?end_execution_id=${id}`)
+    letGo()
     expect(await filtered.ended).toBe('end')
     expect(filtered.frames).toEqual([])
     const { id: later } = await run(server, { cmd: 'true' })
@@ -476,7 +490,7 @@ describe('04.3 output of one execution', () => {
   })
 
   it.each([
-    ['timeout', { cmd: 'echo begun; sleep 60', timeout: 1 }],
+    ['timeout', { cmd: 'echo begun; sleep 60', timeout: 3 }],
     ['failed', { cmd: 'echo begun; exit 1' }],
     ['abandoned', { cmd: 'echo begun; kill -15 $$' }],
   ])('04.3 end: %s', async (status, parameters) => {
@@ -552,10 +566,13 @@ describe('04.3 resuming', () => {
   })
 
   it('04.3 Last-Event-ID: a connection cut again and again while it runs loses and repeats nothing', async () => {
+    // After every thirtieth line it goes on when that has been received: it runs for as long as there are cuts.
+    const flag = join(server.basePath, 'received-')
     const { id } = await run(server, {
-      cmd: 'for i in $(seq 1 300); do echo $i; [ $((i % 10)) = 0 ] && sleep 0.01; done',
+      cmd: `for i in $(seq 1 300); do echo $i; [ $((i % 30)) != 0 ] || until [ -e ${flag}$i ]; do sleep 0.02; done; done`,
     })
     const received: EventFrame[] = []
+    let lineCount = 0
     let cuts = 0
     for (;;) {
       const position = received.at(-1)?.id
@@ -567,8 +584,11 @@ describe('04.3 resuming', () => {
       if (frame === undefined || frame.event === 'EOF') break
       received.push(frame)
       cuts += 1
+      const before = lineCount
+      lineCount = outputOf(received).split('\n').length - 1
+      for (let line = before + 1; line <= lineCount; line += 1) if (line % 30 === 0) writeFileSync(`${flag}${line}`, '')
     }
-    expect(cuts).toBeGreaterThan(3)
+    expect(cuts).toBeGreaterThanOrEqual(10)
     expect(outputOf(received)).toBe(lines(300))
     expect(new Set(received.map((frame) => frame.id)).size).toBe(received.length)
   })
@@ -619,7 +639,7 @@ describe('04.3 under load', () => {
       for (const { id } of executions) followers.push({ id, client: await streamOf(id) })
       await delay(round * 10)
     }
-    for (const { id } of executions) await general.frame(isFinalOf(id), 20_000)
+    for (const { id } of executions) await general.frame(isFinalOf(id), 60_000)
     await Promise.all(followers.map(({ client }) => client.ended))
     for (const { client } of followers) {
       expect(outputOf(client.frames) === expected).toBe(true)
@@ -644,7 +664,7 @@ describe('04.3 under load', () => {
       stuck.pause()
       // Far more than the buffers of the operating system take on both sides of a connection.
       const { id } = await run(own, { cmd: 'head -c 40000000 /dev/zero | tr "\\0" x | fold -w 1000' })
-      await witness.frame(isFinalOf(id), 30_000)
+      await witness.frame(isFinalOf(id), 100_000)
       stuck.resume()
       expect(await stuck.ended).toBe('cut')
       expect(outputOf(stuck.frames).length).toBeLessThan(40_040_000)

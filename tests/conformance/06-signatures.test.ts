@@ -278,10 +278,10 @@ describeSenders(
   ({ hasTime }) => hasTime,
   ({ hook, signed }) => {
     it('a stale time, either way → 401', async () => {
-      for (const away of [-301, -100_000, 305, 100_000]) {
+      for (const away of [-301, -100_000, 330, 100_000]) {
         expect(await refusal(() => post(hook(), body, signed({ at: seconds() + away })))).toBe('SIGNATURE_EXPIRED')
       }
-      expect((await post(hook(), body, signed({ at: seconds() - 290 }))).status).toBe(202)
+      expect((await post(hook(), body, signed({ at: seconds() - 270 }))).status).toBe(202)
     })
   },
 )

@@ -685,6 +685,6 @@ describe('11.3, 11.4 every endpoint × every role', () => {
       }
       expect(wrong).toEqual([])
     },
-    60_000,
+    240_000,
   )
 })

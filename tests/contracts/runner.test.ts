@@ -191,13 +191,13 @@ describe.each(kinds)('runners on launcher %s', (kind) => {
 
   describe('stopping', () => {
     it('stops at the time limit and keeps what was written', async () => {
-      const { context, started, output } = recordRun({ cmd: 'echo before; echo err >&2; sleep 1000', timeout: 0.2 })
+      const { context, started, output } = recordRun({ cmd: 'echo before; echo err >&2; sleep 1000', timeout: 2 })
       const { status, result } = await local.run(context)
       expect(status).toBe('timeout')
       expect(result).toMatchObject({
         ...ended(-9, 'before'),
         stderr: expect.stringMatching(/^err/),
-        error: 'Action failed to complete in 0.2 seconds',
+        error: 'Action failed to complete in 2 seconds',
       })
       expect(output.stdout).toBe('before\n')
       expect(started.map(({ pid }) => isRunning(pid))).toEqual([false])
@@ -205,7 +205,7 @@ describe.each(kinds)('runners on launcher %s', (kind) => {
 
     it('lets a command end within the grace, and is a time-out still', async () => {
       const cmd = `trap 'echo cleaned; exit 0' TERM; echo up; while :; do sleep 0.01; done`
-      const { status, result } = await run({ cmd, timeout: 0.2 })
+      const { status, result } = await run({ cmd, timeout: 2 })
       expect(status).toBe('timeout')
       expect(result).toMatchObject({ return_code: -9, stdout: 'up\ncleaned' })
     })
@@ -253,23 +253,19 @@ describe.each(kinds)('runners on launcher %s', (kind) => {
       expect(markedProcesses(context.executionId)).toEqual([])
     })
 
-    it.each(stubborn)(
-      'ends %s by time-out and by cancel',
-      async (name) => {
-        const abort = new AbortController()
-        const timed = recordRun({ cmd: fixture(name), timeout: 1 })
-        const canceled = recordRun({ cmd: fixture(name) }, { signal: abort.signal })
-        const runs = [local.run(timed.context), local.run(canceled.context)]
-        await waitFor('the child to be up', () => canceled.output.stdout !== '' || name === 'ignores-term.sh')
-        await waitFor('its processes', () => markedProcesses(canceled.context.executionId).length > 0)
-        abort.abort('cancel')
-        const [first, second] = await Promise.all(runs)
-        expect(first?.status).toBe('timeout')
-        expect(second?.result).toMatchObject({ failed: true })
-        for (const { context } of [timed, canceled]) expect(markedProcesses(context.executionId)).toEqual([])
-      },
-      20_000,
-    )
+    it.each(stubborn)('ends %s by time-out and by cancel', async (name) => {
+      const abort = new AbortController()
+      const timed = recordRun({ cmd: fixture(name), timeout: 1 })
+      const canceled = recordRun({ cmd: fixture(name) }, { signal: abort.signal })
+      const runs = [local.run(timed.context), local.run(canceled.context)]
+      await waitFor('the child to be up', () => canceled.output.stdout !== '' || name === 'ignores-term.sh')
+      await waitFor('its processes', () => markedProcesses(canceled.context.executionId).length > 0)
+      abort.abort('cancel')
+      const [first, second] = await Promise.all(runs)
+      expect(first?.status).toBe('timeout')
+      expect(second?.result).toMatchObject({ failed: true })
+      for (const { context } of [timed, canceled]) expect(markedProcesses(context.executionId)).toEqual([])
+    })
   })
 
   it('noop does nothing', async () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { computedMs } from '../../../tests/helpers/work.ts'
 import { createRandom, seedOfRun } from '../../../tests/helpers/random.ts'
 import { isAppError } from '../../errors.ts'
 import { TemplateError, type TemplateScope } from '../../template.ts'
@@ -354,9 +355,9 @@ describe('search', () => {
       ['any', { 'item.size': { type: 'lt', pattern: 5 } }],
       ['all', { 'item.size': { type: 'neq', pattern: '{{ item.size or 1 }}' } }],
     ] as const) {
-      const startedAt = performance.now()
+      const startedAt = computedMs()
       const result = search(condition, pattern, many)
-      expect(performance.now() - startedAt).toBeLessThan(3_000)
+      expect(computedMs() - startedAt).toBeLessThan(3_000)
       expect(reasonOf(result)).toMatch(/the comparison (needs more than 200000 steps|takes too long)|takes too long/)
     }
   })
@@ -504,10 +505,10 @@ describe('any criterion', () => {
           outcomes.refused += 1
           continue
         }
-        const startedAt = performance.now()
+        const startedAt = computedMs()
         const result = evaluate(criteria, payload)
-        const took = performance.now() - startedAt
-        if (took > 2_000) slow.push(`${took} ms for ${JSON.stringify([criteria, payload]).slice(0, 1_000)}`)
+        const took = computedMs() - startedAt
+        if (took > 2_000) slow.push(`${took} ms of work for ${JSON.stringify([criteria, payload]).slice(0, 1_000)}`)
         outcomes[result.matches ? 'matched' : result.reason === undefined ? 'unmatched' : 'failed'] += 1
         JSON.stringify(result)
       }

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it } from 'vitest'
+import { computedMs } from '../../../tests/helpers/work.ts'
 import { TemplateError } from '../../template.ts'
 import { Budget, defaultLimits } from '../../template/limits.ts'
 import type { Value } from '../../template/values.ts'
@@ -72,9 +73,9 @@ describe('hostile patterns', () => {
     ['td_lt', '1'.repeat(10_000_000), '5'],
     ['td_lt', '2024-01-01', '9'.repeat(1_000_000)],
   ])('%s stays within its bound', ([name, value, pattern]) => {
-    const startedAt = performance.now()
+    const startedAt = computedMs()
     expect(compare(name, value, pattern)).not.toBe(true)
-    expect(performance.now() - startedAt).toBeLessThan(3_000)
+    expect(computedMs() - startedAt).toBeLessThan(3_000)
   })
 
   it('say what the bound is', () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest'
+import { computedMs } from '../../../tests/helpers/work.ts'
 import { Budget, defaultLimits } from '../../template/limits.ts'
 import { compileWildcard, matchesWildcard } from './wildcard.ts'
 
@@ -39,9 +40,9 @@ describe('wildcards', () => {
   })
 
   it('does not begin anew for each star', () => {
-    const startedAt = performance.now()
+    const startedAt = computedMs()
     expect(matches('a'.repeat(2_000), `${'a*'.repeat(50)}b`)).toBe(false)
-    expect(performance.now() - startedAt).toBeLessThan(5_000)
+    expect(computedMs() - startedAt).toBeLessThan(5_000)
   })
 
   it('refuses what would take too long, and patterns that are too long', () => {
