@@ -7,7 +7,7 @@ import { secondsBetween } from '../../src/time.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
 import { createRandom, seedOfRun } from '../helpers/random.ts'
-import { startServer, withServer, type Answer, type TestServer } from '../helpers/server.ts'
+import { startServer, waitForLog, withServer, type Answer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { idPattern, impossibleIds, rowsOf, unknownId, type ErrorAnswer } from './support.ts'
 
@@ -200,14 +200,18 @@ describe('05.8 firing', () => {
     const seconds = instances.map(({ payload }) => Math.floor(microsOf(payload.executed_at) / SECOND))
     expect(new Set(seconds).size).toBe(seconds.length)
     expect(rowOf(server, rule).fired_timestamp).toEqual(expect.stringMatching(/\.000000Z$/))
-    const { next_timestamp: next, fired_timestamp: fired } = await timerOf(server, rule)
-    expect(secondsBetween(fired ?? '', next ?? '')).toBe(1)
+    // One that was late passes over the seconds that it has missed.
+    await waitFor('a firing in time', async () => {
+      const { next_timestamp: next, fired_timestamp: fired } = await timerOf(server, rule)
+      return secondsBetween(fired ?? '', next ?? '') === 1
+    })
     await server.call('DELETE', `/v1/rules/${rule.ref}`)
   })
 
   it('05.8 a date: once; a past one never, with a warning', async () => {
     const past = await makeTimer(server, 'DateTimer', { date: '2001-01-01 12:00' })
-    const due = new Date(Date.now() + 1200).toISOString()
+    // Time enough to make the rule on a busy machine.
+    const due = new Date(Date.now() + 4000).toISOString()
     const rule = await makeTimer(server, 'DateTimer', { date: due })
     const clock = await makeTimer(server, 'IntervalTimer', { unit: 'seconds', delta: 1 })
     const [instance] = await waitForInstances(server, rule, 1)
@@ -216,7 +220,7 @@ describe('05.8 firing', () => {
     expect(await instancesOf(server, rule)).toHaveLength(1)
     expect(await instancesOf(server, past)).toEqual([])
     const { ref } = await timerOf(server, past)
-    expect(server.log()).toMatch(new RegExp(`WARNING.*never fires.*${ref}`))
+    await waitForLog(server, new RegExp(`WARNING.*never fires.*${ref}`))
     for (const one of [past, rule, clock]) await server.call('DELETE', `/v1/rules/${one.ref}`)
   })
 
@@ -384,13 +388,15 @@ describe('05.8, 10.2 on and off', () => {
     let due = 0
     await withServer({ basePath: folder.path, settings }, async (first) => {
       const interval = await makeTimer(first, 'IntervalTimer', { unit: 'seconds', delta: 1 })
-      due = Date.now() + 3000
-      rules.push(interval, await makeTimer(first, 'DateTimer', { date: new Date(due).toISOString() }))
       before = await waitForInstances(first, interval, 1)
+      // The server is off by then, on a busy machine as well.
+      due = Date.now() + 6000
+      rules.push(interval, await makeTimer(first, 'DateTimer', { date: new Date(due).toISOString() }))
       // Nothing is known of it unless it was stored.
       await waitFor('the rows', () => rowsOf<{ n: number }>(first, 'select count(*) as n from timers')[0]?.n === 2)
     })
-    await waitFor('the times to pass', () => Date.now() > due + 1000)
+    const stoppedAt = Date.now()
+    await waitFor('the times to pass', () => Date.now() > Math.max(due + 1000, stoppedAt + 4000))
     return { folder, rules, before }
   }
 
@@ -411,7 +417,7 @@ describe('05.8, 10.2 on and off', () => {
       // Seconds passed in between, and no firing came for each of them.
       expect(Math.max(...slots.map((slot, i) => slot - (slots[i - 1] ?? slot)))).toBeGreaterThan(2)
       expect(await instancesOf(second, date)).toHaveLength(1)
-      expect(second.log()).toMatch(/fire once now/)
+      await waitForLog(second, /fire once now/)
     })
     folder.remove()
   })
@@ -424,7 +430,7 @@ describe('05.8, 10.2 on and off', () => {
       const count = (await instancesOf(second, interval)).length
       await waitForInstances(second, interval, count + 2)
       expect(await instancesOf(second, date)).toEqual([])
-      expect(second.log()).toMatch(/missed times are left out/)
+      await waitForLog(second, /missed times are left out/)
     })
     folder.remove()
   })
@@ -457,7 +463,10 @@ describe('05.8, 10.2 on and off', () => {
     }
     await withServer({ basePath: folder.path, settings }, async (last) => {
       const seen = total(last)
-      await waitFor('timers to go on', () => total(last) >= seen + 8)
+      await waitFor('timers to go on', async () => {
+        const counts = await Promise.all(rules.map(async (rule) => (await instancesOf(last, rule)).length))
+        return total(last) >= seen + 8 && Math.min(...counts) > 3
+      })
       for (const [i, rule] of rules.entries()) {
         const row = rowOf(last, rule)
         const isCron = i === 3
@@ -465,7 +474,6 @@ describe('05.8, 10.2 on and off', () => {
         const step = (isCron ? 1 : Number(rule.trigger.parameters['delta'])) * SECOND
         const times = (await instancesOf(last, rule)).map(({ payload }) => microsOf(payload.executed_at))
         const slots = times.map((time) => Math.floor((time - start) / step))
-        expect(slots.length).toBeGreaterThan(3)
         expect(slots).toEqual([...new Set(slots)].toSorted((a, b) => a - b))
         expect((microsOf(row.fired_timestamp ?? '') - start) % step).toBe(0)
       }

@@ -91,7 +91,8 @@ describe('a server that is told to stop', () => {
   it('lets commands finish for the grace, then ends the others, and keeps the rest for the next start', async () => {
     const settings = { 'actionrunner.actions_pool_size': '4', 'actionrunner.shutdown_grace_seconds': '600' }
     const server = await start(settings)
-    const delayed = await run(server, command('echo delayed'), { delay: 3000 })
+    // Long enough for the others to have taken every slot before, on a busy machine as well.
+    const delayed = await run(server, command('echo delayed'), { delay: 10_000 })
     await waitForStatus(server, delayed.id, ['delayed'])
     const quick = await runUntilUp(server, `echo up; until [ -e ${folder.path}/go ]; do sleep 0.02; done; echo done`)
     const slow = await runUntilUp(server, 'echo up; sleep 1000')

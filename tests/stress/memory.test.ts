@@ -78,7 +78,7 @@ describe('a gigabyte of output', () => {
     await start()
     watch = watchMemory(server.pid)
     const { id } = await run(server, { cmd: `yes "${line.trim()}" | head -c ${LARGE_BYTES}`, timeout: 0 })
-    await waitForStatus(server, id, ['succeeded'], 200_000)
+    await waitForStatus(server, id, ['succeeded'], 500_000)
     const whole = takeAll(await open(`${server.urls.api}/v1/executions/${id}/output`))
     expect(await whole.digest).toBe(digestOfLines(LARGE_BYTES))
     expect(whole.bytes).toBe(LARGE_BYTES)
@@ -124,7 +124,7 @@ describe('clients that stop reading', () => {
       await waitFor(`${n} pieces`, () => hasAll(readerOfExecution) && hasAll(readerOfAll))
       writeFileSync(go(n), '')
     }
-    await waitForStatus(server, id, ['succeeded'], 100_000)
+    await waitForStatus(server, id, ['succeeded'], 300_000)
     await readerOfExecution.ended
     await waitFor('the last event', () => readerOfAll.lastStatusOf(id) === 'succeeded')
     expect(watch.stop()).toBeLessThan(MAX_GROWTH_MIB)

@@ -108,7 +108,7 @@ describe('the output stream of an execution', () => {
     process.kill(server.pid, 'SIGTERM')
     // It goes on writing in its grace, and nobody reads: more than the cuts to come can take.
     const backlog = readOutput(folder.path, id).length + 4 * (CUTS - cuts)
-    await waitFor('a backlog', () => readOutput(folder.path, id).length > backlog, 60_000)
+    await waitFor('a backlog', () => readOutput(folder.path, id).length > backlog, 200_000)
     writeFileSync(join(folder.path, 'enough'), '')
     expect(await server.exited).toMatchObject({ code: 0 })
     servers.pop()
