@@ -4,7 +4,7 @@ import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { type Account, createAccount } from '../../tests/helpers/accounts.ts'
+import { type Account, ACCOUNT_HOME, createAccount } from '../../tests/helpers/accounts.ts'
 import { markedProcesses } from '../../tests/helpers/marked-processes.ts'
 import type { LauncherKind } from './process/create-launcher.ts'
 import type { SystemUserDecision } from './process/system-user.ts'
@@ -89,7 +89,7 @@ describe('the system user', () => {
     const account = await start('ALL=(ALL) NOPASSWD: ALL')
     expect(await account.decision).toMatchObject({ mode: 'sudo', processUser: server.name, isRoot: false })
     const { result } = await account.run({ cmd: 'id -un; echo "$HOME $SVC_ACTION_PACK_NAME"' })
-    expect(result).toMatchObject({ stdout: `${system.name}\n/tmp core`, stderr: '', return_code: 0 })
+    expect(result).toMatchObject({ stdout: `${system.name}\n${ACCOUNT_HOME} core`, stderr: '', return_code: 0 })
   })
 
   it('gives way to the process user when sudo does not let it, and says why', async () => {

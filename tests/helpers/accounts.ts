@@ -13,6 +13,9 @@ export interface Account {
 
 const quiet: ExecFileSyncOptions = { stdio: ['ignore', 'ignore', 'pipe'] }
 
+/** Of every account made here. One that exists would be searched by `usermod --uid` for files to hand over. */
+export const ACCOUNT_HOME = '/nonexistent'
+
 /**
  * A throwaway account of this machine with sudo installed. Needs root, and says so instead of skipping.
  *
@@ -32,7 +35,7 @@ export async function createAccount(name: string, password?: string): Promise<Ac
     }
   }
   remove()
-  execFileSync('/usr/sbin/useradd', ['--no-create-home', '--home-dir', '/tmp', '--shell', '/bin/sh', name], quiet)
+  execFileSync('/usr/sbin/useradd', ['--no-create-home', '--home-dir', ACCOUNT_HOME, '--shell', '/bin/sh', name], quiet)
   if (password !== undefined) {
     execFileSync('/usr/sbin/chpasswd', [], { input: `${name}:${password}\n`, stdio: ['pipe', 'ignore', 'pipe'] })
   }
