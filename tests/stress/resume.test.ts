@@ -1,12 +1,12 @@
 /** A reader of one execution's output whose connection is cut again and again, and whose server is restarted. */
 import { randomBytes } from 'node:crypto'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { findProcesses, readOutput } from '../helpers/audit.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { run, startServer, waitForStatus, type TestServer } from '../helpers/server.ts'
+import { findPort } from '../helpers/slapd.ts'
 import { openEvents, outputOf, type EventFrame } from '../helpers/sse.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { createRandom, seedOfRun } from '../helpers/random.ts'
@@ -27,18 +27,6 @@ afterEach(async () => {
   for (const { pid } of findProcesses(folder.path)) process.kill(pid, 'SIGKILL')
   folder.remove()
 })
-
-/** A port that nobody has now. */
-function findPort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer()
-    probe.once('error', reject)
-    probe.listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as AddressInfo // a TCP server has one
-      probe.close(() => resolve(port))
-    })
-  })
-}
 
 /** Text in several alphabets and bytes that are no text, cut where it hurts. */
 function makePieces(): Buffer[] {
