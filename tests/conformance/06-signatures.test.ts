@@ -508,6 +508,26 @@ describe('who gets what', () => {
     expect(text).toContain('"X-T":"{{ 7 * 7 }}"')
   })
 
+  it('Slack asks whether the address is right: its word is given back, nothing is dispatched', async () => {
+    const { hook } = await makeHook(senders['slack']?.signature ?? {})
+    const sign = (text: string): Headers => senders['slack']?.sign(text, seconds(), fresh()) ?? {}
+    const question = JSON.stringify({ token: 'old', challenge: 'a "word"', type: 'url_verification' })
+    const before = countInstances()
+    const answer = await post(hook, question, sign(question))
+    expect([answer.status, JSON.parse(answer.text)]).toEqual([200, { challenge: 'a "word"' }])
+    expect(await refusal(() => post(hook, question))).toBe('SIGNATURE_MISSING')
+    expect(await refusal(() => post(hook, question, sign(`${question} `)))).toBe('SIGNATURE_INVALID')
+    expect(countInstances()).toBe(before)
+
+    for (const event of [{ type: 'url_verification' }, { type: 'event_callback', challenge: 'x' }]) {
+      const text = JSON.stringify(event)
+      expect((await post(hook, text, sign(text))).status).toBe(202)
+    }
+    const { hook: other } = await makeHook({ scheme: 'github', secret: 's' })
+    expect((await post(other, question, { 'X-Hub-Signature-256': `sha256=${hexOf('s', question)}` })).status).toBe(202)
+    expect(countInstances()).toBe(before + 3)
+  })
+
   it('the token of GitLab is in no payload, also of other triggers of the hook', async () => {
     const { hook } = await makeHook({ scheme: 'gitlab', secret: 'plain token' })
     const open = await server.call(

@@ -46,6 +46,14 @@ const outcomeSchema: JsonSchema = {
   },
 }
 
+const challengeSchema: JsonSchema = {
+  title: 'WebhookChallenge',
+  description: 'To a sender that asks whether the address is right before it sends any event, as Slack does.',
+  type: 'object',
+  required: ['challenge'],
+  properties: { challenge: text },
+}
+
 const received: JsonSchema = { type: ['object', 'array'], description: 'What was sent, parsed.' }
 
 export function createRoutes(service: WebhookService): Route[] {
@@ -97,7 +105,7 @@ export function createRoutes(service: WebhookService): Route[] {
       rawBody: received,
       status: 202,
       response: received,
-      otherResponses: { 200: outcomeSchema },
+      otherResponses: { 200: { anyOf: [outcomeSchema, challengeSchema] } },
       failures: [404, 409, 503],
       handler: (request) => service.receive(hook(request), request),
     },

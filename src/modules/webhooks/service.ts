@@ -117,6 +117,10 @@ export function createWebhookService(deps: {
     if (typeof body !== 'object' || body === null) {
       throw bodyInvalid(`${represent(body)} is not of type 'object', 'array'`)
     }
+    for (const { trigger } of admitted) {
+      const answer = trigger.verifier?.answerTo(body)
+      if (answer !== undefined) return new Reply(answer, { status: 200 })
+    }
     const payload = { ...forwardHeaders(headers, hook.hiddenHeaders), body }
     return dispatch(request, raw, {
       hook: name,

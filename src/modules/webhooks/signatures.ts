@@ -9,6 +9,7 @@ import {
   signatureUncheckable,
   type AppError,
 } from '../../errors.ts'
+import { isObject } from '../../schema.ts'
 import { standardKey, standardPrefix, type SignatureParameters, type SignatureScheme } from '../triggers/index.ts'
 import type { SentHeaders } from './headers.ts'
 
@@ -28,6 +29,8 @@ export interface Verifier {
    * @throws SIGNATURE_MISSING, SIGNATURE_MALFORMED, SIGNATURE_EXPIRED, SIGNATURE_INVALID, SIGNATURE_UNCHECKABLE
    */
   verify(request: SignedRequest, nowSeconds: number): Proof
+  /** What the sender asks by this body before it sends any event, answered; undefined for events. */
+  answerTo(body: unknown): Record<string, unknown> | undefined
 }
 
 export interface Proof {
@@ -54,6 +57,8 @@ interface Scheme {
   hiddenHeaders?: readonly string[]
   /** @throws SIGNATURE_MALFORMED */
   claims(request: SignedRequest, parameters: SignatureParameters): readonly Claim[]
+  /** For senders that ask whether the address is theirs to use. */
+  answerTo?(body: unknown): Record<string, unknown> | undefined
 }
 
 const DEFAULT_TOLERANCE_SECONDS = 300
@@ -111,6 +116,7 @@ export function createVerifier(parameters: SignatureParameters, readSecret: (tex
       }
       throw failure ?? signatureInvalid()
     },
+    answerTo: (body) => scheme.answerTo?.(body),
   }
 }
 
@@ -230,6 +236,12 @@ function slack(request: SignedRequest): readonly Claim[] {
   ]
 }
 
+/** Slack takes an address for its events only once it has repeated a word. */
+function answerToSlack(body: unknown): Record<string, unknown> | undefined {
+  if (!isObject(body) || body['type'] !== 'url_verification' || typeof body['challenge'] !== 'string') return undefined
+  return { challenge: body['challenge'] }
+}
+
 /**
  * These senders sign a repetition anew: the same body of the same time is the same request once more, whichever of several
  * signatures are left of it.
@@ -312,7 +324,7 @@ const schemes: Record<SignatureScheme, Scheme> = {
     claims: gitlab,
   },
   stripe: { headers: () => ['Stripe-Signature'], claims: stripe },
-  slack: { headers: () => ['X-Slack-Signature'], claims: slack },
+  slack: { headers: () => ['X-Slack-Signature'], claims: slack, answerTo: answerToSlack },
   standard: { headers: () => ['webhook-signature'], claims: standard },
   hmac: { headers: ({ header }) => [header ?? ''], claims: hmac },
 }
