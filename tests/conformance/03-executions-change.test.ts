@@ -48,7 +48,7 @@ async function finished(status: string): Promise<ExecutionAnswer> {
     case 'abandoned':
       return runToEnd(server, { cmd: 'kill -15 $$' })
     default: {
-      const { id } = await run(server, { cmd: 'true' }, { delay: 60_000 })
+      const { id } = await run(server, { cmd: 'true' }, { delay: 3_600_000 })
       return (await cancel(id)).body
     }
   }
@@ -56,7 +56,7 @@ async function finished(status: string): Promise<ExecutionAnswer> {
 
 describe('03.4 cancel', () => {
   it('03.4 cancel: delayed → canceled at once', async () => {
-    const { id } = await run(server, { cmd: 'true' }, { delay: 60_000 })
+    const { id } = await run(server, { cmd: 'true' }, { delay: 3_600_000 })
     await waitForStatus(server, id, ['delayed'])
     const { status, body } = await cancel(id)
     expect([status, body.status]).toEqual([200, 'canceled'])
@@ -104,7 +104,7 @@ describe('03.4 cancel', () => {
     const child = await run(
       server,
       { cmd: 'true' },
-      { delay: 60_000, context: { parent: { execution_id: parent.id } } },
+      { delay: 3_600_000, context: { parent: { execution_id: parent.id } } },
     )
     await waitForStatus(server, child.id, ['delayed'])
     const { status, body } = await cancel(child.id)
@@ -160,7 +160,7 @@ describe('03.4 update', () => {
   it.each(['succeeded', 'failed', 'timeout', 'abandoned'])(
     '03.4 PUT: %s with a result settles what something outside has carried out',
     async (status) => {
-      const { id } = await run(server, { cmd: 'true' }, { delay: 60_000 })
+      const { id } = await run(server, { cmd: 'true' }, { delay: 3_600_000 })
       const answer = await put(id, { status, result: { outside: [1] } })
       expect(answer.status).toBe(200)
       expect(answer.body).toMatchObject({ status, result: { outside: [1] } })
@@ -172,7 +172,7 @@ describe('03.4 update', () => {
   )
 
   it('03.4 PUT: the result is optional', async () => {
-    const { id } = await run(server, { cmd: 'true' }, { delay: 60_000 })
+    const { id } = await run(server, { cmd: 'true' }, { delay: 3_600_000 })
     const { body } = await put(id, { status: 'failed' })
     expect(body.status).toBe('failed')
     expect(body).not.toHaveProperty('result')
@@ -197,7 +197,7 @@ describe('03.4 update', () => {
   })
 
   it.each(['canceling', 'canceled'])('03.4 PUT: %s is a cancel', async (status) => {
-    const waiting = await run(server, { cmd: 'true' }, { delay: 60_000 })
+    const waiting = await run(server, { cmd: 'true' }, { delay: 3_600_000 })
     expect((await put(waiting.id, { status })).body).toMatchObject({ status: 'canceled', result: canceledByUser })
     const execution = await running()
     expect((await put(execution.id, { status })).body.status).toBe('canceling')
@@ -236,7 +236,7 @@ describe('03.4 update', () => {
   it.each(['requested', 'delayed', 'scheduled', 'running', 'pending'])(
     '03.4 PUT: %s, which only the server can bring about → 400, unchanged',
     async (status) => {
-      const { id } = await run(server, { cmd: 'true' }, { delay: 60_000 })
+      const { id } = await run(server, { cmd: 'true' }, { delay: 3_600_000 })
       const before = await waitForStatus(server, id, ['delayed'])
       const answer = await put(id, { status })
       expect(answer.status).toBe(400)
@@ -255,7 +255,7 @@ describe('03.4 update', () => {
     ['status null', { status: null }, /status/],
     ['anything else', { status: 'failed', context: {} }, /'context' was unexpected/],
   ])('03.4 PUT: %s → 400, unchanged', async (_, body, text) => {
-    const { id } = await run(server, { cmd: 'true' }, { delay: 60_000 })
+    const { id } = await run(server, { cmd: 'true' }, { delay: 3_600_000 })
     await waitForStatus(server, id, ['delayed'])
     const answer = await put(id, body)
     expect(answer.status).toBe(400)
@@ -335,8 +335,8 @@ describe('03.4 re-run', () => {
     const plain = (await rerun(original.id)).body
     expect(plain.context['user']).toBe('svc')
     expect(plain).not.toHaveProperty('delay')
-    const { body } = await rerun(original.id, { user: 'grace', delay: 60_000 })
-    expect([body.context['user'], body.delay]).toEqual(['grace', 60_000])
+    const { body } = await rerun(original.id, { user: 'grace', delay: 3_600_000 })
+    expect([body.context['user'], body.delay]).toEqual(['grace', 3_600_000])
     await cancel(body.id)
   })
 

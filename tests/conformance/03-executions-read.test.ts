@@ -32,7 +32,7 @@ beforeAll(async () => {
   )
   failed = await runToEnd(server, { cmd: 'exit 4' }, { user: 'ada' })
   noop = await waitForStatus(server, (await create(server, { action: 'core.noop' })).body.id)
-  const delayed = await run(server, { cmd: 'true' }, { user: 'grace', delay: 60_000 })
+  const delayed = await run(server, { cmd: 'true' }, { user: 'grace', delay: 3_600_000 })
   canceled = (await server.call<ExecutionAnswer>('DELETE', `/v1/executions/${delayed.id}`)).body
   const echo = await create(server, { action: 'core.echo', parameters: { message: 'six' } })
   await waitForStatus(server, echo.body.id)
@@ -187,7 +187,7 @@ describe('03.3 list', () => {
   })
 
   it('03.3 filter: values may hold colons; ids and parents are found', async () => {
-    const { id } = await run(server, { cmd: 'true', cwd: '/' }, { context: { when: '12:30:00' }, delay: 60_000 })
+    const { id } = await run(server, { cmd: 'true', cwd: '/' }, { context: { when: '12:30:00' }, delay: 3_600_000 })
     try {
       expect(idsOf((await list('filter=context.when:12:30:00')).records)).toEqual([id])
       expect(idsOf((await list(`filter=id:${id}`)).records)).toEqual([id])
@@ -478,7 +478,7 @@ describe('03.3 result', () => {
   })
 
   it('03.3 result: none yet is null', async () => {
-    const { id } = await run(server, { cmd: 'true' }, { delay: 60_000 })
+    const { id } = await run(server, { cmd: 'true' }, { delay: 3_600_000 })
     const answer = await send(server.urls.api, { path: `/v1/executions/${id}/result` })
     expect([answer.status, answer.text]).toEqual([200, 'null'])
     await server.call('DELETE', `/v1/executions/${id}`)

@@ -678,7 +678,7 @@ describe('5.9 the ActionTrigger', () => {
   })
 
   it('of one that is cancelled, and of one that never began', async () => {
-    const { body } = await post<{ id: string }>('/executions', { action: 'core.noop', delay: 60_000 })
+    const { body } = await post<{ id: string }>('/executions', { action: 'core.noop', delay: 3_600_000 })
     await remove(`/executions/${body.id}`)
     expect((await instancesOf(body.id)).map(({ payload }) => payload['status'])).toEqual(['canceled'])
     await post('/executions', { action: 'core.local', parameters: { cmd: '{{ nothing.here }}' } })
@@ -791,7 +791,7 @@ describe('2.12 notifications', () => {
   it('a cancelled execution: on-complete alone', async () => {
     const { body } = await post<{ id: string }>('/executions', {
       action: 'core.noop',
-      delay: 60_000,
+      delay: 3_600_000,
       notify: { 'on-complete': { routes: ['c'] }, 'on-failure': { routes: ['f'] } },
     })
     await remove(`/executions/${body.id}`)
