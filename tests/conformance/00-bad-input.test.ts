@@ -610,8 +610,11 @@ describe('random hostile requests', () => {
     )
     expect(`seed ${seed}: ${problems.slice(0, 3).join('\n----\n')}`).toBe(`seed ${seed}: `)
     // Otherwise they were refused for one and the same reason, and nothing was tried.
-    for (const status of ['200', '201', '400', '404', '405'])
-      expect([status, counts.get(status) ?? 0]).not.toEqual([status, 0])
+    // Few can make something, and with some seeds none does.
+    for (const statuses of [['200', '201'], ['400'], ['404'], ['405']]) {
+      const count = statuses.reduce((sum, status) => sum + (counts.get(status) ?? 0), 0)
+      expect([statuses, count]).not.toEqual([statuses, 0])
+    }
     expect(server.log()).not.toContain('request.failed')
     expect((await server.call('PUT', '/v1/runnertypes/noop', { enabled: true })).status).toBe(200)
     expect((await server.call('PUT', '/v1/runnertypes/local-shell-cmd', { enabled: true })).status).toBe(200)

@@ -205,7 +205,7 @@ describe('01.7 the token of an action', () => {
   })
 
   it('ends with a run that takes too long', async () => {
-    const one = await run(admin, { timeout: 3 })
+    const one = await run(admin, { timeout: 10 })
     const { token, status } = await reportOf(one)
     expect(status).toBe(200)
     await endOf(one, 'timeout')
