@@ -528,6 +528,25 @@ describe('who gets what', () => {
     expect(countInstances()).toBe(before + 3)
   })
 
+  it.each([
+    ['stripe', { id: 'evt_1', object: 'event', type: 'charge.succeeded' }],
+    ['slack', { type: 'event_callback', event_id: 'Ev1', event: { type: 'message' } }],
+  ])('%s signs a repetition anew: the event causes nothing twice all the same', async (name, event) => {
+    const sender = senders[name]
+    const { hook } = await makeHook(sender?.signature ?? {})
+    const send = async (sent: object, at: number): Promise<unknown> => {
+      const text = JSON.stringify(sent)
+      const { status, headers } = await post(hook, text, sender?.sign(text, at, ''))
+      return [status, headers['idempotent-replayed']]
+    }
+    const before = countInstances()
+    expect(await send(event, seconds() - 200)).toEqual([202, undefined])
+    expect(await send(event, seconds())).toEqual([202, 'true'])
+    expect(countInstances()).toBe(before + 1)
+    expect(await send({ ...event, id: 'evt_2', event_id: 'Ev2' }, seconds())).toEqual([202, undefined])
+    expect(countInstances()).toBe(before + 2)
+  })
+
   it('the token of GitLab is in no payload, also of other triggers of the hook', async () => {
     const { hook } = await makeHook({ scheme: 'gitlab', secret: 'plain token' })
     const open = await server.call(

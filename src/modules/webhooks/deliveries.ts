@@ -68,13 +68,16 @@ export interface Admitted {
 /**
  * The id of a delivery, if it has one. What is signed comes first: the rest of a request that somebody has recorded could be
  * changed, to have it taken for a new one.
+ *
+ * @param body what was parsed of what was sent
  */
 export function deliveryIdOf(
   hook: string,
   user: string,
   admitted: readonly Admitted[],
   headers: SentHeaders,
-  body: { bytes: Buffer; mediaType: string },
+  sent: { bytes: Buffer; mediaType: string },
+  body: unknown,
 ): DeliveryId | undefined {
   const valueOf = (name: string | undefined): string | undefined => {
     const value = name === undefined ? undefined : headers.get(name)?.join(',').trim()
@@ -90,7 +93,7 @@ export function deliveryIdOf(
   const [oldest] = admitted
   const signer = admitted.find(({ proof }) => proof?.signedId !== undefined)
   const kinds: [kind: string, find: () => string | undefined][] = [
-    ['signed', () => signer?.proof?.signedId],
+    ['signed', () => signer?.proof?.signedId?.(body)],
     ['named', () => first(({ trigger }) => valueOf(trigger.deliveryIdHeader))],
     ['idempotency', () => valueOf('idempotency-key')],
     ['unsigned', () => first(({ proof }) => proof?.unsignedId)],
@@ -104,7 +107,7 @@ export function deliveryIdOf(
       hook,
       caller: setOff === undefined ? `user ${user}` : `trigger ${setOff.trigger.record.id}`,
       keyHash: digest(`${kind} ${key}`),
-      bodyHash: kind === 'idempotency' ? digest(body.mediaType, body.bytes) : undefined,
+      bodyHash: kind === 'idempotency' ? digest(sent.mediaType, sent.bytes) : undefined,
     }
   }
   return undefined

@@ -117,8 +117,8 @@ export function createWebhookService(deps: {
     if (typeof body !== 'object' || body === null) {
       throw bodyInvalid(`${represent(body)} is not of type 'object', 'array'`)
     }
-    for (const { trigger } of admitted) {
-      const answer = trigger.verifier?.answerTo(body)
+    for (const { proof } of admitted) {
+      const answer = proof?.answerTo?.(body)
       if (answer !== undefined) return new Reply(answer, { status: 200 })
     }
     const payload = { ...forwardHeaders(headers, hook.hiddenHeaders), body }
@@ -128,7 +128,7 @@ export function createWebhookService(deps: {
       payload,
       body,
       headers,
-      deliveryId: deliveryIdOf(name, request.principal.user, admitted, headers, raw),
+      deliveryId: deliveryIdOf(name, request.principal.user, admitted, headers, raw, body),
     })
   }
 
@@ -164,7 +164,7 @@ export function createWebhookService(deps: {
       payload,
       body,
       headers,
-      deliveryId: deliveryIdOf(genericHook, request.principal.user, [], headers, raw),
+      deliveryId: deliveryIdOf(genericHook, request.principal.user, [], headers, raw, body),
     })
   }
 

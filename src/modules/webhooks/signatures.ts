@@ -29,15 +29,16 @@ export interface Verifier {
    * @throws SIGNATURE_MISSING, SIGNATURE_MALFORMED, SIGNATURE_EXPIRED, SIGNATURE_INVALID, SIGNATURE_UNCHECKABLE
    */
   verify(request: SignedRequest, nowSeconds: number): Proof
-  /** What the sender asks by this body before it sends any event, answered; undefined for events. */
-  answerTo(body: unknown): Record<string, unknown> | undefined
 }
 
+/** Of a body it takes what was parsed. */
 export interface Proof {
   /** What tells this delivery from others, when it is signed as well. */
-  signedId?: string
+  readonly signedId?: (body: unknown) => string
   /** The same, where anybody could change it. */
   unsignedId?: string
+  /** The answer to what some senders ask before they send any event; undefined for events. */
+  readonly answerTo?: (body: unknown) => Record<string, unknown> | undefined
 }
 
 /** One way in which a request claims to be proven. */
@@ -57,8 +58,6 @@ interface Scheme {
   hiddenHeaders?: readonly string[]
   /** @throws SIGNATURE_MALFORMED */
   claims(request: SignedRequest, parameters: SignatureParameters): readonly Claim[]
-  /** For senders that ask whether the address is theirs to use. */
-  answerTo?(body: unknown): Record<string, unknown> | undefined
 }
 
 const DEFAULT_TOLERANCE_SECONDS = 300
@@ -116,7 +115,6 @@ export function createVerifier(parameters: SignatureParameters, readSecret: (tex
       }
       throw failure ?? signatureInvalid()
     },
-    answerTo: (body) => scheme.answerTo?.(body),
   }
 }
 
@@ -213,7 +211,9 @@ function stripe(request: SignedRequest): readonly Claim[] {
       signatures,
       time: { header: name, seconds: secondsOf(time, name) },
       expected: (secret) => createHmac('sha256', secret).update(`${time}.`).update(request.body).digest(),
-      proof: () => idOfSigned(time, request.body),
+      proof: () => ({
+        signedId: (body) => idOfEvent(body, 'object', 'event', 'id') ?? idOfRequest(time, request.body),
+      }),
     },
   ]
 }
@@ -231,7 +231,10 @@ function slack(request: SignedRequest): readonly Claim[] {
       signatures: [signature],
       time: { header: timeName, seconds: secondsOf(time, timeName) },
       expected: (secret) => createHmac('sha256', secret).update(`v0:${time}:`).update(request.body).digest(),
-      proof: () => idOfSigned(time, request.body),
+      proof: () => ({
+        signedId: (body) => idOfEvent(body, 'type', 'event_callback', 'event_id') ?? idOfRequest(time, request.body),
+        answerTo: answerToSlack,
+      }),
     },
   ]
 }
@@ -242,12 +245,16 @@ function answerToSlack(body: unknown): Record<string, unknown> | undefined {
   return { challenge: body['challenge'] }
 }
 
-/**
- * These senders sign a repetition anew: the same body of the same time is the same request once more, whichever of several
- * signatures are left of it.
- */
-function idOfSigned(time: string, body: Buffer): Proof {
-  return { signedId: createHash('sha256').update(`${time}.`).update(body).digest('hex') }
+/** A repetition is signed anew, with another time: what stays is the id that the event has in the body. */
+function idOfEvent(body: unknown, kindKey: string, kind: string, idKey: string): string | undefined {
+  if (!isObject(body) || body[kindKey] !== kind) return undefined
+  const id = body[idKey]
+  return typeof id === 'string' && id !== '' ? `event ${id}` : undefined
+}
+
+/** The same body of the same time is the same request once more, whichever of several signatures are left of it. */
+function idOfRequest(time: string, body: Buffer): string {
+  return createHash('sha256').update(`${time}.`).update(body).digest('hex')
 }
 
 function standard(request: SignedRequest): readonly Claim[] {
@@ -273,7 +280,7 @@ function standard(request: SignedRequest): readonly Claim[] {
         if (key === undefined) throw new Error('the secret is not base64 text of at least 16 bytes')
         return createHmac('sha256', key).update(id, 'latin1').update(`.${time}.`).update(request.body).digest()
       },
-      proof: () => ({ signedId: id }),
+      proof: () => ({ signedId: () => id }),
     },
   ]
 }
@@ -311,7 +318,7 @@ function hmac(request: SignedRequest, parameters: SignatureParameters): readonly
         ? {}
         : { time: { header: timeName, seconds: secondsOf(time, timeName) } }),
       expected: (secret) => signed(createHmac(algorithm, secret)).digest(),
-      proof: () => (id === undefined ? {} : isIdSigned ? { signedId: id } : { unsignedId: id }),
+      proof: () => (id === undefined ? {} : isIdSigned ? { signedId: () => id } : { unsignedId: id }),
     },
   ]
 }
@@ -324,7 +331,7 @@ const schemes: Record<SignatureScheme, Scheme> = {
     claims: gitlab,
   },
   stripe: { headers: () => ['Stripe-Signature'], claims: stripe },
-  slack: { headers: () => ['X-Slack-Signature'], claims: slack, answerTo: answerToSlack },
+  slack: { headers: () => ['X-Slack-Signature'], claims: slack },
   standard: { headers: () => ['webhook-signature'], claims: standard },
   hmac: { headers: ({ header }) => [header ?? ''], claims: hmac },
 }
