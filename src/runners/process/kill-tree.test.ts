@@ -1,4 +1,5 @@
 import { spawn as spawnDirectly } from 'node:child_process'
+import { randomInt } from 'node:crypto'
 import fs, { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
 import { tmpdir } from 'node:os'
@@ -13,8 +14,9 @@ import type { Child, Launcher } from './launcher.ts'
 import { markOf, readMark, readMarker, readProcess } from './process-table.ts'
 
 const PATH = process.env['PATH'] ?? '/usr/bin:/bin'
-/** Told apart from the script that starts them by the NUL between arguments. */
-const SLEEPS = ['sleep\u00001001', 'sleep\u00001002'] as const
+/** Told apart from the script that starts them by the NUL between arguments, and from other runs by their numbers. */
+const seconds = randomInt(100_000, 1_000_000) * 10
+const SLEEPS = [`sleep\u0000${seconds + 1}`, `sleep\u0000${seconds + 2}`] as const
 let launcher: Launcher
 let trees: ProcessTrees
 beforeAll(async () => {
@@ -64,7 +66,7 @@ describe('kill', () => {
   })
 
   it('finds a child that has hidden its marker, by its parent and by its session', async () => {
-    const script = `env -i /bin/sleep 1001 & setsid env -i /bin/sleep 1002 & echo up; wait`
+    const script = `env -i /bin/sleep ${seconds + 1} & setsid env -i /bin/sleep ${seconds + 2} & echo up; wait`
     const { child, marker, identity } = await start(script)
     await waitFor('both', () => {
       const hidden = [...markedProcesses(SLEEPS[0]), ...markedProcesses(SLEEPS[1])]
@@ -144,6 +146,10 @@ describe('sweep', () => {
     const second = await start('(setsid sh -c "echo up; exec sleep 1000" &)')
     const stranger = await start('echo up; exec sleep 1000')
     await second.child.exited
+    // While one program takes the place of another there is no environment to find it by.
+    await waitFor('the program', () =>
+      markedProcesses(second.marker).some((pid) => readFileSync(`/proc/${pid}/cmdline`, 'latin1').startsWith('sleep')),
+    )
     const hidden = await start('echo up; exec env -i sleep 1004')
     await waitFor('the marker to be gone', () => readMarker(hidden.identity.pid, MARKER_NAME) === undefined)
     const report = await trees.sweep([
