@@ -129,7 +129,7 @@ describe('01.7 the token of an action', () => {
     expect(body.authentication).toMatchObject({ method: 'authentication token', location: 'header' })
     const seconds = (Date.parse(body.authentication.token_expire) - Date.now()) / 1000
     expect(seconds).toBeGreaterThan(90_000)
-    expect(seconds).toBeLessThanOrEqual(100_000)
+    expect(seconds).toBeLessThanOrEqual(100_001)
 
     const { body: execution } = await get(one.id)
     const liveactionId = (execution.liveaction as { id: string }).id

@@ -109,7 +109,7 @@ describe('09.3 auth', () => {
 
     const { stdout: json } = await svc(['auth', 'admin', '-j', '--ttl', '60'], { input: password })
     const { expiry } = JSON.parse(json) as { expiry: string }
-    expect(Date.parse(expiry) - Date.now()).toBeLessThanOrEqual(60_000)
+    expect(Date.parse(expiry) - Date.now()).toBeLessThanOrEqual(61_000)
     expect(existsSync(join(home, '.svc'))).toBe(false)
   })
 
