@@ -4,12 +4,13 @@ import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { newId } from '../../src/ids.ts'
 import { formatMicros } from '../../src/time.ts'
-import { mb, ms, quantile, times, type Row } from './report.ts'
+import { mb, median, ms, quantile, times, type Row } from './report.ts'
 import { processMs } from './references.ts'
 import { connect, makeFolder, pssBytes, root, runCommand, startBenchServer, type Client } from './server.ts'
 
 const MANY = 1_000_000
 const FEW = 1000
+const STARTS = 5
 /** The first ones warm caches and code up and do not count. */
 const WARM_UP = 20
 const REPEATS = 200
@@ -111,29 +112,44 @@ function requestsOf(ids: { middle: string; start: string; trace: string; tag: st
   }
 }
 
+/** Medians, in turns: a single start tells little on a machine that still writes what was made for it. */
+async function starts(folder: string): Promise<Row[]> {
+  const startMs = async (options: { basePath?: string }): Promise<number> => {
+    const server = await startBenchServer(options)
+    await server.stop()
+    return server.startMs
+  }
+  const [empty, many]: [number[], number[]] = [[], []]
+  for (let i = 0; i < STARTS; i++) {
+    empty.push(await startMs({}))
+    many.push(await startMs({ basePath: folder }))
+  }
+  const [emptyMs, manyMs] = [median(empty), median(many)]
+  return [
+    {
+      work: 'start to all three listeners answering, empty store',
+      ours: ms(emptyMs),
+      reference: `node -e 0: ${ms(processMs(['-e', '0'], STARTS))}`,
+      budget: '≤ 500 ms',
+      isMet: emptyMs <= 500,
+    },
+    {
+      work: 'the same with 1,000,000 executions',
+      ours: ms(manyMs),
+      reference: `empty store ${ms(emptyMs)}`,
+      budget: '≤ 1000 ms',
+      isMet: manyMs <= 1000,
+    },
+  ]
+}
+
 export async function scale(): Promise<Row[]> {
   const folders = { few: await makeStore(FEW), many: await makeStore(MANY) }
   try {
+    const rows = await starts(folders.many)
     const few = await startBenchServer({ basePath: folders.few })
     const many = await startBenchServer({ basePath: folders.many })
     const empty = await startBenchServer()
-    const startReference = processMs(['-e', '0'], 5)
-    const rows: Row[] = [
-      {
-        work: 'start to all three listeners answering, empty store',
-        ours: ms(empty.startMs),
-        reference: `node -e 0: ${ms(startReference)}`,
-        budget: '≤ 500 ms',
-        isMet: empty.startMs <= 500,
-      },
-      {
-        work: 'the same with 1,000,000 executions',
-        ours: ms(many.startMs),
-        reference: `empty store ${ms(empty.startMs)}`,
-        budget: '≤ 1000 ms',
-        isMet: many.startMs <= 1000,
-      },
-    ]
     const idle = empty.pss()
     rows.push({
       work: 'memory of the process tree (PSS), idle',

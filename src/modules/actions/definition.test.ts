@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { assertRunnerType, checkDefinition } from './definition.ts'
+import { checkDefinition } from './definition.ts'
 import type { Parameters } from './parameters.ts'
 
 const shell: Parameters = {
@@ -141,16 +141,5 @@ describe('parameters of actions', () => {
     [{ a: 'string' }, [['parameters.a', `parameters.a: 'string' is not of type 'object'`]]],
   ])('%j', (parameters, problems) => {
     expect(problemsOf(JSON.parse(JSON.stringify(parameters)))).toEqual(problems)
-  })
-})
-
-describe('definitions of runner types', () => {
-  const runner = { name: 'r', description: '', enabled: true, runner_package: 'r', runner_module: 'r' }
-
-  test('a wrong parameter is a mistake of the program', () => {
-    expect(() => assertRunnerType({ ...runner, runner_parameters: shell })).not.toThrow()
-    expect(() => assertRunnerType({ ...runner, runner_parameters: { a: { order: 1 } } })).toThrow(
-      'runner type r: parameters.a',
-    )
   })
 })

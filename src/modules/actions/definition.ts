@@ -1,6 +1,5 @@
-/** What may be registered as an action or a runner type (contract 02, 2.1–2.4). Pure functions. */
+/** What may be registered as an action (contract 02, 2.1–2.4). Pure functions. */
 import { defaultPack, descriptionSchema, nameSchema, packSchema, tagsSchema } from '../../pack-content.ts'
-import type { RunnerTypeDefinition } from '../../runners/runner.ts'
 import {
   checkParameterSchema,
   compileSchema,
@@ -211,10 +210,4 @@ function checkPositions(parameters: Readonly<Record<string, ParameterSchema>>): 
           message: `Positions supplied [${positions.join(', ')}] for parameters are not contiguous.`,
         },
       ]
-}
-
-/** A runner type comes with the program, so a problem in one is a mistake of ours. @throws Error naming it */
-export function assertRunnerType(definition: RunnerTypeDefinition): void {
-  const [problem] = checkParameterSchemas(definition.runner_parameters)
-  if (problem !== undefined) throw new Error(`runner type ${definition.name}: ${problem.message}`)
 }

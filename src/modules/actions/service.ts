@@ -14,7 +14,7 @@ import {
 } from '../../pack-content.ts'
 import { isObject } from '../../schema.ts'
 import type { TemplateScope } from '../../template.ts'
-import { assertRunnerType, checkDefinition, fillDefinition, isStored } from './definition.ts'
+import { checkDefinition, fillDefinition, isStored } from './definition.ts'
 import { createParameterSet, mergeParameters, type Parameters, type ParameterSet } from './parameters.ts'
 import { checkParameters, effectiveParameters, renderParameters, type EffectiveParameters } from './resolve.ts'
 import { maskParameters } from '../../secrets.ts'
@@ -66,7 +66,7 @@ export interface ActionService {
   /** Tells where the files of a pack are. */
   usePackFolder(pack: string, folder: string): void
   folderOf(pack: string): string | undefined
-  /** Ids stay, and so does what an administrator said about `enabled`. @throws Error for a definition that is wrong */
+  /** Ids stay, and so does what an administrator said about `enabled`. They come with the program: its tests check them. */
   registerRunnerTypes(definitions: readonly RunnerTypeDefinition[]): Promise<void>
   /** Ids stay. What is wrong with some definitions does not keep the others out. */
   registerActions(content: PackDefinitions): Promise<Registration>
@@ -149,7 +149,6 @@ export function createActionService(deps: { database: Database; store: ActionSto
           unchangedRunners.add(definition.name)
           return undefined
         }
-        assertRunnerType(definition)
         return existing === undefined ? store.insertRunnerType(record) : store.updateRunnerType(record)
       })
       await apply({ steps: present(steps), facts: [] })
@@ -159,6 +158,7 @@ export function createActionService(deps: { database: Database; store: ActionSto
       const runnerOf = (name: string): Parameters | undefined => findRunnerType(name)?.runner_parameters
       const existing = new Map(store.ofPack(content.pack).map((action) => [action.ref, action]))
       const isKnown = (metadataFile: string, definition: unknown): boolean =>
+        content.areOurs === true ||
         [...existing.values()].some(
           (action) =>
             action.metadata_file === metadataFile &&
@@ -208,7 +208,7 @@ function checkPackActions(
   return checkPackDefinitions(content, 'Action', (given, metadataFile) => {
     const named = isObject(given) ? { ...given, pack: given['pack'] ?? content.pack } : given
     return isKnown(metadataFile, named)
-      ? { definition: fillDefinition(named as Partial<ActionDefinition>) } // equal to a record that was checked
+      ? { definition: fillDefinition(named as Partial<ActionDefinition>) } // checked by tests, or equal to a record that was checked
       : checkDefinition(named, runnerOf)
   })
 }

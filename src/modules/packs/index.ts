@@ -24,8 +24,8 @@ export interface PacksDeps {
 }
 
 export function createPacks({ triggers, actions, rules, log, runnerTypes }: PacksDeps): Packs {
-  async function register(folder: string): Promise<PackRegistration> {
-    const registration = await registerPack({ triggers, actions, rules }, folder)
+  async function register(folder: string, areOurs = false): Promise<PackRegistration> {
+    const registration = await registerPack({ triggers, actions, rules }, folder, areOurs)
     for (const problem of registration.problems) {
       log.warning('pack.problem', describeProblem(problem), { pack: registration.ref ?? folder, ...problem })
     }
@@ -34,10 +34,10 @@ export function createPacks({ triggers, actions, rules, log, runnerTypes }: Pack
 
   return {
     name: 'packs',
-    register,
+    register: (folder) => register(folder),
     async start() {
       await actions.registerRunnerTypes(runnerTypes)
-      const { problems } = await register(coreFolder())
+      const { problems } = await register(coreFolder, true)
       const [problem] = problems
       if (problem !== undefined) throw new Error(`The core pack is damaged: ${describeProblem(problem)}`)
     },
@@ -45,9 +45,9 @@ export function createPacks({ triggers, actions, rules, log, runnerTypes }: Pack
 }
 
 /** Beside this file in the sources, in `packs/core` beside the bundle after the build. */
-function coreFolder(): string {
-  return fileURLToPath(new URL(import.meta.url.endsWith('.ts') ? './core/' : './packs/core/', import.meta.url))
-}
+const coreFolder = fileURLToPath(
+  new URL(import.meta.url.endsWith('.ts') ? './core/' : './packs/core/', import.meta.url),
+)
 
 export type { PackProblem } from './read.ts'
 export type { PackRegistration } from './register.ts'

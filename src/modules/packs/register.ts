@@ -21,17 +21,21 @@ export interface ContentOwners {
   rules: Pick<Rules, 'registerRules'>
 }
 
-/** Registers everything usable in a pack folder; doing it again changes only what changed in the folder. */
-export async function registerPack(owners: ContentOwners, folder: string): Promise<PackRegistration> {
+/**
+ * Registers everything usable in a pack folder; doing it again changes only what changed in the folder.
+ *
+ * @param areOurs see `PackDefinitions`
+ */
+export async function registerPack(owners: ContentOwners, folder: string, areOurs = false): Promise<PackRegistration> {
   const content = await readPack(folder)
   if (!('ref' in content))
     return { ref: undefined, registered: counts(), removed: counts(), problems: content.problems }
 
   owners.actions.usePackFolder(content.ref, content.folder)
-  const types = definitionsOf(content, 'triggers')
+  const types = definitionsOf(content, 'triggers', areOurs)
   const first = await owners.triggers.registerTypes(types)
-  const actions = await owners.actions.registerActions(definitionsOf(content, 'actions'))
-  const rules = await owners.rules.registerRules(definitionsOf(content, 'rules'))
+  const actions = await owners.actions.registerActions(definitionsOf(content, 'actions', areOurs))
+  const rules = await owners.rules.registerRules(definitionsOf(content, 'rules', areOurs))
   // A trigger type stays while rules use it, and these have gone only now.
   const triggers = rules.removed > 0 && first.problems.length > 0 ? await again(owners, types, first) : first
 
@@ -56,12 +60,13 @@ async function again(owners: ContentOwners, types: PackDefinitions, first: Regis
   return { ...second, removed: first.removed + second.removed }
 }
 
-function definitionsOf(content: PackContent, kind: ContentKind): PackDefinitions {
+function definitionsOf(content: PackContent, kind: ContentKind, areOurs: boolean): PackDefinitions {
   const { files, paths } = content[kind]
   return {
     pack: content.ref,
     definitions: files.map(({ path, document }) => ({ metadataFile: path, definition: document.value })),
     metadataFiles: paths,
+    areOurs,
   }
 }
 
