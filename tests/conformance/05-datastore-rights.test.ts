@@ -2,11 +2,10 @@
  * Who may do what with keys (contract 05, 5.11; 11, 11.3 and 11.4 rule 10), with a real server, and in whose name templates
  * read them. What is allowed stands here as the contract says it. CVE-2018-20345, CVE-2022-44009, st2#6379.
  */
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
+import { createRbacFiles } from '../helpers/rbac.ts'
 import { finalStatuses, startServer, type Answer, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { auditRecords, type ErrorAnswer } from './support.ts'
@@ -64,19 +63,6 @@ async function makeKey(user: string, more: object = {}): Promise<Headers> {
   return { 'Svc-Api-Key': answer.body.key }
 }
 
-function define(name: string, grants: { types: string[]; on?: string }[]): void {
-  const items = grants.map(
-    ({ types, on }) =>
-      `  - permission_types: [${types.join(', ')}]\n${on === undefined ? '' : `    resource_uid: '${on}'\n`}`,
-  )
-  writeFileSync(join(folder.path, 'rbac/roles', `${name}.yaml`), `name: ${name}\npermission_grants:\n${items.join('')}`)
-  assign(name, name)
-}
-
-function assign(user: string, role: string): void {
-  writeFileSync(join(folder.path, 'rbac/assignments', `${user}.yaml`), `username: ${user}\nroles: [${role}]\n`)
-}
-
 const as = (user: string, method: string, path: string, body?: unknown): Promise<Answer<KeyAnswer>> =>
   server.call<KeyAnswer>(method, path, body, headersOf[user] ?? {})
 const list = (user: string, query: string): Promise<Answer<KeyAnswer[] & ErrorAnswer>> =>
@@ -91,7 +77,7 @@ const denied = (user: string, permission: string, uid: string): string =>
   `User "${user}" doesn't have required permission "${permission}" on resource "${uid}"`
 
 beforeAll(async () => {
-  for (const name of ['roles', 'assignments']) mkdirSync(join(folder.path, 'rbac', name), { recursive: true })
+  const { define, assign } = createRbacFiles(folder.path)
   assign('admin', 'system_admin')
   assign('root', 'admin')
   assign('observer', 'observer')

@@ -11,12 +11,13 @@
  * - CVE-2026-53576 roles and credentials at each endpoint: `11-matrix`
  */
 import { createHmac, randomBytes } from 'node:crypto'
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runCli } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
+import { createRbacFiles, type Grant } from '../helpers/rbac.ts'
 import { startServer, type Answer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { rowsOf, send, type ErrorAnswer, type RawAnswer } from './support.ts'
@@ -27,11 +28,6 @@ const folder = makeFolder()
 let server: TestServer
 let administrator: Headers
 const headersOf: Record<string, Headers> = {}
-
-interface Grant {
-  types: string[]
-  on?: string
-}
 
 const secret = 'canary-of-the-vault'
 const vault = 'key_value_pair:svckv.system:vault'
@@ -57,20 +53,6 @@ const roles: Record<string, Grant[]> = {
   nobody: [],
 }
 
-function define(name: string, grants: readonly Grant[]): void {
-  const items = grants.map(
-    ({ types, on }) =>
-      `  - permission_types: [${types.join(', ')}]\n${on === undefined ? '' : `    resource_uid: '${on}'\n`}`,
-  )
-  const list = items.length === 0 ? 'permission_grants: []\n' : `permission_grants:\n${items.join('')}`
-  writeFileSync(join(folder.path, 'rbac/roles', `${name}.yaml`), `name: ${name}\n${list}`)
-  assign(name, name)
-}
-
-function assign(user: string, role: string): void {
-  writeFileSync(join(folder.path, 'rbac/assignments', `${user}.yaml`), `username: ${user}\nroles: [${role}]\n`)
-}
-
 const as = <T = Record<string, unknown>>(
   user: string,
   method: string,
@@ -79,7 +61,7 @@ const as = <T = Record<string, unknown>>(
 ): Promise<Answer<T & ErrorAnswer>> => server.call<T & ErrorAnswer>(method, path, body, headersOf[user] ?? {})
 
 beforeAll(async () => {
-  for (const name of ['roles', 'assignments']) mkdirSync(join(folder.path, 'rbac', name), { recursive: true })
+  const { define, assign } = createRbacFiles(folder.path)
   assign('admin', 'system_admin')
   assign('root', 'admin')
   assign('observer', 'observer')
