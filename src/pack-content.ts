@@ -31,8 +31,6 @@ export interface PackDefinitions {
   definitions: readonly { metadataFile: string; definition: unknown }[]
   /** Every metadata file there is. Records of a broken one stay, records of a missing one go. */
   metadataFiles: ReadonlySet<string>
-  /** They come with the program, and its tests have checked them: at the first start that would take long. */
-  areOurs?: boolean
 }
 
 export interface RegistrationProblem extends SchemaProblem {

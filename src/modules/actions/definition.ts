@@ -124,7 +124,7 @@ function checkEntryPoint(path: string): string | undefined {
   return escapes ? 'entry_point: a path below the actions folder of the pack is needed, without ".."' : undefined
 }
 
-/** Names and schemas of a set of parameters, the runner's or the action's. */
+/** Their names and schemas. */
 function checkParameterSchemas(parameters: Readonly<Record<string, unknown>>): DefinitionProblem[] {
   const problems: DefinitionProblem[] = []
   for (const [name, schema] of Object.entries(parameters)) {

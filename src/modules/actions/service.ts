@@ -68,8 +68,12 @@ export interface ActionService {
   folderOf(pack: string): string | undefined
   /** Ids stay, and so does what an administrator said about `enabled`. They come with the program: its tests check them. */
   registerRunnerTypes(definitions: readonly RunnerTypeDefinition[]): Promise<void>
-  /** Ids stay. What is wrong with some definitions does not keep the others out. */
-  registerActions(content: PackDefinitions): Promise<Registration>
+  /**
+   * Ids stay. What is wrong with some definitions does not keep the others out.
+   *
+   * @param areOurs they come with the program, and its tests have checked them: at the first start that would take long
+   */
+  registerActions(content: PackDefinitions, areOurs?: boolean): Promise<Registration>
   /** @throws NAMED_NOT_FOUND */
   setRunnerTypeEnabled(nameOrId: string, enabled: boolean): Promise<RunnerTypeRecord>
 }
@@ -154,11 +158,11 @@ export function createActionService(deps: { database: Database; store: ActionSto
       await apply({ steps: present(steps), facts: [] })
     },
 
-    async registerActions(content) {
+    async registerActions(content, areOurs = false) {
       const runnerOf = (name: string): Parameters | undefined => findRunnerType(name)?.runner_parameters
       const existing = new Map(store.ofPack(content.pack).map((action) => [action.ref, action]))
       const isKnown = (metadataFile: string, definition: unknown): boolean =>
-        content.areOurs === true ||
+        areOurs ||
         [...existing.values()].some(
           (action) =>
             action.metadata_file === metadataFile &&

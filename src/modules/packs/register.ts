@@ -24,7 +24,7 @@ export interface ContentOwners {
 /**
  * Registers everything usable in a pack folder; doing it again changes only what changed in the folder.
  *
- * @param areOurs see `PackDefinitions`
+ * @param areOurs see `registerActions`
  */
 export async function registerPack(owners: ContentOwners, folder: string, areOurs = false): Promise<PackRegistration> {
   const content = await readPack(folder)
@@ -32,10 +32,10 @@ export async function registerPack(owners: ContentOwners, folder: string, areOur
     return { ref: undefined, registered: counts(), removed: counts(), problems: content.problems }
 
   owners.actions.usePackFolder(content.ref, content.folder)
-  const types = definitionsOf(content, 'triggers', areOurs)
+  const types = definitionsOf(content, 'triggers')
   const first = await owners.triggers.registerTypes(types)
-  const actions = await owners.actions.registerActions(definitionsOf(content, 'actions', areOurs))
-  const rules = await owners.rules.registerRules(definitionsOf(content, 'rules', areOurs))
+  const actions = await owners.actions.registerActions(definitionsOf(content, 'actions'), areOurs)
+  const rules = await owners.rules.registerRules(definitionsOf(content, 'rules'))
   // A trigger type stays while rules use it, and these have gone only now.
   const triggers = rules.removed > 0 && first.problems.length > 0 ? await again(owners, types, first) : first
 
@@ -60,13 +60,12 @@ async function again(owners: ContentOwners, types: PackDefinitions, first: Regis
   return { ...second, removed: first.removed + second.removed }
 }
 
-function definitionsOf(content: PackContent, kind: ContentKind, areOurs: boolean): PackDefinitions {
+function definitionsOf(content: PackContent, kind: ContentKind): PackDefinitions {
   const { files, paths } = content[kind]
   return {
     pack: content.ref,
     definitions: files.map(({ path, document }) => ({ metadataFile: path, definition: document.value })),
     metadataFiles: paths,
-    areOurs,
   }
 }
 
