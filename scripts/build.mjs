@@ -35,6 +35,8 @@ const ENTRIES = {
 }
 /** Not bundled: they find their binary relative to their own folder. */
 const NATIVE = ['better-sqlite3', 'argon2', 'koffi']
+/** Optional parts of packages, which do without: native code that would have to be compiled. */
+const LEFT_OUT = ['cpu-features', './crypto/build/Release/sshcrypto.node']
 /** Source folder → folder in dist/. */
 const ASSET_FOLDERS = { 'src/modules/packs/core': 'packs/core' }
 /** Files of packages → folder in dist/. */
@@ -138,7 +140,7 @@ async function bundle(outdir) {
       minifySyntax: true,
       lineLimit: 160,
       legalComments: 'none',
-      external: NATIVE,
+      external: [...NATIVE, ...LEFT_OUT],
       // CommonJS packages inside an ES module still call require() for built-in modules.
       banner: {
         js: "import { createRequire as createBundleRequire } from 'node:module'; const require = createBundleRequire(import.meta.url);",

@@ -195,6 +195,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
       systemUser: config.system_user.user,
     },
     templates: (reader) => datastore.templates(reader),
+    packConfigs: { resolve: (pack, reader) => packs.resolve(pack, reader) },
     planReaction: (execution, parameters) => triggers.planReaction(execution, parameters),
   })
   const rules = createRules({

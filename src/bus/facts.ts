@@ -29,6 +29,8 @@ export interface FactPayloads {
     last_seq: number
     records: OutputRecord[]
   }
+  /** Made by executions, for a runner; nothing of it is stored. Stream: `svc.announcement__<route>`. */
+  'announcement.created': { execution: Execution; route: string; message: unknown }
   /** Made by auth (revocation, the end of an action's run). Forgets the verified token, ends streams that came with it. */
   'token.revoked': { id: string }
   /** Made by auth (update, deletion). Clears the cache of verified API keys, ends streams that came with this one. */

@@ -162,6 +162,21 @@ const path = (row: RowBasics<string> & { relativeTo: keyof ReadContext; optional
   },
 })
 
+/** Absolute folders out of a list separated by colons. */
+const paths = (row: RowBasics<string>): Option<readonly string[]> => ({
+  kind: 'colon separated paths',
+  defaultText: row.default,
+  about: row.about,
+  unit: undefined,
+  range: undefined,
+  secret: false,
+  read: (given, context) => {
+    if (given.includes('\0')) return { problem: 'must be paths without NUL characters' }
+    const parts = given.split(':').filter((part) => part.trim() !== '')
+    return { value: [...new Set(parts.map((part) => resolve(context.basePath, part.trim())))] }
+  },
+})
+
 const hostLabel = /^[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?$/i
 
 function isHostName(name: string): boolean {
@@ -517,6 +532,134 @@ export const options = {
       unit: 'executions',
       about: 'The most executions that may wait to run; requests beyond it are refused with 503.',
     }),
+    python_binary: path({
+      default: '',
+      optional: true,
+      relativeTo: 'cwd',
+      about:
+        'Python 3 that runs python-script actions of packs without a virtual environment, and makes the virtual environments. Empty: python3 in the PATH of the server.',
+    }),
+    python_runner_log_level: choice({
+      values: ['AUDIT', 'CRITICAL', 'ERROR', 'WARNING', 'INFO', 'DEBUG'],
+      default: 'DEBUG',
+      about: 'The least severe level that self.logger of Python actions writes; their parameter log_level goes first.',
+    }),
+    python_pool_size: integer({
+      default: 2,
+      min: 0,
+      max: 100,
+      unit: 'processes',
+      about:
+        'How many started Python interpreters wait for the next action of an interpreter that was used in the last minutes. Each runs one action and ends. 0: every action waits for its own to start.',
+    }),
+    virtualenv_opts: list({
+      kind: 'comma separated options',
+      default: '--system-site-packages',
+      problem: 'must be a comma separated list of options of the Python module venv',
+      item: (given) => (given.startsWith('-') ? given : undefined),
+      about: 'Options for making the virtual environment of a pack.',
+    }),
+    pip_opts: list({
+      kind: 'comma separated options',
+      default: '',
+      problem: 'must be a comma separated list of options of pip install',
+      item: (given) => (given.startsWith('-') ? given : undefined),
+      about: 'Options for installing the requirements of a pack, such as --index-url=https://….',
+    }),
+  },
+  content: {
+    system_packs_base_path: path({
+      default: 'packs',
+      relativeTo: 'basePath',
+      about: 'Folder of the packs; new ones are installed here. A relative path starts at system.base_path.',
+    }),
+    packs_base_paths: paths({
+      default: '',
+      about:
+        'Further folders of packs. Of packs with the same name the first counts. Relative paths start at system.base_path.',
+    }),
+    watch: boolean({
+      default: true,
+      about: 'Notice changes in the folders of packs and register what has changed. Off, svc pack register does.',
+    }),
+  },
+  packs: {
+    enable_common_libs: boolean({
+      default: false,
+      about: 'Let Python actions import modules from the folder lib of their pack.',
+    }),
+  },
+  ssh_runner: {
+    remote_dir: text({
+      kind: 'absolute path',
+      default: '/tmp',
+      problem: 'must be an absolute path',
+      accepts: (value) => value.startsWith('/') && !value.includes('\0'),
+      about: 'Folder on other hosts below which scripts are put while they run, unless the action says another.',
+    }),
+    allow_partial_failure: boolean({
+      default: false,
+      about: 'An execution on several hosts succeeds when it has succeeded on one of them.',
+    }),
+    max_parallel_actions: integer({
+      default: 50,
+      min: 1,
+      max: 1000,
+      unit: 'hosts',
+      about: 'On how many hosts one execution runs at the same time.',
+    }),
+    use_ssh_config: boolean({
+      default: false,
+      about: 'Take user, port, key and bastion of hosts from ssh_config_file_path where the action gives none.',
+    }),
+    ssh_config_file_path: text({
+      kind: 'path',
+      default: '~/.ssh/config',
+      problem: 'must be a path',
+      accepts: (value) => value !== '' && !value.includes('\0'),
+      about: 'Configuration of the OpenSSH client. A path that begins with ~/ is in the home folder of the server.',
+    }),
+    ssh_connect_timeout: integer({
+      default: 60,
+      min: 1,
+      max: 3600,
+      unit: 'seconds',
+      about: 'How long connecting to a host and logging in may take.',
+    }),
+    known_hosts_file: path({
+      default: 'known_hosts',
+      relativeTo: 'basePath',
+      about: 'Keys of hosts, in the format of OpenSSH. A relative path starts at system.base_path.',
+    }),
+    host_key_checking: choice({
+      values: ['accept-new', 'strict', 'off'],
+      default: 'accept-new',
+      about:
+        'accept-new keeps the key of a host that is seen for the first time and refuses a changed one; strict also refuses hosts without a key; off accepts any key, and whoever sits in between.',
+    }),
+  },
+  http_runner: {
+    allowed_private_networks: list({
+      kind: 'comma separated addresses and networks',
+      default: '',
+      problem: 'must be a comma separated list of IP addresses and networks, such as 10.0.0.0/8',
+      item: readNetwork,
+      about:
+        'Private, loopback and link-local addresses that http-request actions may reach. All others of them are refused, also after a redirect.',
+    }),
+    max_body_bytes: integer({
+      default: 10_485_760,
+      min: 1,
+      max: 268_435_456,
+      unit: 'bytes',
+      about: 'The longest answer that an http-request action takes; a longer one makes it fail.',
+    }),
+  },
+  garbagecollector: {
+    purge_inquiries: boolean({
+      default: true,
+      about: 'End inquiries that nobody has answered in their time (ttl) with status timeout. Off, they wait for ever.',
+    }),
   },
   scheduler: {
     sleep_interval: decimal({
@@ -556,6 +699,14 @@ export const options = {
       accepts: (value) => /^[\p{L}\p{N}_][\p{L}\p{N}._@-]{0,63}\$?$/u.test(value),
       about:
         'Acting user of what the system starts by itself, and of requests while authentication is off. Local commands run as the account of this name where this machine has one and lets the server switch to it by sudo without a password, else as the account of the server.',
+    }),
+    ssh_key_file: text({
+      kind: 'path or nothing',
+      default: '',
+      problem: 'must be a path',
+      accepts: (value) => !value.includes('\0'),
+      about:
+        'Private key for other hosts, where an action gives neither key nor password. Empty: ~/.ssh/<user>_rsa, ~/.ssh/id_ed25519 or ~/.ssh/id_rsa in the home folder of the server, whichever is there.',
     }),
   },
   rbac: {
@@ -660,6 +811,11 @@ export const sectionAbout = {
   api: 'The API listener.',
   stream: 'The listener of the event streams.',
   actionrunner: 'Running actions.',
+  content: 'Where packs are.',
+  packs: 'What packs may do.',
+  ssh_runner: 'Running actions on other hosts.',
+  http_runner: 'Actions that send HTTP requests.',
+  garbagecollector: 'What ends or goes by itself.',
   scheduler: 'Starting waiting executions.',
   timersengine: 'Timers.',
   system_user: 'The account that stands for the system itself.',
@@ -699,18 +855,14 @@ export const unusedOptions: Readonly<Record<string, '*' | readonly string[]>> = 
   actionrunner: [
     'stream_output_buffer_size',
     'workflows_pool_size',
-    'python_binary',
     'virtualenv_binary',
-    'virtualenv_opts',
-    'pip_opts',
-    'python_runner_log_level',
     'graceful_shutdown',
     'exit_still_active_check',
     'still_active_check_interval',
   ],
   api: ['debug'],
   auth: ['debug', 'sso', 'sso_backend', 'sso_backend_kwargs'],
-  content: '*',
+  content: ['pack_group', 'index_url', 'runners_base_paths', 'system_runners_base_path'],
   coordination: '*',
   database: [
     'host',
@@ -740,12 +892,24 @@ export const unusedOptions: Readonly<Record<string, '*' | readonly string[]>> = 
   ],
   DEFAULT: '*',
   exporter: '*',
-  garbagecollector: '*',
+  garbagecollector: [
+    'logging',
+    'action_executions_ttl',
+    'action_executions_output_ttl',
+    'action_executions_record_ttl',
+    'trigger_instances_ttl',
+    'rule_enforcements_ttl',
+    'workflow_executions_ttl',
+    'task_executions_ttl',
+    'traces_ttl',
+    'tokens_ttl',
+    'collection_interval',
+    'sleep_delay',
+  ],
   log: ['excludes', 'redirect_stderr'],
   messaging: '*',
   metrics: '*',
   notifier: '*',
-  packs: '*',
   rulesengine: '*',
   scheduler: [
     'execution_scheduling_timeout_threshold_min',
@@ -755,11 +919,9 @@ export const unusedOptions: Readonly<Record<string, '*' | readonly string[]>> = 
     'retry_wait_msec',
   ],
   sensorcontainer: '*',
-  ssh_runner: '*',
   stream: ['debug'],
   syslog: '*',
   system: ['validate_output_schema'],
-  system_user: ['ssh_key_file'],
   timer: ['logging'],
   workflow_engine: '*',
 }

@@ -65,6 +65,8 @@ export interface ExecutionTable {
   liveaction: string
   /** Snapshot of what started it, when that was a rule. */
   origin_hash: string | null
+  /** All parameters, encrypted, when some are secret: `parameters` has masks in their place then. */
+  sealed_parameters: string | null
 }
 
 /** Owner: executions. Apart from the execution, so that lists and state changes never touch it. */
@@ -82,6 +84,8 @@ export interface OutputRecordTable {
   output_type: string
   data: string
   timestamp: string
+  /** The host it comes from, where an execution runs on several. */
+  host: string | null
 }
 
 /** Owner: executions. The processes that carry executions now; what is left in here after a crash is cleaned up. */
@@ -350,6 +354,54 @@ export interface KeyValuePairTable {
   value: string
 }
 
+/** Owner: packs. */
+export interface PackTable {
+  id: string
+  ref: string
+  /** The whole wire record (contract 02, 2.8). */
+  record: string
+}
+
+/** Owner: packs. */
+export interface ConfigSchemaTable {
+  id: string
+  pack: string
+  /** `{name: schema}` */
+  attributes: string
+}
+
+/** Owner: packs. What the file of the site says, as far as it has been registered. */
+export interface ConfigTable {
+  id: string
+  pack: string
+  /** `{name: value}`; with secrets in it, the cipher text of that as a JSON text. */
+  values: string
+}
+
+/** Owner: packs. */
+export interface ActionAliasTable {
+  id: string
+  ref: string
+  pack: string
+  name: string
+  /** The whole wire record (contract 02, 2.13). */
+  record: string
+}
+
+/** Owner: policies. */
+export interface PolicyTable {
+  id: string
+  ref: string
+  pack: string
+  name: string
+  /** Reference of the action it is about. */
+  resource_ref: string
+  policy_type: string
+  enabled: number
+  /** The whole wire record (contract 02, 2.11). */
+  record: string
+}
+
 /** Owner: traces. How many rows a table has. */
 export interface TotalTable {
   name: 'traces'
@@ -386,5 +438,10 @@ export interface Tables {
   webhook_deliveries: WebhookDeliveryTable
   timers: TimerTable
   key_value_pairs: KeyValuePairTable
+  packs: PackTable
+  config_schemas: ConfigSchemaTable
+  configs: ConfigTable
+  action_aliases: ActionAliasTable
+  policies: PolicyTable
   totals: TotalTable
 }

@@ -49,20 +49,29 @@ export interface RunContext {
   actionParameters: Record<string, unknown>
   /** Absolute path of the action's entry point; empty when the action has none. */
   entryPoint: string
+  /** Absolute path of the folder of the action's pack; empty when the pack has none on this server. */
+  packFolder: string
+  /** Resolved configuration of the action's pack (contract 02, 2.9); asked for when it is needed. @throws TEMPLATE_FAILED */
+  config(): Record<string, unknown>
   /** `SVC_ACTION_*` variables; they win over every other source of environment. */
   env: Record<string, string>
   /**
    * Hands over decoded output. A returned promise asks the runner to pause its source until it resolves:
    * that is the back-pressure of a slow disk.
+   *
+   * @param host that it comes from, for runners that work on several
    */
-  emit(type: OutputType, text: string): Promise<void> | undefined
+  emit(type: OutputType, text: string, host?: string): Promise<void> | undefined
+  /** Tells whoever follows the event stream, as `svc.announcement__<route>`. */
+  announce(route: string, message: unknown): void
   /** Tells which process carries this run, as soon as it exists, so that a crash can be cleaned up after. */
   processStarted(identity: ProcessIdentity): void
   /** Aborted to end the run early; `signal.reason` is a `StopReason`. The runner ends its whole process tree, then resolves. */
   signal: AbortSignal
 }
 
-export type RunStatus = 'succeeded' | 'failed' | 'timeout' | 'abandoned'
+/** `pending`: somebody outside is to settle it; nothing of the run is left meanwhile. */
+export type RunStatus = 'succeeded' | 'failed' | 'timeout' | 'abandoned' | 'pending'
 
 /** A failed run is a result, not an exception. After an abort the status is ignored: the execution's state decides. */
 export interface RunResult {

@@ -652,6 +652,7 @@ describe('SQLite: the counts of executions', () => {
         trace_id: '',
         trigger_instance: null,
         origin_hash: null,
+        sealed_parameters: null,
         start_timestamp: '',
         end_timestamp: null,
         elapsed_seconds: null,

@@ -10,6 +10,7 @@ import type { RunContext, Runner, RunResult } from '../../src/runners/runner.ts'
 import { isRunning, markedProcesses } from '../helpers/marked-processes.ts'
 import { recordRun } from '../helpers/run-context.ts'
 import { waitFor } from '../helpers/wait.ts'
+import { describeProcessRunner } from './runner-suite.ts'
 
 const kinds: LauncherKind[] = ['posix-spawn-thread', 'child-process']
 const fixture = (name: string): string => fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url))
@@ -58,6 +59,18 @@ describe.each(kinds)('runners on launcher %s', (kind) => {
   })
   afterEach(() => {
     if (warnings.length > 0) throw new Error(`Unexpected warnings: ${warnings.splice(0).join('; ')}`)
+  })
+
+  describeProcessRunner({
+    name: 'local-shell-cmd',
+    runner: () => local,
+    shell: (text, more) => ({ runnerParameters: { cmd: text, ...more } }),
+    read: ({ stdout, stderr, return_code: code, error }) => ({ stdout, stderr, code, error }),
+    maxResultBytes: MAX_RESULT_BYTES,
+    startFailures: [
+      ['no such folder', () => ({ runnerParameters: { cmd: ':', cwd: '/no/such/folder' } }), /"\/no\/such\/folder"/],
+      ['too large', () => ({ runnerParameters: { cmd: 'x'.repeat(300_000) } }), /too large/],
+    ],
   })
 
   describe('a command that ends by itself', () => {

@@ -78,6 +78,7 @@ export async function startEngine({ run, parameters = {}, around = (real) => rea
       sweep: () => Promise.resolve(0),
       bootId: 'boot',
       templates: () => ({ variables: {} }),
+      packConfigs: { resolve: () => ({ values: {}, secrets: [] }) },
       planReaction: () => undefined,
       serviceTokens: { enabled: false, plan: () => undefined, planEnd: () => ({ steps: [], facts: [] }) },
       settings: {

@@ -163,6 +163,7 @@ export async function startRules(options: RulesOptions = {}): Promise<RulesWorld
     sweep: () => Promise.resolve(0),
     bootId: 'boot',
     templates,
+    packConfigs: { resolve: () => ({ values: {}, secrets: [] }) },
     planReaction: () => undefined,
     serviceTokens: { enabled: false, plan: () => undefined, planEnd: () => ({ steps: [], facts: [] }) },
     settings: {

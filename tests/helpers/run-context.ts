@@ -6,6 +6,7 @@ export interface RecordedRun {
   /** What was emitted so far. */
   output: Record<OutputType, string>
   started: ProcessIdentity[]
+  announced: { route: string; message: unknown }[]
 }
 
 /** A context that records what a runner does with it. */
@@ -13,6 +14,7 @@ export function recordRun(runnerParameters: Record<string, unknown>, more: Parti
   const executionId = newId()
   const output = { stdout: '', stderr: '', other: '' }
   const started: ProcessIdentity[] = []
+  const announced: RecordedRun['announced'] = []
   const context: RunContext = {
     executionId,
     liveactionId: newId(),
@@ -22,14 +24,17 @@ export function recordRun(runnerParameters: Record<string, unknown>, more: Parti
     runnerParameters,
     actionParameters: {},
     entryPoint: '',
+    packFolder: '',
+    config: () => ({}),
     env: { SVC_ACTION_EXECUTION_ID: executionId, SVC_ACTION_PACK_NAME: 'core' },
     emit: (type, text) => {
       output[type] += text
       return undefined
     },
+    announce: (route, message) => announced.push({ route, message }),
     processStarted: (identity) => started.push(identity),
     signal: new AbortController().signal,
     ...more,
   }
-  return { context, output, started }
+  return { context, output, started, announced }
 }

@@ -12,7 +12,10 @@ import { isFinal } from './state.ts'
 import type { ExecutionStore } from './store.ts'
 import type { Execution, ServiceTokens } from './types.ts'
 
-export type Prepared = Pick<RunContext, 'runnerParameters' | 'actionParameters' | 'entryPoint' | 'env'>
+export type Prepared = Pick<
+  RunContext,
+  'runnerParameters' | 'actionParameters' | 'entryPoint' | 'packFolder' | 'config' | 'env'
+>
 
 /** What the runner of an execution is to be given; a throw means that it cannot be run, and says why. */
 export type Prepare = (execution: Execution) => Prepared
@@ -197,7 +200,9 @@ export function createDispatcher(deps: {
         pack: execution.action.pack,
         user: execution.user,
         ...prepared,
-        emit: (type, text) => intake.emit(type, text),
+        emit: (type, text, host) => intake.emit(type, text, host),
+        announce: (route, message) =>
+          bus.publish({ name: 'announcement.created', payload: { execution, route, message } }),
         processStarted: (identity) =>
           record({ steps: [store.insertProcess(execution.id, { ...identity, bootId: deps.bootId })], facts: [] }),
         signal,

@@ -16,12 +16,13 @@ import { createOutput, type OutputCursor } from './output.ts'
 import { executionRecord, liveactionRecord, type ExecutionRecord, type RecordOptions } from './record.ts'
 import { recover, type SweepLeftovers } from './recovery.ts'
 import { createRoutes } from './routes.ts'
+import { readerOf } from '../../template-reader.ts'
 import { templateScope, type RolesOf } from './request.ts'
 import { createScheduler } from './scheduler.ts'
 import { createExecutionService, type ExecutionService } from './service.ts'
 import { createExecutionStore, type ExecutionStore } from './store.ts'
 import type { TemplateReader } from '../datastore/types.ts'
-import type { Execution, ExecutionStatus, PlanReaction, ServiceTokens } from './types.ts'
+import type { Execution, ExecutionStatus, PackConfigs, PlanReaction, ServiceTokens } from './types.ts'
 
 export interface Executions extends Module, Pick<ExecutionService, 'plan' | 'hasRoom'> {
   find(id: string): Execution | undefined
@@ -57,6 +58,7 @@ export interface ExecutionsDeps {
   /** What templates in parameters may read, besides parameters and the context. */
   readonly templates: (reader: TemplateReader) => TemplateScope
   readonly planReaction: PlanReaction
+  packConfigs: PackConfigs
   settings: {
     streamOutput: boolean
     actionsPoolSize: number
@@ -135,6 +137,8 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     return {
       ...effective,
       entryPoint: actions.entryPointOf(action),
+      packFolder: actions.folderOf(action.pack) ?? '',
+      config: () => deps.packConfigs.resolve(action.pack, readerOf(execution)).values,
       env: {
         SVC_ACTION_DEBUG: effective.runnerParameters['debug'] === true ? 'True' : 'False',
         SVC_ACTION_PACK_NAME: action.pack,

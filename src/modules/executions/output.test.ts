@@ -321,6 +321,7 @@ describe('a storage that fails', () => {
           id: newId(),
           execution_id: doomed.id,
           seq: 1,
+          host: null,
           output_type: 'other',
           data: 'in the way',
           timestamp: '',

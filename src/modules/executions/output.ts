@@ -32,7 +32,7 @@ const MAX_RECORDS_READ = 64
 /** Where one run's output goes in. */
 export interface OutputIntake {
   /** @returns a promise while too much waits: the source is to pause until it resolves */
-  emit(type: OutputType, text: string): Promise<void> | undefined
+  emit(type: OutputType, text: string, host?: string | null): Promise<void> | undefined
   /** After the last `emit`: everything that is not durable yet, to be committed with the end of the execution. */
   finish(): Promise<Unit>
   /** The end is durable; recent output is no longer kept. */
@@ -60,7 +60,7 @@ interface Ring {
 interface Intake {
   execution: Execution
   lastSeq: number
-  waiting: { type: OutputType; parts: string[]; length: number; timestamp: string }[]
+  waiting: { type: OutputType; host: string | null; parts: string[]; length: number; timestamp: string }[]
   waitingLength: number
   resume: (() => void) | undefined
   resumed: Promise<void> | undefined
@@ -156,7 +156,7 @@ export function createOutput(deps: {
     const { execution, resume = () => undefined } = intake
     const unit: Unit = { steps: [], facts: [] }
     const records: OutputRecord[] = []
-    for (const { type, parts, timestamp } of intake.waiting) {
+    for (const { type, host, parts, timestamp } of intake.waiting) {
       for (const data of pieces(parts.length === 1 ? (parts[0] ?? '') : parts.join(''))) {
         intake.lastSeq += 1
         records.push({
@@ -166,6 +166,7 @@ export function createOutput(deps: {
           output_type: type,
           data,
           timestamp,
+          host,
         })
       }
     }
@@ -202,14 +203,14 @@ export function createOutput(deps: {
       }
       if (enabled) rings.set(execution.id, { records: [], length: 0 })
       return {
-        emit(type, text) {
+        emit(type, text, host = null) {
           if (!enabled || text === '') return undefined
           const last = intake.waiting.at(-1)
-          if (last !== undefined && last.type === type && last.length + text.length <= MAX_CHUNK_LENGTH) {
+          if (last?.type === type && last.host === host && last.length + text.length <= MAX_CHUNK_LENGTH) {
             last.parts.push(text)
             last.length += text.length
           } else {
-            intake.waiting.push({ type, parts: [text], length: text.length, timestamp: now() })
+            intake.waiting.push({ type, host, parts: [text], length: text.length, timestamp: now() })
             intake.waitingLength += RECORD_COST
           }
           intake.waitingLength += text.length

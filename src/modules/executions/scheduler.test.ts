@@ -64,7 +64,14 @@ beforeEach(async () => {
     output: createOutput({ store, database, bus, log, givingUp }),
     // None, so that whatever is started fails at once.
     runners: new Map(),
-    prepare: () => ({ runnerParameters: {}, actionParameters: {}, entryPoint: '', env: {} }),
+    prepare: () => ({
+      runnerParameters: {},
+      actionParameters: {},
+      entryPoint: '',
+      packFolder: '',
+      config: () => ({}),
+      env: {},
+    }),
     bus,
     log,
     write: (unit) => database.write(unit),

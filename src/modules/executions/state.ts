@@ -3,6 +3,7 @@
  */
 import { secondsBetween } from '../../time.ts'
 import { resultJson } from '../../result-json.ts'
+import type { RunStatus } from '../../runners/runner.ts'
 import { executionStatuses, type Execution, type ExecutionStatus, type RunnerInfo } from './types.ts'
 
 export type FinalStatus = 'succeeded' | 'failed' | 'timeout' | 'abandoned' | 'canceled'
@@ -17,8 +18,8 @@ export type ExecutionEvent =
   /** It cannot be run: no runner, a runner switched off, parameters that do not render. */
   | { kind: 'reject'; result: Record<string, unknown> }
   | { kind: 'cancel'; user: string }
-  /** The runner has ended and nothing of the run is left. */
-  | { kind: 'exit'; status: 'succeeded' | 'failed' | 'timeout' | 'abandoned'; result: unknown }
+  /** The runner has ended and nothing of the run is left; `pending` waits for somebody outside. */
+  | { kind: 'exit'; status: RunStatus; result: unknown }
   /** The server that owned the run is gone. */
   | { kind: 'lost' }
   /** Somebody outside settles it (contract 03, 3.4: PUT). */
@@ -100,6 +101,8 @@ export function transition(execution: Execution, event: ExecutionEvent, now: str
     next.elapsed_seconds = secondsBetween(execution.start_timestamp, at)
     next.due_timestamp = null
     setResult(next, resultOf(next, event))
+  } else if (event.kind === 'exit') {
+    setResult(next, event.result)
   }
   return next
 }

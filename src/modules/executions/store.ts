@@ -358,6 +358,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
             trigger_type: execution.trigger_type,
             trigger_instance: execution.trigger_instance,
             origin_hash: origin?.hash ?? null,
+            sealed_parameters: null,
             start_timestamp: execution.start_timestamp,
             delay: execution.delay,
             parameters: JSON.stringify(execution.parameters),
@@ -455,12 +456,21 @@ function prepareStatements({ build }: Database) {
     trigger_type: '',
     trigger_instance: '',
     origin_hash: '',
+    sealed_parameters: null,
     start_timestamp: '',
     delay: 0,
     parameters: '',
     ...changing,
   }
-  const output: OutputRecordTable = { execution_id: '', seq: 0, id: '', output_type: '', data: '', timestamp: '' }
+  const output: OutputRecordTable = {
+    execution_id: '',
+    seq: 0,
+    id: '',
+    output_type: '',
+    data: '',
+    timestamp: '',
+    host: null,
+  }
   const changingValues = columnsOf(changing)
   return {
     insertExecution: prepared(build.insertInto('executions').values(execution), columnsOf(execution)),

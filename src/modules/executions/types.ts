@@ -1,6 +1,7 @@
 import type { ActionRecord, RunnerTypeRecord } from '../actions/types.ts'
 import type { Unit } from '../../db/database.ts'
 import type { OutputType } from '../../runners/runner.ts'
+import type { TemplateReader } from '../datastore/types.ts'
 
 /** Contract 03, 3.5. `pending` … `resuming` are for workflows. */
 export const executionStatuses = [
@@ -92,6 +93,8 @@ export interface OutputRecord {
   output_type: OutputType
   data: string
   timestamp: string
+  /** The host it comes from, where an execution runs on other hosts; else null. */
+  host: string | null
 }
 
 /**
@@ -100,6 +103,30 @@ export interface OutputRecord {
  * @param parameters of the execution, secrets masked
  */
 export type PlanReaction = (execution: Execution, parameters: Record<string, unknown>) => Unit | undefined
+
+/** Port: what policies say about executions (contract 02, 2.11); whoever knows policies provides it. */
+export interface ExecutionPolicies {
+  /**
+   * Before an execution is given a slot. Never throws: a policy that cannot be applied does not count.
+   *
+   * @param active those of the same action that have a slot now
+   */
+  beforeStart(execution: Execution, active: readonly Execution[]): 'run' | 'delay' | 'cancel'
+  /** What the end of an execution brings about, in the same unit. Never throws. */
+  planRetry(execution: Execution): Unit | undefined
+}
+
+/** Port: the configuration of packs (contract 02, 2.9); whoever knows packs provides it. */
+export interface PackConfigs {
+  /** Resolved in the name of the reader; a pack without configuration has an empty one. @throws TEMPLATE_FAILED */
+  resolve(pack: string, reader: TemplateReader): PackConfig
+}
+
+export interface PackConfig {
+  values: Record<string, unknown>
+  /** Those among the values, at any depth, that must not be seen. */
+  secrets: readonly unknown[]
+}
 
 /** Port: credentials for the API that actions have while they run; whoever knows tokens provides it. */
 export interface ServiceTokens {

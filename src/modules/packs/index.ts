@@ -5,11 +5,12 @@ import { describeProblem } from '../../metadata.ts'
 import type { Module } from '../../module.ts'
 import type { RunnerTypeDefinition } from '../../runners/runner.ts'
 import type { Actions } from '../actions/index.ts'
+import type { PackConfigs } from '../executions/types.ts'
 import type { Rules } from '../rules/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 import { registerPack, type PackRegistration } from './register.ts'
 
-export interface Packs extends Module {
+export interface Packs extends Module, PackConfigs {
   /** Reads a pack folder and registers what is in it; what is wrong comes back and is logged. */
   register(folder: string): Promise<PackRegistration>
 }
@@ -35,6 +36,7 @@ export function createPacks({ triggers, actions, rules, log, runnerTypes }: Pack
   return {
     name: 'packs',
     register: (folder) => register(folder),
+    resolve: () => ({ values: {}, secrets: [] }),
     async start() {
       await actions.registerRunnerTypes(runnerTypes)
       const { problems } = await register(coreFolder, true)

@@ -7,7 +7,7 @@ const id = '65f0a1b2c3d4e5f60718293a'
 const execution = { id, action_ref: 'core.local', runner: { name: 'local-shell-cmd' } } as Execution // what is read of it
 
 function record(seq: number): OutputRecord {
-  return { id: '', execution_id: id, seq, output_type: 'stdout', data: 'x\n', timestamp: '' }
+  return { id: '', execution_id: id, seq, output_type: 'stdout', data: 'x\n', timestamp: '', host: null }
 }
 
 test('a long replay to a client that takes everything at once leaves the others their turns', async () => {

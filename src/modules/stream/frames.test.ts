@@ -7,6 +7,7 @@ const record = (data: string, seq = 7): OutputRecord => ({
   execution_id: '65f0a1b2c3d4e5f60718293a',
   seq,
   output_type: 'stdout',
+  host: null,
   data,
   timestamp: '2030-01-01T00:00:00.000001Z',
 })

@@ -30,6 +30,7 @@ function dataOf(record: OutputRecord, actionRef: string, runnerRef: string): str
     output_type: record.output_type,
     data: record.data,
     timestamp: record.timestamp,
+    ...(record.host === null ? {} : { host: record.host }),
   })
   if (known !== undefined) known.data = data
   return data

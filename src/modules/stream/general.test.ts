@@ -63,6 +63,7 @@ function wrote(id: string, ...texts: string[]): void {
     execution_id: id,
     seq: i + 1,
     output_type: 'stdout',
+    host: null,
     data,
     timestamp: 't',
   }))

@@ -1,0 +1,24 @@
+import { sql, type Kysely } from 'kysely'
+
+const statements = [
+  `create table packs (id text primary key not null, ref text not null unique, record text not null)`,
+  `create table config_schemas (id text primary key not null, pack text not null unique, attributes text not null)`,
+  `create table configs (id text primary key not null, pack text not null unique, "values" text not null)`,
+  `create table action_aliases (
+    id text primary key not null, ref text not null unique, pack text not null, name text not null, record text not null)`,
+  `create table policies (
+    id text primary key not null, ref text not null unique, pack text not null, name text not null,
+    resource_ref text not null, policy_type text not null, enabled integer not null, record text not null)`,
+  `create index policies_resource on policies (resource_ref)`,
+
+  // The host it comes from, where there can be several.
+  `alter table output_records add column host text`,
+  // All parameters, encrypted, when some of them are secret; "parameters" has masks in their place then.
+  `alter table executions add column sealed_parameters text`,
+  // Those that wait for others of the same action, and not for a time.
+  `create index executions_waiting on executions (action_ref, id) where status = 'delayed' and due_timestamp is null`,
+]
+
+export async function up(db: Kysely<unknown>): Promise<void> {
+  for (const statement of statements) await sql.raw(statement).execute(db)
+}

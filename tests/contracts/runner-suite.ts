@@ -1,0 +1,147 @@
+/**
+ * What every runner that starts processes owes (docs/architecture.md, section 13; contract 03, 3.8 to 3.10). A runner joins by
+ * saying how it is made to run a piece of shell.
+ */
+import { fileURLToPath } from 'node:url'
+import { describe, expect, it } from 'vitest'
+import type { OutputType, RunContext, Runner, RunResult } from '../../src/runners/runner.ts'
+import { markedProcesses } from '../helpers/marked-processes.ts'
+import { recordRun } from '../helpers/run-context.ts'
+import { waitFor } from '../helpers/wait.ts'
+
+/** What differs from `recordRun`'s context. */
+export type RunParts = Partial<RunContext> & { runnerParameters: Record<string, unknown> }
+
+export interface RunnerSubject {
+  name: string
+  /** Asked once everything has been set up. */
+  runner(): Runner
+  /**
+   * A run in which `/bin/sh` carries out the text, and whose end is that of the shell.
+   *
+   * @param more runner parameters that all runners have
+   */
+  shell(text: string, more?: { timeout?: number; env?: Record<string, unknown> }): RunParts
+  /** What the result holds of each; of several hosts, of the first. */
+  read(result: Record<string, unknown>): { stdout: unknown; stderr: unknown; code: unknown; error: unknown }
+  /** `actionrunner.max_result_bytes` of the runner; at least 1000. */
+  maxResultBytes: number
+  /** What keeps a run from starting → what its error says. */
+  startFailures: readonly (readonly [what: string, parts: () => RunParts, error: RegExp])[]
+  /** Of the executions it carried out, so that their processes are found; default: as everywhere on this machine. */
+  readonly processes?: (executionId: string) => number[]
+}
+
+const fixture = (name: string): string => fileURLToPath(new URL(`../fixtures/${name}`, import.meta.url))
+
+/** Processes that do not want to end. */
+export const stubbornScripts = ['ignores-term.sh', 'leaves-session.sh', 'forks-twice.sh', 'forks-while-dying.sh']
+
+export function describeProcessRunner(subject: RunnerSubject): void {
+  const processes = subject.processes ?? ((id: string) => markedProcesses(id))
+
+  function start(
+    parts: RunParts,
+    more: Partial<RunContext> = {},
+  ): { id: string; output: Record<OutputType, string>; ended: Promise<RunResult>; started: unknown[] } {
+    const { context, output, started } = recordRun(parts.runnerParameters, { ...parts, ...more })
+    return { id: context.executionId, output, started, ended: subject.runner().run(context) }
+  }
+
+  describe(`${subject.name}: what every runner owes`, () => {
+    it('succeeds with code 0 and hands over what was written', async () => {
+      const { output, ended } = start(subject.shell('echo out; echo err >&2'))
+      const { status, result } = await ended
+      expect([status, subject.read(result)]).toMatchObject(['succeeded', { stdout: 'out', stderr: 'err', code: 0 }])
+      expect(output).toEqual({ stdout: 'out\n', stderr: 'err\n', other: '' })
+    })
+
+    it('fails with another code', async () => {
+      const { status, result } = await start(subject.shell('echo out; exit 3')).ended
+      expect([status, subject.read(result)]).toMatchObject(['failed', { stdout: 'out', code: 3 }])
+    })
+
+    it.each(subject.startFailures)('says why it cannot start: %s', async (_, parts, error) => {
+      const { status, result } = await start(parts()).ended
+      expect([status, subject.read(result).error]).toEqual(['failed', expect.stringMatching(error)])
+    })
+
+    it('replaces invalid bytes, and those alone', async () => {
+      const { output, ended } = start(subject.shell(String.raw`printf 'a\377\303'; printf '\274\360\237'`))
+      const { result } = await ended
+      expect(subject.read(result).stdout).toBe('a\ufffdü\ufffd')
+      expect(output.stdout).toBe('a\ufffdü\ufffd')
+    })
+
+    it('keeps the head of a large output and emits the whole', async () => {
+      const { output, ended } = start(subject.shell("yes '12345678ü' | head -n 100000"))
+      const { status, result } = await ended
+      const { stdout } = subject.read(result)
+      expect([status, output.stdout.length]).toEqual(['succeeded', 1_000_000])
+      expect(Buffer.byteLength(String(stdout))).toBeLessThanOrEqual(subject.maxResultBytes)
+      expect(output.stdout.startsWith(String(stdout))).toBe(true)
+      expect(JSON.stringify(result)).toContain('"stdout_truncated":true')
+    })
+
+    it('is not held up by a slow reader, which loses nothing', async () => {
+      let emitted = ''
+      const { ended } = start(subject.shell('yes | head -c 300000'), {
+        emit: async (_, text) => {
+          await new Promise((resolve) => setImmediate(resolve))
+          emitted += text
+        },
+      })
+      expect([(await ended).status, emitted.length]).toEqual(['succeeded', 300_000])
+    })
+
+    it('tells which execution it carries out, and nothing that belongs to the server', async () => {
+      const { id, ended } = start(subject.shell('echo "$SVC_ACTION_EXECUTION_ID [$SVC_AUTH__SECRET]"'))
+      expect(subject.read((await ended).result).stdout).toBe(`${id} []`)
+    })
+
+    it('stops at the time limit and keeps what was written', async () => {
+      const { id, output, ended } = start(subject.shell('echo before; sleep 1000', { timeout: 3 }))
+      const { status, result } = await ended
+      expect([status, subject.read(result)]).toMatchObject(['timeout', { stdout: 'before', code: -9 }])
+      expect(subject.read(result).error).toBe('Action failed to complete in 3 seconds')
+      expect(output.stdout).toBe('before\n')
+      expect(processes(id)).toEqual([])
+    })
+
+    it.each(['cancel', 'shutdown'])('ends on %s with what was written', async (reason) => {
+      const abort = new AbortController()
+      const { id, output, ended } = start(subject.shell('echo before; sleep 1000'), { signal: abort.signal })
+      await waitFor('output', () => output.stdout === 'before\n')
+      abort.abort(reason)
+      expect(subject.read((await ended).result).stdout).toBe('before')
+      expect(processes(id)).toEqual([])
+    })
+
+    it('does not start what is aborted already', async () => {
+      const { output, ended } = start(subject.shell('echo started'), { signal: AbortSignal.abort('cancel') })
+      expect((await ended).status).not.toBe('succeeded')
+      expect(output.stdout).toBe('')
+    })
+
+    it('ends what is aborted while it is being started', async () => {
+      const abort = new AbortController()
+      const { id, ended } = start(subject.shell('sleep 1000'), { signal: abort.signal })
+      abort.abort('cancel')
+      expect((await ended).status).not.toBe('succeeded')
+      expect(processes(id)).toEqual([])
+    })
+
+    it.each(stubbornScripts)('ends %s by time-out and by cancel', async (name) => {
+      const abort = new AbortController()
+      const timed = start(subject.shell(`exec ${fixture(name)}`, { timeout: 2 }))
+      const canceled = start(subject.shell(`exec ${fixture(name)}`), { signal: abort.signal })
+      await waitFor('the child to be up', () => canceled.output.stdout !== '' || name === 'ignores-term.sh')
+      await waitFor('its processes', () => processes(canceled.id).length > 0)
+      abort.abort('cancel')
+      const [first, second] = await Promise.all([timed.ended, canceled.ended])
+      expect(first.status).toBe('timeout')
+      expect(second.status).not.toBe('succeeded')
+      for (const { id } of [timed, canceled]) expect(processes(id)).toEqual([])
+    })
+  })
+}
