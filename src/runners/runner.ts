@@ -47,6 +47,8 @@ export interface RunContext {
   runnerParameters: Record<string, unknown>
   /** Effective values of the parameters that only the action declares. */
   actionParameters: Record<string, unknown>
+  /** What the action declares about parameters, also about those of the runner. */
+  parameterSchemas: Readonly<Record<string, ParameterSchema>>
   /** Absolute path of the action's entry point; empty when the action has none. */
   entryPoint: string
   /** Absolute path of the folder of the action's pack; empty when the pack has none on this server. */

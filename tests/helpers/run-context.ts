@@ -23,6 +23,7 @@ export function recordRun(runnerParameters: Record<string, unknown>, more: Parti
     user: 'tester',
     runnerParameters,
     actionParameters: {},
+    parameterSchemas: {},
     entryPoint: '',
     packFolder: '',
     config: () => ({}),

@@ -14,7 +14,7 @@ import type { Execution, ServiceTokens } from './types.ts'
 
 export type Prepared = Pick<
   RunContext,
-  'runnerParameters' | 'actionParameters' | 'entryPoint' | 'packFolder' | 'config' | 'env'
+  'runnerParameters' | 'actionParameters' | 'parameterSchemas' | 'entryPoint' | 'packFolder' | 'config' | 'env'
 >
 
 /** What the runner of an execution is to be given; a throw means that it cannot be run, and says why. */

@@ -136,6 +136,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     const effective = actions.effective(action, runner, parameters, templateScope(deps.templates, execution))
     return {
       ...effective,
+      parameterSchemas: action.parameters,
       entryPoint: actions.entryPointOf(action),
       packFolder: actions.folderOf(action.pack) ?? '',
       config: () => deps.packConfigs.resolve(action.pack, readerOf(execution)).values,

@@ -1,0 +1,66 @@
+/** What a script is given of the action's parameters (contract 03, 3.7, "Script arguments"). */
+import { compileSecrets } from '../secrets.ts'
+import type { RunContext } from './runner.ts'
+
+export interface ScriptArguments {
+  /** Named ones in the order they are declared in, then those with a position, ascending; not quoted. */
+  arguments: string[]
+  /**
+   * Variables `SVC_ACTION_PARAM_<name>` with the secret parameters. Other accounts of the machine can see the arguments of
+   * a process, but not its environment; whoever passes these on keeps them out of command lines too.
+   */
+  environment: Record<string, string>
+}
+
+/** The runner parameter by which the author of a script keeps secrets out of its arguments. */
+export const secretArgumentsParameter = {
+  secret_arguments: {
+    type: 'boolean',
+    default: true,
+    description:
+      'Whether parameters marked secret are arguments of the script, which other accounts of its host can see. Always they are in its environment as SVC_ACTION_PARAM_<name>.',
+  },
+} as const
+
+const DEFAULT_OPERATOR = '--'
+
+/** Reads the runner parameters `kwarg_op` and `secret_arguments`. */
+export function scriptArguments({
+  runnerParameters,
+  actionParameters,
+  parameterSchemas,
+}: Pick<RunContext, 'runnerParameters' | 'actionParameters' | 'parameterSchemas'>): ScriptArguments {
+  const given = runnerParameters['kwarg_op']
+  const operator = typeof given === 'string' ? given : DEFAULT_OPERATOR
+  const hasSecretArguments = runnerParameters['secret_arguments'] !== false
+  const named: string[] = []
+  const positional: { position: number; text: string }[] = []
+  const environment: Record<string, string> = {}
+
+  for (const [name, value] of Object.entries(actionParameters)) {
+    const schema = parameterSchemas[name] ?? {}
+    const isSecret = compileSecrets(schema) !== undefined
+    const isAbsent = value === null || value === undefined
+    if (isSecret && !isAbsent) environment[`SVC_ACTION_PARAM_${name}`] = positionalText(value)
+    const isHidden = isSecret && !hasSecretArguments
+    const { position } = schema
+    // The place of a hidden one stays, so that those behind it keep theirs.
+    if (position !== undefined) positional.push({ position, text: isHidden ? '' : positionalText(value) })
+    else if (!isHidden && !isAbsent && value !== false && value !== '') {
+      named.push(value === true ? `${operator}${name}` : `${operator}${name}=${text(value)}`)
+    }
+  }
+  positional.sort((a, b) => a.position - b.position)
+  return { arguments: [...named, ...positional.map((argument) => argument.text)], environment }
+}
+
+function positionalText(value: unknown): string {
+  if (value === null || value === undefined) return ''
+  if (typeof value === 'boolean') return value ? '1' : '0'
+  if (Array.isArray(value)) return value.map(text).join(',')
+  return text(value)
+}
+
+function text(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
