@@ -67,6 +67,7 @@ beforeEach(async () => {
     prepare: () => ({
       runnerParameters: {},
       actionParameters: {},
+      parameterSchemas: {},
       entryPoint: '',
       packFolder: '',
       config: () => ({}),
