@@ -33,6 +33,25 @@ async function failure(launcher: Launcher, request: SpawnRequest): Promise<Spawn
   return outcome
 }
 
+const openEnds = { stdin: 'open', hasReply: true } as const
+
+const absent = (what: string): never => {
+  throw new Error(`The child has no ${what}.`)
+}
+
+/** The first piece of output, and all that follows. */
+function firstLine({ stdout }: Child): { line: Promise<string>; rest: Promise<string> } {
+  const pieces: string[] = []
+  const { promise: line, resolve } = Promise.withResolvers<string>()
+  const rest = new Promise<string>((end) => {
+    stdout.setEncoding('utf8').on('data', (piece: string) => {
+      if (pieces.push(piece) === 1) resolve(piece)
+    })
+    stdout.once('end', () => end(pieces.slice(1).join('')))
+  })
+  return { line, rest }
+}
+
 const openFds = (): number => readdirSync('/proc/self/fd').length
 
 function fdsKeptOverExec(): string[] {
@@ -148,6 +167,41 @@ describe.each(kinds)('launcher %s', (kind) => {
     expect(Number(stdout)).toBe(bytes)
   })
 
+  it('keeps stdin open for what comes later, and reads the reply beside the output', async () => {
+    const child = await launcher.spawn(shell('echo up; cat >&3; echo done; ls /proc/self/fd', openEnds))
+    const reply = text(child.reply ?? absent('reply'))
+    const stdout = firstLine(child)
+    expect(await stdout.line).toBe('up\n')
+    for (const piece of ['one ', 'x'.repeat(200_000), ' end']) child.stdin?.write(piece)
+    child.stdin?.end()
+    expect(await child.exited).toEqual({ code: 0, signal: null })
+    expect(await reply).toBe(`one ${'x'.repeat(200_000)} end`)
+    const [done, ...fds] = (await stdout.rest).trim().split('\n')
+    const inherited = kind === 'posix-spawn-thread' ? [] : fdsKeptOverExec()
+    expect([done, fds.sort()]).toEqual(['done', [...new Set(['0', '1', '2', '3', '4', ...inherited])].sort()])
+  })
+
+  it('does not mind a child that ends before anybody writes to it', async () => {
+    const child = await launcher.spawn(shell('exit 5', openEnds))
+    child.reply?.resume()
+    expect((await child.exited).code).toBe(5)
+    child.stdin?.end(Buffer.alloc(1_000_000))
+    await waitFor('stdin to be given up', () => child.stdin?.destroyed === true)
+  })
+
+  it('lets nobody else hold an open stdin', async () => {
+    const [first, second] = await Promise.all([
+      launcher.spawn(shell('cat; echo ended', openEnds)),
+      launcher.spawn(shell('cat', openEnds)),
+    ])
+    const stdout = text(first.stdout)
+    first.stdin?.end('last words ')
+    expect(await stdout).toBe('last words ended\n')
+    expect(isRunning(second.identity.pid)).toBe(true)
+    second.stdin?.end()
+    expect((await second.exited).code).toBe(0)
+  })
+
   it('does not mind a child that leaves its stdin unread', async () => {
     const { exit } = await run(shell('exit 4', { stdin: Buffer.alloc(1_000_000) }))
     expect(exit.code).toBe(4)
@@ -242,6 +296,11 @@ describe.each(kinds)('launcher %s', (kind) => {
         run(shell(':')),
         run(shell('cat', { stdin: Buffer.from('x') })),
         run(shell(':', { stdin: unread })),
+        launcher.spawn(shell('cat >&3', openEnds)).then((child) => {
+          child.stdin?.end('x')
+          return Promise.all([finish(child), text(child.reply ?? absent('reply'))])
+        }),
+        failure(launcher, shell(':', { file: '/no/such/program', ...openEnds })),
         failure(launcher, shell(':', { file: '/no/such/program' })),
         failure(launcher, shell('cat', { cwd: '/no/such/folder', stdin: unread })),
       ])

@@ -2,7 +2,7 @@
  * The launcher that works everywhere: `node:child_process`, which forks on the event loop (trap A).
  *
  * Its stdout and stderr are sockets, because Node has no other pipes to offer: a command that opens `/dev/stdout` by
- * name fails under this launcher. A child ended by a real-time signal looks as if it had exited with 0.
+ * name fails under this launcher, and so are an open stdin and the reply. A child ended by a real-time signal looks as if it had exited with 0.
  */
 import { spawn } from 'node:child_process'
 import { constants as fsConstants, readFileSync } from 'node:fs'
@@ -10,6 +10,7 @@ import { type FileHandle, open, unlink } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { randomUUID } from 'node:crypto'
+import { Readable } from 'node:stream'
 import { codeOf } from '../../system-error.ts'
 import { type Child, type Exit, type Launcher, SpawnError, type SpawnRequest } from './launcher.ts'
 import { checkRequest, spawnFailure } from './spawn-request.ts'
@@ -24,7 +25,7 @@ class ChildProcessLauncher implements Launcher {
 
   async spawn(request: SpawnRequest): Promise<Child> {
     checkRequest(request)
-    if (request.stdin === undefined) return await this.#spawn(request, undefined)
+    if (!(request.stdin instanceof Uint8Array)) return await this.#spawn(request, undefined)
     let content: FileHandle
     try {
       content = await fileHolding(request.stdin)
@@ -51,7 +52,12 @@ class ChildProcessLauncher implements Launcher {
         const child = spawn(request.file, request.args, {
           detached: true,
           env: request.env,
-          stdio: [stdin === undefined ? 'ignore' : stdin.fd, 'pipe', 'pipe'],
+          stdio: [
+            request.stdin === 'open' ? 'pipe' : stdin === undefined ? 'ignore' : stdin.fd,
+            'pipe',
+            'pipe',
+            ...(request.hasReply === true ? ['pipe' as const] : []),
+          ],
           ...(request.cwd === undefined ? {} : { cwd: request.cwd }),
         })
         const exited = new Promise<Exit>((ended) => {
@@ -61,7 +67,17 @@ class ChildProcessLauncher implements Launcher {
         child.on('error', (error) => reject(spawnFailure(codeOf(error) ?? 'EUNKNOWN', request)))
         const { pid, stdout, stderr } = child
         if (pid === undefined || stdout === null || stderr === null) return
-        resolve({ identity: { pid, startTime: startTimeOf(pid) }, stdout, stderr, exited })
+        // EPIPE: the child has the right not to read.
+        child.stdin?.on('error', () => child.stdin?.destroy())
+        const reply = child.stdio[3]
+        resolve({
+          identity: { pid, startTime: startTimeOf(pid) },
+          stdout,
+          stderr,
+          exited,
+          ...(child.stdin === null ? {} : { stdin: child.stdin }),
+          ...(reply instanceof Readable ? { reply } : {}),
+        })
       } catch (error) {
         reject(spawnFailure(codeOf(error) ?? 'EUNKNOWN', request))
       }

@@ -4,7 +4,7 @@
  * A server never forks from its own address space: fork costs time in proportion to resident memory and blocks the event
  * loop meanwhile (docs/performance.md, trap A).
  */
-import type { Readable } from 'node:stream'
+import type { Readable, Writable } from 'node:stream'
 import type { ProcessIdentity } from '../runner.ts'
 
 export interface SpawnRequest {
@@ -15,8 +15,15 @@ export interface SpawnRequest {
   env: Record<string, string>
   /** Absolute; must exist, else the spawn rejects with a `SpawnError`. */
   cwd?: string
-  /** Bytes for the child's stdin, then end of file; at most `MAX_STDIN_BYTES`. Absent: `/dev/null`. Never a socket (trap B). */
-  stdin?: Uint8Array
+  /**
+   * Bytes for the child's stdin, then end of file; at most `MAX_STDIN_BYTES`. Absent: `/dev/null`. Never a socket (trap B).
+   *
+   * `open`: whoever starts it writes to `Child.stdin` later; a program that may start a shell has to put something else
+   * there first, because with `child-process` this one is a socket.
+   */
+  stdin?: Uint8Array | 'open'
+  /** Gives the child descriptor 3 to write to, which is `Child.reply` here. */
+  hasReply?: boolean
   /**
    * From `markOf`: a number that the child and what it starts carry, whatever becomes of their environment. Not given by
    * `child-process`; in a process with several launchers it comes a millisecond late, and what was started before lacks it.
@@ -37,6 +44,10 @@ export interface Child {
   /** Like `stderr` to be listened to in the turn in which `spawn` resolves; what comes earlier than a listener may be lost. */
   stdout: Readable
   stderr: Readable
+  /** With `stdin: 'open'`; its end is the child's end of file. Ends by itself when nobody reads, or this process has ended. */
+  stdin?: Writable
+  /** With `hasReply`; to be listened to as the two above. */
+  reply?: Readable
   /** Resolves when the child itself has ended; its pipes may still be held open by what it left behind. Never rejects. */
   exited: Promise<Exit>
 }

@@ -20,7 +20,8 @@ export interface ThreadSpawn {
   environmentCount: number
   cwd: string | undefined
   mark: bigint | undefined
-  stdin: Uint8Array | undefined
+  stdin: Uint8Array | 'open' | undefined
+  hasReply: boolean
 }
 
 /** What the thread finds as `workerData`. */
@@ -47,8 +48,10 @@ export type ThreadReport =
       pidfd: number
       stdout: number
       stderr: number
-      /** Write end for stdin content that did not fit into the pipe at once; -1 when nothing is left to write. */
+      /** Write end for stdin content that did not fit into the pipe at once, or is to come; -1 when nothing is left to write. */
       stdin: number
+      /** Read end of what the child has as 3; -1 when it has none. */
+      reply: number
     }
   | { kind: 'failed'; id: number; errno: string }
   | { kind: 'adopted'; id: number; pidfd: number }
@@ -282,9 +285,11 @@ class SpawnThread {
       const [errRead, errWrite] = this.#pipe(opened)
       const [inRead, inWrite] = request.stdin === undefined ? [this.#nullFd, -1] : this.#pipe(opened)
       const stdinLeft = request.stdin === undefined ? -1 : this.#writeStdin(request.stdin, inWrite)
+      const [replyRead, replyWrite] = request.hasReply ? this.#pipe(opened) : [-1, -1]
 
-      const pid = this.#spawnMarked(request, inRead, outWrite, errWrite)
+      const pid = this.#spawnMarked(request, [inRead, outWrite, errWrite, ...(request.hasReply ? [replyWrite] : [])])
       for (const fd of [outWrite, errWrite]) this.#close(fd, opened)
+      if (replyWrite !== -1) this.#close(replyWrite, opened)
       if (inRead !== this.#nullFd) this.#close(inRead, opened)
       if (inWrite !== -1 && stdinLeft === -1) this.#close(inWrite, opened)
 
@@ -310,6 +315,7 @@ class SpawnThread {
         stdout: outRead,
         stderr: errRead,
         stdin: stdinLeft,
+        reply: replyRead,
       })
     } catch (error) {
       for (const fd of opened) this.#libc.close(fd)
@@ -317,24 +323,25 @@ class SpawnThread {
     }
   }
 
-  #spawnMarked(request: ThreadSpawn, stdin: number, stdout: number, stderr: number): number {
-    if (request.mark === undefined) return this.#spawn(request, stdin, stdout, stderr)
+  /** @param fds what the child has as 0, 1 and so on */
+  #spawnMarked(request: ThreadSpawn, fds: readonly number[]): number {
+    if (request.mark === undefined) return this.#spawn(request, fds)
     this.#marked[0] = request.mark
     if (!isAlone) {
-      const pid = this.#spawn(request, stdin, stdout, stderr)
+      const pid = this.#spawn(request, fds)
       this.#libc.prlimit(pid, RLIMIT_RTTIME, this.#marked, null)
       return pid
     }
     // Inherited, it is there from the first moment. It is a limit of the whole process, hence not while others start some.
     this.#libc.prlimit(0, RLIMIT_RTTIME, this.#marked, null)
     try {
-      return this.#spawn(request, stdin, stdout, stderr)
+      return this.#spawn(request, fds)
     } finally {
       this.#libc.prlimit(0, RLIMIT_RTTIME, this.#ownLimits, null)
     }
   }
 
-  #spawn(request: ThreadSpawn, stdin: number, stdout: number, stderr: number): number {
+  #spawn(request: ThreadSpawn, fds: readonly number[]): number {
     const bytes = Buffer.byteLength(request.strings)
     if (bytes > this.#text.length) {
       this.#text = Buffer.allocUnsafeSlow(bytes * 2)
@@ -363,10 +370,8 @@ class SpawnThread {
 
     check(this.#libc.actionsInit(this.#actions))
     try {
-      check(this.#libc.addDup2(this.#actions, stdin, 0))
-      check(this.#libc.addDup2(this.#actions, stdout, 1))
-      check(this.#libc.addDup2(this.#actions, stderr, 2))
-      if (this.#libc.addCloseFrom !== undefined) check(this.#libc.addCloseFrom(this.#actions, 3))
+      for (const [as, fd] of fds.entries()) check(this.#libc.addDup2(this.#actions, fd, as))
+      if (this.#libc.addCloseFrom !== undefined) check(this.#libc.addCloseFrom(this.#actions, fds.length))
       if (request.cwd !== undefined) check(this.#libc.addChdir(this.#actions, request.cwd))
       const envp = koffi.address(this.#pointers) + BigInt(envpIndex * 8)
       check(this.#libc.posixSpawn(this.#pair, this.#text, this.#actions, this.#attributes, this.#pointers, envp))
@@ -377,8 +382,8 @@ class SpawnThread {
   }
 
   /** Fills the pipe as far as that cannot block. Answers the write end when the main thread has to go on. */
-  #writeStdin(bytes: Uint8Array, fd: number): number {
-    if (bytes.length > IMMEDIATE_STDIN_BYTES) return fd
+  #writeStdin(bytes: Uint8Array | 'open', fd: number): number {
+    if (bytes === 'open' || bytes.length > IMMEDIATE_STDIN_BYTES) return fd
     if (bytes.length > 0 && this.#libc.write(fd, bytes, bytes.length) !== bytes.length) throw lastError()
     return -1
   }

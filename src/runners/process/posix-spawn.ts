@@ -198,7 +198,9 @@ class PosixSpawnLauncher implements Launcher {
       this.#pending.delete(report.id)
       if (report.kind === 'failed') pending.reject(spawnFailure(report.errno, pending.request))
       else {
-        const stdin = report.stdin === -1 ? undefined : writeAll(report.stdin, pending.request.stdin)
+        const { stdin: wanted } = pending.request
+        const stdin = report.stdin === -1 ? undefined : writeInto(report.stdin)
+        if (wanted !== 'open') stdin?.end(wanted ?? '')
         let ended: (exit: Exit) => void = () => undefined
         const exited = new Promise<Exit>((resolve) => {
           ended = resolve
@@ -209,6 +211,8 @@ class PosixSpawnLauncher implements Launcher {
           stdout: new Socket({ fd: report.stdout, readable: true, writable: false }),
           stderr: new Socket({ fd: report.stderr, readable: true, writable: false }),
           exited,
+          ...(wanted === 'open' && stdin !== undefined ? { stdin } : {}),
+          ...(report.reply === -1 ? {} : { reply: new Socket({ fd: report.reply, readable: true, writable: false }) }),
         })
       }
     }
@@ -259,15 +263,15 @@ function encode(id: number, request: SpawnRequest): ThreadSpawn {
     environmentCount,
     cwd: request.cwd,
     mark: request.mark,
-    stdin: request.stdin === undefined ? undefined : Uint8Array.from(request.stdin),
+    stdin: request.stdin instanceof Uint8Array ? Uint8Array.from(request.stdin) : request.stdin,
+    hasReply: request.hasReply === true,
   }
 }
 
 /** Writes without ever blocking and lets go when the reader does. */
-function writeAll(fd: number, bytes: Uint8Array | undefined): Socket {
+function writeInto(fd: number): Socket {
   const socket = new Socket({ fd, readable: false, writable: true })
   // EPIPE: the child has the right not to read.
   socket.on('error', () => socket.destroy())
-  socket.end(bytes ?? '')
   return socket
 }

@@ -21,7 +21,7 @@ export function checkRequest(request: SpawnRequest): void {
   }
   if (request.cwd?.includes('\0') === true) throw invalid('the working directory holds a NUL character')
   if (request.cwd?.startsWith('/') === false) throw invalid('the working directory is not an absolute path')
-  if (request.stdin !== undefined && request.stdin.length > MAX_STDIN_BYTES) {
+  if (request.stdin instanceof Uint8Array && request.stdin.length > MAX_STDIN_BYTES) {
     throw new SpawnError('E2BIG', `The content for stdin is larger than ${MAX_STDIN_BYTES} bytes.`)
   }
 }
