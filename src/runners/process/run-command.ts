@@ -53,7 +53,47 @@ export async function runCommand(deps: CommandDeps, context: RunContext, command
       return startFailure(error.message, `${error.name} [${error.errno}]: ${error.message}`)
     throw error
   }
-  return await new CommandRun(deps, context, command, child).finish()
+  const prompts = command.sudoPrompt === undefined ? undefined : new PromptFilter(command.sudoPrompt)
+  const { timeoutSeconds, sudo } = command
+  const end = await watchChild(deps, context, child, {
+    timeoutSeconds,
+    ...(sudo === undefined ? {} : { sudo }),
+    ...(prompts === undefined ? {} : { stderrFilter: prompts }),
+  })
+  return resultOf(end, timeoutSeconds, prompts)
+}
+
+export interface WatchOptions {
+  /** 0: no limit. */
+  timeoutSeconds: number
+  /** How to end processes of other users; absent when the child does not go through sudo. */
+  sudo?: SudoAccess
+  /** Sees stderr before anyone else. */
+  stderrFilter?: PromptFilter
+}
+
+/** How a child ended, and what it wrote until then. */
+export interface ChildEnd {
+  exit: Exit
+  stdout: ChildOutput
+  stderr: ChildOutput
+  timedOut: boolean
+  /** Its process tree was ended: for a time-out, an abort, or because nobody knows what became of it. */
+  wasKilled: boolean
+}
+
+/**
+ * Accompanies a child that somebody has started, from the turn in which that happened: hands on its output, ends its process
+ * tree on a time-out and on an abort. Resolves when nothing of the run is left. Rejects, with nothing left either, with what
+ * the context throws.
+ */
+export function watchChild(
+  deps: Pick<CommandDeps, 'trees' | 'maxResultBytes' | 'warn'>,
+  context: Pick<RunContext, 'executionId' | 'signal' | 'emit' | 'processStarted'>,
+  child: Child,
+  options: WatchOptions,
+): Promise<ChildEnd> {
+  return new ChildWatch(deps, context, child, options).finish()
 }
 
 /** The result of an execution that could not begin (contract 03, 3.9). Its traceback names no file of the server. */
@@ -61,24 +101,22 @@ export function startFailure(message: string, traceback = `StartFailure: ${messa
   return { status: 'failed', result: { error: message, traceback } }
 }
 
-class CommandRun {
-  readonly #deps: CommandDeps
-  readonly #context: RunContext
-  readonly #command: Command
+class ChildWatch {
+  readonly #deps: Parameters<typeof watchChild>[0]
+  readonly #context: Parameters<typeof watchChild>[1]
+  readonly #options: WatchOptions
   readonly #child: Child
   readonly #stdout: ChildOutput
   readonly #stderr: ChildOutput
-  readonly #prompts: PromptFilter | undefined
   #timedOut = false
   #killing: Promise<KillReport> | undefined
 
-  constructor(deps: CommandDeps, context: RunContext, command: Command, child: Child) {
+  constructor(...[deps, context, child, options]: Parameters<typeof watchChild>) {
     this.#deps = deps
     this.#context = context
-    this.#command = command
+    this.#options = options
     this.#child = child
     const { maxResultBytes } = deps
-    this.#prompts = command.sudoPrompt === undefined ? undefined : new PromptFilter(command.sudoPrompt)
     this.#stdout = new ChildOutput(child.stdout, {
       maxBytes: maxResultBytes,
       emit: (text) => context.emit('stdout', text),
@@ -86,13 +124,13 @@ class CommandRun {
     this.#stderr = new ChildOutput(child.stderr, {
       maxBytes: maxResultBytes,
       emit: (text) => context.emit('stderr', text),
-      ...(this.#prompts === undefined ? {} : { filter: this.#prompts }),
+      ...(options.stderrFilter === undefined ? {} : { filter: options.stderrFilter }),
     })
   }
 
-  async finish(): Promise<RunResult> {
+  async finish(): Promise<ChildEnd> {
     const { signal } = this.#context
-    const timeoutMs = this.#command.timeoutSeconds * 1000
+    const timeoutMs = this.#options.timeoutSeconds * 1000
     const clearDeadline = timeoutMs > 0 ? onDeadline(timeoutMs, this.#onTimeout) : undefined
     signal.addEventListener('abort', this.#onAbort)
     try {
@@ -107,7 +145,13 @@ class CommandRun {
       await this.#killing
       await Promise.all([this.#stdout.drain(), this.#stderr.drain()])
       await this.#killing
-      return this.#result(exit)
+      return {
+        exit,
+        stdout: this.#stdout,
+        stderr: this.#stderr,
+        timedOut: this.#timedOut,
+        wasKilled: this.#killing !== undefined,
+      }
     } catch (error) {
       // Neither a listener that throws nor a disk that fails may leave a process behind.
       await this.#kill(0)
@@ -151,7 +195,7 @@ class CommandRun {
     const { executionId } = this.#context
     let report: KillReport
     try {
-      const { sudo } = this.#command
+      const { sudo } = this.#options
       report = await this.#deps.trees.kill({
         marker: executionId,
         identity,
@@ -174,33 +218,43 @@ class CommandRun {
     }
     return report
   }
+}
 
-  #result(exit: Exit): RunResult {
-    const stdout = this.#textOf(this.#stdout)
-    const stderr = this.#textOf(this.#stderr)
-    const truncated = {
-      ...(this.#stdout.isTruncated ? { stdout_truncated: true } : {}),
-      ...(this.#stderr.isTruncated ? { stderr_truncated: true } : {}),
-    }
-    if (this.#timedOut) {
-      const error = `Action failed to complete in ${this.#command.timeoutSeconds} seconds`
-      return outcome('timeout', -9, stdout, stderr, { ...truncated, error })
-    }
-    const returnCode = returnCodeOf(exit)
-    if (this.#killing !== undefined) return outcome('abandoned', returnCode, stdout, stderr, truncated)
-    if (exit.code !== 0 && this.#prompts?.wasRefused(stderr) === true) {
-      const error = 'sudo refused the password, or does not allow this user to run commands'
-      return outcome('failed', -1, stdout, stderr, { ...truncated, error })
-    }
-    return outcome(statusOf(exit), returnCode, stdout, stderr, truncated)
+function resultOf(end: ChildEnd, timeoutSeconds: number, prompts: PromptFilter | undefined): RunResult {
+  const { exit } = end
+  const stdout = textOf(end.stdout)
+  const stderr = textOf(end.stderr)
+  const truncated = truncatedFlags(end)
+  if (end.timedOut) {
+    return outcome('timeout', -9, stdout, stderr, { ...truncated, error: timeoutText(timeoutSeconds) })
   }
+  const returnCode = returnCodeOf(exit)
+  if (end.wasKilled) return outcome('abandoned', returnCode, stdout, stderr, truncated)
+  if (exit.code !== 0 && prompts?.wasRefused(stderr) === true) {
+    const error = 'sudo refused the password, or does not allow this user to run commands'
+    return outcome('failed', -1, stdout, stderr, { ...truncated, error })
+  }
+  return outcome(statusOf(exit), returnCode, stdout, stderr, truncated)
+}
 
-  #textOf(output: ChildOutput): string {
-    const { text } = output
-    // The end of a cut text is not the end of what was written.
-    if (output.isTruncated || !text.endsWith('\n')) return text
-    return text.endsWith('\r\n') ? text.slice(0, -2) : text.slice(0, -1)
+/** What a result says of output that was longer than it holds (decision 6). */
+export function truncatedFlags({ stdout, stderr }: Pick<ChildEnd, 'stdout' | 'stderr'>): Record<string, true> {
+  return {
+    ...(stdout.isTruncated ? { stdout_truncated: true } : {}),
+    ...(stderr.isTruncated ? { stderr_truncated: true } : {}),
   }
+}
+
+/** Contract 03, 3.8. */
+export function timeoutText(seconds: number): string {
+  return `Action failed to complete in ${seconds} seconds`
+}
+
+function textOf(output: ChildOutput): string {
+  const { text } = output
+  // The end of a cut text is not the end of what was written.
+  if (output.isTruncated || !text.endsWith('\n')) return text
+  return text.endsWith('\r\n') ? text.slice(0, -2) : text.slice(0, -1)
 }
 
 function outcome(
@@ -221,13 +275,14 @@ function stoppedResult(stdout: string, stderr: string): RunResult {
   return outcome('abandoned', -constants.signals.SIGTERM, stdout, stderr, {})
 }
 
-function returnCodeOf(exit: Exit): number {
+export function returnCodeOf(exit: Exit): number {
   if (exit.code !== null) return exit.code
   // Unknown how it ended: as if it had been killed, never as a success.
   return -constants.signals[exit.signal ?? 'SIGKILL']
 }
 
-function statusOf(exit: Exit): RunStatus {
+/** Of a run that nobody ended (contract 03, 3.8). */
+export function statusOf(exit: Exit): RunStatus {
   if (exit.code !== null) return exit.code === 0 ? 'succeeded' : 'failed'
   if (exit.signal === 'SIGKILL') return 'timeout'
   return exit.signal === 'SIGTERM' || exit.signal === null ? 'abandoned' : 'failed'
