@@ -1,6 +1,8 @@
 /** Every runner there is. To add one, write its file and list it here. */
 import { inheritedEnvironment } from './environment.ts'
 import { createLocalShellCmd } from './local-shell-cmd.ts'
+import { createLocalShellScript } from './local-shell-script.ts'
+import { createLocalShell } from './local-shell.ts'
 import { createNoop } from './noop.ts'
 import { createDirectoryCheck } from './process/directory-check.ts'
 import { createProcessTrees } from './process/kill-tree.ts'
@@ -42,10 +44,10 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
   const systemUser = await decideSystemUser(launcher, settings.systemUser, inheritedEnv, settings.processUser)
   const bootId = readBootId()
   const directoryCheck = createDirectoryCheck()
-  const deps = { launcher, trees, directoryCheck, maxResultBytes, systemUser, inheritedEnv, warn }
+  const shell = createLocalShell({ launcher, trees, directoryCheck, maxResultBytes, systemUser, inheritedEnv, warn })
 
   return {
-    list: [createLocalShellCmd(deps), createNoop()] satisfies Runner[],
+    list: [createLocalShellCmd(shell), createLocalShellScript(shell), createNoop()] satisfies Runner[],
     systemUser,
     bootId,
     sweep: async (leftovers) => {

@@ -212,15 +212,17 @@ describe('02.3 runner types', () => {
   })
 
   it('02.3 list: with and without a trailing slash; name takes a comma list; limit and offset', async () => {
-    const names = async (query: string) => {
+    const names = async (query: string): Promise<[string[], string | null]> => {
       const answer = await get<{ name: string }[]>(query)
       return [answer.body.map(({ name }) => name), answer.headers.get('x-total-count')]
     }
-    expect(await names('/runnertypes')).toEqual([['local-shell-cmd', 'noop'], '2'])
-    expect(await names('/runnertypes/')).toEqual([['local-shell-cmd', 'noop'], '2'])
+    const [all = [], total] = await names('/runnertypes')
+    expect(all).toEqual(expect.arrayContaining(['local-shell-cmd', 'noop']))
+    expect(total).toBe(String(all.length))
+    expect(await names('/runnertypes/')).toEqual([all, total])
     expect(await names('/runnertypes/?name=noop')).toEqual([['noop'], '1'])
     expect(await names('/runnertypes?name=noop,local-shell-cmd')).toEqual([['local-shell-cmd', 'noop'], '2'])
-    expect(await names('/runnertypes?limit=1&offset=1')).toEqual([['noop'], '2'])
+    expect(await names('/runnertypes?limit=1&offset=1')).toEqual([[all[1]], total])
     expect(await names('/runnertypes?name=unheard_of')).toEqual([[], '0'])
   })
 

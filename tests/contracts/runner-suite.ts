@@ -48,7 +48,8 @@ export function describeProcessRunner(subject: RunnerSubject): void {
     return { id: context.executionId, output, started, ended: subject.runner().run(context) }
   }
 
-  describe(`${subject.name}: what every runner owes`, () => {
+  // What waits for one run does not keep another from running.
+  describe.concurrent(`${subject.name}: what every runner owes`, () => {
     it('succeeds with code 0 and hands over what was written', async () => {
       const { output, ended } = start(subject.shell('echo out; echo err >&2'))
       const { status, result } = await ended
@@ -100,10 +101,10 @@ export function describeProcessRunner(subject: RunnerSubject): void {
     })
 
     it('stops at the time limit and keeps what was written', async () => {
-      const { id, output, ended } = start(subject.shell('echo before; sleep 1000', { timeout: 3 }))
+      const { id, output, ended } = start(subject.shell('echo before; sleep 1000', { timeout: 5 }))
       const { status, result } = await ended
       expect([status, subject.read(result)]).toMatchObject(['timeout', { stdout: 'before', code: -9 }])
-      expect(subject.read(result).error).toBe('Action failed to complete in 3 seconds')
+      expect(subject.read(result).error).toBe('Action failed to complete in 5 seconds')
       expect(output.stdout).toBe('before\n')
       expect(processes(id)).toEqual([])
     })
@@ -131,17 +132,21 @@ export function describeProcessRunner(subject: RunnerSubject): void {
       expect(processes(id)).toEqual([])
     })
 
-    it.each(stubbornScripts)('ends %s by time-out and by cancel', async (name) => {
-      const abort = new AbortController()
-      const timed = start(subject.shell(`exec ${fixture(name)}`, { timeout: 2 }))
-      const canceled = start(subject.shell(`exec ${fixture(name)}`), { signal: abort.signal })
-      await waitFor('the child to be up', () => canceled.output.stdout !== '' || name === 'ignores-term.sh')
-      await waitFor('its processes', () => processes(canceled.id).length > 0)
-      abort.abort('cancel')
-      const [first, second] = await Promise.all([timed.ended, canceled.ended])
-      expect(first.status).toBe('timeout')
-      expect(second.status).not.toBe('succeeded')
-      for (const { id } of [timed, canceled]) expect(processes(id)).toEqual([])
+    it('ends what does not want to end, by time-out and by cancel', async () => {
+      await Promise.all(
+        stubbornScripts.map(async (name) => {
+          const abort = new AbortController()
+          const timed = start(subject.shell(`exec ${fixture(name)}`, { timeout: 2 }))
+          const canceled = start(subject.shell(`exec ${fixture(name)}`), { signal: abort.signal })
+          await waitFor(`${name} to be up`, () => canceled.output.stdout !== '' || name === 'ignores-term.sh')
+          await waitFor(`processes of ${name}`, () => processes(canceled.id).length > 0)
+          abort.abort('cancel')
+          const [first, second] = await Promise.all([timed.ended, canceled.ended])
+          expect([name, first.status]).toEqual([name, 'timeout'])
+          expect([name, second.status]).not.toEqual([name, 'succeeded'])
+          for (const { id } of [timed, canceled]) expect([name, processes(id)]).toEqual([name, []])
+        }),
+      )
     })
   })
 }

@@ -57,10 +57,13 @@ export const MAX_STDIN_BYTES = 16 * 1024 * 1024
 /** The program could not be started: `errno` such as `ENOENT`, `EACCES`, `E2BIG`. */
 export class SpawnError extends Error {
   readonly errno: string
-  constructor(errno: string, message: string) {
+  /** The program, when it is what is wrong; its path is in the message. */
+  readonly file: string | undefined
+  constructor(errno: string, message: string, file?: string) {
     super(message)
     this.name = 'SpawnError'
     this.errno = errno
+    this.file = file
   }
 }
 

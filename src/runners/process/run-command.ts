@@ -28,6 +28,8 @@ export interface Command {
   sudo?: SudoAccess
   /** The prompt sudo was given, when it was given a password. */
   sudoPrompt?: string
+  /** Says why the program cannot be started; default: the launcher's words. */
+  explain?: (error: SpawnError) => string
 }
 
 /** Decision 17. */
@@ -49,9 +51,9 @@ export async function runCommand(deps: CommandDeps, context: RunContext, command
     const mark = markOf(context.executionId)
     child = await deps.launcher.spawn({ ...command.spawn, ...(mark === undefined ? {} : { mark }) })
   } catch (error) {
-    if (error instanceof SpawnError)
-      return startFailure(error.message, `${error.name} [${error.errno}]: ${error.message}`)
-    throw error
+    if (!(error instanceof SpawnError)) throw error
+    const message = (error.file === undefined ? undefined : command.explain?.(error)) ?? error.message
+    return startFailure(message, `${error.name} [${error.errno}]: ${message}`)
   }
   const prompts = command.sudoPrompt === undefined ? undefined : new PromptFilter(command.sudoPrompt)
   const { timeoutSeconds, sudo } = command

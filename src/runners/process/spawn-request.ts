@@ -54,7 +54,7 @@ export function spawnFailure(errno: string, request: SpawnRequest): SpawnError {
       )
     }
   }
-  return new SpawnError(errno, `Cannot start "${request.file}": ${why} (${errno}).`)
+  return new SpawnError(errno, `Cannot start "${request.file}": ${why} (${errno}).`, request.file)
 }
 
 function cwdProblem(cwd: string): string | undefined {

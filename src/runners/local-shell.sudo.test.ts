@@ -1,14 +1,16 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { chmodSync, chownSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable, Writable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { type Account, ACCOUNT_HOME, createAccount } from '../../tests/helpers/accounts.ts'
+import { makeFolder, type TemporaryFolder } from '../../tests/helpers/folders.ts'
 import { markedProcesses } from '../../tests/helpers/marked-processes.ts'
 import type { LauncherKind } from './process/create-launcher.ts'
 import type { SystemUserDecision } from './process/system-user.ts'
-import type { RunResult } from './runner.ts'
+import type { RunContext, RunResult } from './runner.ts'
 
 const PASSWORD = 'correct horse'
 const fixture = (name: string): string => fileURLToPath(new URL(`../../tests/fixtures/${name}`, import.meta.url))
@@ -45,10 +47,18 @@ class OtherAccount {
   }
 
   run(parameters: Record<string, unknown>, cancelAfterOutput = false): Promise<Answer> {
+    return this.#ask({ runner: 'local-shell-cmd', parameters, cancelAfterOutput })
+  }
+
+  runScript(more: Partial<RunContext>, parameters: Record<string, unknown> = {}): Promise<Answer> {
+    return this.#ask({ runner: 'local-shell-script', parameters, more })
+  }
+
+  #ask(request: Record<string, unknown>): Promise<Answer> {
     const number = this.#waiting.size
     return new Promise((resolve) => {
       this.#waiting.set(number, resolve)
-      this.#child.stdin.write(`${JSON.stringify({ number, parameters, cancelAfterOutput })}\n`)
+      this.#child.stdin.write(`${JSON.stringify({ number, ...request })}\n`)
     })
   }
 
@@ -181,4 +191,53 @@ it('ends processes of the system user', async () => {
   const answer = await account.run({ cmd: `id -un; ${fixtureText('leaves-session.sh')}`, timeout: 30 }, true)
   expect(answer.output.stdout).toContain(system.name)
   expect(markedProcesses(answer.executionId)).toEqual([])
+})
+
+describe('a script', () => {
+  let pack: TemporaryFolder
+  beforeAll(() => {
+    pack = makeFolder()
+    chmodSync(pack.path, 0o755)
+  })
+  afterAll(() => pack.remove())
+
+  const text = `#!/bin/sh
+    arguments="$(tr '\\0' ' ' < /proc/$$/cmdline | sed 's/.*script *//')"
+    echo "$(id -un) $arguments[$SVC_ACTION_PARAM_password]"`
+  /** Written by root, so that the account of the server cannot change it. */
+  function script(mode: number, owner?: Account): Partial<RunContext> {
+    const entryPoint = join(pack.path, 'script')
+    rmSync(entryPoint, { force: true })
+    writeFileSync(entryPoint, text)
+    if (owner !== undefined) chownSync(entryPoint, owner.uid, owner.gid)
+    chmodSync(entryPoint, mode)
+    return {
+      entryPoint,
+      packFolder: pack.path,
+      parameterSchemas: { first: { position: 0 }, password: { secret: true } },
+      actionParameters: { first: `a 'b' $HOME`, password: 'geheim' },
+    }
+  }
+  const printed = (user: string): string => `${user} --password=geheim a 'b' $HOME [geheim]`
+
+  it('runs as the system user and as root, with its arguments and secrets', async () => {
+    const account = await start('ALL=(ALL) NOPASSWD: ALL')
+    const parts = script(0o755)
+    expect((await account.runScript(parts)).result['stdout']).toBe(printed(system.name))
+    expect((await account.runScript(parts, { sudo: true })).result['stdout']).toBe(printed('root'))
+    const { result } = await account.runScript(parts, { secret_arguments: false, sudo: true })
+    expect(result['stdout']).toBe(`root a 'b' $HOME [geheim]`)
+  })
+
+  it('of the system user is made executable by it', async () => {
+    const account = await start('ALL=(ALL) NOPASSWD: ALL')
+    expect((await account.runScript(script(0o644, system))).result['stdout']).toBe(printed(system.name))
+  })
+
+  it('that nobody may make executable does not start', async () => {
+    const account = await start('')
+    const { status, result } = await account.runScript(script(0o644))
+    expect([status, result['error']]).toEqual(['failed', expect.stringMatching(/"script" cannot be executed.*chmod/)])
+    expect((await account.runScript(script(0o600))).result['error']).toMatch(/may not read it/)
+  })
 })

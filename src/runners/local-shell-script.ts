@@ -1,0 +1,89 @@
+/** Runs a script of a pack on this machine (contract 03, 3.6 to 3.9). */
+import { constants } from 'node:fs'
+import { access, chmod } from 'node:fs/promises'
+import { localShellParameters, type LocalProgram, type LocalShell } from './local-shell.ts'
+import type { SpawnError } from './process/launcher.ts'
+import { startFailure } from './process/run-command.ts'
+import type { RunContext, Runner, RunResult } from './runner.ts'
+import { scriptArguments, secretArgumentsParameter } from './script-arguments.ts'
+import { findScript, type ScriptFile } from './script-file.ts'
+
+export function createLocalShellScript(shell: LocalShell): Runner {
+  return {
+    definition: {
+      name: 'local-shell-script',
+      description: 'Runs a script of a pack on the machine of the server.',
+      enabled: true,
+      runner_package: 'local_runner',
+      runner_module: 'local_shell_script_runner',
+      runner_parameters: {
+        ...localShellParameters,
+        ...secretArgumentsParameter,
+        debug: { type: 'boolean', default: false, description: 'Tell the script so: SVC_ACTION_DEBUG is True.' },
+        content_version: {
+          type: 'string',
+          description: 'Git revision of the pack to run the script from. Not supported yet: it must be empty.',
+        },
+      },
+    },
+    run: (context) => runLocalShellScript(shell, context),
+  }
+}
+
+async function runLocalShellScript(shell: LocalShell, context: RunContext): Promise<RunResult> {
+  if ((context.runnerParameters['content_version'] ?? '') !== '') {
+    return startFailure('The parameter "content_version" is not supported: leave it out to run what is installed.')
+  }
+  const script = await findScript(context, shell.directoryCheck)
+  if ('problem' in script) return startFailure(script.problem)
+  const isOtherAccount = shell.isOtherAccount(context)
+  const isExecutable = await makeExecutable(script)
+  if (!isExecutable && !isOtherAccount) return startFailure(notExecutable(script))
+
+  const given = scriptArguments(context)
+  return await shell.run(context, {
+    ...directly(script, given.arguments),
+    // The other account may be the one that the file belongs to.
+    bash: ['-c', `${isExecutable ? '' : 'chmod +x "$0"; '}exec "$0" "$@"`, script.path, ...given.arguments],
+    env: given.environment,
+    explain: (error) => explain(script, error),
+  })
+}
+
+/** A script without `#!` line is run by sh, as shells do. */
+function directly({ path, head }: ScriptFile, args: string[]): Pick<LocalProgram, 'file' | 'args'> {
+  const isProgram = head.startsWith('#!') || head.startsWith('\x7fELF')
+  return isProgram ? { file: path, args } : { file: '/bin/sh', args: [path, ...args] }
+}
+
+/** For everybody who may read it. @returns whether the account of the server may execute it */
+async function makeExecutable({ realPath, mode }: ScriptFile): Promise<boolean> {
+  const wanted = mode | ((mode & 0o444) >> 2)
+  // Where that fails it may be executable nevertheless, or the other account may change it.
+  if (wanted !== mode) await chmod(realPath, wanted).catch(() => undefined)
+  return await access(realPath, constants.X_OK).then(
+    () => true,
+    () => false,
+  )
+}
+
+function notExecutable({ name }: ScriptFile): string {
+  return (
+    `The script "${name}" cannot be executed, and the server cannot change that: the file belongs to another account, or ` +
+    'its file system is read-only or does not allow it (noexec). Run chmod +x on it where the pack comes from.'
+  )
+}
+
+function explain({ path, name, head }: ScriptFile, { errno, message }: SpawnError): string {
+  const [line = ''] = head.split('\n')
+  const interpreter = line.startsWith('#!') ? line.slice(2).trim().split(/\s/)[0] : undefined
+  if (interpreter !== undefined && (errno === 'ENOENT' || errno === 'ENOTDIR')) {
+    return line.endsWith('\r')
+      ? `The script "${name}" has line ends of Windows, which count as part of the name of its interpreter: save it with those of Unix.`
+      : `The script "${name}" names the interpreter "${interpreter}" in its first line, which does not exist on this machine.`
+  }
+  if (interpreter !== undefined && errno === 'EACCES') {
+    return `The script "${name}" cannot be executed: its interpreter "${interpreter}" is not executable.`
+  }
+  return message.replaceAll(path, name)
+}

@@ -1,0 +1,166 @@
+/** What the runners of this machine's shell have in common: parameters, accounts, environment (contract 03, 3.6 and 3.7). */
+import { randomUUID } from 'node:crypto'
+import { resolve } from 'node:path'
+import type { ParameterSchema } from '../schema.ts'
+import { childEnvironment } from './environment.ts'
+import type { DirectoryCheck } from './process/directory-check.ts'
+import type { ProcessTrees } from './process/kill-tree.ts'
+import type { Launcher, SpawnError } from './process/launcher.ts'
+import { type Command, runCommand, startFailure } from './process/run-command.ts'
+import type { SudoAccess } from './process/sudo-kill.ts'
+import { isSudoPasswordless, type SystemUserDecision } from './process/system-user.ts'
+import type { RunContext, RunResult } from './runner.ts'
+
+export interface LocalShellDeps {
+  launcher: Launcher
+  trees: ProcessTrees
+  directoryCheck: DirectoryCheck
+  maxResultBytes: number
+  systemUser: SystemUserDecision
+  /** What every child inherits; see `inheritedEnvironment`. */
+  inheritedEnv: Readonly<Record<string, string>>
+  warn(message: string, fields: Record<string, unknown>): void
+}
+
+export interface LocalProgram {
+  /** What the server's own account starts. */
+  file: string
+  args: string[]
+  /** Arguments of the `bash` that sudo starts for another account. */
+  bash: string[]
+  /** `SVC_ACTION_*` variables, besides those of the context. */
+  env?: Record<string, string>
+  /** Says why `file` cannot be started; default: the launcher's words, which name the file. */
+  readonly explain?: (error: SpawnError) => string
+}
+
+export interface LocalShell {
+  readonly directoryCheck: DirectoryCheck
+  /** Whether commands run under an account that is not the server's. */
+  isOtherAccount(context: RunContext): boolean
+  /** Heeds the runner parameters of `localShellParameters`. */
+  run(context: RunContext, program: LocalProgram): Promise<RunResult>
+}
+
+const DEFAULT_TIMEOUT_SECONDS = 60
+/** Of parameter `env`. The system takes no more than a few megabytes, but only says so after all has been made ready. */
+const MAX_VARIABLES = 10_000
+
+export const localShellParameters = {
+  cwd: { type: 'string', description: 'Working directory of the command; it must exist.' },
+  env: { type: 'object', description: 'Environment variables for the command; values become text.' },
+  kwarg_op: {
+    type: 'string',
+    default: '--',
+    description: 'Operator in front of the names of keyword arguments, such as -- or -.',
+  },
+  sudo: { type: 'boolean', default: false, description: 'Run the command as root.' },
+  sudo_password: {
+    type: 'string',
+    default: null,
+    secret: true,
+    description: 'Password for sudo, where it asks for one.',
+  },
+  timeout: {
+    type: 'integer',
+    default: DEFAULT_TIMEOUT_SECONDS,
+    description: 'Seconds after which the command is stopped; 0 means no limit.',
+  },
+} as const satisfies Record<string, ParameterSchema>
+
+export function createLocalShell(deps: LocalShellDeps): LocalShell {
+  // No command prints it by chance, and it tells nothing.
+  const sudoPrompt = `[sudo ${randomUUID()}]`
+
+  async function run(context: RunContext, program: LocalProgram): Promise<RunResult> {
+    const parameters = context.runnerParameters
+    const timeoutSeconds = parameters['timeout'] ?? DEFAULT_TIMEOUT_SECONDS
+    if (typeof timeoutSeconds !== 'number' || !(timeoutSeconds >= 0)) {
+      return startFailure('The parameter "timeout" must be 0 (no limit) or a positive number of seconds.')
+    }
+    const given = parameters['env'] ?? undefined
+    if (given !== undefined && !isRecord(given)) return startFailure('The parameter "env" must be an object.')
+    if (given !== undefined && Object.keys(given).length > MAX_VARIABLES) {
+      return startFailure(`The parameter "env" has more than ${MAX_VARIABLES} variables.`)
+    }
+    const env = childEnvironment(deps.inheritedEnv, given, { ...context.env, ...program.env })
+    const cwd = parameters['cwd']
+
+    const way = await assemble(program, env, parameters)
+    if ('status' in way) return way
+    const command: Command = { ...way, timeoutSeconds }
+    if (program.explain !== undefined && way.spawn.file === program.file) command.explain = program.explain
+    // Relative to the directory the server was started in, as everything else a command line names.
+    if (typeof cwd === 'string' && cwd !== '') command.spawn.cwd = resolve(cwd)
+    return await runCommand(deps, context, command)
+  }
+
+  /** With a password even a sudo that refused at the start of the server may let us in. */
+  function isSwitching(password: string | undefined): boolean {
+    const { mode, doesSystemUserExist, sudoProgram } = deps.systemUser
+    return (
+      mode === 'sudo' ||
+      (mode === 'process-user' && password !== undefined && doesSystemUserExist && sudoProgram !== undefined)
+    )
+  }
+
+  /** Whether the server's own account is the one. */
+  function isDirect(isElevated: boolean, password: string | undefined): boolean {
+    const { isRoot, sudoProgram } = deps.systemUser
+    return (!isElevated && !isSwitching(password)) || (isElevated && sudoProgram === undefined && isRoot)
+  }
+
+  /** The table of contract 03, 3.7. */
+  async function assemble(
+    { file, args, bash }: LocalProgram,
+    env: Record<string, string>,
+    parameters: Readonly<Record<string, unknown>>,
+  ): Promise<Omit<Command, 'timeoutSeconds'> | RunResult> {
+    const { systemUser, isRoot, sudoProgram } = deps.systemUser
+    const isElevated = parameters['sudo'] === true
+    const password = passwordOf(parameters)
+    if (password !== undefined && /[\r\n\0]/.test(password)) {
+      return startFailure('The parameter "sudo_password" must be a single line of text.')
+    }
+    if (isDirect(isElevated, password)) return { spawn: { file, args, env } }
+    if (sudoProgram === undefined) {
+      return startFailure('sudo is not installed on the machine of the server, which does not run as root itself.')
+    }
+
+    const user = isElevated ? undefined : systemUser
+    const access: SudoAccess = { program: sudoProgram, env, ...(user === undefined ? {} : { user }) }
+    const switches = user === undefined ? ['-E'] : ['-E', '-H', '-u', user]
+    // Where sudo does not ask, the command would find the password on its own stdin.
+    const needsPassword = password !== undefined && !(await isSudoPasswordless(deps.launcher, sudoProgram, user, env))
+    if (!needsPassword) {
+      const spawn = { file: sudoProgram, args: [...switches, '--', 'bash', ...bash], env }
+      return { spawn, ...(isRoot ? {} : { sudo: access }) }
+    }
+    return {
+      spawn: {
+        file: sudoProgram,
+        // -k: for the same reason an earlier answer must not make sudo skip the question.
+        args: ['-k', '-S', '-p', sudoPrompt, ...switches, '--', 'bash', ...bash],
+        env,
+        stdin: Buffer.from(`${password}\n`),
+      },
+      sudoPrompt,
+      sudo: { ...access, password },
+    }
+  }
+
+  return {
+    directoryCheck: deps.directoryCheck,
+    isOtherAccount: ({ runnerParameters }) =>
+      !isDirect(runnerParameters['sudo'] === true, passwordOf(runnerParameters)),
+    run,
+  }
+}
+
+function passwordOf({ sudo_password: given }: Readonly<Record<string, unknown>>): string | undefined {
+  return typeof given === 'string' && given !== '' ? given : undefined
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}

@@ -1,0 +1,65 @@
+/** The script that an action names as its entry point: a file inside the folder of its pack. */
+import { constants } from 'node:fs'
+import { open, realpath } from 'node:fs/promises'
+import { dirname, relative, sep } from 'node:path'
+import { codeOf } from '../system-error.ts'
+import { DIRECTORY_LIMIT_MS, type DirectoryCheck } from './process/directory-check.ts'
+import type { RunContext } from './runner.ts'
+
+export interface ScriptFile {
+  /** Absolute, as the action names it: what the script finds beside itself is found by this path. */
+  path: string
+  /** The same without links. */
+  realPath: string
+  /** Relative to the folder of the pack, for messages. */
+  name: string
+  /** Permission bits. */
+  mode: number
+  /** The beginning, as Latin-1: at most so much as the system reads of a `#!` line. */
+  head: string
+}
+
+const HEAD_BYTES = 256
+
+/** Links are followed, but not out of the pack. `problem` is a sentence for the result of the execution. */
+export async function findScript(
+  { entryPoint, packFolder, pack }: Pick<RunContext, 'entryPoint' | 'packFolder' | 'pack'>,
+  directoryCheck: DirectoryCheck,
+): Promise<ScriptFile | { problem: string }> {
+  if (entryPoint === '') {
+    return { problem: 'The action has no "entry_point": it must name the script, relative to the folder "actions".' }
+  }
+  const name = relative(packFolder, entryPoint)
+  const cannot = (why: string): { problem: string } => ({
+    problem: `The entry point "${name}" of the action in the pack "${pack}" cannot be used: ${why}.`,
+  })
+  if (packFolder === '' || name.startsWith(`..${sep}`)) return cannot('it is outside of the folder of the pack')
+  if (!(await directoryCheck(dirname(entryPoint)))) {
+    return cannot(`its file system, or those asked before it, did not answer in ${DIRECTORY_LIMIT_MS / 1000} seconds`)
+  }
+  try {
+    const [folder, realPath] = await Promise.all([realpath(packFolder), realpath(entryPoint)])
+    if (!realPath.startsWith(folder + sep)) return cannot('it leads out of the folder of the pack')
+    // Not blocking: nobody need ever write to a named pipe.
+    const file = await open(realPath, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW)
+    try {
+      const status = await file.stat()
+      if (!status.isFile()) return cannot('it is not a file')
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(HEAD_BYTES), 0, HEAD_BYTES, 0)
+      const head = buffer.subarray(0, bytesRead).toString('latin1')
+      return { path: entryPoint, realPath, name, mode: status.mode & 0o7777, head }
+    } finally {
+      await file.close()
+    }
+  } catch (error) {
+    return cannot(reasons[codeOf(error) ?? ''] ?? 'the system refused to read it')
+  }
+}
+
+const reasons: Record<string, string> = {
+  ENOENT: 'there is no such file',
+  ENOTDIR: 'there is no such file',
+  ENAMETOOLONG: 'its name is too long',
+  EACCES: 'the account of the server may not read it',
+  ELOOP: 'its links lead in a circle',
+}
