@@ -15,6 +15,9 @@ const statements = [
   `alter table output_records add column host text`,
   // All parameters, encrypted, when some of them are secret; "parameters" has masks in their place then.
   `alter table executions add column sealed_parameters text`,
+  // The whole result, encrypted, when some of it is secret; "result" has masks in their place then.
+  `alter table execution_results add column sealed text`,
+  `create index executions_expiring on executions (due_timestamp) where status = 'pending'`,
   // Those that wait for others of the same action, and not for a time.
   `create index executions_waiting on executions (action_ref, id) where status = 'delayed' and due_timestamp is null`,
 ]

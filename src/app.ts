@@ -21,6 +21,7 @@ import { createActions } from './modules/actions/index.ts'
 import { createAuth } from './modules/auth/index.ts'
 import { createDatastore } from './modules/datastore/index.ts'
 import { createExecutions } from './modules/executions/index.ts'
+import { createInquiries } from './modules/inquiries/index.ts'
 import { createPacks } from './modules/packs/index.ts'
 import { createRbac } from './modules/rbac/index.ts'
 import { createRules } from './modules/rules/index.ts'
@@ -175,6 +176,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     database,
     bus,
     log,
+    encryption,
     actions,
     rolesOf: rbac.enabled ? (user) => rbac.rolesOf(user) : undefined,
     traces,
@@ -188,6 +190,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
       shutdownGraceSeconds: config.actionrunner.shutdown_grace_seconds,
       queueLimit: config.actionrunner.queue_limit,
       pollSeconds: config.scheduler.sleep_interval,
+      expiresPending: config.garbagecollector.purge_inquiries,
       maxPageSize: config.api.max_page_size,
       maskSecrets: config.api.mask_secrets && config.log.mask_secrets,
       webUrl: () => config.webui.webui_base_url || urls.api,
@@ -197,6 +200,12 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     templates: (reader) => datastore.templates(reader),
     packConfigs: { resolve: (pack, reader) => packs.resolve(pack, reader) },
     planReaction: (execution, parameters) => triggers.planReaction(execution, parameters),
+  })
+  const inquiries = createInquiries({
+    executions,
+    log,
+    rolesOf: rbac.enabled ? (user) => rbac.rolesOf(user) : undefined,
+    settings: { maxPageSize: config.api.max_page_size, expires: config.garbagecollector.purge_inquiries },
   })
   const rules = createRules({
     database,
@@ -252,6 +261,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     actions,
     packs,
     executions,
+    inquiries,
     rules,
     webhooks,
     timers,

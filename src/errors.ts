@@ -223,6 +223,40 @@ export const transitionRefused = (message: string): AppError => new AppError('co
 export const executionUpdateRefused = (message: string): AppError =>
   new AppError('invalid', 'EXECUTION_UPDATE_REFUSED', message)
 
+// Inquiries (contract 08, 8.15)
+
+export const notAnInquiry = (id: string): AppError =>
+  new AppError('invalid', 'NOT_AN_INQUIRY', `Action execution "${id}" is not an inquiry.`)
+
+export const inquiryTimedOut = (id: string): AppError =>
+  new AppError('invalid', 'INQUIRY_TIMED_OUT', `Inquiry "${id}" timed out and cannot be responded to.`)
+
+export const inquiryAnswered = (id: string): AppError =>
+  new AppError('invalid', 'INQUIRY_ANSWERED', `Inquiry "${id}" has already been responded to.`)
+
+/** It has not asked yet, or has ended otherwise. */
+export const inquiryNotPending = (id: string, status: string): AppError =>
+  new AppError(
+    'invalid',
+    'INQUIRY_NOT_PENDING',
+    `Inquiry "${id}" is ${status} and cannot be responded to; only one that is pending can.`,
+  )
+
+export const inquiryResponseInvalid = (id: string, problem: string): AppError =>
+  new AppError(
+    'invalid',
+    'INQUIRY_RESPONSE_INVALID',
+    `Response for inquiry "${id}" did not pass schema validation. ${problem}`,
+  )
+
+export const inquiryDenied = (user: string, id: string): AppError =>
+  new AppError(
+    'forbidden',
+    'PERMISSION_DENIED',
+    `User "${shown(user)}" does not have permission to respond to inquiry "${id}".`,
+    { details: { permission: 'inquiry_respond', resource: `inquiry:${id}` } },
+  )
+
 // Rules
 
 export const criteriaInvalid = (message: string): AppError => new AppError('invalid', 'CRITERIA_INVALID', message)

@@ -73,6 +73,8 @@ export interface ExecutionTable {
 export interface ExecutionResultTable {
   execution_id: string
   result: string
+  /** Everything of a result that has secrets, encrypted; null when it has none. */
+  sealed: string | null
 }
 
 /** Owner: executions. */

@@ -329,7 +329,9 @@ function checkBody(body: unknown, check: Check): unknown {
 function requireGlobally(route: Route, rights: Rights): void {
   const { permission } = route
   if (permission === 'administrator') rights.requireAdministrator()
-  else if (isPermission(permission) && isGlobalPermission(permission)) rights.require(permission)
+  else if (isPermission(permission) && isGlobalPermission(permission) && !('resource' in route)) {
+    rights.require(permission)
+  }
   if ('besides' in route && route.besides !== undefined) rights.require(route.besides)
 }
 

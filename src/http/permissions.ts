@@ -250,6 +250,14 @@ export function executionResource(execution: { id: string; action_ref: string; u
 
 export const runnerTypeResource = (name: string): Resource => ({ uid: `runner_type:${name}` })
 
+/** Grants name the action that asks by it. @param asker execution of the workflow that it belongs to */
+export function inquiryResource({ id, asker }: { id: string; asker: { action_ref: string } | undefined }): Resource {
+  const uid = `inquiry:${id}`
+  if (asker === undefined) return { uid }
+  const action = actionResource(asker.action_ref)
+  return { uid, grantedBy: action.uid, ...(action.pack === undefined ? {} : { pack: action.pack }) }
+}
+
 export const userResource = (name: string): Resource => ({ uid: `user:${name}`, owner: name })
 
 export function apiKeyResource(key: { id: string; key_hash: string; user: string }): Resource {

@@ -140,7 +140,8 @@ export type Guard =
       permission: 'public' | 'authenticated' | 'login' | 'administrator' | GlobalPermission
     }
   | {
-      permission: ResourcePermission
+      /** Who may respond to every inquiry is said without a resource, and who to one by the action that asks. */
+      permission: ResourcePermission | 'inquiry_respond'
       /**
        * What the permission is needed on; a throw, such as not found, is the answer. Without a body to be read it is
        * called in the same turn as the handler, so that what this finds is what the handler finds; else before the body

@@ -1,5 +1,6 @@
 /** Every runner there is. To add one, write its file and list it here. */
 import { inheritedEnvironment } from './environment.ts'
+import { createInquirer } from './inquirer.ts'
 import { createLocalShellCmd } from './local-shell-cmd.ts'
 import { createLocalShellScript } from './local-shell-script.ts'
 import { createLocalShell } from './local-shell.ts'
@@ -47,7 +48,12 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
   const shell = createLocalShell({ launcher, trees, directoryCheck, maxResultBytes, systemUser, inheritedEnv, warn })
 
   return {
-    list: [createLocalShellCmd(shell), createLocalShellScript(shell), createNoop()] satisfies Runner[],
+    list: [
+      createLocalShellCmd(shell),
+      createLocalShellScript(shell),
+      createNoop(),
+      createInquirer(),
+    ] satisfies Runner[],
     systemUser,
     bootId,
     sweep: async (leftovers) => {

@@ -79,6 +79,8 @@ export type RunStatus = 'succeeded' | 'failed' | 'timeout' | 'abandoned' | 'pend
 export interface RunResult {
   status: RunStatus
   result: Record<string, unknown>
+  /** Of `pending`: how long somebody has to settle it before it counts as timed out; absent: for ever. */
+  ttlSeconds?: number
 }
 
 export interface Runner {

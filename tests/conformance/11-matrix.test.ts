@@ -34,6 +34,8 @@ interface Objects {
   ruleEnforcement: string
   role: string
   assignment: string
+  /** Of an execution of `core.noop`. */
+  inquiry: string
 }
 
 interface Entry {
@@ -302,6 +304,18 @@ const entries: Record<string, Entry> = {
     path: ({ ruleEnforcement }) => `/v1/ruleenforcements/views/${ruleEnforcement}`,
   },
 
+  'GET /v1/inquiries': { opens: ['inquiry_list'], ...looks, path: fixed('/v1/inquiries') },
+  'GET /v1/inquiries/{id}': {
+    opens: ['inquiry_view'],
+    ...looks,
+    path: ({ inquiry }) => `/v1/inquiries/${inquiry}`,
+  },
+  'PUT /v1/inquiries/{id}': {
+    opens: ['inquiry_respond', ...executionChange],
+    path: ({ inquiry }) => `/v1/inquiries/${inquiry}`,
+    body: { response: {} },
+  },
+
   'GET /v1/timers': { opens: ['timer_list'], ...looks, path: fixed('/v1/timers') },
   'GET /v1/timers/{ref_or_id}': {
     opens: ['timer_view', 'timer_all'],
@@ -416,6 +430,15 @@ interface KeyAnswer {
 
 let administrator: Record<string, string>
 
+async function askFrom(parent: string): Promise<string> {
+  const body = { action: 'core.ask', context: { parent: { execution_id: parent } } }
+  const { id } = accepted(await server.call<{ id: string }>('POST', '/v1/executions', body, administrator))
+  await waitFor('the inquiry', async () => {
+    return (await server.call('GET', `/v1/inquiries/${id}`, undefined, administrator)).status === 200
+  })
+  return id
+}
+
 async function makeKey(more: Record<string, unknown>): Promise<KeyAnswer> {
   return accepted(await server.call<KeyAnswer>('POST', '/v1/apikeys', more, administrator))
 }
@@ -519,6 +542,7 @@ beforeAll(async () => {
       return 'core.rule'
     },
     role: 'observer',
+    inquiry: await askFrom(execution.id),
     assignment: assignments.body[0]?.id ?? '',
     apiKey: async () => (await makeKey({})).id,
     token: async () => (await login()).id,

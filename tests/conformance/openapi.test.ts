@@ -32,6 +32,7 @@ let server: TestServer
 let document: Document
 let token: string
 let execution: string
+let inquiry: string
 /** Checks values against schemas of the document. */
 const ajv = new Ajv2020({ strict: false, formats: { 'date-time': true, uri: true } })
 
@@ -41,6 +42,7 @@ beforeAll(async () => {
   ajv.addSchema({ $id: 'https://svc.example/openapi', components: document.components })
   token = JSON.parse((await login()).text)['token'] as string
   execution = await finishedExecution()
+  inquiry = await waitingInquiry()
 })
 afterAll(async () => {
   await server.stop()
@@ -52,6 +54,13 @@ const basic = (): string => {
 }
 const login = (): Promise<RawAnswer> =>
   send(server.urls.api, { method: 'POST', path: '/auth/v1/tokens', headers: { Authorization: basic() }, body: '{}' })
+
+async function waitingInquiry(): Promise<string> {
+  const answer = await request('post', '/v1/executions', { action: 'core.ask' })
+  const { id } = JSON.parse(answer.text) as { id: string }
+  await waitFor('the inquiry', async () => (await request('get', `/v1/inquiries/${id}`)).status === 200)
+  return id
+}
 
 async function finishedExecution(): Promise<string> {
   const answer = await send(server.urls.api, {
@@ -412,6 +421,14 @@ const samples: [
   ['get', '/v1/triggerinstances', { path: () => '/v1/triggerinstances?timestamp_gt=x', status: 400 }],
   ['get', '/v1/triggerinstances/{id}', { status: 404 }],
   ['post', '/v1/triggerinstances/{id}/re_emit', { status: 404 }],
+  ['get', '/v1/inquiries', {}],
+  ['get', '/v1/inquiries', { path: () => '/v1/inquiries?limit=0', status: 400 }],
+  ['get', '/v1/inquiries/{id}', { path: () => `/v1/inquiries/${inquiry}` }],
+  ['get', '/v1/inquiries/{id}', { status: 400 }],
+  ['get', '/v1/inquiries/{id}', { path: () => `/v1/inquiries/${unknownId}`, status: 404 }],
+  ['put', '/v1/inquiries/{id}', { body: { response: {} }, status: 400 }],
+  ['put', '/v1/inquiries/{id}', { path: () => `/v1/inquiries/${unknownId}`, body: { response: {} }, status: 404 }],
+  ['put', '/v1/inquiries/{id}', { path: () => `/v1/inquiries/${inquiry}`, body: { response: { continue: true } } }],
   ['post', '/v1/rules', { body: rule, status: 201 }],
   ['post', '/v1/rules', { body: rule, status: 409 }],
   ['post', '/v1/rules', { body: { ...rule, criteria: { a: { type: 'eq' } } }, status: 400 }],

@@ -3,6 +3,7 @@ import type { Bus } from '../../src/bus/bus.ts'
 import { createMemoryBus } from '../../src/bus/memory.ts'
 import type { Database } from '../../src/db/database.ts'
 import { openSqlite } from '../../src/db/sqlite/open.ts'
+import { loadEncryption } from '../../src/encryption.ts'
 import { allRights } from '../../src/http/authenticate.ts'
 import type { ApiRequest, JsonRoute } from '../../src/http/route.ts'
 import { createLog } from '../../src/log.ts'
@@ -57,6 +58,7 @@ export async function startEngine({ run, parameters = {}, around = (real) => rea
       announce: (facts) => facts.forEach((fact) => bus.publish(fact)),
     }),
   )
+  const encryption = await loadEncryption({ enabled: true, keyPath: '', ownKeyPath: `${folder.path}/secrets.json` })
   const actions = createActions({ database, maxPageSize: 100 })
   await actions.registerRunnerTypes([runner.definition])
   const metadataFile = 'actions/do.yaml'
@@ -72,6 +74,7 @@ export async function startEngine({ run, parameters = {}, around = (real) => rea
       database,
       bus,
       log,
+      encryption,
       actions,
       traces: createTraces({ database, maxPageSize: 100 }),
       runners: [runner],
@@ -87,6 +90,7 @@ export async function startEngine({ run, parameters = {}, around = (real) => rea
         shutdownGraceSeconds: 0,
         queueLimit: 10,
         pollSeconds: 60,
+        expiresPending: true,
         maxPageSize: 100,
         maskSecrets: true,
         webUrl: () => 'http://127.0.0.1',

@@ -74,7 +74,8 @@ export function createChange(deps: {
     }
     const unit = { steps: store.update(changed, execution.revision), facts }
     if (refusals >= 2) return { execution: changed, unit }
-    const isEnd = planEnd !== undefined && hasStarted(execution.status) && isFinal(changed.status)
+    const isOver = isFinal(changed.status) || changed.status === 'pending'
+    const isEnd = planEnd !== undefined && hasStarted(execution.status) && isOver
     return { execution: changed, unit: merge(isEnd ? planEnd(changed) : undefined, unit, ...reactions) }
   }
 

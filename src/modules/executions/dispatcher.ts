@@ -170,7 +170,9 @@ export function createDispatcher(deps: {
     const rest = await intake.finish()
     const ended = merge(rest, { steps: [store.deleteProcess(execution.id)], facts: [] })
     try {
-      await change.settle(execution, [{ kind: 'exit', status, result: outcome.result }], ended)
+      const { result, ttlSeconds } = outcome
+      const exit = { kind: 'exit', status, result, ...(ttlSeconds === undefined ? {} : { ttlSeconds }) } as const
+      await change.settle(execution, [exit], ended)
     } catch (error) {
       // A result that cannot be stored must not leave the execution running for ever.
       log.error('execution.result_lost', 'The result of an execution cannot be stored', {

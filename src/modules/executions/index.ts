@@ -2,8 +2,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Bus } from '../../bus/bus.ts'
 import type { Database } from '../../db/database.ts'
+import type { Encryption } from '../../encryption.ts'
+import type { Page } from '../../http/list.ts'
+import { readJson } from '../../json.ts'
 import type { Log } from '../../log.ts'
 import type { Module } from '../../module.ts'
+import { resultJson } from '../../result-json.ts'
 import type { TemplateScope } from '../../template.ts'
 import type { OutputType, Runner } from '../../runners/runner.ts'
 import type { Actions } from '../actions/index.ts'
@@ -35,6 +39,20 @@ export interface Executions extends Module, Pick<ExecutionService, 'plan' | 'has
   /** Cheap while it runs; undefined when there is no such execution. */
   statusOf(id: string): ExecutionStatus | undefined
   outputCursor(id: string): OutputCursor
+  /** Those that wait for somebody outside, with results, newest first. @param runner name of theirs */
+  pending(runner: string, page: Page): Promise<{ executions: Execution[]; total: number }>
+  /**
+   * Ends a pending execution with what it has waited for, unless somebody else was faster.
+   *
+   * @param masked the same result without its secrets, when it has some: then these are kept encrypted
+   * @throws CRYPTO_KEY_MISSING when there are secrets to be kept
+   * @returns undefined when it is not pending any more
+   */
+  respond(
+    seen: Execution,
+    result: Record<string, unknown>,
+    masked?: Record<string, unknown>,
+  ): Promise<Execution | undefined>
   /** The masked wire record, as streams deliver it. */
   record(execution: Execution): ExecutionRecord
   liveactionRecord(execution: Execution): Record<string, unknown>
@@ -46,6 +64,7 @@ export interface ExecutionsDeps {
   database: Database
   bus: Bus
   log: Log
+  encryption: Encryption
   actions: Actions
   /** Default: access control is off. */
   rolesOf?: RolesOf
@@ -67,6 +86,8 @@ export interface ExecutionsDeps {
     /** Acting user of what the system starts by itself. */
     systemUser: string
     pollSeconds: number
+    /** `garbagecollector.purge_inquiries` */
+    expiresPending: boolean
     maxPageSize: number
     /** `api.mask_secrets` and `log.mask_secrets` */
     maskSecrets: boolean
@@ -111,7 +132,15 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     pollSeconds: settings.pollSeconds,
     bootId: deps.bootId,
   })
-  const scheduler = createScheduler({ store, change, dispatcher, bus, log, pollSeconds: settings.pollSeconds })
+  const scheduler = createScheduler({
+    store,
+    change,
+    dispatcher,
+    bus,
+    log,
+    pollSeconds: settings.pollSeconds,
+    expiresPending: settings.expiresPending,
+  })
   const service = createExecutionService({
     store,
     database,
@@ -149,9 +178,24 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     }
   }
 
+  /** With its secrets, where they can be had. */
+  function openResult(execution: Execution): unknown {
+    const sealed = execution.result === undefined ? undefined : store.sealedResult(execution.id)
+    if (sealed === undefined) return execution.result
+    try {
+      return readJson(deps.encryption.open(sealed, sealedResultOf(execution), 'the result'))
+    } catch (error) {
+      log.error('execution.result_sealed', 'The secrets in the result of an execution cannot be decrypted', {
+        execution_id: execution.id,
+        error,
+      })
+      return execution.result
+    }
+  }
+
   const open: RecordOptions['mask'] = ({ parameters }) => parameters
   const recordOptions = (unmasked: boolean): RecordOptions => ({
-    mask: unmasked || !settings.maskSecrets ? open : masked,
+    ...(unmasked || !settings.maskSecrets ? { mask: open, resultOf: openResult } : { mask: masked, resultOf }),
     webUrl: settings.webUrl(),
   })
 
@@ -173,6 +217,17 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     last() {
       const id = store.lastId()
       return id === undefined ? undefined : store.find(id)
+    },
+    async pending(runner, page) {
+      const filter = { status: 'pending', runner }
+      const [ids, total] = await Promise.all([store.page({ filter, sort: [], ...page }), store.total(filter)])
+      const executions = ids.flatMap((id) => store.findWithResult(id) ?? [])
+      return { executions: executions.filter(({ status }) => status === 'pending'), total }
+    },
+    async respond(seen, result, masked) {
+      if (masked === undefined) return change.try(seen, { kind: 'respond', result })
+      const sealed = deps.encryption.seal(resultJson(result), sealedResultOf(seen), 'the result')
+      return change.try(seen, { kind: 'respond', result: masked, sealed })
     },
     statusOf: (id) => live.statusOf(id) ?? store.statusOf(id),
     outputCursor: (id) => output.cursor(id),
@@ -202,6 +257,11 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     },
   }
 }
+
+const resultOf = ({ result }: Execution): unknown => result
+
+/** What the cipher text belongs to. */
+const sealedResultOf = ({ id }: Execution): string => `result of execution ${id}`
 
 /** Where there is a value, and the mask has changed it. */
 function differingNames(parameters: Record<string, unknown>, masked: Record<string, unknown>): string[] {

@@ -6,6 +6,8 @@ export type Mask = (execution: Execution) => Record<string, unknown>
 
 export interface RecordOptions {
   mask: Mask
+  /** The result as it is shown. */
+  resultOf(execution: Execution): unknown
   /** Address of the web client, without a trailing slash. */
   webUrl: string
 }
@@ -45,7 +47,7 @@ export function executionRecord(
     runner: execution.runner,
     liveaction: liveactionPart(execution, parameters, execution.liveaction),
     parameters,
-    result: execution.result,
+    result: options.resultOf(execution),
     result_size: execution.result_size,
     context: execution.context,
     log: execution.log,
@@ -93,7 +95,7 @@ export function liveactionRecord(execution: Execution, options: RecordOptions): 
   return {
     ...liveactionPart(execution, options.mask(execution), execution.liveaction),
     status: execution.status,
-    result: execution.result ?? {},
+    result: options.resultOf(execution) ?? {},
     context: execution.context,
     start_timestamp: execution.start_timestamp,
     ...(execution.end_timestamp === null ? {} : { end_timestamp: execution.end_timestamp }),

@@ -8,7 +8,7 @@ import type { Database, Unit } from '../../db/database.ts'
 import { storageFailed } from '../../errors.ts'
 import { createLog, type Log } from '../../log.ts'
 import { formatMicros, now, nowMicros } from '../../time.ts'
-import { createChange } from './change.ts'
+import { createChange, type Change } from './change.ts'
 import { createDispatcher } from './dispatcher.ts'
 import { createOutput } from './output.ts'
 import { createScheduler, type Scheduler } from './scheduler.ts'
@@ -19,6 +19,8 @@ let folder: TemporaryFolder
 let database: Database
 let store: ExecutionStore
 let scheduler: Scheduler
+let makeScheduler: (options: { expiresPending: boolean }) => Scheduler
+let change: Change
 let log: Log
 let logged: TextSink
 /** Why a unit cannot be written; undefined: it can. */
@@ -55,7 +57,7 @@ beforeEach(async () => {
   log = createLog({ level: 'ERROR', format: 'text', stream: logged })
   store = createExecutionStore(database)
   const givingUp = new AbortController().signal
-  const change = createChange({ store, database, log, givingUp })
+  change = createChange({ store, database, log, givingUp })
   // Polling would hide what this file is about.
   const pollSeconds = 3600
   const dispatcher = createDispatcher({
@@ -82,7 +84,9 @@ beforeEach(async () => {
     pollSeconds,
     bootId: 'boot',
   })
-  scheduler = createScheduler({ store, change, dispatcher, bus, log, pollSeconds })
+  makeScheduler = ({ expiresPending }) =>
+    createScheduler({ store, change, dispatcher, bus, log, pollSeconds, expiresPending })
+  scheduler = makeScheduler({ expiresPending: true })
 })
 
 afterEach(async () => {
@@ -91,7 +95,7 @@ afterEach(async () => {
   folder.remove()
 })
 
-async function add(status: 'requested' | 'delayed', count: number, dueInMs = 0): Promise<void> {
+async function add(status: 'requested' | 'delayed' | 'pending', count: number, dueInMs = 0): Promise<void> {
   const due_timestamp = formatMicros(nowMicros() + dueInMs * 1000)
   const steps = Array.from({ length: count }, () => store.insert(makeExecution({ status, due_timestamp })))
   await database.write({ steps: steps.flat(), facts: [] })
@@ -144,7 +148,7 @@ test('a delayed execution that is due is not tried without end either', async ()
 
 test('a delayed execution does not wait for another that cannot be woken', async () => {
   await add('delayed', 1)
-  const [stuck] = store.due(now(), 1)
+  const [stuck] = store.due('delayed', now(), 1)
   await add('delayed', 1)
   refusalOf = ({ facts }) =>
     facts.some(({ payload }) => 'execution' in payload && payload.execution.id === stuck?.id)
@@ -167,4 +171,35 @@ test('a delayed execution runs also when the rows could not be read just as it w
   scheduler.start()
   await waitFor('it to be tried', () => count('failed') === 1)
   expect(hasFailed).toBe(true)
+})
+
+test('a pending execution ends when its time is over, with the result it has, and one without a time never', async () => {
+  const result = { question: 'Go on?' }
+  const over = makeExecution({ status: 'pending', due_timestamp: formatMicros(nowMicros() - 1), result })
+  const later = makeExecution({ status: 'pending', due_timestamp: formatMicros(nowMicros() + 3_600_000_000), result })
+  const never = makeExecution({ status: 'pending', due_timestamp: null, result })
+  await database.write({ steps: [over, later, never].flatMap((execution) => store.insert(execution)), facts: [] })
+  scheduler.start()
+  await waitFor('the time-out', () => store.statusOf(over.id) === 'timeout')
+  expect(store.findWithResult(over.id)).toMatchObject({ result, due_timestamp: null })
+  expect([later, never].map(({ id }) => store.statusOf(id))).toEqual(['pending', 'pending'])
+})
+
+test('pending executions are left alone when they are not to expire', async () => {
+  scheduler.stop()
+  scheduler = makeScheduler({ expiresPending: false })
+  await add('pending', 1)
+  await add('delayed', 1)
+  scheduler.start()
+  await waitFor('the delayed one to be tried', () => count('failed') === 1)
+  expect(count('pending')).toBe(1)
+})
+
+test('one that becomes pending later is waited for as well', async () => {
+  scheduler.start()
+  const running = makeExecution({ status: 'running' })
+  await database.write({ steps: store.insert(running), facts: [] })
+  const exit = { kind: 'exit', status: 'pending', result: { question: 'Now?' }, ttlSeconds: 0.001 } as const
+  expect(await change.try(running, exit)).toMatchObject({ status: 'pending' })
+  await waitFor('the time-out', () => store.statusOf(running.id) === 'timeout')
 })

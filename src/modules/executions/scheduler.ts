@@ -1,15 +1,20 @@
-/** Has requested executions started, oldest first, while there are free slots; wakes delayed ones when they are due. */
+/**
+ * Has requested executions started, oldest first, while there are free slots; wakes delayed ones when they are due, and ends
+ * pending ones that nobody has settled in their time.
+ */
 import type { Bus } from '../../bus/bus.ts'
 import type { Log } from '../../log.ts'
 import { createRowQueue } from '../../queue/row-queue.ts'
 import { microsOf, now, nowMicros } from '../../time.ts'
 import type { Change } from './change.ts'
 import type { Dispatcher } from './dispatcher.ts'
-import type { ExecutionStore } from './store.ts'
+import type { DueStatus, ExecutionStore } from './store.ts'
 import type { Execution } from './types.ts'
 
 /** Longest single timeout: the clock may be set, and stands still for timers while the machine sleeps. */
 const MAX_TIMEOUT_MS = 60_000
+/** Executions of each status whose time has come that are changed at once. */
+const DUE_TOGETHER = 100
 /** Pause after a failure: a storage that is full would be asked without end. */
 const RETRY_AFTER_MS = 1000
 
@@ -26,6 +31,8 @@ export function createScheduler(deps: {
   bus: Bus
   log: Log
   pollSeconds: number
+  /** Whether pending executions end when their time is over (`garbagecollector.purge_inquiries`). */
+  expiresPending: boolean
 }): Scheduler {
   const { store, change, dispatcher, bus, log } = deps
   /** The `request` queue. */
@@ -34,6 +41,7 @@ export function createScheduler(deps: {
     load: (afterId, limit) => store.withStatus('requested', afterId, limit),
     depth: () => store.countWithStatus('requested'),
   })
+  const dueStatuses: readonly DueStatus[] = deps.expiresPending ? ['delayed', 'pending'] : ['delayed']
   let active = false
   let dueTimer: NodeJS.Timeout | undefined
   let pause: NodeJS.Timeout | undefined
@@ -44,7 +52,7 @@ export function createScheduler(deps: {
   bus.subscribe('execution.updated', ({ execution, from }) => {
     if (!active) return
     if (execution.status === 'requested' && from === 'delayed') queue.offer(execution)
-    if (execution.status === 'delayed') planDue()
+    if (dueStatuses.some((status) => status === execution.status)) planDue()
   })
   queue.onWake(pump)
   dispatcher.onFreeSlot(pump)
@@ -97,7 +105,7 @@ export function createScheduler(deps: {
   function planDue(): void {
     clearTimeout(dueTimer)
     try {
-      const next = store.nextDue()
+      const [next] = dueStatuses.flatMap((status) => store.nextDue(status) ?? []).toSorted()
       if (next === undefined) return
       const waitMs = Math.ceil(Math.max(0, microsOf(next) - nowMicros()) / 1000)
       dueTimer = setTimeout(() => void wakeDue(), Math.min(waitMs, MAX_TIMEOUT_MS))
@@ -109,15 +117,28 @@ export function createScheduler(deps: {
   async function wakeDue(): Promise<void> {
     try {
       // Together, so that none waits for one that cannot be changed.
-      await Promise.all(store.due(now(), 100).map((execution) => change.try(execution, { kind: 'due' })))
+      const at = now()
+      await Promise.all(dueStatuses.flatMap((status) => store.due(status, at, DUE_TOGETHER).map(becomeDue)))
       if (active) planDue()
     } catch (error) {
       retryDue(error)
     }
   }
 
+  async function becomeDue(execution: Execution): Promise<void> {
+    if (execution.status === 'delayed') {
+      await change.try(execution, { kind: 'due' })
+      return
+    }
+    // What it waits for is told to whoever hears of its end.
+    const { result } = store.findWithResult(execution.id) ?? {}
+    await change.try({ ...execution, result }, { kind: 'expire' })
+  }
+
   function retryDue(error: unknown): void {
-    log.error('scheduler.failed', 'Delayed executions could not be woken; they will be tried again', { error })
+    log.error('scheduler.failed', 'Executions whose time has come could not be changed; they will be tried again', {
+      error,
+    })
     if (!active) return
     clearTimeout(dueTimer)
     dueTimer = setTimeout(() => void wakeDue(), RETRY_AFTER_MS)

@@ -26,6 +26,8 @@ const events: Record<ExecutionEvent['kind'], ExecutionEvent> = {
   reject: { kind: 'reject', result: { error: 'no' } },
   cancel: { kind: 'cancel', user: 'bob' },
   exit: { kind: 'exit', status: 'succeeded', result: { stdout: 'hi' } },
+  respond: { kind: 'respond', result: { response: {} } },
+  expire: { kind: 'expire' },
   lost: { kind: 'lost' },
   settle: { kind: 'settle', status: 'failed', result: { by: 'outside' } },
 }
@@ -51,6 +53,8 @@ const allowed: Record<string, ExecutionStatus> = {
   'canceling exit': 'canceled',
   'canceling lost': 'canceled',
   'canceling settle': 'failed',
+  'pending respond': 'succeeded',
+  'pending expire': 'timeout',
   'pending settle': 'failed',
   'pausing cancel': 'canceled',
   'pausing settle': 'failed',
@@ -123,6 +127,21 @@ describe('a transition', () => {
   it('lets whoever drives the parent agree to the end of a child', () => {
     const child = execution('requested', { parent: '600000000000000000000009' })
     expect(targetOf(child, events.cancel)).toBe('canceling')
+  })
+
+  it('keeps what it asks while it is pending, and knows until when', () => {
+    const result = { question: 'Go on?' }
+    const pending = transition(execution('running'), { kind: 'exit', status: 'pending', result, ttlSeconds: 60 }, at)
+    expect(pending).toMatchObject({
+      status: 'pending',
+      result,
+      due_timestamp: '2030-01-01T00:01:02.500000Z',
+      end_timestamp: null,
+    })
+    const over = pending && transition(pending, events.expire, at)
+    expect(over).toMatchObject({ status: 'timeout', result, due_timestamp: null, end_timestamp: at })
+    const forEver = transition(execution('running'), { kind: 'exit', status: 'pending', result }, at)
+    expect(forEver?.due_timestamp).toBeNull()
   })
 
   it('forgets when it was due once it is', () => {

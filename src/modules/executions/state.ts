@@ -1,7 +1,7 @@
 /**
  * The life of an execution as one table and one function (docs/architecture.md, section 7). Nothing else assigns `status`.
  */
-import { secondsBetween } from '../../time.ts'
+import { formatMicros, microsOf, secondsBetween } from '../../time.ts'
 import { resultJson } from '../../result-json.ts'
 import type { RunStatus } from '../../runners/runner.ts'
 import { executionStatuses, type Execution, type ExecutionStatus, type RunnerInfo } from './types.ts'
@@ -19,7 +19,11 @@ export type ExecutionEvent =
   | { kind: 'reject'; result: Record<string, unknown> }
   | { kind: 'cancel'; user: string }
   /** The runner has ended and nothing of the run is left; `pending` waits for somebody outside. */
-  | { kind: 'exit'; status: RunStatus; result: unknown }
+  | { kind: 'exit'; status: RunStatus; result: unknown; ttlSeconds?: number }
+  /** What it waited for has come. @see Execution.sealed_result */
+  | { kind: 'respond'; result: unknown; sealed?: string }
+  /** What it waited for has not come in time; it keeps the result it has. */
+  | { kind: 'expire' }
   /** The server that owned the run is gone. */
   | { kind: 'lost' }
   /** Somebody outside settles it (contract 03, 3.4: PUT). */
@@ -36,7 +40,7 @@ const table: Record<ExecutionStatus, Partial<Record<EventKind, Target>>> = {
   scheduled: { start: 'running', reject: 'failed', cancel: 'canceled', settle: 'named' },
   running: { exit: 'named', cancel: 'canceling', lost: 'abandoned', settle: 'named' },
   canceling: { exit: 'canceled', lost: 'canceled', settle: 'named' },
-  pending: { settle: 'named' },
+  pending: { respond: 'succeeded', expire: 'timeout', settle: 'named' },
   pausing: { cancel: 'canceled', settle: 'named' },
   paused: { cancel: 'canceled', settle: 'named' },
   resuming: { cancel: 'canceled', settle: 'named' },
@@ -96,6 +100,7 @@ export function transition(execution: Execution, event: ExecutionEvent, now: str
   if (event.kind === 'start') next.liveaction = { ...next.liveaction, runner_info: event.runner_info }
   if (event.kind === 'due') next.due_timestamp = null
   if (event.kind === 'cancel') next.context = { ...next.context, cancelled_by: event.user }
+  if (event.kind === 'respond' && event.sealed !== undefined) next.sealed_result = event.sealed
   if (isFinal(status)) {
     next.end_timestamp = at
     next.elapsed_seconds = secondsBetween(execution.start_timestamp, at)
@@ -103,6 +108,7 @@ export function transition(execution: Execution, event: ExecutionEvent, now: str
     setResult(next, resultOf(next, event))
   } else if (event.kind === 'exit') {
     setResult(next, event.result)
+    if (event.ttlSeconds !== undefined) next.due_timestamp = formatMicros(microsOf(at) + event.ttlSeconds * 1_000_000)
   }
   return next
 }
@@ -114,6 +120,7 @@ function resultOf(execution: Execution, event: ExecutionEvent): unknown {
   switch (event.kind) {
     case 'exit':
     case 'reject':
+    case 'respond':
     case 'settle':
       return event.result
     case 'lost':

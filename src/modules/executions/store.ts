@@ -84,6 +84,15 @@ export interface ExecutionPage {
 
 export type CountDimension = Exclude<keyof ExecutionCountTable, 'count' | 'child'>
 
+/** Of those that something happens to when their time has come. */
+export type DueStatus = 'delayed' | 'pending'
+
+// Spelled out, not bound, so that the partial indexes serve them.
+const hasDueStatus = {
+  delayed: sql<SqlBool>`status = 'delayed'`,
+  pending: sql<SqlBool>`status = 'pending'`,
+} as const satisfies Record<DueStatus, unknown>
+
 export interface ExecutionStore {
   find(id: string): Execution | undefined
   /** With `result`: null when there is none. */
@@ -93,8 +102,8 @@ export interface ExecutionStore {
   lastId(): string | undefined
   /** Oldest first. */
   withStatus(status: ExecutionStatus, afterId: string, limit: number): Execution[]
-  due(at: string, limit: number): Execution[]
-  nextDue(): string | undefined
+  due(status: DueStatus, at: string, limit: number): Execution[]
+  nextDue(status: DueStatus): string | undefined
   countWithStatus(...statuses: ExecutionStatus[]): number
   page(page: ExecutionPage): Promise<string[]>
   total(filter: ExecutionFilter): Promise<number>
@@ -108,6 +117,8 @@ export interface ExecutionStore {
   ofTriggerInstance(id: string): string[]
   results(ids: readonly string[]): Map<string, unknown>
   resultText(id: string): string | undefined
+  /** Of a result that has secrets. */
+  sealedResult(id: string): string | undefined
 
   insert(execution: Execution): Step[]
   /** Fails with `Conflict` unless the row is at the revision that was seen. */
@@ -183,9 +194,11 @@ export function createExecutionStore(database: Database): ExecutionStore {
     }
   }
 
-  function resultSteps({ id, result }: Execution): Step[] {
+  function resultSteps({ id, result, sealed_result }: Execution): Step[] {
     if (result === undefined || result === null) return []
-    return [{ query: statements.putResult({ execution_id: id, result: resultJson(result) }) }]
+    return [
+      { query: statements.putResult({ execution_id: id, result: resultJson(result), sealed: sealed_result ?? null }) },
+    ]
   }
 
   const find = (id: string): Execution | undefined => {
@@ -262,25 +275,24 @@ export function createExecutionStore(database: Database): ExecutionStore {
             .limit(limit),
         )
         .map(toExecution),
-    due: (at, limit) =>
+    due: (status, at, limit) =>
       database
         .all(
           build
             .selectFrom('executions')
             .selectAll()
-            // Spelled out, not bound, so that the partial index on delayed executions serves it.
-            .where(sql<SqlBool>`status = 'delayed'`)
+            .where(hasDueStatus[status])
             .where('due_timestamp', '<=', at)
             .orderBy('due_timestamp')
             .limit(limit),
         )
         .map(toExecution),
-    nextDue: () =>
+    nextDue: (status) =>
       database.first(
         build
           .selectFrom('executions')
           .select('due_timestamp')
-          .where(sql<SqlBool>`status = 'delayed'`)
+          .where(hasDueStatus[status])
           .where('due_timestamp', 'is not', null)
           .orderBy('due_timestamp')
           .limit(1),
@@ -333,6 +345,9 @@ export function createExecutionStore(database: Database): ExecutionStore {
       return found
     },
     resultText,
+    sealedResult: (id) =>
+      database.first(build.selectFrom('execution_results').select('sealed').where('execution_id', '=', id))?.sealed ??
+      undefined,
 
     insert(execution) {
       const action = snapshots.step(execution.action)
@@ -481,9 +496,9 @@ function prepareStatements({ build }: Database) {
     putResult: prepared(
       build
         .insertInto('execution_results')
-        .values({ execution_id: '', result: '' })
-        .onConflict((on) => on.column('execution_id').doUpdateSet({ result: '' })),
-      (row: ExecutionResultTable) => [row.execution_id, row.result, row.result],
+        .values({ execution_id: '', result: '', sealed: '' })
+        .onConflict((on) => on.column('execution_id').doUpdateSet({ result: '', sealed: '' })),
+      (row: ExecutionResultTable) => [row.execution_id, row.result, row.sealed, row.result, row.sealed],
     ),
     insertOutput: prepared(
       build.insertInto('output_records').values(output),

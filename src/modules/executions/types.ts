@@ -3,7 +3,7 @@ import type { Unit } from '../../db/database.ts'
 import type { OutputType } from '../../runners/runner.ts'
 import type { TemplateReader } from '../datastore/types.ts'
 
-/** Contract 03, 3.5. `pending` … `resuming` are for workflows. */
+/** Contract 03, 3.5. `pending` waits for a person; `pausing` … `resuming` are for workflows. */
 export const executionStatuses = [
   'requested',
   'delayed',
@@ -81,8 +81,10 @@ export interface Execution {
   context: Record<string, unknown>
   log: LogEntry[]
   liveaction: Liveaction
-  /** Present only where it was loaded; null when there is none yet. */
+  /** Present only where it was loaded; null when there is none yet. Secrets in it are masked. */
   result?: unknown
+  /** The result with its secrets, encrypted, where it has some; present only while it is being stored. */
+  sealed_result?: string
 }
 
 /** One stored chunk; `seq` orders the chunks of an execution: 1, 2, 3 … */

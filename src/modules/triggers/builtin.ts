@@ -7,6 +7,7 @@ import { problemOfWebhook, webhookParametersSchema } from './webhook-parameters.
 export const corePack = 'core'
 export const actionTriggerRef = 'core.svc.generic.actiontrigger'
 export const notifyTriggerRef = 'core.svc.generic.notifytrigger'
+export const inquiryRef = 'core.svc.generic.inquiry'
 export const webhookTypeRef = 'core.svc.webhook'
 
 interface BuiltinType {

@@ -1,12 +1,14 @@
-/** What executions bring about: their ActionTrigger and their notifications, in the unit of their change. */
+/** What executions bring about: ActionTrigger, notifications, that an inquiry waits; in the unit of their change. */
 import { merge, type Unit } from '../../db/database.ts'
 import type { Log } from '../../log.ts'
+import { inquirerName } from '../../runners/inquirer.ts'
+import { isObject } from '../../schema.ts'
 import type { TemplateScope } from '../../template.ts'
 import type { TemplateReader } from '../datastore/types.ts'
 import type { Execution, PlanReaction } from '../executions/types.ts'
 import type { Cause } from '../traces/types.ts'
 import { actionTriggerPayload } from './action-trigger.ts'
-import { actionTriggerRef, notifyTriggerRef } from './builtin.ts'
+import { actionTriggerRef, inquiryRef, notifyTriggerRef } from './builtin.ts'
 import type { Catalogue } from './catalogue.ts'
 import { notifyPayloads } from './notify-trigger.ts'
 import type { TriggersService } from './service.ts'
@@ -36,6 +38,9 @@ export function createReaction(deps: {
     try {
       const notifications = notifyPayloads(execution, parameters, deps.templates, log)
       const units = notifications.length === 0 ? [] : planInstances(notifyTriggerRef, notifications, execution)
+      if (execution.status === 'pending' && execution.runner.name === inquirerName) {
+        units.push(...planInstances(inquiryRef, [inquiryPayload(execution)], execution))
+      }
       if (emitted.has(execution.status)) {
         units.push(...planInstances(actionTriggerRef, [actionTriggerPayload(execution, parameters)], execution))
       }
@@ -50,4 +55,10 @@ export function createReaction(deps: {
       return undefined
     }
   }
+}
+
+/** JSON text (contract 05, 5.9). */
+function inquiryPayload({ id, result }: Execution): string {
+  const route = isObject(result) && typeof result['route'] === 'string' ? result['route'] : ''
+  return JSON.stringify({ id, route })
 }
