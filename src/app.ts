@@ -21,6 +21,7 @@ import { createActions } from './modules/actions/index.ts'
 import { createAuth } from './modules/auth/index.ts'
 import { createDatastore } from './modules/datastore/index.ts'
 import { createExecutions } from './modules/executions/index.ts'
+import type { PackConfigs } from './modules/executions/types.ts'
 import { createInquiries } from './modules/inquiries/index.ts'
 import { createPacks } from './modules/packs/index.ts'
 import { createRbac } from './modules/rbac/index.ts'
@@ -172,6 +173,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     },
   })
   const actions = createActions({ database, maxPageSize: config.api.max_page_size })
+  const packConfigs: PackConfigs = { resolve: (pack, reader) => packs.resolve(pack, reader) }
   const executions = createExecutions({
     database,
     bus,
@@ -198,7 +200,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
       systemUser: config.system_user.user,
     },
     templates: (reader) => datastore.templates(reader),
-    packConfigs: { resolve: (pack, reader) => packs.resolve(pack, reader) },
+    packConfigs,
     planReaction: (execution, parameters) => triggers.planReaction(execution, parameters),
   })
   const inquiries = createInquiries({
@@ -216,6 +218,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     triggers,
     traces,
     templates: (reader) => datastore.templates(reader),
+    packConfigs,
     settings: {
       systemUser: config.system_user.user,
       maxPageSize: config.api.max_page_size,

@@ -20,6 +20,8 @@ import { isObject } from './schema.ts'
 import { createSecretFileSync } from './secret-file.ts'
 
 export interface Encryption {
+  /** `keyvalue.enable_encryption`; otherwise nothing can be encrypted. */
+  readonly enabled: boolean
   /**
    * Cipher text in upper-case hexadecimal digits: version, key id, nonce, data, tag.
    *
@@ -82,6 +84,7 @@ export async function loadEncryption({ enabled, keyPath, ownKeyPath }: Encryptio
   }
 
   return {
+    enabled,
     seal(plain, context, what = 'the value') {
       const { newest } = requireOrMakeRing(what)
       const nonce = randomBytes(NONCE_BYTES)

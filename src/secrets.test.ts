@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { compileMask, maskParameters } from './secrets.ts'
+import { compileSecrets, maskSecrets, secretsIn } from './secrets.ts'
 import type { ParameterSchema } from './schema.ts'
 
 const MASK = '********'
@@ -7,8 +7,16 @@ const MASK = '********'
 type Parameters = Record<string, ParameterSchema>
 
 function mask(parameters: Parameters, values: Record<string, unknown>): Record<string, unknown> {
-  return maskParameters(values, compileMask(parameters))
+  return maskSecrets(values, compileSecrets({ properties: parameters }))
 }
+
+test('finds the secrets themselves, and none where there is nothing', () => {
+  const parameters: Parameters = { a: { secret: true }, b: { type: 'object', properties: { c: { secret: true } } } }
+  const secrets = compileSecrets({ properties: parameters })
+  expect(secretsIn({ a: 'x', b: { c: 7, d: 'y' }, e: 'z' }, secrets)).toEqual(['x', 7])
+  expect(secretsIn({ a: null, b: {} }, secrets)).toEqual([])
+  expect(secretsIn({ a: 'x' }, undefined)).toEqual([])
+})
 
 describe('masking', () => {
   test.each<[string, Parameters, Record<string, unknown>, Record<string, unknown>]>([
@@ -68,7 +76,9 @@ describe('masking', () => {
 
   test('costs nothing when nothing is secret', () => {
     const values = { a: { b: 1 } }
-    expect(compileMask({ a: { type: 'object', properties: { b: {} } }, c: { secret: false } })).toBeUndefined()
+    expect(
+      compileSecrets({ properties: { a: { type: 'object', properties: { b: {} } }, c: { secret: false } } }),
+    ).toBeUndefined()
     expect(mask({ a: {} }, values)).toBe(values)
   })
 })

@@ -1,8 +1,5 @@
 /** Hiding secret parameter values from whoever may see the rest (contract 00, 0.15). */
-import { compilePattern, isObject, MASK, type JsonSchema, type ParameterSchema } from './schema.ts'
-
-/** Returns the value itself when nothing in it is secret, else a copy with masks in it. */
-export type Mask = (value: unknown) => unknown
+import { compilePattern, isObject, MASK, type JsonSchema } from './schema.ts'
 
 /** What is put in the place of a secret. @param counterpart what another value has there */
 export type Replace = (secret: unknown, counterpart: unknown) => unknown
@@ -14,16 +11,7 @@ const hide: Replace = () => MASK
 
 const isSecret: ReplaceSecrets = (value, replace, counterpart) => replace(value, counterpart)
 
-/**
- * Makes the mask of a set of parameters. Undefined when no schema hides anything, which is the usual case and then
- * costs nothing.
- */
-export function compileMask(parameters: Readonly<Record<string, ParameterSchema>>): Mask | undefined {
-  const secrets = secretsOfProperties({ properties: parameters })
-  return secrets && ((value) => secrets(value, hide))
-}
-
-/** Finds what a schema marks as secret. Undefined when that is nothing. */
+/** Finds what a schema marks as secret. Undefined when that is nothing, which is the usual case and then costs nothing. */
 export function compileSecrets(schema: JsonSchema): ReplaceSecrets | undefined {
   return secretsOf(schema)
 }
@@ -31,11 +19,24 @@ export function compileSecrets(schema: JsonSchema): ReplaceSecrets | undefined {
 /** For `Replace`: what a client has not seen stays as it is stored. */
 export const keepMasked: Replace = (secret, stored) => (secret === MASK && stored !== undefined ? stored : secret)
 
-/** A copy of the parameters with every secret value replaced, or the parameters themselves. */
-export function maskParameters(parameters: Record<string, unknown>, mask: Mask | undefined): Record<string, unknown> {
-  if (mask === undefined) return parameters
-  const masked = mask(parameters)
+/** A copy of an object with a mask in the place of every secret, or the object itself. */
+export function maskSecrets(
+  object: Record<string, unknown>,
+  secrets: ReplaceSecrets | undefined,
+): Record<string, unknown> {
+  if (secrets === undefined) return object
+  const masked = secrets(object, hide)
   return isObject(masked) ? masked : {}
+}
+
+/** The secrets themselves; what is null is not there. */
+export function secretsIn(value: unknown, secrets: ReplaceSecrets | undefined): unknown[] {
+  const found: unknown[] = []
+  secrets?.(value, (secret) => {
+    if (secret !== null && secret !== undefined) found.push(secret)
+    return secret
+  })
+  return found
 }
 
 function secretsOf(schema: unknown): ReplaceSecrets | undefined {

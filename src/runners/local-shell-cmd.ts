@@ -3,6 +3,13 @@ import { localShellParameters, type LocalShell } from './local-shell.ts'
 import { startFailure } from './process/run-command.ts'
 import type { RunContext, Runner, RunResult } from './runner.ts'
 
+/**
+ * Other accounts can see the arguments of a shell, but not its environment. What the command gives to programs as arguments
+ * is its own affair; it does not inherit the variable.
+ */
+const HIDDEN_COMMAND = 'SVC_ACTION_COMMAND'
+const runHiddenCommand = `eval "unset ${HIDDEN_COMMAND};$${HIDDEN_COMMAND}"`
+
 export function createLocalShellCmd(shell: LocalShell): Runner {
   return {
     definition: {
@@ -25,8 +32,10 @@ async function runLocalShellCmd(shell: LocalShell, context: RunContext): Promise
   }
   const cmd = context.runnerParameters['cmd']
   if (typeof cmd !== 'string') return startFailure('The parameter "cmd" is missing: there is no command to run.')
-  const args = shellArguments(cmd)
-  return await shell.run(context, { file: '/bin/sh', args, bash: args })
+  const isHidden = context.hides(cmd)
+  const args = shellArguments(isHidden ? runHiddenCommand : cmd)
+  const env = isHidden ? { [HIDDEN_COMMAND]: cmd } : {}
+  return await shell.run(context, { file: '/bin/sh', args, bash: args, env })
 }
 
 /** A command that begins with a dash is no option of the shell. */

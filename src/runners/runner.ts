@@ -66,6 +66,8 @@ export interface RunContext {
   emit(type: OutputType, text: string, host?: string): Promise<void> | undefined
   /** Tells whoever follows the event stream, as `svc.announcement__<route>`. */
   announce(route: string, message: unknown): void
+  /** Whether a secret of the run is in the text: it must not go where others can see it, such as arguments of processes. */
+  hides(text: string): boolean
   /** Tells which process carries this run, as soon as it exists, so that a crash can be cleaned up after. */
   processStarted(identity: ProcessIdentity): void
   /** Aborted to end the run early; `signal.reason` is a `StopReason`. The runner ends its whole process tree, then resolves. */

@@ -52,6 +52,7 @@ export function makeExecution(more: Partial<Execution> = {}): Execution {
     due_timestamp: null,
     result_size: null,
     parameters: {},
+    sealed_parameters: null,
     context: { user: 'tester' },
     log: [{ status: 'requested', timestamp: at }],
     liveaction: { callback: {}, runner_info: {} },

@@ -10,6 +10,7 @@ import { createLog } from '../../src/log.ts'
 import { createActions, type Actions } from '../../src/modules/actions/index.ts'
 import type { TemplateReader } from '../../src/modules/datastore/types.ts'
 import { createExecutions, type Executions } from '../../src/modules/executions/index.ts'
+import type { PackConfigs } from '../../src/modules/executions/types.ts'
 import { createGrantSet } from '../../src/modules/rbac/resolve.ts'
 import { createRights } from '../../src/modules/rbac/rights.ts'
 import { createRules, type Rules, type RulesDeps } from '../../src/modules/rules/index.ts'
@@ -71,6 +72,7 @@ export interface RulesOptions {
   /** Puts itself between the modules and the database. */
   around?: (database: Database) => Database
   templates?: (reader: TemplateReader) => TemplateScope
+  packConfigs?: PackConfigs
   queueLimit?: number
   slots?: number
   maskSecrets?: boolean
@@ -153,6 +155,7 @@ export async function startRules(options: RulesOptions = {}): Promise<RulesWorld
     templates,
     settings: { validateParameters: true, validatePayload: true, emitWhen: [], queueLimit: 100_000, maxPageSize: 100 },
   })
+  const packConfigs = options.packConfigs ?? { resolve: () => ({ values: {}, secrets: [] }) }
   const executions = createExecutions({
     database,
     bus,
@@ -164,7 +167,7 @@ export async function startRules(options: RulesOptions = {}): Promise<RulesWorld
     sweep: () => Promise.resolve(0),
     bootId: 'boot',
     templates,
-    packConfigs: { resolve: () => ({ values: {}, secrets: [] }) },
+    packConfigs,
     planReaction: () => undefined,
     serviceTokens: { enabled: false, plan: () => undefined, planEnd: () => ({ steps: [], facts: [] }) },
     settings: {
@@ -191,6 +194,7 @@ export async function startRules(options: RulesOptions = {}): Promise<RulesWorld
       triggers,
       traces,
       templates,
+      packConfigs,
       settings: { systemUser: 'svc', maxPageSize: 100, maskSecrets: options.maskSecrets ?? true },
       ...options.rules,
       ...more,

@@ -1,7 +1,7 @@
 /** The parameters an action really has: its runner's, overlaid, and its own (contract 02, 2.4, "Merge with runner"). */
 import { compileParameters, type Check, type ParameterSchema } from '../../schema.ts'
 import { findTemplates, type Templates } from '../../template-values.ts'
-import { compileMask, type Mask } from '../../secrets.ts'
+import { compileSecrets, type ReplaceSecrets } from '../../secrets.ts'
 
 export type Parameters = Readonly<Record<string, ParameterSchema>>
 
@@ -39,10 +39,11 @@ export interface ParameterSet {
   check(parameters: Record<string, unknown>): string | undefined
   /** Of one value. */
   checkOne(name: string, value: unknown): string | undefined
-  readonly mask: Mask | undefined
+  /** Undefined when no schema marks anything as secret. */
+  readonly secrets: ReplaceSecrets | undefined
 }
 
-/** Compiles lazily: masking an old execution needs no validator. */
+/** Compiles lazily: reading an old execution needs no validator. */
 export function createParameterSet(runner: Parameters, action: Parameters): ParameterSet {
   const merged = mergeParameters(runner, action)
   const schemas = new Map(Object.entries(merged))
@@ -53,7 +54,7 @@ export function createParameterSet(runner: Parameters, action: Parameters): Para
   }
 
   let check: Check | undefined
-  let mask: { value: Mask | undefined } | undefined
+  let secrets: { value: ReplaceSecrets | undefined } | undefined
   return {
     schemas,
     runnerNames: new Set(Object.keys(runner)),
@@ -66,9 +67,9 @@ export function createParameterSet(runner: Parameters, action: Parameters): Para
       const schema = schemas.get(name)
       return schema === undefined ? undefined : compileParameters({ [name]: schema })({ [name]: value })
     },
-    get mask() {
-      mask ??= { value: compileMask(merged) }
-      return mask.value
+    get secrets() {
+      secrets ??= { value: compileSecrets({ properties: merged }) }
+      return secrets.value
     },
   }
 }

@@ -17,7 +17,7 @@ import type { TemplateScope } from '../../template.ts'
 import { checkDefinition, fillDefinition, isStored } from './definition.ts'
 import { createParameterSet, mergeParameters, type Parameters, type ParameterSet } from './parameters.ts'
 import { checkParameters, effectiveParameters, renderParameters, type EffectiveParameters } from './resolve.ts'
-import { maskParameters } from '../../secrets.ts'
+import { maskSecrets, secretsIn } from '../../secrets.ts'
 import type { ActionStore } from './store.ts'
 import type { ActionDefinition, ActionRecord, RunnerTypeRecord } from './types.ts'
 
@@ -60,6 +60,8 @@ export interface ActionService {
   ): EffectiveParameters
   /** The parameters themselves when nothing in them is secret. */
   mask(action: ActionRecord, runner: RunnerTypeRecord, parameters: Record<string, unknown>): Record<string, unknown>
+  /** The values in the parameters that their schemas mark as secret; what is null is not there. */
+  secretsIn(action: ActionRecord, runner: RunnerTypeRecord, parameters: Record<string, unknown>): unknown[]
   /** Absolute path; empty when the action has none. @throws Error when the folder of its pack is not known */
   entryPointOf(action: ActionRecord): string
 
@@ -129,7 +131,8 @@ export function createActionService(deps: { database: Database; store: ActionSto
       renderParameters(parameterSetOf(action, runner), supplied, scope, literals),
     check: (action, runner, rendered, supplied) => checkParameters(parameterSetOf(action, runner), rendered, supplied),
     effective: (action, runner, kept, scope) => effectiveParameters(parameterSetOf(action, runner), kept, scope),
-    mask: (action, runner, parameters) => maskParameters(parameters, parameterSetOf(action, runner).mask),
+    mask: (action, runner, parameters) => maskSecrets(parameters, parameterSetOf(action, runner).secrets),
+    secretsIn: (action, runner, parameters) => secretsIn(parameters, parameterSetOf(action, runner).secrets),
     entryPointOf(action) {
       if (action.entry_point === '') return ''
       const folder = packFolders.get(action.pack)

@@ -6,8 +6,10 @@ import { shown } from '../../errors.ts'
 import type { Log } from '../../log.ts'
 import { createRowQueue } from '../../queue/row-queue.ts'
 import type { RunContext, Runner, RunResult, StopReason } from '../../runners/runner.ts'
+import type { SecretValues } from '../../secret-values.ts'
 import type { Change } from './change.ts'
 import type { Output, OutputIntake } from './output.ts'
+import { createRunSecrets, isCutText, maskOutput, type RunSecrets } from './run-secrets.ts'
 import { isFinal } from './state.ts'
 import type { ExecutionStore } from './store.ts'
 import type { Execution, ServiceTokens } from './types.ts'
@@ -17,8 +19,12 @@ export type Prepared = Pick<
   'runnerParameters' | 'actionParameters' | 'parameterSchemas' | 'entryPoint' | 'packFolder' | 'config' | 'env'
 >
 
-/** What the runner of an execution is to be given; a throw means that it cannot be run, and says why. */
-export type Prepare = (execution: Execution) => Prepared
+/**
+ * What the runner of an execution is to be given; a throw means that it cannot be run, and says why.
+ *
+ * @param secrets gets what must not be seen of the run, also later, as it becomes known
+ */
+export type Prepare = (execution: Execution, secrets: unknown[]) => Prepared
 
 export interface Dispatcher {
   /** How many more may be started now. */
@@ -41,6 +47,7 @@ export interface Dispatcher {
 interface Ready {
   runner: Runner
   prepared: Prepared
+  secrets: RunSecrets
 }
 
 interface Run {
@@ -61,6 +68,8 @@ export function createDispatcher(deps: {
   slots: number
   serviceTokens: Pick<ServiceTokens, 'plan'>
   streamOutput: boolean
+  /** `api.mask_secrets` and `log.mask_secrets`: hide the secrets of a run in whatever it says. */
+  maskSecrets: boolean
   pollSeconds: number
   bootId: string
 }): Dispatcher {
@@ -125,9 +134,11 @@ export function createDispatcher(deps: {
     // Before the commit, so that a cancel that follows it at once finds the run.
     runs.set(requested.id, { controller, ended })
     try {
-      const ready = prepare(requested)
+      const secrets = createRunSecrets()
+      const ready = prepare(requested, secrets)
       if ('error' in ready) {
-        await change.settle(requested, [{ kind: 'schedule' }, { kind: 'reject', result: startFailure(ready.error) }])
+        const result = startFailure(masksOf(secrets)?.maskError(ready.error) ?? ready.error)
+        await change.settle(requested, [{ kind: 'schedule' }, { kind: 'reject', result }])
         return
       }
       // It keeps its slot while the storage cannot be written: later ones must not take its place.
@@ -135,7 +146,10 @@ export function createDispatcher(deps: {
       const events = [{ kind: 'schedule' }, { kind: 'start', runner_info: runnerInfo }] as const
       const started = await change.settle(requested, events, undefined, credential?.unit)
       if (started === undefined) return
-      if (credential !== undefined) ready.prepared.env['SVC_ACTION_AUTH_TOKEN'] = credential.token
+      if (credential !== undefined) {
+        ready.prepared.env['SVC_ACTION_AUTH_TOKEN'] = credential.token
+        secrets.known.push(credential.token)
+      }
       await carryOut(started, ready, controller.signal)
     } finally {
       runs.delete(requested.id)
@@ -144,18 +158,24 @@ export function createDispatcher(deps: {
     }
   }
 
-  function prepare(execution: Execution): Ready | { error: unknown } {
+  /** Undefined when nothing is to be masked. */
+  function masksOf(secrets: RunSecrets): SecretValues | undefined {
+    return deps.maskSecrets ? secrets.values : undefined
+  }
+
+  function prepare(execution: Execution, secrets: RunSecrets): Ready | { error: unknown } {
     const runner = deps.runners.get(execution.runner.name)
     if (runner === undefined) return { error: new Error(`There is no runner "${shown(execution.runner.name)}".`) }
     try {
-      return { runner, prepared: deps.prepare(execution) }
+      return { runner, prepared: deps.prepare(execution, secrets.known), secrets }
     } catch (error) {
       return { error }
     }
   }
 
   async function carryOut(execution: Execution, ready: Ready, signal: AbortSignal): Promise<void> {
-    const intake = deps.output.open(execution, deps.streamOutput)
+    const opened = deps.output.open(execution, deps.streamOutput)
+    const intake = deps.maskSecrets ? maskOutput(opened, ready.secrets) : opened
     let processKnown = Promise.resolve()
     const outcome = await resultOf(execution, ready, intake, signal, (unit) => {
       processKnown = deps.write(unit).then(
@@ -167,20 +187,22 @@ export function createDispatcher(deps: {
     const stopped: unknown = signal.reason
     const status = signal.aborted && stopped === ('shutdown' satisfies StopReason) ? 'abandoned' : outcome.status
     await processKnown
+    const masks = masksOf(ready.secrets)
+    const result = masks === undefined ? outcome.result : await masks.maskLater(outcome.result, isCutText)
     const rest = await intake.finish()
     const ended = merge(rest, { steps: [store.deleteProcess(execution.id)], facts: [] })
     try {
-      const { result, ttlSeconds } = outcome
+      const { ttlSeconds } = outcome
       const exit = { kind: 'exit', status, result, ...(ttlSeconds === undefined ? {} : { ttlSeconds }) } as const
       await change.settle(execution, [exit], ended)
     } catch (error) {
       // A result that cannot be stored must not leave the execution running for ever.
       log.error('execution.result_lost', 'The result of an execution cannot be stored', {
         execution_id: execution.id,
-        error,
+        error: masks?.maskError(error) ?? error,
       })
-      const result = startFailure(new Error('The result cannot be stored; the output is complete.'))
-      await change.settle(execution, [{ kind: 'exit', status: 'failed', result }], ended)
+      const failure = startFailure(new Error('The result cannot be stored; the output is complete.'))
+      await change.settle(execution, [{ kind: 'exit', status: 'failed', result: failure }], ended)
     } finally {
       intake.close()
     }
@@ -189,7 +211,7 @@ export function createDispatcher(deps: {
   /** Never rejects: whatever goes wrong with a run is its result. */
   async function resultOf(
     execution: Execution,
-    { runner, prepared }: Ready,
+    { runner, prepared, secrets }: Ready,
     intake: OutputIntake,
     signal: AbortSignal,
     record: (unit: Unit) => void,
@@ -204,13 +226,18 @@ export function createDispatcher(deps: {
         ...prepared,
         emit: (type, text, host) => intake.emit(type, text, host),
         announce: (route, message) =>
-          bus.publish({ name: 'announcement.created', payload: { execution, route, message } }),
+          bus.publish({
+            name: 'announcement.created',
+            payload: { execution, route, message: masksOf(secrets)?.maskValue(message) ?? message },
+          }),
+        hides: (text) => secrets.values?.isIn(text) ?? false,
         processStarted: (identity) =>
           record({ steps: [store.insertProcess(execution.id, { ...identity, bootId: deps.bootId })], facts: [] }),
         signal,
       })
     } catch (error) {
-      log.error('runner.failed', 'A runner failed unexpectedly', { execution_id: execution.id, error })
+      const shown = masksOf(secrets)?.maskError(error) ?? error
+      log.error('runner.failed', 'A runner failed unexpectedly', { execution_id: execution.id, error: shown })
       return { status: 'failed', result: startFailure(error) }
     }
   }

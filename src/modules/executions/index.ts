@@ -22,6 +22,7 @@ import { recover, type SweepLeftovers } from './recovery.ts'
 import { createRoutes } from './routes.ts'
 import { readerOf } from '../../template-reader.ts'
 import { templateScope, type RolesOf } from './request.ts'
+import { createSealing } from './sealing.ts'
 import { createScheduler } from './scheduler.ts'
 import { createExecutionService, type ExecutionService } from './service.ts'
 import { createExecutionStore, type ExecutionStore } from './store.ts'
@@ -105,9 +106,9 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
   const live = createLive(bus, () => store.countWithStatus('requested', 'delayed'), settings.queueLimit)
   const hurried = new AbortController()
   const output = createOutput({ store, database, bus, log, givingUp: hurried.signal })
-  const masked: RecordOptions['mask'] = ({ action, runner, parameters }) => actions.mask(action, runner, parameters)
+  const sealing = createSealing({ actions, encryption: deps.encryption, log })
   const planReaction = (execution: Execution): ReturnType<PlanReaction> =>
-    deps.planReaction(execution, masked(execution))
+    deps.planReaction(execution, sealing.masked(execution))
   const change = createChange({
     store,
     database,
@@ -129,6 +130,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     slots: settings.actionsPoolSize,
     serviceTokens,
     streamOutput: settings.streamOutput,
+    maskSecrets: settings.maskSecrets,
     pollSeconds: settings.pollSeconds,
     bootId: deps.bootId,
   })
@@ -150,25 +152,36 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     traces: deps.traces,
     live,
     log,
-    secretsOf: (execution) => (settings.maskSecrets ? differingNames(execution.parameters, masked(execution)) : []),
+    secretsOf: (execution) =>
+      settings.maskSecrets ? differingNames(sealing.open(execution).parameters, sealing.masked(execution)) : [],
     queueLimit: settings.queueLimit,
-    templates: deps.templates,
+    sources: deps,
+    sealing,
     systemUser: settings.systemUser,
     planReaction,
   })
 
-  function prepare(execution: Execution): Prepared {
-    const { action, runner, parameters } = execution
+  /** @param secrets gets what must not be seen of the run */
+  function prepare(execution: Execution, secrets: unknown[]): Prepared {
+    const { action, runner } = execution
     if (actions.findRunnerType(runner.name)?.enabled !== true) {
       throw new Error(`The runner "${runner.name}" has been disabled by the administrator.`)
     }
-    const effective = actions.effective(action, runner, parameters, templateScope(deps.templates, execution))
+    const opened = sealing.open(execution)
+    secrets.push(...opened.secrets)
+    const scope = templateScope(deps, execution, secrets)
+    const effective = actions.effective(action, runner, opened.parameters, scope)
+    secrets.push(...actions.secretsIn(action, runner, { ...effective.runnerParameters, ...effective.actionParameters }))
     return {
       ...effective,
       parameterSchemas: action.parameters,
       entryPoint: actions.entryPointOf(action),
       packFolder: actions.folderOf(action.pack) ?? '',
-      config: () => deps.packConfigs.resolve(action.pack, readerOf(execution)).values,
+      config() {
+        const config = deps.packConfigs.resolve(action.pack, readerOf(execution))
+        secrets.push(...config.secrets)
+        return config.values
+      },
       env: {
         SVC_ACTION_DEBUG: effective.runnerParameters['debug'] === true ? 'True' : 'False',
         SVC_ACTION_PACK_NAME: action.pack,
@@ -193,9 +206,10 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     }
   }
 
-  const open: RecordOptions['mask'] = ({ parameters }) => parameters
   const recordOptions = (unmasked: boolean): RecordOptions => ({
-    ...(unmasked || !settings.maskSecrets ? { mask: open, resultOf: openResult } : { mask: masked, resultOf }),
+    ...(unmasked || !settings.maskSecrets
+      ? { parametersOf: (execution) => sealing.look(execution), resultOf: openResult }
+      : { parametersOf: (execution) => sealing.masked(execution), resultOf }),
     webUrl: settings.webUrl(),
   })
 

@@ -1,11 +1,9 @@
 /** Executions as clients see them (contract 03, 3.2; 04, 4.2; 00, 0.15). */
 import type { Execution, Liveaction } from './types.ts'
 
-/** Replaces the secret values of parameters; identity when masking is switched off. */
-export type Mask = (execution: Execution) => Record<string, unknown>
-
 export interface RecordOptions {
-  mask: Mask
+  /** As the reader may see them. */
+  parametersOf(execution: Execution): Record<string, unknown>
   /** The result as it is shown. */
   resultOf(execution: Execution): unknown
   /** Address of the web client, without a trailing slash. */
@@ -36,7 +34,7 @@ export function executionRecord(
   options: RecordOptions,
   children: string[] = [],
 ): ExecutionRecord {
-  const parameters = options.mask(execution)
+  const parameters = options.parametersOf(execution)
   return withoutEmpty({
     id: execution.id,
     status: execution.status,
@@ -93,7 +91,7 @@ function namedReference(name: string | null): { name: string } | null {
 /** The live action record of the event stream. */
 export function liveactionRecord(execution: Execution, options: RecordOptions): Record<string, unknown> {
   return {
-    ...liveactionPart(execution, options.mask(execution), execution.liveaction),
+    ...liveactionPart(execution, options.parametersOf(execution), execution.liveaction),
     status: execution.status,
     result: options.resultOf(execution) ?? {},
     context: execution.context,

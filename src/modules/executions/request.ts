@@ -15,12 +15,15 @@ import { readJson } from '../../json.ts'
 import type { JsonSchema } from '../../schema.ts'
 import { formatMicros, nowMicros } from '../../time.ts'
 import { readerOf } from '../../template-reader.ts'
-import { joinScopes, type TemplateScope } from '../../template.ts'
+import { parameterScope, type ReadSecrets } from '../../parameter-scope.ts'
+import { createSecretValues } from '../../secret-values.ts'
+import type { TemplateScope } from '../../template.ts'
 import type { Actions } from '../actions/index.ts'
 import type { ActionRecord, RunnerTypeRecord } from '../actions/types.ts'
 import type { TemplateReader } from '../datastore/types.ts'
 import type { Cause } from '../traces/types.ts'
-import type { Execution, ExecutionOrigin } from './types.ts'
+import type { Sealing } from './sealing.ts'
+import type { Execution, ExecutionOrigin, PackConfigs } from './types.ts'
 
 /** Body of `POST /executions`; what else it holds is ignored, because clients of several versions send it. */
 export interface ExecutionRequest {
@@ -150,7 +153,10 @@ interface DraftOptions {
   /** Id, given for what rules start. */
   triggerInstance?: string
   /** What templates may read. */
-  readonly templates: (reader: TemplateReader) => TemplateScope
+  readonly sources: TemplateSources
+  sealing: Pick<Sealing, 'seal'>
+  /** What must not be seen of values that were rendered before. */
+  secrets?: readonly unknown[]
   /** Why it fails before it begins. */
   failure?: AppError
   /** Names of parameters that have been rendered already, by an earlier execution or a rule, and are data since. */
@@ -221,6 +227,7 @@ export function draftExecution(options: DraftOptions): Draft {
     due_timestamp: request.delay ? formatMicros(micros + request.delay * 1000) : null,
     result_size: null,
     parameters: request.parameters ?? {},
+    sealed_parameters: null,
     context,
     log: [{ status: 'requested', timestamp: start }],
     liveaction: {
@@ -232,28 +239,61 @@ export function draftExecution(options: DraftOptions): Draft {
   }
 
   let failure = options.failure
+  const read: ReadSecrets = [...(options.secrets ?? [])]
+  /** What somebody was told in confidence is not repeated to them in a message. */
+  const withoutSecrets = (error: unknown): unknown => {
+    const marked = actions.secretsIn(action, runner, execution.parameters)
+    return createSecretValues([...marked, ...read])?.maskError(error) ?? error
+  }
   try {
     if (failure !== undefined) throw failure
-    const scope = templateScope(options.templates, execution, principal.user)
+    const scope = templateScope(options.sources, execution, read, principal.user)
     execution.parameters = actions.render(action, runner, execution.parameters, scope, options.literals)
-  } catch (error) {
+  } catch (thrown) {
+    const error = withoutSecrets(thrown)
     if (!isAppError(error) || error.code !== 'TEMPLATE_FAILED') throw error
     failure = error
     execution.liveaction.unrendered = Object.keys(execution.parameters).filter((name) => !options.literals?.has(name))
   }
   if (!action.enabled) throw actionDisabled(action.ref)
-  if (failure === undefined) actions.check(action, runner, execution.parameters, request.parameters ?? {})
+  if (failure === undefined) {
+    try {
+      actions.check(action, runner, execution.parameters, request.parameters ?? {})
+    } catch (error) {
+      throw withoutSecrets(error)
+    }
+  }
+  options.sealing.seal(execution, read)
 
   return { execution, cause: options.cause ?? causeOf(execution, traceContext, parent), failure }
 }
 
-/** What the templates in its parameters may read. @param author see `readerOf` */
+/** Where templates in parameters find what they read. */
+export interface TemplateSources {
+  /** The datastore. */
+  readonly templates: (reader: TemplateReader) => TemplateScope
+  packConfigs: PackConfigs
+}
+
+/**
+ * What the templates in its parameters may read.
+ *
+ * @param read gets the secrets among it
+ * @param author see `readerOf`
+ */
 export function templateScope(
-  templates: (reader: TemplateReader) => TemplateScope,
+  { templates, packConfigs }: TemplateSources,
   execution: Execution,
+  read: ReadSecrets,
   author?: string,
 ): TemplateScope {
-  return joinScopes({ variables: { action_context: execution.context } }, templates(readerOf(execution, author)))
+  return parameterScope(
+    templates(readerOf(execution, author)),
+    execution.context,
+    // Whoever writes a configuration is no caller whose rights could be looked at.
+    () => packConfigs.resolve(execution.action.pack, readerOf(execution)),
+    read,
+  )
 }
 
 /** With its runner type. @throws ACTION_UNKNOWN */

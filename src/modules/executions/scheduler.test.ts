@@ -81,6 +81,7 @@ beforeEach(async () => {
     slots: SLOTS,
     serviceTokens: { plan: () => undefined },
     streamOutput: true,
+    maskSecrets: true,
     pollSeconds,
     bootId: 'boot',
   })

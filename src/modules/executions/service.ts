@@ -14,10 +14,8 @@ import { allRights } from '../../http/authenticate.ts'
 import { aboutCaller } from '../../http/caller.ts'
 import { isId } from '../../ids.ts'
 import type { Log, LogFields } from '../../log.ts'
-import type { TemplateScope } from '../../template.ts'
 import type { Actions } from '../actions/index.ts'
 import type { ActionRecord } from '../actions/types.ts'
-import type { TemplateReader } from '../datastore/types.ts'
 import type { Traces } from '../traces/index.ts'
 import type { Cause } from '../traces/types.ts'
 import { aboutExecution } from './audit.ts'
@@ -32,7 +30,10 @@ import {
   type ExecutionRequest,
   type RerunRequest,
   type RolesOf,
+  type TemplateSources,
 } from './request.ts'
+import { createSecretValues } from '../../secret-values.ts'
+import type { Opened, Sealing } from './sealing.ts'
 import { isCancelable, isFinal, type FinalStatus } from './state.ts'
 import type { ExecutionStore } from './store.ts'
 import type { Execution, ExecutionOrigin, ExecutionStatus, PlanReaction } from './types.ts'
@@ -75,6 +76,8 @@ export interface SystemRequest {
   origin: ExecutionOrigin
   /** Id. */
   triggerInstance: string
+  /** What must not be seen of the parameters, besides what their schemas mark. */
+  secrets?: readonly unknown[]
   /** Why it fails before it begins: its parameters could not be rendered. */
   failure?: AppError
 }
@@ -98,12 +101,13 @@ export function createExecutionService(deps: {
   secretsOf(execution: Execution): string[]
   /** `actionrunner.queue_limit` */
   queueLimit: number
-  readonly templates: (reader: TemplateReader) => TemplateScope
+  readonly sources: TemplateSources
+  sealing: Sealing
   /** Acting user of what the system starts by itself. */
   systemUser: string
   readonly planReaction: (execution: Execution) => ReturnType<PlanReaction>
 }): ExecutionService {
-  const { store, database, change, actions, rolesOf, traces, templates, log } = deps
+  const { store, database, change, actions, rolesOf, traces, sources, sealing, log } = deps
   const system: Caller = {
     principal: { user: deps.systemUser, isAdmin: true, method: 'none' },
     rights: allRights,
@@ -191,10 +195,12 @@ export function createExecutionService(deps: {
   }
 
   async function settleSeen(execution: Execution, status: FinalStatus, result: unknown): Promise<Execution> {
+    const secrets = execution.sealed_parameters === null ? undefined : createSecretValues(sealing.secretsOf(execution))
+    const masked = secrets === undefined ? result : secrets.maskValue(result)
     let seen = execution
     for (;;) {
       refuseFinal(seen)
-      const changed = await change.try(seen, { kind: 'settle', status, result })
+      const changed = await change.try(seen, { kind: 'settle', status, result: masked })
       if (changed !== undefined) return changed
       seen = get(execution.id)
     }
@@ -235,16 +241,27 @@ export function createExecutionService(deps: {
     async request(caller, request, contextHeader) {
       admit()
       return create(
-        draftExecution({ actions, rolesOf, caller, request, contextHeader, templates, findExecution: findById(store) }),
+        draftExecution({
+          actions,
+          rolesOf,
+          caller,
+          request,
+          contextHeader,
+          sources,
+          sealing,
+          findExecution: findById(store),
+        }),
         caller,
       )
     },
 
-    plan({ action, parameters, context, cause, origin, triggerInstance, failure }) {
+    plan({ action, parameters, context, cause, origin, triggerInstance, secrets = [], failure }) {
       const draft = draftExecution({
         actions,
         rolesOf,
-        templates,
+        sources,
+        sealing,
+        secrets,
         caller: system,
         request: { action, parameters },
         extraContext: context,
@@ -264,23 +281,25 @@ export function createExecutionService(deps: {
       checkTasks(request)
       const secretOwners = merges ? inheritSecrets(original, request, caller) : []
       admit()
-      const inherited = merges ? original.parameters : {}
+      const inherited: Opened = merges ? sealing.open(original) : { parameters: {}, secrets: [] }
       const overrides = request.parameters ?? {}
       const templated = new Set([...Object.keys(overrides), ...(original.liveaction.unrendered ?? [])])
       const draft = draftExecution({
         actions,
         rolesOf,
         caller,
-        literals: new Set(Object.keys(inherited).filter((name) => !templated.has(name))),
+        literals: new Set(Object.keys(inherited.parameters).filter((name) => !templated.has(name))),
         request: {
           action: original.action_ref,
-          parameters: { ...inherited, ...overrides },
+          parameters: { ...inherited.parameters, ...overrides },
           user: request.user ?? null,
           delay: request.delay ?? null,
         },
         extraContext: { 're-run': { ref: original.id } },
         cause: { kind: 'inherited', trace_id: original.trace_id, caused_by: undefined },
-        templates,
+        sources,
+        sealing,
+        secrets: inherited.secrets,
         findExecution: findById(store),
       })
       const { execution } = draft

@@ -174,6 +174,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
       result_size: row.result_size,
       // Written by `insert` and `update` below from values of these types.
       parameters: readJson(row.parameters) as Record<string, unknown>,
+      sealed_parameters: row.sealed_parameters,
       context: readJson(row.context) as Record<string, unknown>,
       log: JSON.parse(row.log) as LogEntry[],
       liveaction: readJson(row.liveaction) as Liveaction,
@@ -373,7 +374,7 @@ export function createExecutionStore(database: Database): ExecutionStore {
             trigger_type: execution.trigger_type,
             trigger_instance: execution.trigger_instance,
             origin_hash: origin?.hash ?? null,
-            sealed_parameters: null,
+            sealed_parameters: execution.sealed_parameters,
             start_timestamp: execution.start_timestamp,
             delay: execution.delay,
             parameters: JSON.stringify(execution.parameters),

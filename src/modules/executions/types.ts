@@ -53,7 +53,7 @@ export interface ExecutionOrigin {
   trigger_type: { id: string; uid: string; ref: string; name: string; pack: string; description: string }
 }
 
-/** An execution inside the server: its row with JSON parsed, unmasked. `record.ts` makes the wire record of it. */
+/** An execution inside the server: its row with JSON parsed. `record.ts` makes the wire record of it. */
 export interface Execution {
   id: string
   revision: number
@@ -77,7 +77,10 @@ export interface Execution {
   delay: number | null
   due_timestamp: string | null
   result_size: number | null
+  /** With masks in the place of secrets when it is sealed: `sealing.ts` has them as they are. */
   parameters: Record<string, unknown>
+  /** Cipher text of the parameters and of what is secret in them; null when nothing is. */
+  sealed_parameters: string | null
   context: Record<string, unknown>
   log: LogEntry[]
   liveaction: Liveaction

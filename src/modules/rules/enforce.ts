@@ -3,11 +3,14 @@ import { merge, type Unit } from '../../db/database.ts'
 import { isAppError, type AppError } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import { lengthOf } from '../../template-values.ts'
-import { joinScopes, type TemplateScope } from '../../template.ts'
+import { parameterScope, type ReadSecrets } from '../../parameter-scope.ts'
+import type { TemplateScope } from '../../template.ts'
 import { formatMicros, nowMicros } from '../../time.ts'
 import type { Actions } from '../actions/index.ts'
 import type { ActionRecord } from '../actions/types.ts'
+import type { TemplateReader } from '../datastore/types.ts'
 import type { Executions } from '../executions/index.ts'
+import type { PackConfigs } from '../executions/types.ts'
 import type { Traces } from '../traces/index.ts'
 import type { TriggerInstance } from '../triggers/types.ts'
 import type { CompiledRule } from './bindings.ts'
@@ -62,14 +65,21 @@ export function contextOf(
   }
 }
 
-/** The scope of a rule with the context of its execution. */
-export function scopeWithContext(
+/**
+ * The scope of a rule with what concerns the execution of its action.
+ *
+ * @param scope what all its templates may read
+ * @param read gets the secrets among it
+ */
+export function scopeOfAction(
   scope: TemplateScope,
-  context: Record<string, unknown>,
-  user: string,
-  pack: string,
+  { context, user, pack }: { context: Record<string, unknown>; user: string; pack: string },
+  packConfigs: PackConfigs,
+  read: ReadSecrets,
 ): TemplateScope {
-  return joinScopes(scope, { variables: { action_context: { ...context, user, pack } } })
+  const { scopes } = context as { scopes?: TemplateReader['scopes'] } // made by `contextOf`
+  const reader = { user, ...(scopes === undefined ? {} : { scopes }) }
+  return parameterScope(scope, { ...context, user, pack }, () => packConfigs.resolve(pack, reader), read)
 }
 
 const tooLong = `The action parameters of all rules that one trigger instance sets off have more than ${MAX_LENGTH_TOGETHER} characters together. Let fewer rules hand over the whole payload.`
@@ -87,9 +97,10 @@ export function createEnforcer(deps: {
   actions: Actions
   executions: Pick<Executions, 'plan'>
   traces: Traces
+  packConfigs: PackConfigs
   systemUser: string
 }): Enforcer {
-  const { store, actions, executions, traces, systemUser } = deps
+  const { store, actions, executions, traces, packConfigs, systemUser } = deps
 
   const plan: Enforcer['plan'] = (compiled, instance, scope, room) => {
     const { rule } = compiled
@@ -117,9 +128,11 @@ export function createEnforcer(deps: {
     const context = contextOf(rule, instance, traces.tagOf(instance.trace_id) ?? '')
     let { parameters } = rule.action
     let failure: AppError | undefined
+    const read: ReadSecrets = []
     try {
       try {
-        parameters = renderParameters(parameters, templates, scopeWithContext(scope, context, systemUser, action.pack))
+        const concerns = { context, user: systemUser, pack: action.pack }
+        parameters = renderParameters(parameters, templates, scopeOfAction(scope, concerns, packConfigs, read))
       } catch (error) {
         failure = refusalIn(error)
         if (!fitsUnrendered(action, parameters)) return { reason: failure.message }
@@ -134,6 +147,7 @@ export function createEnforcer(deps: {
         cause: causedBy(instance, 'rule', `${rule.id}:${instance.id}`),
         origin: compiled.origin(),
         triggerInstance: instance.id,
+        secrets: read,
         ...(failure === undefined ? {} : { failure }),
       })
       const made = { executionId: planned.execution.id, unit: planned.unit }

@@ -4,16 +4,19 @@ import { ruleEnforcementResource, ruleResource, triggerResource } from '../../ht
 import { isId } from '../../ids.ts'
 import { isObject, MASK, represent } from '../../schema.ts'
 import { findTemplates } from '../../template-values.ts'
-import { joinScopes, type HostFunction, type TemplateScope } from '../../template.ts'
+import type { ReadSecrets } from '../../parameter-scope.ts'
+import { createSecretValues } from '../../secret-values.ts'
+import { joinScopes, type TemplateScope } from '../../template.ts'
 import { microsOf, nowMicros } from '../../time.ts'
 import type { Actions } from '../actions/index.ts'
 import type { TemplateReader } from '../datastore/types.ts'
+import type { PackConfigs } from '../executions/types.ts'
 import type { Traces } from '../traces/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 import type { TriggerInstance } from '../triggers/types.ts'
 import { compileLater, compileRule, type CompiledRule } from './bindings.ts'
 import { findProblems, problemOfKey } from './criteria.ts'
-import { actionMissing, contextOf, findAction, refusalIn, scopeWithContext } from './enforce.ts'
+import { actionMissing, contextOf, findAction, refusalIn, scopeOfAction } from './enforce.ts'
 import { aboutRule, createPause, evaluateRules, type EvaluationContext } from './evaluate.ts'
 import { renderParameters } from './render.ts'
 import { isIsolated, resourceOf, type Caller, type RuleService } from './service.ts'
@@ -68,9 +71,10 @@ export function createExplain(deps: {
   traces: Traces
   readonly templates: (reader: TemplateReader) => TemplateScope
   readonly scopesFor: (payload: unknown) => EvaluationContext['scopeOf']
+  packConfigs: PackConfigs
   systemUser: string
 }): Explain {
-  const { store, service, actions, triggers, traces, templates, scopesFor, systemUser } = deps
+  const { store, service, actions, triggers, traces, templates, scopesFor, packConfigs, systemUser } = deps
 
   function instanceOf(id: string): TriggerInstance {
     const instance = isId(id) ? triggers.findInstance(id) : undefined
@@ -199,20 +203,22 @@ export function createExplain(deps: {
     const action = findAction(actions, rule.action.ref)
     const runner = action === undefined ? undefined : actions.findRunnerType(action.runner_type)
     const context = contextOf(rule, instance, traces.tagOf(instance.trace_id) ?? '')
-    const within = (base: TemplateScope): TemplateScope =>
-      scopeWithContext(base, context, systemUser, action?.pack ?? '')
+    const concerns = { context, user: systemUser, pack: action?.pack ?? '' }
+    const read: ReadSecrets = []
+    const within = (base: TemplateScope): TemplateScope => scopeOfAction(base, concerns, packConfigs, read)
     let isConcealed = false
     const conceal = (): void => {
       isConcealed = true
     }
     const problemOf = (error: unknown): string => {
       const { message } = refusalIn(error)
-      return isConcealed ? CONCEALED : message
+      return isConcealed || read.length > 0 ? CONCEALED : message
     }
     try {
-      const full = within(watchDecryption(scope, conceal))
+      const full = within(scope)
       const parameters = renderParameters(rule.action.parameters, found, full)
-      const shown = visibleParameters(caller, rule, instance, parameters, within, conceal)
+      const visible = visibleParameters(caller, rule, instance, parameters, within, conceal)
+      const shown = (createSecretValues(read)?.maskValue(visible) ?? visible) as typeof visible // a copy of it
       if (action === undefined || runner === undefined) {
         const { ref } = rule.action
         return { parameters: service.maskedParameters({ ref, parameters: shown }), problem: actionMissing(ref) }
@@ -270,18 +276,6 @@ export function createExplain(deps: {
 
 const CONCEALED =
   'The action would not be given these parameters. Why is not said here, since it could tell a value of the datastore.'
-
-/** @param onDecryption called when something is decrypted */
-function watchDecryption(scope: TemplateScope, onDecryption: () => void): TemplateScope {
-  const decrypt = scope.filters?.['decrypt_kv']
-  if (decrypt === undefined) return scope
-  const watched: HostFunction = (positional, named) => {
-    const plain = decrypt(positional, named)
-    onDecryption()
-    return plain
-  }
-  return joinScopes(scope, { variables: {}, filters: { decrypt_kv: watched } })
-}
 
 const decrypts = (written: unknown): boolean => JSON.stringify(written).includes('decrypt_kv')
 

@@ -8,6 +8,7 @@ import type { TemplateScope } from '../../template.ts'
 import type { Actions } from '../actions/index.ts'
 import type { TemplateReader } from '../datastore/types.ts'
 import type { Executions } from '../executions/index.ts'
+import type { PackConfigs } from '../executions/types.ts'
 import type { Traces } from '../traces/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 import { auditEnforcements } from './audit.ts'
@@ -37,6 +38,7 @@ export interface RulesDeps {
   traces: Traces
   /** What templates of rules may read, besides the payload. */
   readonly templates: (reader: TemplateReader) => TemplateScope
+  packConfigs: PackConfigs
   settings: {
     /** Acting user of what rules start; writes the rules of packs. */
     systemUser: string
@@ -47,15 +49,25 @@ export interface RulesDeps {
 }
 
 export function createRules(deps: RulesDeps): Rules {
-  const { database, bus, log, actions, executions, triggers, traces, templates, settings } = deps
+  const { database, bus, log, actions, executions, triggers, traces, templates, packConfigs, settings } = deps
   const { systemUser, maskSecrets, maxPageSize } = settings
   const store = createRuleStore(database)
   const bindings = createBindings({ store, bus, triggers })
   const service = createRuleService({ database, store, actions, triggers, log, maskSecrets, systemUser })
   const scopesFor = (payload: unknown): EvaluationContext['scopeOf'] => createScopes(templates, systemUser, payload)
-  const enforcer = createEnforcer({ store, actions, executions, traces, systemUser })
+  const enforcer = createEnforcer({ store, actions, executions, traces, packConfigs, systemUser })
   const engine = createEngine({ bindings, enforcer, triggers, executions, scopesFor, database, bus, log })
-  const explain = createExplain({ store, service, actions, triggers, traces, templates, scopesFor, systemUser })
+  const explain = createExplain({
+    store,
+    service,
+    actions,
+    triggers,
+    traces,
+    templates,
+    scopesFor,
+    packConfigs,
+    systemUser,
+  })
   auditEnforcements(bus, log)
 
   return {

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { startRules, type RulesOptions, type RulesWorld } from '../../../tests/helpers/rules.ts'
+import { waitFor } from '../../../tests/helpers/wait.ts'
 import type { RuleEnforcement, RuleRecord } from './types.ts'
 
 let world: RulesWorld
@@ -175,7 +176,9 @@ describe('secret action parameters', () => {
     const { text } = await world.call<RuleEnforcement[]>('GET', '/v1/ruleenforcements/views')
     expect(text).toContain(enforcement?.execution_id)
     expect(text).not.toMatch(/s3cret|"pw"/)
-    expect(world.executions.find(enforcement?.execution_id ?? '')?.parameters).toMatchObject({ token: 's3cret' })
+    expect(world.executions.find(enforcement?.execution_id ?? '')?.parameters).toMatchObject({ token: MASK })
+    const run = await waitFor('the action to run', () => world.runs[0])
+    expect(run.actionParameters).toMatchObject({ token: 's3cret' })
     expect(world.log()).not.toContain('s3cret')
   })
 })
