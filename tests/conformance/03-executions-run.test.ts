@@ -225,10 +225,10 @@ describe('03.10 output records', () => {
     expect(text('stderr')).toBe('err\n')
   })
 
-  it('03.10 the result has the full text all the same, unmasked', async () => {
-    const execution = await runToEnd(server, { cmd: 'echo visible', sudo_password: 'visible' })
-    expect(execution.result['stdout']).toBe('visible')
-    expect((await server.call('GET', `/v1/executions/${execution.id}/output`)).text).toBe('visible\n')
+  it('03.10 hides the secrets of the run and nothing else, in the result as in the output', async () => {
+    const execution = await runToEnd(server, { cmd: 'echo visible hidden', sudo_password: 'hidden' })
+    expect(execution.result['stdout']).toBe('visible ********')
+    expect((await server.call('GET', `/v1/executions/${execution.id}/output`)).text).toBe('visible ********\n')
   })
 
   it('03.10 actionrunner.stream_output off: no records, result complete, EOF at the end', async () => {
