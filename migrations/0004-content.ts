@@ -1,7 +1,9 @@
 import { sql, type Kysely } from 'kysely'
 
 const statements = [
-  `create table packs (id text primary key not null, ref text not null unique, record text not null)`,
+  `create table packs (
+    id text primary key not null, ref text not null unique, name text not null, folder text not null,
+    fingerprint text not null, record text not null)`,
   `create table config_schemas (id text primary key not null, pack text not null unique, attributes text not null)`,
   `create table configs (id text primary key not null, pack text not null unique, "values" text not null)`,
   `create table action_aliases (

@@ -226,11 +226,21 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     },
   })
   const packs = createPacks({
+    database,
     triggers,
     actions,
     rules,
+    encryption,
     log,
+    templates: (reader) => datastore.templates(reader),
     runnerTypes: runners.list.map((runner) => runner.definition),
+    settings: {
+      basePaths: [config.content.system_packs_base_path, ...config.content.packs_base_paths],
+      configsPath: join(config.system.base_path, 'configs'),
+      watch: config.content.watch,
+      maxPageSize: config.api.max_page_size,
+      maskSecrets: config.api.mask_secrets && config.log.mask_secrets,
+    },
   })
   const webhooks = createWebhooks({
     database,

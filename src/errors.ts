@@ -185,6 +185,55 @@ export const actionDisabled = (ref: string): AppError =>
 export const templateFailed = (parameter: string, why: string): AppError =>
   new AppError('invalid', 'TEMPLATE_FAILED', `Failed to render parameter "${shown(parameter)}": ${why}`)
 
+// Packs
+
+export const packNotOnDisk = (name: string): AppError =>
+  new AppError(
+    'invalid',
+    'PACK_NOT_ON_DISK',
+    `Pack "${shown(name)}" not found on disk: give its reference, or the path of a folder that lies directly in one of the folders of packs (content.system_packs_base_path, content.packs_base_paths).`,
+    { details: { pack: shown(name) } },
+  )
+
+/** @param problems in words; what could be used is registered all the same */
+export const packInvalid = (message: string, problems: readonly Record<string, unknown>[]): AppError =>
+  new AppError('invalid', 'PACK_INVALID', message, { details: { problems } })
+
+/** Of its configuration, or the schema of that. */
+export const configNotFound = (pack: string): AppError =>
+  new AppError('not_found', 'CONFIG_NOT_FOUND', `Unable to identify resource with pack_ref "${shown(pack)}".`)
+
+/** @param message names the attribute */
+export const configInvalid = (message: string): AppError => new AppError('invalid', 'CONFIG_INVALID', message)
+
+/** The folder of the configurations cannot be written. */
+export const configNotWritten = (pack: string, cause: unknown): AppError =>
+  new AppError(
+    'unavailable',
+    'STORAGE_FAILED',
+    `The configuration of pack "${shown(pack)}" cannot be written at the moment; nothing was changed. The log of the server says why.`,
+    { cause },
+  )
+
+/** @param key path in the configuration @param value the template, secrets masked */
+export const configTemplateFailed = (pack: string, key: string, value: string, why: string): AppError =>
+  new AppError(
+    'invalid',
+    'TEMPLATE_FAILED',
+    `Failed to render dynamic configuration value for key "${shown(key)}" with value "${shown(value)}" for pack "${shown(pack)}" config: ${why}`,
+  )
+
+export const packFileNotFound = (path: string): AppError =>
+  new AppError('not_found', 'PACK_FILE_NOT_FOUND', `File "${shown(path)}" not found`)
+
+export const packFileTooLarge = (path: string, maxBytes: number): AppError =>
+  new AppError(
+    'invalid',
+    'PACK_FILE_TOO_LARGE',
+    `File ${shown(path)} exceeds maximum allowed file size (${maxBytes} bytes)`,
+    { details: { max_bytes: maxBytes } },
+  )
+
 // Traces
 
 export const traceUnknown = (id: string): AppError =>

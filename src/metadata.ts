@@ -2,7 +2,7 @@
 import { readdir } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { constructFromEvents, EVENT_ID, getScalarValue, parseEvents, YAMLException, type Event } from 'js-yaml'
-import { readContainedFile, type ContainedFile } from './contained-file.ts'
+import { readContainedFile, type ContainedProblem } from './contained-file.ts'
 import { shown } from './errors.ts'
 import { readJson as parseJson } from './json.ts'
 import { hasCode } from './system-error.ts'
@@ -93,7 +93,7 @@ export async function readMetadataFile(
   return { document, bytes: Buffer.byteLength(file.text) }
 }
 
-function whyUnreadable(problem: Extract<ContainedFile, { problem: string }>['problem'], maxBytes: number): string {
+export function whyUnreadable(problem: ContainedProblem, maxBytes = 0): string {
   switch (problem) {
     case 'missing':
       return 'the file is missing'

@@ -360,6 +360,11 @@ export interface KeyValuePairTable {
 export interface PackTable {
   id: string
   ref: string
+  name: string
+  /** Absolute path. */
+  folder: string
+  /** Of the files as they were when all of them had been registered without a problem; else empty. */
+  fingerprint: string
   /** The whole wire record (contract 02, 2.8). */
   record: string
 }

@@ -232,6 +232,14 @@ function packAndName(ref: string): { pack: string; name: string } {
   return { pack: ref.slice(0, Math.max(dot, 0)), name: ref.slice(dot + 1) }
 }
 
+export const packResource = (ref: string): Resource => ({ uid: `pack:${ref}` })
+
+/** @param ref `<pack>.<name>` */
+export function actionAliasResource(ref: string): Resource {
+  const { pack, name } = packAndName(ref)
+  return { uid: `action_alias:${pack}:${name}`, pack: `pack:${pack}` }
+}
+
 /** @param ref `<pack>.<name>` */
 export function actionResource(ref: string): Resource {
   const { pack, name } = packAndName(ref)

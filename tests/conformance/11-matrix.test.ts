@@ -5,7 +5,7 @@
  */
 import { createHash } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { permissionTypes } from '../../src/http/permissions.ts'
 import { makeFolder } from '../helpers/folders.ts'
@@ -61,7 +61,24 @@ const rule = {
   trigger: { type: 'core.svc.generic.inquiry' },
   action: { ref: 'core.noop' },
 }
+const packView = ['pack_view', 'pack_modify', 'pack_delete', 'pack_all']
+const aliasView = [
+  'action_alias_view',
+  'action_alias_create',
+  'action_alias_modify',
+  'action_alias_delete',
+  'action_alias_all',
+]
 const looks = { observer: true }
+
+/** A pack of the server, with its configuration. */
+const packFiles: Readonly<Record<string, string>> = {
+  'packs/matrix/pack.yaml': 'name: matrix\ndescription: d\nversion: 1.0.0\nauthor: a\n',
+  'packs/matrix/config.schema.yaml': 'place:\n  type: string\n',
+  'packs/matrix/aliases/alias.yaml': 'name: alias\naction_ref: core.noop\nformats: [do nothing]\n',
+  'packs/matrix/icon.png': 'a picture',
+  'configs/matrix.yaml': 'place: here\n',
+}
 
 /** A trigger by that name, so that its uid is known before it is made. */
 const timer = {
@@ -104,6 +121,36 @@ const entries: Record<string, Entry> = {
     ...looks,
     path: fixed('/v1/actions/views/entry_point/core.noop'),
   },
+  'GET /v1/packs': { opens: ['pack_list'], ...looks, path: fixed('/v1/packs') },
+  'GET /v1/packs/{ref_or_id}': { opens: packView, ...looks, path: fixed('/v1/packs/matrix') },
+  'POST /v1/packs/register': {
+    opens: ['pack_register'],
+    path: fixed('/v1/packs/register'),
+    body: { packs: ['matrix'], types: ['alias'] },
+  },
+  'GET /v1/packs/views/files/{ref}': { opens: packView, ...looks, path: fixed('/v1/packs/views/files/matrix') },
+  'GET /v1/packs/views/file/{ref}/icon.png': {
+    opens: 'any',
+    path: fixed('/v1/packs/views/file/none/icon.png'),
+  },
+  'GET /v1/packs/views/file/{ref}/{file_path}': {
+    opens: packView,
+    ...looks,
+    path: fixed('/v1/packs/views/file/matrix/no.json'),
+  },
+  // They hold what may be viewed.
+  'GET /v1/configs': { opens: ['pack_list'], ...looks, path: fixed('/v1/configs') },
+  'GET /v1/configs/{pack}': { opens: packView, ...looks, path: fixed('/v1/configs/matrix') },
+  'PUT /v1/configs/{pack}': { opens: ['pack_config'], path: fixed('/v1/configs/matrix'), body: { place: 'here' } },
+  'GET /v1/config_schemas': { opens: ['pack_list'], ...looks, path: fixed('/v1/config_schemas') },
+  'GET /v1/config_schemas/{pack}': { opens: packView, ...looks, path: fixed('/v1/config_schemas/matrix') },
+  'GET /v1/actionalias': { opens: ['action_alias_list'], ...looks, path: fixed('/v1/actionalias') },
+  'GET /v1/actionalias/{ref_or_id}': {
+    opens: aliasView,
+    ...looks,
+    path: fixed('/v1/actionalias/matrix.alias'),
+  },
+
   'GET /v1/runnertypes': { opens: ['runner_type_list'], ...looks, path: fixed('/v1/runnertypes') },
   'GET /v1/runnertypes/{name_or_id}': {
     opens: ['runner_type_view', 'runner_type_modify', 'runner_type_all'],
@@ -362,10 +409,10 @@ const entries: Record<string, Entry> = {
 /** On which resource a role of the matrix has its one permission; others are granted without one. */
 const resources: Record<string, string> = {
   runner_type: 'runner_type:noop',
-  pack: 'pack:examples',
+  pack: 'pack:matrix',
   sensor_type: 'sensor_type:core:Sensor',
   action: 'action:core:noop',
-  action_alias: 'action_alias:core:alias',
+  action_alias: 'action_alias:matrix:alias',
   rule: 'rule:core:rule',
   rule_enforcement: 'rule_enforcement:none',
   execution: 'execution:6000000000000000000000aa',
@@ -469,6 +516,10 @@ const assign = (user: string, roleName: string): void =>
 
 beforeAll(async () => {
   for (const name of ['roles', 'assignments']) mkdirSync(join(folder.path, 'rbac', name), { recursive: true })
+  for (const [path, text] of Object.entries(packFiles)) {
+    mkdirSync(dirname(join(folder.path, path)), { recursive: true })
+    writeFileSync(join(folder.path, path), text)
+  }
   assign('admin', 'system_admin')
   assign('second-admin', 'admin')
   assign('observer', 'observer')

@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { loadEncryption } from '../../encryption.ts'
 import { startRules, type RulesWorld } from '../../../tests/helpers/rules.ts'
 import type { Log } from '../../log.ts'
 import type { RunnerTypeDefinition } from '../../runners/runner.ts'
@@ -37,11 +38,21 @@ beforeEach(async () => {
   actions = world.actions
   warnings = []
   packs = createPacks({
+    database: world.database,
     triggers: world.triggers,
     actions,
     rules: world.rules,
+    encryption: await loadEncryption({ enabled: true, keyPath: '', ownKeyPath: join(folder, 'keys.json') }),
     log: listeningLog(),
+    templates: () => ({ variables: {} }),
     runnerTypes: [shell, { ...shell, name: 'noop', runner_parameters: {} }],
+    settings: {
+      basePaths: [join(folder, 'packs')],
+      configsPath: join(folder, 'configs'),
+      watch: false,
+      maxPageSize: 100,
+      maskSecrets: true,
+    },
   })
 })
 
@@ -125,6 +136,7 @@ describe('registering a folder', () => {
     await packs.start?.()
     put('pack.yaml', 'name: mine\ndescription: d\nversion: 1.0.0\nauthor: a\n')
     put('actions/good.yaml', 'name: good\nrunner_type: noop\nentry_point: good.sh\n')
+    put('actions/good.sh', 'echo good\n')
   })
 
   test('problems are told with file, line and key', async () => {
@@ -207,8 +219,8 @@ describe('trigger types and rules', () => {
     put('rules/scripted.yaml', 'name: other\nenabled: true\ntrigger:\n  type: mine.event\naction:\n  ref: test.do\n')
     expect(await register()).toEqual({
       ref: 'mine',
-      registered: { triggers: 1, actions: 1, rules: 2 },
-      removed: { triggers: 0, actions: 0, rules: 0 },
+      registered: { triggers: 1, sensors: 0, actions: 1, rules: 2, aliases: 0, policies: 0, configs: 0 },
+      removed: { triggers: 0, sensors: 0, actions: 0, rules: 0, aliases: 0, policies: 0, configs: 0 },
       problems: [],
     })
     expect(world.triggers.findType('mine.event')).toMatchObject({ metadata_file: 'triggers/event.yaml' })
@@ -264,7 +276,7 @@ describe('trigger types and rules', () => {
     put('rules/key.yaml', rule('when: now\n').replace('react', 'key'))
     put('rules/broken.yaml', 'name: [')
     const { registered, problems } = await register()
-    expect(registered).toEqual({ triggers: 1, actions: 1, rules: 1 })
+    expect(registered).toMatchObject({ triggers: 1, actions: 1, rules: 1 })
     expect(problems).toEqual([
       expect.stringMatching(/^rules\/broken\.yaml:1: /),
       expect.stringMatching(/^triggers\/bad\.yaml:2 \(payload_schema\): /),

@@ -1,47 +1,113 @@
-/** Packs: folders of content in the layout of contract 02, 2.8, and the `core` pack that comes with the program. */
+/** Packs: folders of content in the layout of contract 02, 2.8, their configurations, and the `core` pack that comes with the program. */
 import { fileURLToPath } from 'node:url'
+import type { Database } from '../../db/database.ts'
+import type { Encryption } from '../../encryption.ts'
 import type { Log } from '../../log.ts'
 import { describeProblem } from '../../metadata.ts'
 import type { Module } from '../../module.ts'
 import type { RunnerTypeDefinition } from '../../runners/runner.ts'
+import { makeFolder } from '../../secret-file.ts'
+import type { TemplateScope } from '../../template.ts'
+import { createTurns } from '../../turns.ts'
 import type { Actions } from '../actions/index.ts'
+import type { TemplateReader } from '../datastore/types.ts'
 import type { PackConfigs } from '../executions/types.ts'
 import type { Rules } from '../rules/index.ts'
 import type { Triggers } from '../triggers/index.ts'
-import { registerPack, type PackRegistration } from './register.ts'
+import { createConfigs } from './configs.ts'
+import type { PackProblem } from './read.ts'
+import type { PackRegistration, PolicyRegistry } from './register.ts'
+import { createRoutes } from './routes.ts'
+import { createPackService } from './service.ts'
+import { createPackStore } from './store.ts'
+import type { PackRecord } from './types.ts'
 
 export interface Packs extends Module, PackConfigs {
-  /** Reads a pack folder and registers what is in it; what is wrong comes back and is logged. */
+  /** Reads a pack folder and registers what is in it; what is wrong comes back and is logged. One at a time. */
   register(folder: string): Promise<PackRegistration>
+  /** Takes away what registering the pack has brought; its files stay. @returns what stays, and why */
+  unregister(ref: string): Promise<PackProblem[]>
+  /** The record is as it was stored. */
+  find(ref: string): PackRecord | undefined
 }
 
 export interface PacksDeps {
+  database: Database
   triggers: Triggers
   actions: Actions
   rules: Rules
+  policies?: PolicyRegistry & { readonly typeCount: number }
+  encryption: Encryption
   log: Log
+  /** What templates of configurations may read. */
+  readonly templates: (reader: TemplateReader) => TemplateScope
   /** Of every runner the program has. */
   runnerTypes: readonly RunnerTypeDefinition[]
+  settings: {
+    /** `content.system_packs_base_path`, then those of `content.packs_base_paths`; absolute. */
+    basePaths: readonly string[]
+    /** Where the configurations of the site are. Absolute. */
+    configsPath: string
+    /** `content.watch` */
+    watch: boolean
+    maxPageSize: number
+    /** `api.mask_secrets` and `log.mask_secrets` */
+    maskSecrets: boolean
+  }
 }
 
-export function createPacks({ triggers, actions, rules, log, runnerTypes }: PacksDeps): Packs {
-  async function register(folder: string, areOurs = false): Promise<PackRegistration> {
-    const registration = await registerPack({ triggers, actions, rules }, folder, areOurs)
-    for (const problem of registration.problems) {
-      log.warning('pack.problem', describeProblem(problem), { pack: registration.ref ?? folder, ...problem })
-    }
-    return registration
-  }
+/** `standard` and `backstop`. */
+const RULE_TYPES = 2
+
+export function createPacks(deps: PacksDeps): Packs {
+  const { database, triggers, actions, rules, policies, encryption, log, templates, runnerTypes, settings } = deps
+  const store = createPackStore(database)
+  const turns = createTurns()
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => turns('packs', work)
+  const configs = createConfigs({ database, store, encryption, templates, folder: settings.configsPath })
+  const service = createPackService({
+    owners: { database, store, configs, triggers, actions, rules, policies },
+    inTurn,
+    log,
+    shipped: [coreFolder],
+    basePaths: settings.basePaths,
+  })
 
   return {
     name: 'packs',
-    register: (folder) => register(folder),
-    resolve: () => ({ values: {}, secrets: [] }),
+    routes: createRoutes({
+      service,
+      store,
+      configs,
+      log,
+      inTurn,
+      registerTypes: {
+        async runner() {
+          await actions.registerRunnerTypes(runnerTypes)
+          return runnerTypes.length
+        },
+        rule_type: () => RULE_TYPES,
+        policy_type: () => policies?.typeCount ?? 0,
+      },
+      maxPageSize: settings.maxPageSize,
+      maskSecrets: settings.maskSecrets,
+    }),
+    register: (folder) => service.register(folder),
+    unregister: (ref) => service.unregister(ref),
+    find: (ref) => store.findPackByRef(ref),
+    resolve: (pack, reader) => configs.resolve(pack, reader),
     async start() {
       await actions.registerRunnerTypes(runnerTypes)
-      const { problems } = await register(coreFolder, true)
-      const [problem] = problems
-      if (problem !== undefined) throw new Error(`The core pack is damaged: ${describeProblem(problem)}`)
+      for (const path of settings.basePaths.slice(0, 1)) {
+        await makeFolder(path).catch((error: unknown) =>
+          log.warning('packs.unreadable', 'The folder of the packs cannot be made', { folder: path, error }),
+        )
+      }
+      const [problem] = await service.registerChanged()
+      if (problem !== undefined) throw new Error(`A pack of the program is damaged: ${describeProblem(problem)}`)
+    },
+    async reload() {
+      await service.registerChanged()
     },
   }
 }

@@ -103,7 +103,7 @@ describe('metadata files', () => {
     put('triggers/event.yaml', 'name: event\n')
     put('rules/react.yaml', 'name: react\n')
     put('rules/bad.json', '{')
-    put('sensors/later.yaml', ': [')
+    put('later/later.yaml', ': [')
     const content = await read()
     expect(content.triggers.files.map(({ path }) => path)).toEqual(['triggers/event.yaml'])
     expect(content.rules.files.map(({ path, document }) => [path, document.value])).toEqual([

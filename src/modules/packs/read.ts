@@ -1,11 +1,22 @@
 /** Reading a pack folder (contract 02, 2.7 and 2.8). Nothing outside of the folder is read, nothing in it is run. */
 import { basename, resolve } from 'node:path'
+import { problemOfContainedFile } from '../../contained-file.ts'
 import { shown } from '../../errors.ts'
-import { listFiles, problemAt, readMetadataFile, type FileProblem, type MetadataDocument } from '../../metadata.ts'
+import {
+  listFiles,
+  problemAt,
+  readMetadataFile,
+  whyUnreadable,
+  type FileProblem,
+  type MetadataDocument,
+} from '../../metadata.ts'
 import { compileSchema, isObject, type JsonSchema } from '../../schema.ts'
 
 const MAX_FILE_BYTES = 1_048_576
+/** Metadata files of one kind. */
 const MAX_FILES = 5_000
+/** Of all metadata files of a pack. */
+const MAX_BYTES = 33_554_432
 
 /** Its file is relative to the pack. */
 export type PackProblem = FileProblem
@@ -34,16 +45,25 @@ export interface MetadataFolder {
 }
 
 /** What packs define by files in a folder of that name; what stands before may be named by what stands behind. */
-export const contentKinds = ['triggers', 'actions', 'rules'] as const
+export const contentKinds = ['triggers', 'sensors', 'actions', 'rules', 'aliases', 'policies'] as const
 
 export type ContentKind = (typeof contentKinds)[number]
+
+export const manifestFile = 'pack.yaml'
+export const configSchemaFile = 'config.schema.yaml'
+
+export const isMetadataFile = (name: string): boolean => /\.(yaml|json)$/.test(name) && !name.startsWith('.')
 
 export interface PackContent extends Record<ContentKind, MetadataFolder> {
   folder: string
   ref: string
   manifest: PackManifest
+  /** Undefined: there is none; `broken`: nobody can say what it says. */
+  configSchema: MetadataFile | 'broken' | undefined
   problems: PackProblem[]
 }
+
+const texts: JsonSchema = { type: ['array', 'null'], maxItems: 1_000, items: { type: 'string', maxLength: 1_024 } }
 
 const manifestSchema: JsonSchema = {
   type: 'object',
@@ -51,20 +71,21 @@ const manifestSchema: JsonSchema = {
   properties: {
     name: { type: 'string', minLength: 1, maxLength: 255 },
     ref: { type: 'string', pattern: '^[a-z0-9_]+$', maxLength: 255 },
-    description: { type: 'string' },
+    description: { type: 'string', maxLength: 65_536 },
     version: { type: 'string', pattern: '^(0|[1-9]\\d*)\\.(0|[1-9]\\d*)\\.(0|[1-9]\\d*)([-+][0-9A-Za-z.+-]+)?$' },
-    author: { type: 'string' },
+    author: { type: 'string', maxLength: 1_024 },
     email: { type: ['string', 'null'], format: 'email' },
-    keywords: { type: 'array', items: { type: 'string' } },
+    keywords: texts,
     svc_version: {
       type: 'string',
       pattern:
         '^\\s*((>=|>|<=|<|==|=|!=)?\\s*[0-9][0-9A-Za-z.+-]*)(\\s*,\\s*(>=|>|<=|<|==|=|!=)?\\s*[0-9][0-9A-Za-z.+-]*)*\\s*$',
     },
     python_versions: { type: 'array', items: { enum: ['2', '3'] } },
-    dependencies: { type: 'array', items: { type: 'string' } },
-    contributors: { type: 'array', items: { type: 'string' } },
+    dependencies: texts,
+    contributors: texts,
     system: { type: 'object' },
+    icon: { type: 'string', pattern: '^[\\p{L}\\p{N}_][\\p{L}\\p{N}_. /-]*$', maxLength: 255 },
   },
 }
 
@@ -74,20 +95,42 @@ const manifestSchema: JsonSchema = {
  */
 export async function readPack(folder: string): Promise<PackContent | { problems: PackProblem[] }> {
   const problems: PackProblem[] = []
-  const manifest = await readManifest(folder, problems)
+  const allowance: Allowance = { bytes: MAX_BYTES, isTold: false }
+  const manifest = await readManifest(folder, problems, allowance)
   if (manifest === undefined) return { problems }
-  const triggers = await readMetadataFolder(folder, 'triggers', problems)
-  const actions = await readMetadataFolder(folder, 'actions', problems)
-  const rules = await readMetadataFolder(folder, 'rules', problems)
-  if (triggers === undefined || actions === undefined || rules === undefined) return { problems }
-  return { folder, ref: manifest.ref, manifest: manifest.manifest, triggers, actions, rules, problems }
+  const folders: Partial<Record<ContentKind, MetadataFolder>> = {}
+  for (const kind of contentKinds) {
+    const read = await readMetadataFolder(folder, kind, problems, allowance)
+    if (read === undefined) return { problems }
+    folders[kind] = read
+  }
+  const { triggers, sensors, actions, rules, aliases, policies } = folders as Record<ContentKind, MetadataFolder> // all of them were read
+  return {
+    folder,
+    ...manifest,
+    triggers,
+    sensors: await withEntryPoints(folder, 'sensors', sensors, problems),
+    actions: await withEntryPoints(folder, 'actions', actions, problems),
+    rules,
+    aliases,
+    policies,
+    configSchema: await readConfigSchema(folder, problems, allowance),
+    problems,
+  }
+}
+
+/** What may still be read of a pack. */
+interface Allowance {
+  bytes: number
+  isTold: boolean
 }
 
 async function readManifest(
   folder: string,
   problems: PackProblem[],
+  allowance: Allowance,
 ): Promise<{ ref: string; manifest: PackManifest } | undefined> {
-  const file = await readMetadata(folder, 'pack.yaml', problems)
+  const file = await readMetadata(folder, manifestFile, problems, allowance)
   if (file === undefined) return undefined
   const { value, lineOf } = file.document
   // An empty address is how generated manifests leave it out.
@@ -110,6 +153,15 @@ async function readManifest(
   return { ref: manifest.ref ?? directory, manifest }
 }
 
+async function readConfigSchema(
+  folder: string,
+  problems: PackProblem[],
+  allowance: Allowance,
+): Promise<PackContent['configSchema']> {
+  if ((await problemOfContainedFile(folder, configSchemaFile)) === 'missing') return undefined
+  return (await readMetadata(folder, configSchemaFile, problems, allowance)) ?? 'broken'
+}
+
 /**
  * All metadata files directly in a folder of the pack, in the order of their names. A missing folder is an empty one;
  * undefined when nobody can say what is in it.
@@ -118,24 +170,69 @@ async function readMetadataFolder(
   folder: string,
   name: ContentKind,
   problems: PackProblem[],
+  allowance: Allowance,
 ): Promise<MetadataFolder | undefined> {
   const listed = await listFiles(folder, name, problems)
   if (listed === undefined) return undefined
-  const names = listed.filter((file) => /\.(yaml|json)$/.test(file))
+  const names = listed.filter(isMetadataFile)
   if (names.length > MAX_FILES) {
     problems.push({ file: name, message: `the folder has more than ${MAX_FILES} metadata files; the rest is left out` })
   }
   const files: MetadataFile[] = []
   for (const fileName of names.slice(0, MAX_FILES)) {
-    const file = await readMetadata(folder, `${name}/${fileName}`, problems)
+    const file = await readMetadata(folder, `${name}/${fileName}`, problems, allowance)
     if (file !== undefined) files.push(file)
   }
   return { files, paths: new Set(names.map((fileName) => `${name}/${fileName}`)) }
 }
 
-async function readMetadata(folder: string, path: string, problems: PackProblem[]): Promise<MetadataFile | undefined> {
+async function readMetadata(
+  folder: string,
+  path: string,
+  problems: PackProblem[],
+  allowance: Allowance,
+): Promise<MetadataFile | undefined> {
+  if (allowance.bytes <= 0) {
+    if (!allowance.isTold) {
+      problems.push({
+        file: path,
+        message: `the metadata files of the pack are larger than ${MAX_BYTES} bytes together`,
+      })
+    }
+    allowance.isTold = true
+    return undefined
+  }
   const file = await readMetadataFile(folder, path, MAX_FILE_BYTES)
-  if ('document' in file) return { path, document: file.document }
+  if ('document' in file) {
+    allowance.bytes -= file.bytes
+    return { path, document: file.document }
+  }
   problems.push(file.problem)
   return undefined
 }
+
+/** Without those that name a file to run which is not there. */
+async function withEntryPoints(
+  folder: string,
+  kind: 'actions' | 'sensors',
+  { files, paths }: MetadataFolder,
+  problems: PackProblem[],
+): Promise<MetadataFolder> {
+  const good: MetadataFile[] = []
+  for (const file of files) {
+    const { value, lineOf } = file.document
+    const entryPoint = isObject(value) ? value['entry_point'] : undefined
+    // What is no text, or no path at all, is told by whoever checks the definition.
+    const isPath = typeof entryPoint === 'string' && entryPoint !== '' && !entryPoint.includes('\0')
+    const problem = isPath ? await problemOfContainedFile(folder, `${kind}/${entryPoint}`) : undefined
+    if (problem === undefined || (isPath && leadsOut(entryPoint))) {
+      good.push(file)
+      continue
+    }
+    const message = `entry_point: "${shown(entryPoint)}" below ${kind}/: ${whyUnreadable(problem)}`
+    problems.push(problemAt(file.path, ['entry_point'], lineOf, message))
+  }
+  return { files: good, paths }
+}
+
+const leadsOut = (path: string): boolean => path.startsWith('/') || path.split('/').includes('..')

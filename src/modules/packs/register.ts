@@ -1,63 +1,143 @@
-/** Making what a pack folder holds known to the modules that own each kind of content. */
+/** Making what a pack folder holds known to those who own each kind of content. */
+import type { Database } from '../../db/database.ts'
+import { newId } from '../../ids.ts'
 import { problemAt } from '../../metadata.ts'
 import type { PackDefinitions, Registration } from '../../pack-content.ts'
 import type { Actions } from '../actions/index.ts'
 import type { Rules } from '../rules/index.ts'
 import type { Triggers } from '../triggers/index.ts'
-import { contentKinds, readPack, type ContentKind, type PackContent, type PackProblem } from './read.ts'
+import { registerAliases } from './aliases.ts'
+import type { Configs } from './configs.ts'
+import { factsOf, type PackFiles } from './files.ts'
+import type { ContentKind, PackContent, PackManifest, PackProblem } from './read.ts'
+import { checkSensors } from './sensors.ts'
+import type { PackStore } from './store.ts'
+import type { PackRecord } from './types.ts'
+
+/** In the order in which they are registered. */
+export const registeredKinds = ['triggers', 'sensors', 'actions', 'rules', 'aliases', 'policies', 'configs'] as const
+
+export type RegisteredKind = (typeof registeredKinds)[number]
 
 export interface PackRegistration {
   /** Undefined when the manifest cannot be used, or a folder of the pack cannot be read. */
   ref: string | undefined
-  registered: Record<ContentKind, number>
+  registered: Record<RegisteredKind, number>
   /** What has lost its record, because its metadata file is gone. */
-  removed: Record<ContentKind, number>
+  removed: Record<RegisteredKind, number>
   problems: PackProblem[]
 }
 
+/** Whoever knows policies. */
+export interface PolicyRegistry {
+  registerPolicies(content: PackDefinitions): Promise<Registration>
+}
+
 export interface ContentOwners {
+  database: Pick<Database, 'write'>
+  store: PackStore
+  configs: Configs
   triggers: Pick<Triggers, 'registerTypes'>
   actions: Pick<Actions, 'registerActions' | 'usePackFolder'>
   rules: Pick<Rules, 'registerRules'>
+  policies?: PolicyRegistry | undefined
 }
+
+export const allKinds: ReadonlySet<RegisteredKind> = new Set(registeredKinds)
 
 /**
- * Registers everything usable in a pack folder; doing it again changes only what changed in the folder.
+ * Registers everything usable of a pack; doing it again changes only what has changed.
  *
+ * @param content `problems` of it are part of the result
+ * @param files as they were before the content was read, so that what changes meanwhile is found to be changed
  * @param areOurs see `registerActions`
  */
-export async function registerPack(owners: ContentOwners, folder: string, areOurs = false): Promise<PackRegistration> {
-  const content = await readPack(folder)
-  if (!('ref' in content))
-    return { ref: undefined, registered: counts(), removed: counts(), problems: content.problems }
-
-  owners.actions.usePackFolder(content.ref, content.folder)
-  const types = definitionsOf(content, 'triggers')
-  const first = await owners.triggers.registerTypes(types)
-  const actions = await owners.actions.registerActions(definitionsOf(content, 'actions'), areOurs)
-  const rules = await owners.rules.registerRules(definitionsOf(content, 'rules'))
-  // A trigger type stays while rules use it, and these have gone only now.
-  const triggers = rules.removed > 0 && first.problems.length > 0 ? await again(owners, types, first) : first
-
-  const registrations = { triggers, actions, rules }
-  const problems = [...content.problems]
-  const [registered, removed] = [counts(), counts()]
-  for (const kind of contentKinds) {
-    const registration = registrations[kind]
+export async function registerContent(
+  owners: ContentOwners,
+  content: PackContent,
+  { files, isCut, fingerprint }: PackFiles,
+  { kinds = allKinds, areOurs = false }: { kinds?: ReadonlySet<RegisteredKind>; areOurs?: boolean } = {},
+): Promise<PackRegistration> {
+  const { ref, folder } = content
+  const configFacts = await factsOf(owners.configs.fileOf(ref))
+  const [registered, removed] = [noCounts(), noCounts()]
+  const found = new Map<RegisteredKind, PackProblem[]>()
+  const take = (
+    kind: RegisteredKind,
+    registration: Pick<Registration, 'registered' | 'removed'>,
+    more: PackProblem[],
+  ) => {
     registered[kind] = registration.registered
     removed[kind] = registration.removed
-    problems.push(...problemsOf(content, kind, registration))
+    found.set(kind, more)
   }
-  return { ref: content.ref, registered, removed, problems }
+  const takeOf = (kind: ContentKind, registration: Registration, kindsOfFiles: readonly ContentKind[] = [kind]): void =>
+    take(kind, registration, problemsOf(content, kindsOfFiles, registration))
+
+  owners.actions.usePackFolder(ref, folder)
+  const sensors = checkSensors(ref, content.sensors)
+  const types = typesOf(content, sensors.triggerTypes)
+  let triggers = kinds.has('triggers') || kinds.has('sensors') ? await owners.triggers.registerTypes(types) : undefined
+  if (kinds.has('sensors')) takeOf('sensors', sensors)
+  if (kinds.has('actions')) {
+    takeOf('actions', await owners.actions.registerActions(definitionsOf(content, 'actions'), areOurs))
+  }
+  if (kinds.has('rules')) {
+    const rules = await owners.rules.registerRules(definitionsOf(content, 'rules'))
+    takeOf('rules', rules)
+    // A trigger type stays while rules use it, and these have gone only now.
+    if (rules.removed > 0 && triggers !== undefined && triggers.problems.length > 0) {
+      const second = await owners.triggers.registerTypes(types)
+      triggers = { ...second, removed: triggers.removed + second.removed }
+    }
+  }
+  if (triggers !== undefined) takeOf('triggers', triggers, ['triggers', 'sensors'])
+  if (kinds.has('aliases')) takeOf('aliases', await registerAliases(owners, definitionsOf(content, 'aliases')))
+  if (kinds.has('policies') && owners.policies !== undefined) {
+    takeOf('policies', await owners.policies.registerPolicies(definitionsOf(content, 'policies')))
+  }
+  if (kinds.has('configs')) {
+    const configs = await owners.configs.register(content)
+    take('configs', configs, configs.problems)
+  }
+  const problems = [...content.problems, ...registeredKinds.flatMap((kind) => found.get(kind) ?? [])]
+  if (isCut) problems.push({ file: '.', message: 'the pack has too many files, or too deep folders, to list them all' })
+  const isWhole = problems.length === 0 && registeredKinds.every((kind) => kinds.has(kind))
+  await saveRecord(owners, content, files, isWhole ? joinFingerprint(fingerprint, configFacts) : '')
+  return { ref, registered, removed, problems }
 }
 
-function counts(): Record<ContentKind, number> {
-  return { triggers: 0, actions: 0, rules: 0 }
+/** Takes away all that registering a pack has brought. @returns what could not be taken away, and why */
+export async function unregisterContent(owners: ContentOwners, ref: string): Promise<PackProblem[]> {
+  const nothing: PackDefinitions = { pack: ref, definitions: [], metadataFiles: new Set() }
+  const registrations = [
+    await owners.rules.registerRules(nothing),
+    await registerAliases(owners, nothing),
+    await owners.policies?.registerPolicies(nothing),
+    await owners.actions.registerActions(nothing),
+    await owners.triggers.registerTypes(nothing),
+  ]
+  await owners.configs.unregister(ref)
+  await owners.database.write({ steps: [owners.store.deletePack(ref)], facts: [] })
+  return registrations.flatMap((registration) =>
+    (registration?.problems ?? []).map(({ metadataFile, path, message }) =>
+      problemAt(metadataFile, path, () => undefined, message),
+    ),
+  )
 }
 
-async function again(owners: ContentOwners, types: PackDefinitions, first: Registration): Promise<Registration> {
-  const second = await owners.triggers.registerTypes(types)
-  return { ...second, removed: first.removed + second.removed }
+export function noCounts(): Record<RegisteredKind, number> {
+  return { triggers: 0, sensors: 0, actions: 0, rules: 0, aliases: 0, policies: 0, configs: 0 }
+}
+
+/** Files of triggers, and what sensors say of theirs. */
+function typesOf(content: PackContent, ofSensors: PackDefinitions['definitions']): PackDefinitions {
+  const { pack, definitions, metadataFiles } = definitionsOf(content, 'triggers')
+  return {
+    pack,
+    definitions: [...definitions, ...ofSensors],
+    metadataFiles: new Set([...metadataFiles, ...content.sensors.paths]),
+  }
 }
 
 function definitionsOf(content: PackContent, kind: ContentKind): PackDefinitions {
@@ -69,9 +149,63 @@ function definitionsOf(content: PackContent, kind: ContentKind): PackDefinitions
   }
 }
 
-function problemsOf(content: PackContent, kind: ContentKind, { problems }: Registration): PackProblem[] {
-  const documents = new Map(content[kind].files.map(({ path, document }) => [path, document]))
+function problemsOf(
+  content: PackContent,
+  kinds: readonly ContentKind[],
+  { problems }: Pick<Registration, 'problems'>,
+): PackProblem[] {
+  const files = kinds.flatMap((kind) => content[kind].files)
+  const documents = new Map(files.map(({ path, document }) => [path, document]))
   return problems.map(({ metadataFile, path, message }) =>
     problemAt(metadataFile, path, (keys) => documents.get(metadataFile)?.lineOf(keys), message),
   )
+}
+
+function toRecord({ ref, folder, manifest }: PackContent, files: string[], id: string): PackRecord {
+  const { email, svc_version: svcVersion, ...others } = manifest
+  return {
+    ...others,
+    id,
+    uid: `pack:${ref}`,
+    ref,
+    email: textOf(email),
+    keywords: listOf(manifest, 'keywords'),
+    contributors: listOf(manifest, 'contributors'),
+    dependencies: listOf(manifest, 'dependencies'),
+    python_versions: listOf(manifest, 'python_versions'),
+    svc_version: textOf(svcVersion),
+    system: (manifest['system'] ?? {}) as Record<string, unknown>, // has passed its schema
+    files,
+    path: folder,
+  }
+}
+
+const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null)
+
+function listOf(manifest: PackManifest, key: string): string[] {
+  const value = manifest[key]
+  return Array.isArray(value) ? value.map(String) : []
+}
+
+async function saveRecord(
+  { database, store }: Pick<ContentOwners, 'database' | 'store'>,
+  content: PackContent,
+  files: string[],
+  fingerprint: string,
+): Promise<void> {
+  const before = store.findPackByRef(content.ref)
+  const record = toRecord(content, files, before?.id ?? newId())
+  const step = before === undefined ? store.insertPack(record, fingerprint) : store.updatePack(record, fingerprint)
+  await database.write({ steps: [step], facts: [] })
+}
+
+const joinFingerprint = (ofFolder: string, ofConfig: string): string => `${ofFolder} ${ofConfig}`
+
+/** What a pack that is unchanged has been registered with. */
+export async function fingerprintOf(
+  { configs }: Pick<ContentOwners, 'configs'>,
+  ref: string,
+  files: PackFiles,
+): Promise<string> {
+  return joinFingerprint(files.fingerprint, await factsOf(configs.fileOf(ref)))
 }

@@ -1,0 +1,327 @@
+/** Configurations of packs (contract 02, 2.9): kept from registration on, resolved when an action needs them. */
+import { join } from 'node:path'
+import { dump } from 'js-yaml'
+import { problemOfContainedFile } from '../../contained-file.ts'
+import type { Database } from '../../db/database.ts'
+import type { Encryption } from '../../encryption.ts'
+import { configInvalid, configNotFound, configNotWritten, configTemplateFailed, isAppError } from '../../errors.ts'
+import { newId } from '../../ids.ts'
+import { readJson } from '../../json.ts'
+import { problemAt, readMetadataFile, readYaml, type FileProblem, type MetadataDocument } from '../../metadata.ts'
+import { createRedactor } from '../../redact.ts'
+import { canonical, isObject, MASK } from '../../schema.ts'
+import { compileSecrets, keepMasked, type ReplaceSecrets } from '../../secrets.ts'
+import { replaceSecretFile } from '../../secret-file.ts'
+import { createRenderer, findTemplates } from '../../template-values.ts'
+import type { HostFunction, TemplateScope } from '../../template.ts'
+import type { TemplateReader } from '../datastore/types.ts'
+import type { PackConfig } from '../executions/types.ts'
+import { fillDefaults, isDynamic, mapLeaves, problemOfValues, problemsOfAttributes } from './config-values.ts'
+import { configSchemaFile, type PackContent } from './read.ts'
+import type { PackStore } from './store.ts'
+import type { ConfigAttributes, ConfigRecord } from './types.ts'
+
+const MAX_FILE_BYTES = 1_048_576
+
+export interface Configs {
+  /** @returns the configuration in the reader's name; it is shared and must not be changed @throws TEMPLATE_FAILED */
+  resolve(pack: string, reader: TemplateReader): PackConfig
+  /** Of the site; it need not exist. Absolute. */
+  fileOf(pack: string): string
+  /** Takes over the schema of a pack and its configuration. What is broken stays as it was. */
+  register(content: Pick<PackContent, 'ref' | 'configSchema'>): Promise<ConfigRegistration>
+  unregister(pack: string): Promise<void>
+  /** @param unmasked with its secrets @throws CONFIG_NOT_FOUND */
+  get(pack: string, unmasked: boolean): ConfigRecord
+  /**
+   * Writes the file of the site; masks stand for what is stored. One at a time for each pack.
+   *
+   * @throws CONFIG_INVALID, STORAGE_FAILED, CRYPTO_KEY_MISSING
+   */
+  put(pack: string, values: Record<string, unknown>): Promise<void>
+}
+
+export interface ConfigRegistration {
+  /** 1: there is a configuration that can be used. */
+  registered: number
+  removed: number
+  problems: FileProblem[]
+}
+
+/** What `resolve` needs, worked out once. */
+interface Prepared {
+  attributes: ConfigAttributes
+  /** Defaults filled in. */
+  values: Record<string, unknown>
+  /** What is the same for every reader; undefined when there are templates. */
+  fixed: PackConfig | undefined
+}
+
+const MAX_PREPARED = 1_000
+
+const emptyDocument: MetadataDocument = { value: undefined, lineOf: () => undefined }
+
+export function createConfigs(deps: {
+  database: Pick<Database, 'write'>
+  store: PackStore
+  encryption: Encryption
+  readonly templates: (reader: TemplateReader) => TemplateScope
+  /** Where the configurations of the site are. Absolute. */
+  folder: string
+}): Configs {
+  const { database, store, encryption, templates, folder } = deps
+  const { isSecret: isSecretName } = createRedactor(true)
+  const prepared = new Map<string, Prepared>()
+
+  const contextOf = (pack: string): string => `config:${pack}`
+  const attributesOf = (pack: string): ConfigAttributes => store.findConfigSchema(pack)?.attributes ?? {}
+  const fileNameOf = (pack: string): string => `configs/${pack}.yaml`
+
+  /** @throws CRYPTO_KEY_MISSING, CIPHER_TEXT_INVALID */
+  function openValues(pack: string, stored: string): Record<string, unknown> {
+    const what = `the configuration of pack "${pack}"`
+    const text = stored.startsWith('{') ? stored : encryption.open(stored, contextOf(pack), what)
+    return readJson(text) as Record<string, unknown> // written by `toStored`
+  }
+
+  /** @throws CRYPTO_KEY_MISSING */
+  function toStored(pack: string, attributes: ConfigAttributes, values: Record<string, unknown>): string {
+    const text = JSON.stringify(values)
+    const hasSecrets = canonical(secretsOf(attributes)(values, () => MASK)) !== canonical(values)
+    return hasSecrets ? encryption.seal(text, contextOf(pack), `the configuration of pack "${pack}"`) : text
+  }
+
+  /** Of what the schema says nothing about, names have to tell. */
+  function secretsOf(attributes: ConfigAttributes): ReplaceSecrets {
+    const known = compileSecrets({ properties: attributes })
+    return (value, replace, counterpart) => {
+      const replaced = known === undefined ? value : known(value, replace, counterpart)
+      if (!isObject(replaced)) return replaced
+      const other = isObject(counterpart) ? counterpart : {}
+      return Object.fromEntries(
+        Object.entries(replaced).map(([name, inner]) => [
+          name,
+          Object.hasOwn(attributes, name) ? inner : replaceNamed(name, inner, replace, other[name]),
+        ]),
+      )
+    }
+  }
+
+  function replaceNamed(
+    name: string,
+    value: unknown,
+    replace: (secret: unknown, counterpart: unknown) => unknown,
+    counterpart: unknown,
+  ): unknown {
+    if (isSecretName(name)) return replace(value, counterpart)
+    if (Array.isArray(value)) {
+      return value.map((item: unknown, i) =>
+        replaceNamed('', item, replace, Array.isArray(counterpart) ? counterpart[i] : undefined),
+      )
+    }
+    if (!isObject(value)) return value
+    const other = isObject(counterpart) ? counterpart : {}
+    return Object.fromEntries(
+      Object.entries(value).map(([key, inner]) => [key, replaceNamed(key, inner, replace, other[key])]),
+    )
+  }
+
+  function prepare(pack: string): Prepared {
+    const known = prepared.get(pack)
+    if (known !== undefined) return known
+    const attributes = attributesOf(pack)
+    const stored = store.findConfig(pack)
+    const values = fillDefaults(attributes, stored === undefined ? {} : openValues(pack, stored.values), true)
+    const secrets: unknown[] = []
+    let isFixed = true
+    mapLeaves(attributes, values, ({ value, isSecret }) => {
+      if (isDynamic(value)) isFixed = false
+      else if (isSecret) secrets.push(value)
+      return value
+    })
+    const made = { attributes, values, fixed: isFixed ? { values, secrets } : undefined }
+    // Whatever stands in templates may name packs that do not exist.
+    if (prepared.size >= MAX_PREPARED) prepared.clear()
+    prepared.set(pack, made)
+    return made
+  }
+
+  function problemText(pack: string, path: readonly string[], message: string): string {
+    return `Failed validating attribute "${path.join('.')}" in config for pack "${pack}" (${fileNameOf(pack)}): ${message}`
+  }
+
+  return {
+    fileOf: (pack) => join(folder, `${pack}.yaml`),
+
+    resolve(pack, reader) {
+      const { attributes, values, fixed } = prepare(pack)
+      if (fixed !== undefined) return fixed
+      const found = findTemplates(values)
+      const scope = templates(reader)
+      const variables = new Map(Object.entries(scope.variables))
+      const secrets: unknown[] = []
+      const filters = { ...scope.filters }
+      const decrypt = filters['decrypt_kv']
+      if (decrypt !== undefined) filters['decrypt_kv'] = remembering(decrypt, secrets)
+      let at = { key: '', value: '' }
+      const renderer = createRenderer(found ?? { count: 0, isTooLong: false }, {
+        filters,
+        fail: (_, why) => configTemplateFailed(pack, at.key, at.value, why),
+      })
+      const resolved = mapLeaves(attributes, values, ({ path, value, isSecret }) => {
+        if (!isDynamic(value)) {
+          if (isSecret) secrets.push(value)
+          return value
+        }
+        at = { key: path.join('.'), value: isSecret ? MASK : value }
+        const rendered = renderer.render(at.key, value, variables)
+        // A key that does not exist reads as an empty text.
+        if (rendered === '' || rendered === undefined) return null
+        if (!isSecret) return rendered
+        const plain = isCipherText(rendered)
+          ? renderer.render(at.key, '{{ value | decrypt_kv }}', new Map([['value', rendered]]))
+          : rendered
+        secrets.push(plain)
+        return plain
+      })
+      return { values: resolved, secrets }
+    },
+
+    async register({ ref, configSchema }) {
+      const problems: FileProblem[] = []
+      let attributes = attributesOf(ref)
+      const before = store.findConfigSchema(ref)
+      if (configSchema === 'broken') return { registered: 0, removed: 0, problems }
+      if (configSchema !== undefined) {
+        const { value, lineOf } = configSchema.document
+        // An empty schema is written as an empty file, or as comments alone.
+        const given = value ?? {}
+        for (const { path, message } of problemsOfAttributes(given)) {
+          problems.push(problemAt(configSchemaFile, path, lineOf, message))
+        }
+        if (problems.length > 0) return { registered: 0, removed: 0, problems }
+        attributes = given as ConfigAttributes // has been checked
+        if (before === undefined || canonical(before.attributes) !== canonical(attributes)) {
+          const record = { id: before?.id ?? newId(), pack: ref, attributes }
+          await database.write({ steps: [store.putConfigSchema(record)], facts: [] })
+        }
+      } else if (before !== undefined) {
+        attributes = {}
+        await database.write({ steps: [store.deleteConfigSchema(ref)], facts: [] })
+      }
+      prepared.delete(ref)
+
+      if ((await problemOfContainedFile(folder, `${ref}.yaml`)) === 'missing') {
+        const stored = store.findConfig(ref)
+        if (stored !== undefined) await database.write({ steps: [store.deleteConfig(ref)], facts: [] })
+        prepared.delete(ref)
+        return { registered: 0, removed: stored === undefined ? 0 : 1, problems }
+      }
+      const file = await readMetadataFile(folder, `${ref}.yaml`, MAX_FILE_BYTES)
+      // An empty file, or comments alone, says nothing.
+      if ('problem' in file && !file.isEmpty) {
+        problems.push({ ...file.problem, file: fileNameOf(ref) })
+        return { registered: 0, removed: 0, problems }
+      }
+      const { value, lineOf } = 'document' in file ? file.document : emptyDocument
+      const values = value ?? {}
+      if (!isObject(values)) {
+        problems.push({ file: fileNameOf(ref), line: 1, message: 'a mapping of names to values is needed' })
+        return { registered: 0, removed: 0, problems }
+      }
+      const problem = problemOfValues(attributes, values)
+      if (problem !== undefined) {
+        const message = problemText(ref, problem.path, problem.message)
+        problems.push(problemAt(fileNameOf(ref), problem.path, lineOf, message))
+        return { registered: 0, removed: 0, problems }
+      }
+      try {
+        await save(ref, attributes, values)
+      } catch (error) {
+        if (!isAppError(error) || error.kind !== 'invalid') throw error
+        problems.push({ file: fileNameOf(ref), message: error.message })
+        return { registered: 0, removed: 0, problems }
+      }
+      return { registered: 1, removed: 0, problems }
+    },
+
+    async unregister(pack) {
+      await database.write({ steps: [store.deleteConfig(pack), store.deleteConfigSchema(pack)], facts: [] })
+      prepared.delete(pack)
+    },
+
+    get(pack, unmasked) {
+      const stored = store.findConfig(pack)
+      if (stored === undefined) throw configNotFound(pack)
+      const values = openValues(pack, stored.values)
+      const shown = unmasked
+        ? values
+        : secretsOf(attributesOf(pack))(values, (secret) => (secret === null ? null : MASK))
+      return { id: stored.id, pack, values: shown as Record<string, unknown> }
+    },
+
+    async put(pack, given) {
+      const attributes = attributesOf(pack)
+      const stored = store.findConfig(pack)
+      const before = stored === undefined ? {} : openValues(pack, stored.values)
+      const values = secretsOf(attributes)(given, keepMasked, before) as Record<string, unknown>
+      secretsOf(attributes)(values, (secret) => {
+        if (secret === MASK)
+          throw configInvalid(
+            problemText(pack, [], `"${MASK}" stands for a value that is stored; there is none in its place`),
+          )
+        return secret
+      })
+      const problem = problemOfValues(attributes, values)
+      if (problem !== undefined) throw configInvalid(problemText(pack, problem.path, problem.message))
+      toStored(pack, attributes, values)
+      try {
+        await replaceSecretFile(join(folder, `${pack}.yaml`), toText(values))
+      } catch (error) {
+        throw configNotWritten(pack, error)
+      }
+      await save(pack, attributes, values)
+    },
+  }
+
+  async function save(pack: string, attributes: ConfigAttributes, values: Record<string, unknown>): Promise<void> {
+    const before = store.findConfig(pack)
+    const isSame =
+      before !== undefined && canUse(() => canonical(openValues(pack, before.values)) === canonical(values))
+    const wasSealed = before !== undefined && !before.values.startsWith('{')
+    const text = toStored(pack, attributes, values)
+    if (!(isSame && wasSealed === !text.startsWith('{'))) {
+      await database.write({ steps: [store.putConfig({ id: before?.id ?? newId(), pack, values: text })], facts: [] })
+    }
+    prepared.delete(pack)
+  }
+}
+
+function canUse(check: () => boolean): boolean {
+  try {
+    return check()
+  } catch (error) {
+    if (isAppError(error)) return false
+    throw error
+  }
+}
+
+function remembering(decrypt: HostFunction, secrets: unknown[]): HostFunction {
+  return (...args) => {
+    const plain = decrypt(...args)
+    secrets.push(plain)
+    return plain
+  }
+}
+
+/** Values of encrypted keys are long hexadecimal texts; others are taken as they are. */
+const isCipherText = (value: unknown): boolean =>
+  typeof value === 'string' && value.length >= 66 && value.length % 2 === 0 && /^[0-9A-Fa-f]+$/.test(value)
+
+/** YAML that reads as the same values. */
+function toText(values: Record<string, unknown>): string {
+  const text = dump(values, { noRefs: true, lineWidth: -1 })
+  const read = readYaml(text)
+  const isSame = 'value' in read && canonical(read.value) === canonical(values)
+  return isSame ? text : `${JSON.stringify(values, undefined, 2)}\n`
+}

@@ -1,0 +1,284 @@
+/** Which packs there are, and registering them: one registration at a time. */
+import { readdir, stat } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import { packNotOnDisk, shown } from '../../errors.ts'
+import type { Log } from '../../log.ts'
+import { describeProblem } from '../../metadata.ts'
+import { scanPack, type PackFiles } from './files.ts'
+import { manifestFile, readPack, type PackProblem } from './read.ts'
+import {
+  allKinds,
+  fingerprintOf,
+  noCounts,
+  registerContent,
+  unregisterContent,
+  type ContentOwners,
+  type PackRegistration,
+  type RegisteredKind,
+} from './register.ts'
+
+/** Folders looked at in one folder of packs. */
+const MAX_PACKS = 2_000
+/** Packs whose files are looked at side by side. */
+const SIDE_BY_SIDE = 8
+
+export interface PackFolder {
+  /** Absolute. */
+  folder: string
+  /** It comes with the program, whose tests have checked it. */
+  areOurs: boolean
+}
+
+/** Of several packs. */
+export interface Registrations {
+  /** Sums over all of them. */
+  registered: Record<RegisteredKind, number>
+  removed: Record<RegisteredKind, number>
+  /** Each with the pack it is about: its reference, or the name of its folder. */
+  problems: (PackProblem & { pack: string })[]
+}
+
+export interface PackService {
+  /** In the order in which they count: of packs with the same reference the first is the one. */
+  folders(): Promise<PackFolder[]>
+  /** Registers one folder, whatever it was before. Problems come back and are logged. */
+  register(folder: string, kinds?: ReadonlySet<RegisteredKind>): Promise<PackRegistration>
+  /**
+   * Packs that have changed since they were registered. Problems are logged.
+   *
+   * @returns what is wrong with packs that come with the program
+   */
+  registerChanged(): Promise<PackProblem[]>
+  /**
+   * @param names references, or paths of folders; undefined: all packs
+   * @throws PACK_NOT_ON_DISK, and nothing is registered then
+   */
+  registerNamed(names: readonly string[] | undefined, kinds: ReadonlySet<RegisteredKind>): Promise<Registrations>
+  /** Takes away what registering the pack has brought; its files stay. @returns what stays, and why */
+  unregister(ref: string): Promise<PackProblem[]>
+}
+
+export function createPackService(deps: {
+  owners: ContentOwners
+  /** Runs work on packs one after the other. */
+  inTurn: <T>(work: () => Promise<T>) => Promise<T>
+  log: Log
+  /** Folders of packs that come with the program. */
+  shipped: readonly string[]
+  /** Absolute; the first is where new packs are installed. */
+  basePaths: readonly string[]
+}): PackService {
+  const { owners, inTurn, log, shipped, basePaths } = deps
+  const { store } = owners
+  const ours: ReadonlySet<string> = new Set(shipped.map((folder) => resolve(folder)))
+
+  async function folders(): Promise<PackFolder[]> {
+    const found: PackFolder[] = shipped.map((folder) => ({ folder: resolve(folder), areOurs: true }))
+    for (const basePath of basePaths) {
+      for (const folder of await foldersIn(basePath)) found.push({ folder, areOurs: false })
+    }
+    return found
+  }
+
+  async function foldersIn(basePath: string): Promise<string[]> {
+    let names: string[]
+    try {
+      const entries = await readdir(basePath, { withFileTypes: true })
+      names = entries
+        .filter((entry) => !entry.name.startsWith('.') && (entry.isDirectory() || entry.isSymbolicLink()))
+        .map((entry) => entry.name)
+        .sort()
+    } catch (error) {
+      log.warning('packs.unreadable', 'A folder of packs cannot be read', { folder: basePath, error })
+      return []
+    }
+    if (names.length > MAX_PACKS) {
+      log.warning('packs.too_many', `A folder holds more than ${MAX_PACKS} packs; the rest is left out`, {
+        folder: basePath,
+      })
+    }
+    const paths = names.slice(0, MAX_PACKS).map((name) => join(basePath, name))
+    const areFolders = await Promise.all(paths.map(isFolder))
+    return paths.filter((_, i) => areFolders[i])
+  }
+
+  /** Where in the order of packs a folder comes; those outside of all places come last. */
+  function rankOf(folder: string): [number, string] {
+    if (ours.has(folder)) return [-1, folder]
+    const place = basePaths.indexOf(dirname(folder))
+    return [place === -1 ? basePaths.length : place, folder]
+  }
+
+  /** The folder that a reference belongs to instead of this one. */
+  async function otherFolderOf(ref: string, folder: string): Promise<string | undefined> {
+    const other = store.knownPacks().find((known) => known.ref === ref)?.folder
+    if (other === undefined || other === folder || !(await isThere(join(other, manifestFile)))) return undefined
+    const [[place, path], [otherPlace, otherPath]] = [rankOf(folder), rankOf(other)]
+    return otherPlace < place || (otherPlace === place && otherPath < path) ? other : undefined
+  }
+
+  async function registerOne(
+    folder: string,
+    { kinds = allKinds, files }: { kinds?: ReadonlySet<RegisteredKind>; files?: PackFiles } = {},
+  ): Promise<PackRegistration> {
+    const refused = (problems: PackProblem[]): PackRegistration => ({
+      ref: undefined,
+      registered: noCounts(),
+      removed: noCounts(),
+      problems,
+    })
+    let scanned = files
+    try {
+      scanned ??= await scanPack(folder)
+    } catch {
+      return refused([{ file: '.', message: 'the folder of the pack cannot be read' }])
+    }
+    const content = await readPack(folder)
+    if (!('ref' in content)) return refused(content.problems)
+    const other = await otherFolderOf(content.ref, folder)
+    if (other !== undefined) {
+      const where = ours.has(other) ? 'comes with the program' : `is in the folder "${shown(basename(other))}" already`
+      const message = `pack "${content.ref}" ${where}, which counts instead of this one`
+      return refused([{ file: manifestFile, key: 'ref', message }])
+    }
+    return registerContent(owners, content, scanned, { kinds, areOurs: ours.has(folder) })
+  }
+
+  function tell(folder: string, { ref, problems }: PackRegistration): void {
+    const pack = ref ?? basename(folder)
+    for (const problem of problems) log.warning('pack.problem', describeProblem(problem), { pack, ...problem })
+  }
+
+  /** Those that have problems are tried again: what they need may have been in one that came later. */
+  async function registerAll(
+    some: readonly { folder: string; files?: PackFiles }[],
+    kinds: ReadonlySet<RegisteredKind>,
+  ): Promise<{ folder: string; registration: PackRegistration }[]> {
+    const done: { folder: string; registration: PackRegistration }[] = []
+    for (const { folder, files } of some) {
+      done.push({ folder, registration: await registerOne(folder, files === undefined ? { kinds } : { kinds, files }) })
+    }
+    if (some.length > 1) {
+      for (const one of done) {
+        if (one.registration.ref === undefined || one.registration.problems.length === 0) continue
+        const { removed } = one.registration
+        one.registration = await registerOne(one.folder, { kinds })
+        add(one.registration.removed, removed)
+      }
+    }
+    for (const { folder, registration } of done) tell(folder, registration)
+    return done
+  }
+
+  async function changed(): Promise<{ folder: string; files?: PackFiles }[]> {
+    const known = new Map(store.knownPacks().map((pack) => [pack.folder, pack]))
+    const all = await folders()
+    const results: ({ folder: string; files?: PackFiles } | undefined)[] = []
+    for (let start = 0; start < all.length; start += SIDE_BY_SIDE) {
+      const some = all.slice(start, start + SIDE_BY_SIDE).map(async ({ folder }) => {
+        const files = await scanPack(folder).catch(() => undefined)
+        if (files === undefined) return { folder }
+        const before = known.get(folder)
+        const isSame = before !== undefined && before.fingerprint === (await fingerprintOf(owners, before.ref, files))
+        if (isSame) owners.actions.usePackFolder(before.ref, folder)
+        return isSame ? undefined : { folder, files }
+      })
+      results.push(...(await Promise.all(some)))
+    }
+    return results.filter((result) => result !== undefined)
+  }
+
+  function refFolder(ref: string): string | undefined {
+    return store.knownPacks().find((known) => known.ref === ref)?.folder
+  }
+
+  /** @throws PACK_NOT_ON_DISK */
+  async function locate(name: string): Promise<string> {
+    if (name.includes('/')) {
+      const folder = resolve(name)
+      if (ours.has(folder)) return folder
+      if (basePaths.includes(dirname(folder)) && (await isThere(join(folder, manifestFile)))) return folder
+      throw packNotOnDisk(name)
+    }
+    const known = refFolder(name)
+    if (known !== undefined && (await isThere(join(known, manifestFile)))) return known
+    // Not registered yet: its folder has its name, or says it.
+    for (const { folder } of await folders()) {
+      if (basename(folder) === name) return folder
+    }
+    for (const { folder } of await folders()) {
+      const content = await readPack(folder)
+      if ('ref' in content && content.ref === name) return folder
+    }
+    throw packNotOnDisk(name)
+  }
+
+  return {
+    folders,
+    register: (folder, kinds = allKinds) =>
+      inTurn(async () => {
+        const registration = await registerOne(resolve(folder), { kinds })
+        tell(folder, registration)
+        return registration
+      }),
+
+    registerChanged: () =>
+      inTurn(async () => {
+        for (const { ref, folder } of store.knownPacks()) owners.actions.usePackFolder(ref, folder)
+        const done = await registerAll(await changed(), allKinds)
+        for (const { ref, folder } of store.knownPacks()) {
+          if (await isThere(join(folder, manifestFile))) continue
+          log.warning(
+            'pack.gone',
+            `Pack "${ref}" is not on disk any more; what it has brought stays until it is uninstalled`,
+            {
+              pack: ref,
+              folder,
+            },
+          )
+        }
+        return done.flatMap(({ folder, registration }) => (ours.has(folder) ? registration.problems : []))
+      }),
+
+    registerNamed: (names, kinds) =>
+      inTurn(async () => {
+        const chosen =
+          names === undefined
+            ? (await folders()).map(({ folder }) => folder)
+            : await Promise.all([...new Set(names)].map(locate))
+        const done = await registerAll(
+          [...new Set(chosen)].map((folder) => ({ folder })),
+          kinds,
+        )
+        const [registered, removed] = [noCounts(), noCounts()]
+        const problems: Registrations['problems'] = []
+        for (const { folder, registration } of done) {
+          add(registered, registration.registered)
+          add(removed, registration.removed)
+          const pack = registration.ref ?? basename(folder)
+          problems.push(...registration.problems.map((problem) => ({ pack, ...problem })))
+        }
+        return { registered, removed, problems }
+      }),
+
+    unregister: (ref) => inTurn(() => unregisterContent(owners, ref)),
+  }
+}
+
+function add(sums: Record<RegisteredKind, number>, more: Record<RegisteredKind, number>): void {
+  for (const kind of allKinds) sums[kind] += more[kind]
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  )
+}
+
+async function isThere(path: string): Promise<boolean> {
+  return stat(path).then(
+    () => true,
+    () => false,
+  )
+}

@@ -1,0 +1,201 @@
+/** Tables `packs`, `config_schemas`, `configs` and `action_aliases`. Records are kept whole; what is filtered by has a column of its own. */
+import type { Database, Step } from '../../db/database.ts'
+import { slicePage, type Page } from '../../http/list.ts'
+import { readJson } from '../../json.ts'
+import type { AliasRecord, ConfigAttributes, ConfigSchemaRecord, PackRecord } from './types.ts'
+
+/** What has to be known of a pack to tell whether it has changed. */
+export interface KnownPack {
+  ref: string
+  folder: string
+  /** Empty: it has to be read again. */
+  fingerprint: string
+}
+
+export interface PackFilter {
+  ref?: string | undefined
+  name?: string | undefined
+}
+
+export interface AliasFilter {
+  pack?: string | undefined
+  name?: string | undefined
+}
+
+/** `values` as they are stored: JSON text, or the cipher text of it. */
+export interface StoredConfig {
+  id: string
+  pack: string
+  values: string
+}
+
+export interface PackStore {
+  findPack(id: string): PackRecord | undefined
+  findPackByRef(ref: string): PackRecord | undefined
+  knownPacks(): KnownPack[]
+  /** In the order of their references. */
+  listPacks(filter: PackFilter, page: Page): PackRecord[]
+  countPacks(filter: PackFilter): number
+  insertPack(record: PackRecord, fingerprint: string): Step
+  updatePack(record: PackRecord, fingerprint: string): Step
+  deletePack(ref: string): Step
+
+  findConfigSchema(pack: string): ConfigSchemaRecord | undefined
+  /** In the order of the packs. */
+  listConfigSchemas(packs: readonly string[], page: Page): ConfigSchemaRecord[]
+  configSchemaPacks(): string[]
+  putConfigSchema(record: ConfigSchemaRecord): Step
+  deleteConfigSchema(pack: string): Step
+
+  findConfig(pack: string): StoredConfig | undefined
+  /** In the order of the packs. */
+  listConfigs(packs: readonly string[], page: Page): StoredConfig[]
+  configPacks(): string[]
+  putConfig(config: StoredConfig): Step
+  deleteConfig(pack: string): Step
+
+  findAlias(id: string): AliasRecord | undefined
+  findAliasByRef(ref: string): AliasRecord | undefined
+  aliasesOfPack(pack: string): AliasRecord[]
+  /** In the order of pack and name. */
+  listAliases(filter: AliasFilter, page: Page): AliasRecord[]
+  countAliases(filter: AliasFilter): number
+  insertAlias(alias: AliasRecord): Step
+  updateAlias(alias: AliasRecord): Step
+  deleteAlias(id: string): Step
+}
+
+export function createPackStore(database: Database): PackStore {
+  const { build } = database
+
+  function packsMatching({ ref, name }: PackFilter) {
+    let query = build.selectFrom('packs')
+    if (ref !== undefined) query = query.where('ref', '=', ref)
+    if (name !== undefined) query = query.where('name', '=', name)
+    return query
+  }
+
+  function aliasesMatching({ pack, name }: AliasFilter) {
+    let query = build.selectFrom('action_aliases')
+    if (pack !== undefined) query = query.where('pack', '=', pack)
+    if (name !== undefined) query = query.where('name', '=', name)
+    return query
+  }
+
+  const toSchema = ({
+    id,
+    pack,
+    attributes,
+  }: {
+    id: string
+    pack: string
+    attributes: string
+  }): ConfigSchemaRecord => ({
+    id,
+    pack,
+    attributes: readJson(attributes) as ConfigAttributes, // written by `putConfigSchema`
+  })
+
+  return {
+    findPack: (id) =>
+      parsed<PackRecord>(database.first(build.selectFrom('packs').select('record').where('id', '=', id))),
+    findPackByRef: (ref) =>
+      parsed<PackRecord>(database.first(build.selectFrom('packs').select('record').where('ref', '=', ref))),
+    knownPacks: () => database.all(build.selectFrom('packs').select(['ref', 'folder', 'fingerprint']).orderBy('ref')),
+    listPacks: (filter, page) =>
+      database
+        .all(
+          packsMatching(filter)
+            .select('record')
+            .orderBy('ref')
+            .limit(page.limit ?? -1)
+            .offset(page.offset),
+        )
+        .map((row) => parsed<PackRecord>(row)),
+    countPacks: (filter) =>
+      database.first(packsMatching(filter).select((eb) => eb.fn.countAll<number>().as('total')))?.total ?? 0,
+    insertPack: (record, fingerprint) => ({ query: build.insertInto('packs').values(packRow(record, fingerprint)) }),
+    updatePack: (record, fingerprint) => ({
+      query: build.updateTable('packs').set(packRow(record, fingerprint)).where('id', '=', record.id),
+      expect: 1,
+    }),
+    deletePack: (ref) => ({ query: build.deleteFrom('packs').where('ref', '=', ref) }),
+
+    findConfigSchema(pack) {
+      const row = database.first(build.selectFrom('config_schemas').selectAll().where('pack', '=', pack))
+      return row && toSchema(row)
+    },
+    listConfigSchemas: (packs, page) =>
+      database
+        .all(build.selectFrom('config_schemas').selectAll().where('pack', 'in', slicePage(packs, page)).orderBy('pack'))
+        .map(toSchema),
+    configSchemaPacks: () =>
+      database.all(build.selectFrom('config_schemas').select('pack').orderBy('pack')).map(({ pack }) => pack),
+    putConfigSchema({ id, pack, attributes }) {
+      const text = JSON.stringify(attributes)
+      return {
+        query: build
+          .insertInto('config_schemas')
+          .values({ id, pack, attributes: text })
+          .onConflict((conflict) => conflict.column('pack').doUpdateSet({ attributes: text })),
+      }
+    },
+    deleteConfigSchema: (pack) => ({ query: build.deleteFrom('config_schemas').where('pack', '=', pack) }),
+
+    findConfig: (pack) => database.first(build.selectFrom('configs').selectAll().where('pack', '=', pack)),
+    listConfigs: (packs, page) =>
+      database.all(build.selectFrom('configs').selectAll().where('pack', 'in', slicePage(packs, page)).orderBy('pack')),
+    configPacks: () => database.all(build.selectFrom('configs').select('pack').orderBy('pack')).map(({ pack }) => pack),
+    putConfig: ({ id, pack, values }) => ({
+      query: build
+        .insertInto('configs')
+        .values({ id, pack, values })
+        .onConflict((conflict) => conflict.column('pack').doUpdateSet({ values })),
+    }),
+    deleteConfig: (pack) => ({ query: build.deleteFrom('configs').where('pack', '=', pack) }),
+
+    findAlias: (id) =>
+      parsed<AliasRecord>(database.first(build.selectFrom('action_aliases').select('record').where('id', '=', id))),
+    findAliasByRef: (ref) =>
+      parsed<AliasRecord>(database.first(build.selectFrom('action_aliases').select('record').where('ref', '=', ref))),
+    aliasesOfPack: (pack) =>
+      database
+        .all(build.selectFrom('action_aliases').select('record').where('pack', '=', pack))
+        .map((row) => parsed<AliasRecord>(row)),
+    listAliases: (filter, page) =>
+      database
+        .all(
+          aliasesMatching(filter)
+            .select('record')
+            .orderBy('pack')
+            .orderBy('name')
+            .limit(page.limit ?? -1)
+            .offset(page.offset),
+        )
+        .map((row) => parsed<AliasRecord>(row)),
+    countAliases: (filter) =>
+      database.first(aliasesMatching(filter).select((eb) => eb.fn.countAll<number>().as('total')))?.total ?? 0,
+    insertAlias: (alias) => ({ query: build.insertInto('action_aliases').values(aliasRow(alias)) }),
+    updateAlias: (alias) => ({
+      query: build.updateTable('action_aliases').set(aliasRow(alias)).where('id', '=', alias.id),
+      expect: 1,
+    }),
+    deleteAlias: (id) => ({ query: build.deleteFrom('action_aliases').where('id', '=', id) }),
+  }
+}
+
+function packRow(record: PackRecord, fingerprint: string) {
+  const { id, ref, name, path } = record
+  return { id, ref, name, folder: path, fingerprint, record: JSON.stringify(record) }
+}
+
+function aliasRow(alias: AliasRecord) {
+  const { id, ref, pack, name } = alias
+  return { id, ref, pack, name, record: JSON.stringify(alias) }
+}
+
+function parsed<R>(row: { record: string }): R
+function parsed<R>(row: { record: string } | undefined): R | undefined
+function parsed<R>(row: { record: string } | undefined): R | undefined {
+  return row === undefined ? undefined : (readJson(row.record) as R) // written by `packRow` or `aliasRow`
+}
