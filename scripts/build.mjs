@@ -28,6 +28,7 @@ const ENTRIES = {
   'background-thread': 'src/db/sqlite/background-thread.ts',
   'crypt-thread': 'src/modules/auth/backends/crypt-thread.ts',
   'pam-helper': 'src/modules/auth/backends/pam-helper.ts',
+  'private-key-thread': 'src/runners/ssh/private-key-thread.ts',
   'posix-spawn-thread': 'src/runners/process/posix-spawn-thread.ts',
   'process-reader-thread': 'src/runners/process/process-reader-thread.ts',
   main: 'src/main.ts',

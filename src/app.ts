@@ -100,6 +100,16 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     launcher,
     maxResultBytes: config.actionrunner.max_result_bytes,
     systemUser: config.system_user.user,
+    ssh: {
+      knownHostsFile: config.ssh_runner.known_hosts_file,
+      hostKeyChecking: config.ssh_runner.host_key_checking,
+      keyFile: config.system_user.ssh_key_file,
+      configPath: config.ssh_runner.use_ssh_config ? config.ssh_runner.ssh_config_file_path : undefined,
+      connectTimeoutSeconds: config.ssh_runner.ssh_connect_timeout,
+      remoteDir: config.ssh_runner.remote_dir,
+      allowPartialFailure: config.ssh_runner.allow_partial_failure,
+      maxParallel: config.ssh_runner.max_parallel_actions,
+    },
     warn: (message, fields) => log.warning('process.survived', message, fields),
   })
   undo.push(() => runners.stop())

@@ -64,6 +64,8 @@ const PACKAGES: Record<string, RegExp> = {
   koffi: /^src\/(runners\/process\/|modules\/auth\/backends\/pam-helper\.ts$)/,
   express: /^src\/(http|modules\/auth)\//,
   commander: /^src\/(cli\/|main\.ts$)/,
+  ssh2: /^src\/runners\/ssh\//,
+  'ssh-config': /^src\/runners\/ssh\//,
   ldapts: /^src\/modules\/auth\/backends\/ldap\//,
 }
 

@@ -10,7 +10,10 @@ import { createProcessTrees } from './process/kill-tree.ts'
 import type { Launcher } from './process/launcher.ts'
 import { decideSystemUser, type SystemUserDecision } from './process/system-user.ts'
 import { readBootId } from './process/process-table.ts'
+import { createRemoteShellCmd } from './remote-shell-cmd.ts'
+import { createRemoteShellScript } from './remote-shell-script.ts'
 import type { RecordedProcess, Runner } from './runner.ts'
+import { createSsh, type SshSettings } from './ssh/create-ssh.ts'
 
 export interface RunnerSettings {
   launcher: Launcher
@@ -22,8 +25,21 @@ export interface RunnerSettings {
   processUser?: string
   /** The server's environment; default `process.env`. Overrides of configuration are left out for the children. */
   env?: NodeJS.ProcessEnv
+  /** Missing ones: as their options are by default, and no host is known. */
+  ssh?: Partial<SshSettings>
   /** Told about processes that could not be ended. */
   warn?: (message: string, fields: Record<string, unknown>) => void
+}
+
+const defaultSsh: SshSettings = {
+  knownHostsFile: '',
+  hostKeyChecking: 'strict',
+  keyFile: '',
+  configPath: undefined,
+  connectTimeoutSeconds: 60,
+  remoteDir: '/tmp',
+  allowPartialFailure: false,
+  maxParallel: 50,
 }
 
 export interface Runners {
@@ -47,12 +63,16 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
   const directoryCheck = createDirectoryCheck()
   const shell = createLocalShell({ launcher, trees, directoryCheck, maxResultBytes, systemUser, inheritedEnv, warn })
 
+  const ssh = createSsh({ ...defaultSsh, ...settings.ssh }, { maxResultBytes, warn, systemUser: settings.systemUser })
+
   return {
     list: [
       createLocalShellCmd(shell),
       createLocalShellScript(shell),
       createNoop(),
       createInquirer(),
+      createRemoteShellCmd(ssh),
+      createRemoteShellScript(ssh),
     ] satisfies Runner[],
     systemUser,
     bootId,
@@ -71,6 +91,9 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
       if (survivors.length > 0) warn('Processes of an earlier run could not be ended.', { pids: survivors })
       return killed
     },
-    stop: () => trees.stop(),
+    stop: async () => {
+      await ssh.stop()
+      await trees.stop()
+    },
   }
 }

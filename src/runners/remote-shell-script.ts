@@ -1,0 +1,46 @@
+/** Copies a script to other machines and runs it there (contract 03, 3.6 to 3.9). */
+import { basename, join } from 'node:path'
+import { startFailure } from './process/run-command.ts'
+import type { Runner } from './runner.ts'
+import { scriptArguments, secretArgumentsParameter } from './script-arguments.ts'
+import { remoteParameters, runOnHosts, type RemoteDeps } from './ssh/run-on-hosts.ts'
+import { copyFiles, removeFolder, type LocalFile } from './ssh/copy.ts'
+import { readScript } from './ssh/read-script.ts'
+
+export function createRemoteShellScript(deps: RemoteDeps): Runner {
+  return {
+    definition: {
+      name: 'remote-shell-script',
+      description: 'Copies a script to other machines by SSH and runs it there.',
+      enabled: true,
+      runner_package: 'remote_runner',
+      runner_module: 'remote_script_runner',
+      runner_parameters: { ...remoteParameters(deps.settings.remoteDir), ...secretArgumentsParameter },
+    },
+    run: async (context) => {
+      if (context.entryPoint === '') {
+        return startFailure('Missing entry_point action metadata attribute: there is no script to run.')
+      }
+      const given = context.runnerParameters['dir']
+      const dir = typeof given === 'string' && given !== '' ? given : deps.settings.remoteDir
+      if (!dir.startsWith('/') || dir.includes('\0')) {
+        return startFailure('The parameter "dir" must be an absolute path on the hosts.')
+      }
+      let files: LocalFile[]
+      try {
+        files = await readScript(context.entryPoint, context.packFolder)
+      } catch (error) {
+        return startFailure(`Failed copying content to remote boxes. ${error instanceof Error ? error.message : ''}`)
+      }
+      const folder = join(dir, context.liveactionId)
+      const { arguments: words, environment } = scriptArguments(context)
+      return await runOnHosts(deps, context, {
+        argv: () => [join(folder, basename(context.entryPoint)), ...words],
+        env: environment,
+        mayNameKeyFile: false,
+        prepare: (host) => copyFiles(deps, host, folder, files, context.signal),
+        cleanUp: (host, sudo) => removeFolder(deps, context, host, folder, sudo),
+      })
+    },
+  }
+}

@@ -1,0 +1,244 @@
+/** One connection to an SSH server: its key checked, its user logged in. */
+import type { Duplex } from 'node:stream'
+import type { Client, ClientChannel, SFTPWrapper } from 'ssh2'
+import { codeOf } from '../../system-error.ts'
+import { onDeadline } from '../process/deadline.ts'
+import type { HostKeyCheck, KnownHosts } from './known-hosts.ts'
+
+export interface Credentials {
+  password: string | undefined
+  /** Text without passphrase. */
+  privateKey: string | undefined
+}
+
+/** Where to connect to, as whom, and through whom. */
+export interface SshTarget {
+  host: string
+  port: number
+  username: string
+  credentials: Credentials
+  bastion: SshTarget | undefined
+}
+
+/** What went wrong with a connection; the message is for the user and names the host. */
+export class SshError extends Error {
+  override readonly name = 'SshError'
+}
+
+export interface Connection {
+  readonly isClosed: boolean
+  /** Resolves when it is closed, for whatever reason. */
+  readonly closed: Promise<void>
+  /** Starts a program on the other side. @throws SshError; the program has not begun then */
+  exec(command: string, limitMs: number): Promise<ClientChannel>
+  sftp(limitMs: number): Promise<SFTPWrapper>
+  /** A stream to a host behind this one. */
+  forward(host: string, port: number): Promise<Duplex>
+  /** Idempotent. */
+  close(): void
+}
+
+export interface ConnectSettings {
+  knownHosts: KnownHosts
+  /** For connecting and logging in. */
+  timeoutSeconds: number
+}
+
+/** A peer that is gone without a word is noticed after four of these. */
+const KEEPALIVE_MS = 10_000
+const KEEPALIVES_UNANSWERED = 3
+
+/** @param socket a stream to the host, when it is reached through another one */
+export async function connect(
+  { knownHosts, timeoutSeconds }: ConnectSettings,
+  target: SshTarget,
+  signal: AbortSignal,
+  socket?: Duplex,
+): Promise<Connection> {
+  const { default: ssh2 } = await import('ssh2')
+  let check: HostKeyCheck
+  try {
+    check = await knownHosts.checkFor(target.host, target.port)
+  } catch (error) {
+    socket?.destroy()
+    throw new SshError(`Cannot check the key of ${target.host}: ${textOf(error)}.`)
+  }
+  const client = new ssh2.Client()
+  let hostKey: Buffer | undefined
+  let refusal: string | undefined
+  let isClosed = false
+  // Errors are told by whatever they interrupt; one without a listener would end the server.
+  client.on('error', () => undefined)
+  const closed = new Promise<void>((resolve) => {
+    client.once('close', () => {
+      isClosed = true
+      resolve()
+    })
+  })
+  const close = (): void => {
+    if (isClosed) return
+    // Not `end`: that waits for the other side.
+    client.destroy()
+  }
+  try {
+    await new Promise<void>((resolve, reject) => {
+      const fail = (message: string): void => reject(new SshError(message))
+      const clearDeadline = onDeadline(timeoutSeconds * 1000, () =>
+        fail(`${target.host} did not let us in within ${timeoutSeconds} seconds (ssh_runner.ssh_connect_timeout).`),
+      )
+      const onAbort = (): void => fail('Stopped while connecting.')
+      signal.addEventListener('abort', onAbort)
+      const settle = (): void => {
+        clearDeadline()
+        signal.removeEventListener('abort', onAbort)
+      }
+      client.once('ready', () => {
+        settle()
+        resolve()
+      })
+      client.once('error', (error) => {
+        settle()
+        fail(refusal === undefined ? connectProblem(target, error) : `${sentence(refusal)}.`)
+      })
+      client.once('close', () => {
+        settle()
+        fail(`${target.host} closed the connection before anybody was logged in.`)
+      })
+      if (signal.aborted) return onAbort()
+      const { password, privateKey } = target.credentials
+      client.on('keyboard-interactive', (_name, _instructions, _language, prompts, finish) => {
+        finish(prompts.map(() => password ?? ''))
+      })
+      const authHandler: ('publickey' | 'password' | 'keyboard-interactive')[] = [
+        ...(privateKey === undefined ? [] : (['publickey'] as const)),
+        ...(password === undefined ? [] : (['password', 'keyboard-interactive'] as const)),
+      ]
+      try {
+        client.connect({
+          host: target.host,
+          port: target.port,
+          username: target.username,
+          ...(socket === undefined ? {} : { sock: socket }),
+          ...(password === undefined ? {} : { password, tryKeyboard: true }),
+          ...(privateKey === undefined ? {} : { privateKey }),
+          // Without credentials only a host that asks for none lets us in.
+          authHandler: authHandler.length === 0 ? ['none'] : authHandler,
+          algorithms: { serverHostKey: check.algorithms as 'ssh-ed25519'[] }, // of the names that the types know
+          hostVerifier: (key: Buffer) => {
+            // Asked again whenever keys are exchanged anew.
+            refusal = check.verify(key)
+            hostKey = key
+            return refusal === undefined
+          },
+          keepaliveInterval: KEEPALIVE_MS,
+          keepaliveCountMax: KEEPALIVES_UNANSWERED,
+          readyTimeout: 0,
+        })
+      } catch (error) {
+        settle()
+        fail(`Cannot connect to ${target.host}: ${textOf(error)}.`)
+      }
+    })
+    // Only now has the host proved that it owns the key.
+    if (hostKey !== undefined) {
+      await check.accept(hostKey).catch((error: unknown) => {
+        throw new SshError(`Cannot keep the key of ${target.host}: ${textOf(error)}.`)
+      })
+    }
+  } catch (error) {
+    close()
+    socket?.destroy()
+    throw error
+  }
+
+  /** An answer may never come: from a peer that is gone, or one that does not keep to the protocol. */
+  function within<T>(
+    limitMs: number,
+    ask: (answer: (error: Error | undefined, value: T) => void) => void,
+    drop: (value: T) => void,
+  ): Promise<T> {
+    return new Promise((resolve, reject) => {
+      let isLate = false
+      const timer = setTimeout(() => {
+        isLate = true
+        reject(new SshError(`${target.host} did not answer within ${Math.round(limitMs / 1000)} seconds.`))
+      }, limitMs)
+      const fail = (error: unknown): void => {
+        clearTimeout(timer)
+        reject(new SshError(`${target.host} refused: ${textOf(error)}.`))
+      }
+      try {
+        ask((error, value) => {
+          clearTimeout(timer)
+          if (error !== undefined) fail(error)
+          else if (isLate) drop(value)
+          else resolve(value)
+        })
+      } catch (error) {
+        fail(error)
+      }
+    })
+  }
+
+  return {
+    get isClosed() {
+      return isClosed
+    },
+    closed,
+    exec: (command, limitMs) =>
+      within<ClientChannel>(
+        limitMs,
+        (answer) => client.exec(command, (error, channel) => answer(error ?? undefined, channel)),
+        (channel) => channel.close(),
+      ),
+    sftp: (limitMs) =>
+      within<SFTPWrapper>(
+        limitMs,
+        (answer) => client.sftp((error, sftp) => answer(error ?? undefined, sftp)),
+        (sftp) => sftp.end(),
+      ),
+    forward: (host, port) =>
+      within<Duplex>(
+        timeoutSeconds * 1000,
+        (answer) =>
+          client.forwardOut('127.0.0.1', 0, host, port, (error, channel) => answer(error ?? undefined, channel)),
+        (channel) => channel.destroy(),
+      ),
+    close,
+  }
+}
+
+export function textOf(error: unknown): string {
+  const text = error instanceof Error ? error.message : String(error)
+  return text.replace(/\.$/, '')
+}
+
+const sentence = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1)
+
+function connectProblem(target: SshTarget, error: Error & Partial<Pick<ClientErrorLevel, 'level'>>): string {
+  const { host, port, username, credentials } = target
+  if (error.level === 'client-authentication') {
+    const tried = [
+      ...(credentials.privateKey === undefined ? [] : ['key']),
+      ...(credentials.password === undefined ? [] : ['password']),
+    ]
+    const why =
+      tried.length === 0 ? 'there is neither a key nor a password for it' : `not with this ${tried.join(' or ')}`
+    return `${host} did not let user "${username}" in: ${why}.`
+  }
+  switch (codeOf(error)) {
+    case 'ECONNREFUSED':
+      return `${host} refused the connection on port ${port}.`
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return `The name "${host}" has no address.`
+    case 'ETIMEDOUT':
+    case 'EHOSTUNREACH':
+    case 'ENETUNREACH':
+      return `${host} cannot be reached on port ${port}.`
+    default:
+      return `Cannot connect to ${host}: ${textOf(error)}.`
+  }
+}
+
+type ClientErrorLevel = { level: string } & Pick<Client, never>

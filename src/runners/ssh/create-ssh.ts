@@ -1,0 +1,54 @@
+/** What the runners that use SSH share: keys, known hosts, and connections that are kept. */
+import { connect } from './connection.ts'
+import { createKnownHosts, type HostKeyChecking } from './known-hosts.ts'
+import { createConnectionPool } from './pool.ts'
+import { createPrivateKeys } from './private-key.ts'
+import type { RemoteDeps } from './run-on-hosts.ts'
+
+/** `ssh_runner.*` and `system_user.ssh_key_file`. */
+export interface SshSettings {
+  knownHostsFile: string
+  hostKeyChecking: HostKeyChecking
+  keyFile: string
+  /** Undefined when it is not to be used. */
+  configPath: string | undefined
+  connectTimeoutSeconds: number
+  remoteDir: string
+  allowPartialFailure: boolean
+  maxParallel: number
+}
+
+export interface Ssh extends RemoteDeps {
+  /** After the last run has ended; idempotent. */
+  stop(): Promise<void>
+}
+
+export function createSsh(
+  settings: SshSettings,
+  shared: Pick<RemoteDeps, 'maxResultBytes' | 'warn'> & { systemUser: string },
+): Ssh {
+  const knownHosts = createKnownHosts(settings.knownHostsFile, settings.hostKeyChecking)
+  const keys = createPrivateKeys()
+  const { connectTimeoutSeconds: timeoutSeconds } = settings
+  const pool = createConnectionPool((target, signal, socket) =>
+    connect({ knownHosts, timeoutSeconds }, target, signal, socket),
+  )
+  return {
+    pool,
+    keys,
+    maxResultBytes: shared.maxResultBytes,
+    warn: shared.warn,
+    settings: {
+      systemUser: shared.systemUser,
+      keyFile: settings.keyFile,
+      sshConfigPath: settings.configPath,
+      remoteDir: settings.remoteDir,
+      allowPartialFailure: settings.allowPartialFailure,
+      maxParallel: settings.maxParallel,
+    },
+    stop: async () => {
+      pool.stop()
+      await keys.stop()
+    },
+  }
+}

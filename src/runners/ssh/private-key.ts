@@ -1,0 +1,83 @@
+/** Private keys: from the text or the file that an action names, or the file of the system user. */
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { readBoundedFile } from '../../bounded-file.ts'
+import { createThread, threadFile } from '../../thread.ts'
+import { isKeyText, roundsOf } from './private-key-text.ts'
+import type { PrivateKeyAnswer, PrivateKeyQuestion } from './private-key-thread.ts'
+
+export interface PrivateKeys {
+  /** The text without its passphrase. @throws Error whose message is a sentence for the user */
+  unlock(text: string, passphrase: string | undefined): Promise<string>
+  stop(): Promise<void>
+}
+
+const MAX_KEY_BYTES = 64 * 1024
+/** `ssh-keygen` makes 16 unless it is told otherwise; each takes 12 ms. */
+const MAX_ROUNDS = 512
+const MAX_WAITING = 100
+
+export function createPrivateKeys(): PrivateKeys {
+  const thread = createThread<PrivateKeyQuestion, PrivateKeyAnswer>({
+    name: 'the thread for private keys',
+    file: threadFile('./private-key-thread', import.meta.url),
+  })
+  return {
+    async unlock(given, passphrase) {
+      if (given.length > MAX_KEY_BYTES) throw new Error(`The private key is larger than ${MAX_KEY_BYTES} bytes.`)
+      // Forms and files of configuration tend to take the last line end off, or to double the others.
+      const text = `${given.replaceAll('\r\n', '\n').trim()}\n`
+      const rounds = roundsOf(text)
+      if (passphrase === undefined || passphrase === '') {
+        const { utils } = (await import('ssh2')).default
+        const parsed = utils.parseKey(text)
+        if (parsed instanceof Error) throw keyProblem(parsed.message)
+        return text
+      }
+      if (rounds > MAX_ROUNDS) {
+        throw new Error(
+          `The private key takes ${rounds} rounds to read, and at most ${MAX_ROUNDS} are allowed; set its passphrase ` +
+            'anew with fewer (ssh-keygen -p -a 100).',
+        )
+      }
+      if (thread.waitingCount >= MAX_WAITING) throw new Error('Too many private keys with passphrase wait to be read.')
+      const answer = await thread.ask({ key: text, passphrase })
+      if ('problem' in answer) throw keyProblem(answer.problem)
+      return answer.key
+    },
+    stop: () => thread.stop(),
+  }
+}
+
+/** In our words: those of the parser may quote what they could not read. */
+function keyProblem(why: string): Error {
+  if (/no passphrase/i.test(why)) return new Error('The private key has a passphrase; give it as "passphrase".')
+  if (/passphrase|integrity|bad decrypt|wrong final block|BAD_DECRYPT/i.test(why)) {
+    return new Error('The passphrase does not fit the private key.')
+  }
+  return new Error('The private key is in no format that is understood; OpenSSH’s own and PEM are.')
+}
+
+/** @param what for messages: `The parameter "private_key"` */
+export async function readKeyFile(path: string, what: string): Promise<string> {
+  const file = await readBoundedFile(expandHome(path), MAX_KEY_BYTES)
+  if ('problem' in file) throw new Error(`${what} names a file that ${file.problem} on the server.`)
+  const text = file.bytes.toString('latin1')
+  if (!isKeyText(text)) throw new Error(`${what} names a file that holds no private key.`)
+  return text
+}
+
+/** `system_user.ssh_key_file`, or the first of its defaults that exists; undefined when there is none. */
+export async function readSystemKey(configured: string, systemUser: string): Promise<string | undefined> {
+  if (configured !== '') return await readKeyFile(configured, 'system_user.ssh_key_file')
+  for (const name of [`${systemUser}_rsa`, 'id_ed25519', 'id_rsa']) {
+    const file = await readBoundedFile(join(homedir(), '.ssh', name), MAX_KEY_BYTES)
+    if ('bytes' in file) return file.bytes.toString('latin1')
+  }
+  return undefined
+}
+
+/** A path that begins with `~/` is in the home folder of the server's account. */
+export function expandHome(path: string): string {
+  return path.startsWith('~/') ? join(homedir(), path.slice(2)) : resolve(path)
+}

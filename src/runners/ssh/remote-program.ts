@@ -1,0 +1,166 @@
+/**
+ * What is run on the other side, as programs for its `/bin/sh`.
+ *
+ * A program is not an argument but goes to the standard input of a shell, because other accounts of that machine can see
+ * the arguments of a process: environment and passwords must not be among them. The command itself has nothing on its
+ * standard input, and is to be seen there as it is on the machine of the server.
+ */
+import { randomUUID } from 'node:crypto'
+
+/** What every login shell understands; the program comes on standard input. */
+export const READ_PROGRAM = 'exec /bin/sh'
+
+export interface RemoteCommand {
+  /** Program and arguments. With sudo, `bash` takes the place of `/bin/sh`. */
+  argv: readonly [string, ...string[]]
+  cwd: string
+  env: Readonly<Record<string, string>>
+  sudo: boolean
+  sudoPassword: string | undefined
+}
+
+export interface RemoteProgram {
+  text: string
+  /** Stands at the beginning of the one line on stderr by which the program tells which process it is. */
+  startMark: string
+  /** What sudo asks with, when it was given a password. */
+  sudoPrompt: string | undefined
+}
+
+export function quote(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`
+}
+
+/** One line, `<mark> <pid> <start time>`. The time is field 22 of `/proc/<pid>/stat`, or 0 where there is no such thing. */
+function tellProcess(mark: string): string {
+  return [
+    's=',
+    '[ -r "/proc/$$/stat" ] && read -r s <"/proc/$$/stat"',
+    // shellcheck would ask for quotes; the words are wanted.
+    'set -f; set -- ${s##*) }; set +f',
+    `printf '%s %s %s\\n' ${quote(mark)} "$$" "\${20:-0}" >&2`,
+    'set --; unset s',
+  ].join('\n')
+}
+
+export function remoteProgram({ argv, cwd, env, sudo, sudoPassword }: RemoteCommand): RemoteProgram {
+  const startMark = `[start ${randomUUID()}]`
+  const sudoPrompt = sudo && sudoPassword !== undefined ? `[sudo ${randomUUID()}]` : undefined
+  const exports = Object.entries(env).map(([name, value]) => `export ${name}=${quote(value)}`)
+  const run = sudo
+    ? runAsRoot(argv, cwd, sudoPassword, sudoPrompt ?? '')
+    : `exec ${argv.map(quote).join(' ')} </dev/null`
+  // The braces: a program that arrives in part, because the connection broke, is not carried out in part.
+  const lines = [tellProcess(startMark), '{', ...(sudo ? [] : [`cd -- ${quote(cwd)} || exit 1`]), ...exports, run, '}']
+  return { text: `${lines.join('\n')}\n`, startMark, sudoPrompt }
+}
+
+/** The directory is entered as root, whom it may be reserved for. */
+function runAsRoot(argv: readonly string[], cwd: string, password: string | undefined, prompt: string): string {
+  const start = ['bash', '-c', 'cd -- "$1" && shift && exec "$@"', 'bash', cwd, ...argv].map(quote).join(' ')
+  const plain = `exec sudo -E -- ${start} </dev/null`
+  const asRootAlready = `if ! command -v sudo >/dev/null 2>&1 && [ "$(id -u)" = 0 ]; then exec ${start} </dev/null; fi`
+  if (password === undefined) return `${asRootAlready}\n${plain}`
+  // Where sudo does not ask, the command would find the password on its own stdin; -k: nor may an earlier answer count.
+  return [
+    asRootAlready,
+    `if sudo -n -k -E -- bash -c : </dev/null >/dev/null 2>&1; then ${plain}; fi`,
+    // printf is a part of the shell, so that its arguments are nowhere to be seen.
+    `printf '%s\\n' ${quote(password)} | sudo -k -S -p ${quote(prompt)} -E -- ${start}`,
+    'exit $?',
+  ].join('\n')
+}
+
+export interface RemoteProcess {
+  pid: number
+  /** `0`: unknown. */
+  startTime: string
+}
+
+export interface KillRequest {
+  executionId: string
+  process: RemoteProcess | undefined
+  graceSeconds: number
+  /** The command may have become root's. */
+  sudo: boolean
+  sudoPassword: string | undefined
+}
+
+/**
+ * Ends a tree: TERM, then KILL when the grace is over, and again until nothing is left. To it belong the process that was
+ * started, its group and session, all that descends from these, and on Linux whatever carries the execution's mark in its
+ * environment, which nobody loses by leaving a session. Prints the pids of what could not be ended.
+ */
+export function killProgram({ executionId, process, graceSeconds, sudo, sudoPassword }: KillRequest): string {
+  const kill = KILL_TREE.replace('@MARK@', `SVC_ACTION_EXECUTION_ID=${executionId}`)
+    .replace('@PID@', process === undefined ? '' : String(process.pid))
+    .replace('@START@', process?.startTime ?? '0')
+    .replace('@GRACE@', String(graceSeconds))
+  if (!sudo) return `{\n${kill}\n}\n`
+  const start = `sh -c ${quote(kill)}`
+  const password =
+    sudoPassword === undefined ? [] : [`printf '%s\\n' ${quote(sudoPassword)} | sudo -k -S -p '' ${start} && exit`]
+  return ['{', `sudo -n ${start} </dev/null && exit`, ...password, kill, '}', ''].join('\n')
+}
+
+const KILL_TREE = String.raw`m='@MARK@'; p='@PID@'; s='@START@'; g=@GRACE@
+if [ -n "$p" ] && [ "$s" != 0 ] && [ -r "/proc/$p/stat" ]; then
+  l=; read -r l <"/proc/$p/stat"
+  set -f; set -- \${l##*) }; set +f
+  # Its number may belong to somebody else by now.
+  [ "\${20}" = "$s" ] || p=
+fi
+find_tree() {
+  {
+    grep -ls -- "$m" /proc/[0-9]*/environ 2>/dev/null | sed 's|^/proc/\([0-9]*\)/.*|m \1|'
+    if [ -r /proc/self/status ]; then
+      cat /proc/[0-9]*/status 2>/dev/null | awk '
+        /^State:/ { state = $2 }
+        /^Pid:/ { pid = $2; group = session = 0 }
+        /^PPid:/ { parent = $2 }
+        /^NSpgid:/ { group = $2 }
+        /^NSsid:/ { session = $2; print "t", pid, parent, group, session, state }'
+    else
+      ps -A -o pid= -o ppid= -o pgid= -o stat= | awk '{ print "t", $1, $2, $3, $3, $4 }'
+    fi
+  } | awk -v root="$p" -v self="$$" '
+    $1 == "m" { marked[$2] = 1; next }
+    { parent[$2] = $3; group[$2] = $4; session[$2] = $5; state[$2] = $6 }
+    END {
+      if (root != "") { own[root] = 1; groups[root] = 1; sessions[root] = 1 }
+      do {
+        more = 0
+        for (i in parent) {
+          if ((i in own) || i + 0 <= 1 || i == self) continue
+          if (!((i in marked) || (parent[i] in own) || (group[i] in groups) || (session[i] in sessions))) continue
+          own[i] = 1; more = 1
+          if (group[i] == i) groups[i] = 1
+          if (session[i] == i) sessions[i] = 1
+        }
+      } while (more)
+      for (i in own) if ((i in parent) && state[i] !~ /^[ZX]/) print i
+    }'
+}
+pause() { sleep 0.1 2>/dev/null || sleep 1; }
+end=$(( $(date +%s) + g ))
+told=' '
+while l=$(find_tree); [ -n "$l" ]; do
+  for i in $l; do
+    case $told in *" $i "*) ;; *) told="$told$i "; kill -TERM "$i" 2>/dev/null ;; esac
+  done
+  [ "$(date +%s)" -le "$end" ] || break
+  pause
+done
+n=0
+while l=$(find_tree); [ -n "$l" ]; do
+  kill -KILL $l 2>/dev/null
+  n=$((n + 1))
+  if [ "$n" -gt 50 ]; then echo $l; exit 1; fi
+  pause
+done`.replaceAll('\\${', '${')
+
+/** Removes a folder of our own making, also what the script made in it as root. */
+export function removeProgram(folder: string, sudo: boolean): string {
+  const remove = `rm -rf -- ${quote(folder)}`
+  return `{ cd /\n${remove}${sudo ? ` 2>/dev/null || sudo -n ${remove}` : ''}\n}\n`
+}

@@ -1,0 +1,271 @@
+/** Runs one program on several hosts: one after the other or some at once, and what becomes of the whole (contract 03, 3.9). */
+import type { ParameterSchema } from '../../schema.ts'
+import { environmentText } from '../environment.ts'
+import { startFailure } from '../process/run-command.ts'
+import type { RunContext, RunResult } from '../runner.ts'
+import { textOf } from './connection.ts'
+import { parseHosts, type HostAddress } from './hosts.ts'
+import type { PrivateKeys } from './private-key.ts'
+import type { RemoteCommand } from './remote-program.ts'
+import { connectionFailure, runOnHost, type ConnectedHost, type HostResult, type HostRunDeps } from './run-on-host.ts'
+import { createLocate, type Login, type TargetSettings } from './targets.ts'
+
+/** `ssh_runner.*` and `system_user.*`, as far as runs need them. */
+export interface RemoteSettings extends TargetSettings {
+  remoteDir: string
+  allowPartialFailure: boolean
+  maxParallel: number
+}
+
+export interface RemoteDeps extends HostRunDeps {
+  keys: PrivateKeys
+  settings: RemoteSettings
+}
+
+const DEFAULT_TIMEOUT_SECONDS = 60
+const DEFAULT_CWD = '/tmp'
+const USUAL_PORT = 22
+/** Of parameter `env`, as on this machine. */
+const MAX_VARIABLES = 10_000
+/** What Linux takes as one argument of a program, its end included. */
+const MAX_ARGUMENT_BYTES = 131_071
+const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/
+
+/** Those that both runners have. */
+export function remoteParameters(remoteDir: string): Record<string, ParameterSchema> {
+  return {
+    hosts: {
+      type: 'string',
+      required: true,
+      description: 'Hosts, separated by commas: host, host:port or [IPv6 address]:port.',
+    },
+    username: { type: 'string', description: 'User to log in as; without it the system user.' },
+    password: { type: 'string', secret: true, description: 'Password to log in with.' },
+    private_key: {
+      type: 'string',
+      secret: true,
+      description: 'Private key to log in with; without key and password that of the system user.',
+    },
+    passphrase: { type: 'string', secret: true, description: 'Passphrase of the private key.' },
+    port: { type: 'integer', default: USUAL_PORT, description: 'Port of hosts that name none.' },
+    bastion_host: {
+      type: 'string',
+      description: 'Host to go through, as host or host:port; with the same user and credentials.',
+    },
+    cwd: { type: 'string', default: DEFAULT_CWD, description: 'Working directory on the hosts; it must exist there.' },
+    dir: {
+      type: 'string',
+      default: remoteDir,
+      description: 'Folder on the hosts below which scripts are put while they run.',
+    },
+    env: { type: 'object', description: 'Environment variables for the command; values become text.' },
+    kwarg_op: {
+      type: 'string',
+      default: '--',
+      description: 'Operator in front of the names of keyword arguments, such as -- or -.',
+    },
+    parallel: {
+      type: 'boolean',
+      default: false,
+      immutable: true,
+      description: 'Run on about a third of the hosts at once, instead of on one after the other.',
+    },
+    sudo: { type: 'boolean', default: false, description: 'Run the command as root.' },
+    sudo_password: {
+      type: 'string',
+      default: null,
+      secret: true,
+      description: 'Password for sudo, where it asks for one.',
+    },
+    timeout: {
+      type: 'integer',
+      default: DEFAULT_TIMEOUT_SECONDS,
+      description: 'Seconds after which the command is stopped on a host; 0 means no limit.',
+    },
+  }
+}
+
+/** What runs on the hosts, and what has to be there for it. */
+export interface RemoteWork {
+  argv(sudo: boolean): [string, ...string[]]
+  /** More variables; they win over parameter `env`. */
+  env?: Readonly<Record<string, string>>
+  /** Whether `private_key` may be the path of a file on the server. */
+  mayNameKeyFile: boolean
+  /** Puts there what the command needs. @throws Error when it could not */
+  prepare?(host: ConnectedHost): Promise<void>
+  /** Takes away what was put there, on whatever way this ends. */
+  cleanUp?(host: ConnectedHost, sudo: boolean): Promise<void>
+}
+
+export async function runOnHosts(deps: RemoteDeps, context: RunContext, work: RemoteWork): Promise<RunResult> {
+  const parameters = readParameters(deps, context, work)
+  if ('status' in parameters) return parameters
+  const { addresses, command, timeoutSeconds, atOnce, login } = parameters
+  const { signal } = context
+
+  // All at once: each that does not answer takes a minute.
+  const connected: ConnectedHost[] = []
+  const results = new Map<string, HostResult>()
+  try {
+    const locate = await createLocate(deps.settings, deps.keys, login, work.mayNameKeyFile)
+    await forEachAtOnce(addresses, deps.settings.maxParallel, async (address) => {
+      try {
+        const target = await locate(address)
+        connected.push({ label: address.label, target, lease: await deps.pool.acquire(target, signal) })
+      } catch (error) {
+        results.set(address.label, connectionFailure(textOf(error)))
+      }
+    })
+    if (connected.length === 0) return unreachable(addresses, results)
+    const failed = await prepare(deps, work, connected)
+    if (failed.length > 0) return startFailure(`Failed copying content to remote boxes. ${failed.join(' ')}`)
+    connected.sort((a, b) => order(addresses, a.label) - order(addresses, b.label))
+    await forEachAtOnce(connected, atOnce, async (host) => {
+      results.set(host.label, await runOnHost(deps, context, host, command, timeoutSeconds))
+    })
+  } catch (error) {
+    // Of keys and configuration; others are results of their hosts.
+    if (connected.length === 0 && error instanceof Error) return startFailure(error.message)
+    throw error
+  } finally {
+    await forEachAtOnce(connected, deps.settings.maxParallel, async (host) => {
+      await work.cleanUp?.(host, command.sudo)
+      host.lease.release()
+    })
+  }
+  return summarize(addresses, results, deps.settings.allowPartialFailure)
+}
+
+const order = (addresses: readonly HostAddress[], label: string): number =>
+  addresses.findIndex((address) => address.label === label)
+
+interface Request {
+  addresses: HostAddress[]
+  command: RemoteCommand
+  timeoutSeconds: number
+  atOnce: number
+  login: Login
+}
+
+function readParameters(deps: RemoteDeps, context: RunContext, work: RemoteWork): Request | RunResult {
+  const given = context.runnerParameters
+  const text = (name: string): string | undefined => {
+    const value = given[name]
+    return typeof value === 'string' && value !== '' ? value : undefined
+  }
+  const listed = parseHosts(text('hosts') ?? '')
+  if ('problem' in listed) return startFailure(listed.problem)
+  if (listed.hosts.length === 0) {
+    return startFailure(`No hosts specified to run action "${context.actionRef}" on; give them as "hosts".`)
+  }
+  const timeoutSeconds = given['timeout'] ?? DEFAULT_TIMEOUT_SECONDS
+  if (typeof timeoutSeconds !== 'number' || !(timeoutSeconds >= 0)) {
+    return startFailure('The parameter "timeout" must be 0 (no limit) or a positive number of seconds.')
+  }
+  const port = given['port'] ?? USUAL_PORT
+  if (typeof port !== 'number' || port < 1 || port > 65_535) {
+    return startFailure('The parameter "port" must be a number from 1 to 65535.')
+  }
+  const sudoPassword = text('sudo_password')
+  if (sudoPassword !== undefined && /[\r\n\0]/.test(sudoPassword)) {
+    return startFailure('The parameter "sudo_password" must be a single line of text.')
+  }
+  const variables = given['env'] ?? undefined
+  if (variables !== undefined && !isRecord(variables)) return startFailure('The parameter "env" must be an object.')
+  if (variables !== undefined && Object.keys(variables).length > MAX_VARIABLES) {
+    return startFailure(`The parameter "env" has more than ${MAX_VARIABLES} variables.`)
+  }
+  const env: Record<string, string> = {}
+  for (const [name, value] of Object.entries(variables ?? {})) {
+    if (!VARIABLE.test(name)) {
+      const shown = JSON.stringify(name.slice(0, 200))
+      return startFailure(`The parameter "env" has the name ${shown}; shells take letters, digits and _ alone.`)
+    }
+    env[name] = environmentText(value)
+  }
+  Object.assign(env, work.env, context.env)
+  const sudo = given['sudo'] === true
+  const command: RemoteCommand = { argv: work.argv(sudo), cwd: text('cwd') ?? DEFAULT_CWD, env, sudo, sudoPassword }
+  for (const [name, words] of [
+    ['command', command.argv],
+    ['parameter "env"', Object.values(env)],
+    ['parameter "cwd"', [command.cwd]],
+  ] as const) {
+    if (words.some((word) => word.includes('\0'))) {
+      return startFailure(`The ${name} holds a character (NUL) that no program can be given.`)
+    }
+    if (words.some((word) => Buffer.byteLength(word) > MAX_ARGUMENT_BYTES)) {
+      return startFailure(`The ${name} is too large for a program: more than ${MAX_ARGUMENT_BYTES} bytes in one piece.`)
+    }
+  }
+  const third = Math.ceil(listed.hosts.length / 3)
+  return {
+    addresses: listed.hosts,
+    command,
+    timeoutSeconds,
+    atOnce: given['parallel'] === true ? Math.min(third, deps.settings.maxParallel) : 1,
+    login: {
+      username: text('username'),
+      password: text('password'),
+      privateKey: text('private_key'),
+      passphrase: text('passphrase'),
+      // The default is filled in for whoever gives none; the configuration of OpenSSH is asked then.
+      port: port === USUAL_PORT ? undefined : port,
+      bastionHost: text('bastion_host'),
+    },
+  }
+}
+
+/** @returns what went wrong, a sentence for each host */
+async function prepare(deps: RemoteDeps, work: RemoteWork, hosts: readonly ConnectedHost[]): Promise<string[]> {
+  const problems: string[] = []
+  await forEachAtOnce(hosts, deps.settings.maxParallel, async (host) => {
+    try {
+      await work.prepare?.(host)
+    } catch (error) {
+      problems.push(`${host.label}: ${textOf(error)}.`)
+    }
+  })
+  return problems
+}
+
+function unreachable(addresses: readonly HostAddress[], results: ReadonlyMap<string, HostResult>): RunResult {
+  const names = addresses.map(({ label }) => label).join(', ')
+  const reasons = [...new Set([...results.values()].map(({ error }) => String(error)))]
+  return startFailure(`Unable to connect to any one of the hosts: [${names}]. ${reasons.join(' ')}`)
+}
+
+function summarize(
+  addresses: readonly HostAddress[],
+  results: ReadonlyMap<string, HostResult>,
+  allowPartialFailure: boolean,
+): RunResult {
+  const ordered = addresses.flatMap(({ label }) => {
+    const result = results.get(label)
+    return result === undefined ? [] : [[label, result] as const]
+  })
+  const all = ordered.map(([, result]) => result)
+  const hasSucceeded = allowPartialFailure
+    ? all.some(({ succeeded }) => succeeded)
+    : all.every(({ succeeded }) => succeeded)
+  const hasTimedOut = all.every((result) => result['timeout'] === true)
+  return {
+    status: hasSucceeded ? 'succeeded' : hasTimedOut ? 'timeout' : 'failed',
+    result: Object.fromEntries(ordered),
+  }
+}
+
+async function forEachAtOnce<T>(items: readonly T[], atOnce: number, work: (item: T) => Promise<void>): Promise<void> {
+  const left = items.values()
+  const workers = Array.from({ length: Math.min(atOnce, items.length) }, async () => {
+    for (const item of left) await work(item)
+  })
+  // All of them end before anybody goes on, also when one has thrown.
+  const ended = await Promise.allSettled(workers)
+  for (const one of ended) if (one.status === 'rejected') throw one.reason
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
