@@ -3,6 +3,8 @@ import { isAppError } from '../../errors.ts'
 import type { Log } from '../../log.ts'
 import { resultJson } from '../../result-json.ts'
 import { isObject } from '../../schema.ts'
+import { watchDecryption } from '../../parameter-scope.ts'
+import { createSecretValues } from '../../secret-values.ts'
 import { readerOf } from '../../template-reader.ts'
 import type { TemplateScope } from '../../template.ts'
 import { createRenderer, findTemplates } from '../../template-values.ts'
@@ -136,7 +138,9 @@ function createTextRenderer(
 ): TextRenderer {
   const found = findTemplates(sections.map(({ message, data }) => [message, data]))
   if (found === undefined) return plain
-  const scope = templates(readerOf(execution, isOfAction ? undefined : execution.liveaction.notify_author))
+  const reader = readerOf(execution, isOfAction ? undefined : execution.liveaction.notify_author)
+  const decrypted: unknown[] = []
+  const scope = watchDecryption(templates(reader), (plain) => decrypted.push(plain))
   const variables = new Map<string, unknown>([
     ...Object.entries(scope.variables),
     ['action_parameters', parameters],
@@ -156,7 +160,11 @@ function createTextRenderer(
       return given
     }
   }
-  const value = (given: unknown): unknown => renderer.render('notify', given, variables)
+  /** Whoever may view trigger instances sees it, and not everyone of them may decrypt. */
+  const value = (given: unknown): unknown => {
+    const rendered = renderer.render('notify', given, variables)
+    return createSecretValues(decrypted)?.maskValue(rendered) ?? rendered
+  }
   return {
     value: (given) => orAsWritten(given, () => value(given)),
     text: (given) =>

@@ -247,7 +247,7 @@ describe('notifications', () => {
             user: '{{ action_context.user }}',
             code: '{{ action_results.return_code }}',
             deep: [{ a: '{{ action_context.source_channel }}' }],
-            sealed: '{{ "x" | decrypt_kv }}',
+            sealed: 'it is {{ "x" | decrypt_kv }}',
             result: 'not what was asked for',
             plain: 5,
           },
@@ -261,7 +261,7 @@ describe('notifications', () => {
       user: 'tester',
       code: 0,
       deep: [{ a: 'chat' }],
-      sealed: 'open x',
+      sealed: 'it is ********',
       plain: 5,
       result: '{"stdout":"hi","return_code":0}',
     })
