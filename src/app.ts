@@ -110,6 +110,10 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
       allowPartialFailure: config.ssh_runner.allow_partial_failure,
       maxParallel: config.ssh_runner.max_parallel_actions,
     },
+    http: {
+      allowedPrivateNetworks: config.http_runner.allowed_private_networks,
+      maxBodyBytes: config.http_runner.max_body_bytes,
+    },
     warn: (message, fields) => log.warning('process.survived', message, fields),
   })
   undo.push(() => runners.stop())

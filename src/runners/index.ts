@@ -1,6 +1,7 @@
 /** Every runner there is. To add one, write its file and list it here. */
 import { inheritedEnvironment } from './environment.ts'
 import { createInquirer } from './inquirer.ts'
+import { createHttpRequest, type HttpRequestSettings } from './http-request.ts'
 import { createLocalShellCmd } from './local-shell-cmd.ts'
 import { createLocalShellScript } from './local-shell-script.ts'
 import { createLocalShell } from './local-shell.ts'
@@ -27,6 +28,8 @@ export interface RunnerSettings {
   env?: NodeJS.ProcessEnv
   /** Missing ones: as their options are by default, and no host is known. */
   ssh?: Partial<SshSettings>
+  /** Default: no private networks, answers of 10 MiB. */
+  http?: HttpRequestSettings
   /** Told about processes that could not be ended. */
   warn?: (message: string, fields: Record<string, unknown>) => void
 }
@@ -73,6 +76,7 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
       createInquirer(),
       createRemoteShellCmd(ssh),
       createRemoteShellScript(ssh),
+      createHttpRequest(settings.http ?? { allowedPrivateNetworks: [], maxBodyBytes: 10_485_760 }),
     ] satisfies Runner[],
     systemUser,
     bootId,
