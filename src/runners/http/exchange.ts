@@ -24,8 +24,8 @@ export interface HttpAnswer {
   statusCode: number
   /** Names as they were sent; those that came several times have their values joined. */
   headers: Record<string, string>
-  /** By lower-case name. */
-  header(name: string): string | undefined
+  /** Of the header `Content-Type`. */
+  contentType: string | undefined
   /** Decompressed. */
   body: Buffer
 }
@@ -110,7 +110,7 @@ async function finish(answer: Answer, { url, method }: HttpRequest, limits: Exch
     return {
       statusCode: answer.statusCode,
       headers: Object.fromEntries(joined(answer.rawHeaders)),
-      header: answer.header,
+      contentType: answer.header('content-type'),
       body,
     }
   } catch (error) {

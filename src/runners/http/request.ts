@@ -191,7 +191,7 @@ async function bodyOf(
   const bytes =
     path === undefined ? new TextEncoder().encode(content ?? '') : await readFile(context, path, maxFileBytes)
   const form = new FormData()
-  form.append(fileName, new Blob([new Uint8Array(bytes)], { ...(type === undefined ? {} : { type }) }), fileName)
+  form.append(fileName, new Blob([new Uint8Array(bytes)], type === undefined ? {} : { type }), fileName)
   // It has to name the boundary.
   headers.delete('content-type')
   return form
