@@ -186,7 +186,12 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
       maxPageSize: config.api.max_page_size,
     },
   })
-  const actions = createActions({ database, maxPageSize: config.api.max_page_size })
+  const actions = createActions({
+    database,
+    log,
+    planEvent: (ref, payload) => triggers.planInternal(ref, payload),
+    maxPageSize: config.api.max_page_size,
+  })
   const packConfigs: PackConfigs = { resolve: (pack, reader) => packs.resolve(pack, reader) }
   const executions = createExecutions({
     database,

@@ -234,6 +234,45 @@ export const packFileTooLarge = (path: string, maxBytes: number): AppError =>
     { details: { max_bytes: maxBytes } },
   )
 
+/** Of the pack that comes with the program. */
+export const packProtected = (): AppError =>
+  new AppError(
+    'invalid',
+    'PACK_PROTECTED',
+    "Resources belonging to system level packs can't be manipulated; make a copy in a pack of your own.",
+  )
+
+export const packFolderMissing = (pack: string): AppError =>
+  new AppError(
+    'invalid',
+    'PACK_FOLDER_MISSING',
+    `Content pack "${shown(pack)}" is not found or doesn't contain actions directory. Make the folder and register the pack first.`,
+  )
+
+/** @param path of a file that a request writes or removes, as it gives it or relative to the pack */
+export const dataFileInvalid = (path: string, why: string): AppError =>
+  new AppError('invalid', 'DATA_FILE_INVALID', `The file "${shown(path)}" cannot be used: ${why}.`)
+
+/** @param path relative to the pack */
+export const packFileDenied = (verb: 'write' | 'delete', path: string, cause: unknown): AppError =>
+  new AppError(
+    'forbidden',
+    'PACK_FILE_DENIED',
+    verb === 'delete'
+      ? `No permission to delete "${shown(path)}" file from disk. The action stays; let the server's account delete the file.`
+      : `No permission to write "${shown(path)}" file to disk. Nothing was changed; let the server's account write there.`,
+    { cause },
+  )
+
+/** @param path relative to the pack */
+export const packFileFailed = (verb: 'write' | 'delete', path: string, cause: unknown): AppError =>
+  new AppError(
+    'internal',
+    'PACK_FILE_FAILED',
+    `The server could not ${verb} the file "${shown(path)}"; nothing was changed. Its log says why.`,
+    { cause },
+  )
+
 // Traces
 
 export const traceUnknown = (id: string): AppError =>

@@ -5,6 +5,7 @@ import { request as secureRequest } from 'node:https'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { openSqlite } from '../../src/db/sqlite/open.ts'
+import { createLog } from '../../src/log.ts'
 import { createActions } from '../../src/modules/actions/index.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import {
@@ -14,6 +15,7 @@ import {
   type ServerOptions,
   type TestServer,
 } from '../helpers/server.ts'
+import { TextSink } from '../helpers/text-sink.ts'
 
 export interface RawRequest {
   method?: string
@@ -172,7 +174,13 @@ export async function startWithExamples(options: Pick<ServerOptions, 'settings' 
     announce: () => undefined,
   })
   try {
-    const { registered, problems } = await createActions({ database, maxPageSize: 100 }).registerActions({
+    const actions = createActions({
+      database,
+      log: createLog({ level: 'CRITICAL', format: 'text', stream: new TextSink() }),
+      planEvent: () => undefined,
+      maxPageSize: 100,
+    })
+    const { registered, problems } = await actions.registerActions({
       pack: 'examples',
       definitions: exampleActions.map((definition) => ({
         metadataFile: `actions/${definition.name}.yaml`,

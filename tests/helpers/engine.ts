@@ -59,7 +59,7 @@ export async function startEngine({ run, parameters = {}, around = (real) => rea
     }),
   )
   const encryption = await loadEncryption({ enabled: true, keyPath: '', ownKeyPath: `${folder.path}/secrets.json` })
-  const actions = createActions({ database, maxPageSize: 100 })
+  const actions = createActions({ database, log, planEvent: () => undefined, maxPageSize: 100 })
   await actions.registerRunnerTypes([runner.definition])
   const metadataFile = 'actions/do.yaml'
   const definition = { name: 'do', runner_type: 'scripted', parameters }

@@ -132,7 +132,7 @@ export async function startRules(options: RulesOptions = {}): Promise<RulesWorld
       return { status: 'succeeded', result: {} }
     },
   }
-  const actions = createActions({ database, maxPageSize: 100 })
+  const actions = createActions({ database, log, planEvent: () => undefined, maxPageSize: 100 })
   await actions.registerRunnerTypes([runner.definition])
   await actions.registerActions({
     pack: 'test',

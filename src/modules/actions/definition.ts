@@ -8,6 +8,7 @@ import {
   type ParameterSchema,
   type SchemaProblem,
 } from '../../schema.ts'
+import { MAX_FILES } from './files.ts'
 import { overridableAttributes, type Parameters } from './parameters.ts'
 import type { ActionDefinition, ActionRecord } from './types.ts'
 
@@ -27,26 +28,56 @@ const notifySection: JsonSchema = {
   },
 }
 
+const properties: Record<string, JsonSchema> = {
+  name: nameSchema,
+  pack: packSchema,
+  description: descriptionSchema,
+  enabled: { type: 'boolean' },
+  runner_type: { type: 'string' },
+  entry_point: { type: ['string', 'null'], maxLength: 1_024 },
+  parameters: { type: ['object', 'null'], maxProperties: MAX_PARAMETERS },
+  output_schema: { type: ['object', 'null'] },
+  tags: tagsSchema,
+  notify: {
+    type: ['object', 'null'],
+    additionalProperties: false,
+    properties: { 'on-complete': notifySection, 'on-success': notifySection, 'on-failure': notifySection },
+  },
+  metadata_file: { type: 'string' },
+}
+
 const definitionSchema: JsonSchema = {
   type: 'object',
   additionalProperties: false,
   required: ['name', 'runner_type'],
+  properties,
+}
+
+const setByServer: JsonSchema = { description: 'Set by the server; ignored.' }
+
+/** A request may send back a whole record. */
+export const actionRequestSchema: JsonSchema = {
+  title: 'ActionRequest',
+  ...definitionSchema,
   properties: {
-    name: nameSchema,
-    pack: packSchema,
-    description: descriptionSchema,
-    enabled: { type: 'boolean' },
-    runner_type: { type: 'string' },
-    entry_point: { type: ['string', 'null'], maxLength: 1_024 },
-    parameters: { type: ['object', 'null'], maxProperties: MAX_PARAMETERS },
-    output_schema: { type: ['object', 'null'] },
-    tags: tagsSchema,
-    notify: {
-      type: ['object', 'null'],
-      additionalProperties: false,
-      properties: { 'on-complete': notifySection, 'on-success': notifySection, 'on-failure': notifySection },
+    ...properties,
+    id: setByServer,
+    uid: setByServer,
+    ref: setByServer,
+    data_files: {
+      type: ['array', 'null'],
+      maxItems: MAX_FILES,
+      description: 'Files to be written.',
+      items: {
+        type: 'object',
+        additionalProperties: false,
+        required: ['file_path', 'content'],
+        properties: {
+          file_path: { type: 'string', description: 'Below the `actions` folder of the pack.' },
+          content: { type: 'string' },
+        },
+      },
     },
-    metadata_file: { type: 'string' },
   },
 }
 

@@ -1,6 +1,10 @@
 /** Actions and runner types: what can be run, with which parameters. */
 import type { Database } from '../../db/database.ts'
+import type { Log } from '../../log.ts'
 import type { Module } from '../../module.ts'
+import { createTurns } from '../../turns.ts'
+import type { PlanEvent } from '../datastore/types.ts'
+import { createActionChanges } from './changes.ts'
 import { createRoutes } from './routes.ts'
 import { createActionService, type ActionService } from './service.ts'
 import { createActionStore } from './store.ts'
@@ -9,14 +13,19 @@ export interface Actions extends Module, ActionService {}
 
 export interface ActionsDeps {
   database: Database
+  log: Log
+  /** Stores that a file has been written, if anybody wants to know. */
+  readonly planEvent: PlanEvent
   /** `api.max_page_size` */
   maxPageSize: number
 }
 
-export function createActions({ database, maxPageSize }: ActionsDeps): Actions {
+export function createActions({ database, log, planEvent, maxPageSize }: ActionsDeps): Actions {
   const store = createActionStore(database)
-  const service = createActionService({ database, store })
-  return { name: 'actions', routes: createRoutes({ service, store, maxPageSize }), ...service }
+  const inTurn = createTurns()
+  const service = createActionService({ database, store, inTurn })
+  const changes = createActionChanges({ store, service, inTurn, planEvent, log })
+  return { name: 'actions', routes: createRoutes({ service, changes, store, maxPageSize }), ...service }
 }
 
 export type { EffectiveParameters } from './resolve.ts'

@@ -10,10 +10,13 @@ import {
   parsePage,
   slicePage,
 } from '../../http/list.ts'
-import { actionResource, runnerTypeResource } from '../../http/permissions.ts'
+import { actionResource, runnerTypeResource, type Resource } from '../../http/permissions.ts'
 import { Reply, type ApiRequest, type QueryParameter, type Route } from '../../http/route.ts'
 import { readContainedFile } from '../../contained-file.ts'
+import { defaultPack } from '../../pack-content.ts'
 import type { JsonSchema } from '../../schema.ts'
+import type { ActionChanges, ActionRequest } from './changes.ts'
+import { actionRequestSchema } from './definition.ts'
 import type { ActionService } from './service.ts'
 import type { ActionStore } from './store.ts'
 import type { ActionRecord, RunnerTypeRecord } from './types.ts'
@@ -98,8 +101,13 @@ const mediaTypes: Readonly<Record<string, string>> = {
   py: 'text/x-python',
 }
 
-export function createRoutes(deps: { service: ActionService; store: ActionStore; maxPageSize: number }): Route[] {
-  const { service, store, maxPageSize } = deps
+export function createRoutes(deps: {
+  service: ActionService
+  changes: ActionChanges
+  store: ActionStore
+  maxPageSize: number
+}): Route[] {
+  const { service, changes, store, maxPageSize } = deps
 
   function get(refOrId: string | undefined): ActionRecord {
     const action = service.find(refOrId ?? '')
@@ -171,6 +179,56 @@ export function createRoutes(deps: { service: ActionService; store: ActionStore;
       response: actionSchema,
       failures: [404],
       handler: ({ params }) => get(params['ref_or_id']),
+    },
+    {
+      surface: 'api',
+      method: 'post',
+      path: '/actions',
+      permission: 'action_create',
+      resourceOfBody: (body) => givenResource(body as ActionRequest), // fits the schema
+      summary: 'Makes an action, and writes files of it into its pack.',
+      body: actionRequestSchema,
+      status: 201,
+      response: actionSchema,
+      failures: [400, 403, 409, 500, 503],
+      handler: (request) => changes.create(request, request.body as ActionRequest), // fits the schema
+    },
+    {
+      surface: 'api',
+      method: 'put',
+      path: '/actions/:ref_or_id',
+      permission: 'action_modify',
+      resource: ({ params }) => actionResource(get(params['ref_or_id']).ref),
+      summary: 'Replaces an action, and writes files of it into its pack.',
+      body: actionRequestSchema,
+      response: actionSchema,
+      failures: [400, 403, 404, 409, 500, 503],
+      handler: (request) => changes.update(request, request.params['ref_or_id'] ?? '', request.body as ActionRequest), // fits the schema
+    },
+    {
+      surface: 'api',
+      method: 'delete',
+      path: '/actions/:ref_or_id',
+      permission: 'action_delete',
+      resource: ({ params }) => actionResource(get(params['ref_or_id']).ref),
+      summary: 'Deletes an action; its executions stay.',
+      body: {
+        type: 'object',
+        additionalProperties: false,
+        properties: {
+          remove_files: {
+            type: 'boolean',
+            description: 'Also deletes its metadata file and its entry point; default false.',
+          },
+        },
+      },
+      status: 204,
+      response: {},
+      failures: [400, 403, 404, 500, 503],
+      async handler(request) {
+        const { remove_files: removesFiles = false } = request.body as { remove_files?: boolean } // fits the schema
+        await changes.delete(request, request.params['ref_or_id'] ?? '', removesFiles)
+      },
     },
     {
       surface: 'api',
@@ -261,6 +319,10 @@ export function createRoutes(deps: { service: ActionService; store: ActionStore;
       },
     },
   ]
+}
+
+function givenResource({ pack, name = '' }: ActionRequest): Resource {
+  return actionResource(`${pack ?? defaultPack}.${name}`)
 }
 
 async function readEntryPoint(service: ActionService, action: ActionRecord): Promise<Reply> {

@@ -2,12 +2,14 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { TextSink } from '../../../tests/helpers/text-sink.ts'
 import type { Database } from '../../db/database.ts'
 import { openSqlite } from '../../db/sqlite/open.ts'
 import { allRights } from '../../http/authenticate.ts'
 import { readQuery } from '../../http/query.ts'
 import { Reply, type JsonRoute } from '../../http/route.ts'
 import type { RunnerTypeDefinition } from '../../runners/runner.ts'
+import { createLog } from '../../log.ts'
 import { compileSchema } from '../../schema.ts'
 import { createActions, type Actions } from './index.ts'
 
@@ -24,6 +26,7 @@ const noop: RunnerTypeDefinition = { ...shell, name: 'noop', runner_parameters: 
 let folder: string
 let database: Database
 let actions: Actions
+const log = createLog({ level: 'CRITICAL', format: 'text', stream: new TextSink() })
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'svc-actions-'))
@@ -38,7 +41,7 @@ afterEach(async () => {
 
 async function open(): Promise<void> {
   database = await openSqlite({ path: join(folder, 'svc.db'), synchronous: 'normal', announce: () => undefined })
-  actions = createActions({ database, maxPageSize: 2 })
+  actions = createActions({ database, log, planEvent: () => undefined, maxPageSize: 2 })
 }
 
 async function reopen(): Promise<void> {

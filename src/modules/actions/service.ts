@@ -18,6 +18,7 @@ import { checkDefinition, fillDefinition, isStored } from './definition.ts'
 import { createParameterSet, mergeParameters, type Parameters, type ParameterSet } from './parameters.ts'
 import { checkParameters, effectiveParameters, renderParameters, type EffectiveParameters } from './resolve.ts'
 import { maskSecrets, secretsIn } from '../../secrets.ts'
+import type { InTurn } from '../../turns.ts'
 import type { ActionStore } from './store.ts'
 import type { ActionDefinition, ActionRecord, RunnerTypeRecord } from './types.ts'
 
@@ -76,12 +77,19 @@ export interface ActionService {
    * @param areOurs they come with the program, and its tests have checked them: at the first start that would take long
    */
   registerActions(content: PackDefinitions, areOurs?: boolean): Promise<Registration>
+  /** Writes what changes actions, and forgets what is remembered of them. @throws as `Database.write` */
+  commit(unit: Unit): Promise<void>
   /** @throws NAMED_NOT_FOUND */
   setRunnerTypeEnabled(nameOrId: string, enabled: boolean): Promise<RunnerTypeRecord>
 }
 
-export function createActionService(deps: { database: Database; store: ActionStore }): ActionService {
-  const { database, store } = deps
+export function createActionService(deps: {
+  database: Database
+  store: ActionStore
+  /** By pack: requests that change its actions take turns with this. */
+  inTurn: InTurn
+}): ActionService {
+  const { database, store, inTurn } = deps
   const actionsByRef = new Lru<string, ActionRecord>(MAX_CACHED)
   const runnerTypesByName = new Lru<string, RunnerTypeRecord>(MAX_CACHED)
   const packFolders = new Map<string, string>()
@@ -119,6 +127,34 @@ export function createActionService(deps: { database: Database; store: ActionSto
     await database.write(unit)
     actionsByRef.clear()
     runnerTypesByName.clear()
+  }
+
+  async function register(content: PackDefinitions, areOurs: boolean): Promise<Registration> {
+    const runnerOf = (name: string): Parameters | undefined => findRunnerType(name)?.runner_parameters
+    const existing = new Map(store.ofPack(content.pack).map((action) => [action.ref, action]))
+    const isKnown = (metadataFile: string, definition: unknown): boolean =>
+      areOurs ||
+      [...existing.values()].some(
+        (action) =>
+          action.metadata_file === metadataFile &&
+          unchangedRunners.has(action.runner_type) &&
+          isStored(definition, action),
+      )
+    const checked = checkPackActions(content, runnerOf, isKnown)
+
+    const steps: (Step | undefined)[] = []
+    for (const definition of checked.definitions) {
+      const ref = `${definition.pack}.${definition.name}`
+      const before = existing.get(ref)
+      const record = recordOf(definition, before?.id ?? newId())
+      if (before === undefined) steps.push(store.insert(record))
+      else if (!isEqual(before, record)) steps.push(store.update(record))
+    }
+    const gone = [...existing.values()].filter((action) => isGone(action, content, checked.definitions))
+    await apply(
+      merge({ steps: present(steps), facts: [] }, { steps: gone.map(({ id }) => store.delete(id)), facts: [] }),
+    )
+    return { registered: checked.definitions.length, removed: gone.length, problems: checked.problems }
   }
 
   return {
@@ -161,33 +197,9 @@ export function createActionService(deps: { database: Database; store: ActionSto
       await apply({ steps: present(steps), facts: [] })
     },
 
-    async registerActions(content, areOurs = false) {
-      const runnerOf = (name: string): Parameters | undefined => findRunnerType(name)?.runner_parameters
-      const existing = new Map(store.ofPack(content.pack).map((action) => [action.ref, action]))
-      const isKnown = (metadataFile: string, definition: unknown): boolean =>
-        areOurs ||
-        [...existing.values()].some(
-          (action) =>
-            action.metadata_file === metadataFile &&
-            unchangedRunners.has(action.runner_type) &&
-            isStored(definition, action),
-        )
-      const checked = checkPackActions(content, runnerOf, isKnown)
+    registerActions: (content, areOurs = false) => inTurn(content.pack, () => register(content, areOurs)),
 
-      const steps: (Step | undefined)[] = []
-      for (const definition of checked.definitions) {
-        const ref = `${definition.pack}.${definition.name}`
-        const before = existing.get(ref)
-        const record = recordOf(definition, before?.id ?? newId())
-        if (before === undefined) steps.push(store.insert(record))
-        else if (!isEqual(before, record)) steps.push(store.update(record))
-      }
-      const gone = [...existing.values()].filter((action) => isGone(action, content, checked.definitions))
-      await apply(
-        merge({ steps: present(steps), facts: [] }, { steps: gone.map(({ id }) => store.delete(id)), facts: [] }),
-      )
-      return { registered: checked.definitions.length, removed: gone.length, problems: checked.problems }
-    },
+    commit: apply,
 
     async setRunnerTypeEnabled(nameOrId, enabled) {
       const runnerType = findRunnerType(nameOrId)
@@ -220,7 +232,7 @@ function checkPackActions(
   })
 }
 
-function recordOf(definition: ActionDefinition, id: string): ActionRecord {
+export function recordOf(definition: ActionDefinition, id: string): ActionRecord {
   const { pack, name } = definition
   return { id, uid: `action:${pack}:${name}`, ref: `${pack}.${name}`, ...definition }
 }

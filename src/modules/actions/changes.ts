@@ -1,0 +1,184 @@
+/** Making, replacing and deleting actions by request, with files of theirs (contract 02, 2.2). */
+import { hostname } from 'node:os'
+import { Conflict, merge, type Step, type Unit } from '../../db/database.ts'
+import { bodyInvalid, conflict, contentNotFound, nameTaken, packProtected } from '../../errors.ts'
+import { aboutCaller, type Caller } from '../../http/caller.ts'
+import { actionResource, packResource } from '../../http/permissions.ts'
+import type { ApiRequest } from '../../http/route.ts'
+import { newId } from '../../ids.ts'
+import type { Log, LogFields } from '../../log.ts'
+import { defaultPack } from '../../pack-content.ts'
+import type { InTurn } from '../../turns.ts'
+import type { PlanEvent } from '../datastore/types.ts'
+import { checkDefinition } from './definition.ts'
+import { actionsFolder, pathInPack, removeFiles, writeFiles, type DataFile, type FileChange } from './files.ts'
+import { recordOf, type ActionService } from './service.ts'
+import type { ActionStore } from './store.ts'
+import type { ActionDefinition, ActionRecord } from './types.ts'
+
+/** Fits `actionRequestSchema`. */
+export type ActionRequest = Partial<ActionRecord> & { data_files?: readonly DataFile[] | null }
+
+export type ActionCaller = Caller & Pick<ApiRequest, 'rights'>
+
+export interface ActionChanges {
+  /**
+   * Files are there before the record is, and go again when it cannot be stored.
+   *
+   * @throws PACK_PROTECTED, BODY_INVALID, NAME_TAKEN, PERMISSION_DENIED, and what `writeFiles` throws
+   */
+  create(caller: ActionCaller, given: ActionRequest): Promise<ActionRecord>
+  /** What is left out has its default. @throws CONTENT_NOT_FOUND, as `create` */
+  update(caller: ActionCaller, refOrId: string, given: ActionRequest): Promise<ActionRecord>
+  /**
+   * @param removesFiles also deletes its metadata file and its entry point, unless another action needs that
+   * @throws CONTENT_NOT_FOUND, PACK_PROTECTED, and what `removeFiles` throws; then the action and its files are as before
+   */
+  delete(caller: ActionCaller, refOrId: string, removesFiles: boolean): Promise<void>
+}
+
+/** It comes with the program. */
+const protectedPack = 'core'
+const writtenRef = 'core.svc.action.file_written'
+
+export function createActionChanges(deps: {
+  store: ActionStore
+  service: Pick<ActionService, 'find' | 'findRunnerType' | 'folderOf' | 'commit'>
+  /** Registering the content of a pack takes turns with this. */
+  inTurn: InTurn
+  readonly planEvent: PlanEvent
+  log: Log
+}): ActionChanges {
+  const { store, service, inTurn, planEvent, log } = deps
+
+  function get(refOrId: string): ActionRecord {
+    const action = service.find(refOrId)
+    if (action === undefined) throw contentNotFound(refOrId)
+    return action
+  }
+
+  /** @throws PACK_PROTECTED, BODY_INVALID */
+  function check({ data_files: _f, id: _i, uid: _u, ref: _r, ...given }: ActionRequest): ActionDefinition {
+    if ((given.pack ?? defaultPack) === protectedPack) throw packProtected()
+    const checked = checkDefinition(given, (name) => service.findRunnerType(name)?.runner_parameters)
+    if ('definition' in checked) return checked.definition
+    const [problem] = checked.problems
+    throw bodyInvalid(problem?.message ?? 'The action cannot be used.', { problems: checked.problems.slice(0, 10) })
+  }
+
+  /**
+   * Whoever may change one action alone does not get at the others through the files that they share.
+   *
+   * @throws PERMISSION_DENIED, DATA_FILE_INVALID
+   */
+  function authorizeFiles({ rights }: ActionCaller, { id, pack, entry_point }: ActionRecord, paths: string[]): void {
+    if (paths.length === 0) return
+    const others = store.ofPack(pack).filter((other) => other.id !== id)
+    for (const path of paths) {
+      const isOwn = entry_point !== '' && path === `actions/${entry_point}`
+      if (!isOwn) rights.require('action_modify', packResource(pack))
+      for (const other of others) {
+        if (filesOf(other).includes(path)) rights.require('action_modify', actionResource(other.ref))
+      }
+    }
+  }
+
+  /** The unit is committed, or the disk is as it was. */
+  async function commit(files: FileChange, unit: Unit, what: string): Promise<void> {
+    try {
+      await service.commit(unit)
+    } catch (error) {
+      await files.undo()
+      if (error instanceof Conflict) throw conflict(what)
+      throw error
+    }
+    await files.keep()
+  }
+
+  async function put(
+    caller: ActionCaller,
+    record: ActionRecord,
+    dataFiles: readonly DataFile[],
+    step: Step,
+  ): Promise<string[]> {
+    const folder = service.folderOf(record.pack)
+    await actionsFolder(record.pack, folder)
+    const paths = dataFiles.map(({ file_path: path }) => pathInPack(path))
+    authorizeFiles(caller, record, paths)
+    const files = await writeFiles(record.pack, folder ?? '', dataFiles)
+    const host_info = { hostname: hostname() }
+    const events = files.written.map((file_path) => planEvent(writtenRef, { ref: record.ref, file_path, host_info }))
+    await commit(files, merge({ steps: [step], facts: [] }, ...events), `Action "${record.ref}"`)
+    return paths
+  }
+
+  return {
+    async create(caller, given) {
+      const definition = check(given)
+      return inTurn(definition.pack, async () => {
+        const record = recordOf(withMetadataFile(definition, undefined), newId())
+        const same = store.findByRef(record.ref)
+        if (same !== undefined) throw nameTaken(`Action "${record.ref}"`, same.id)
+        const files = await put(caller, record, given.data_files ?? [], store.insert(record))
+        log.audit('action.created', `Action created. Action.id=${record.id}`, aboutAction(record, caller, { files }))
+        return record
+      })
+    },
+
+    async update(caller, refOrId, given) {
+      const seen = get(refOrId)
+      if (seen.pack === protectedPack) throw packProtected()
+      const definition = check({ ...given, pack: given.pack ?? seen.pack })
+      return inTurn(definition.pack, async () => {
+        const before = get(seen.id)
+        caller.rights.require('action_modify', actionResource(before.ref))
+        const record = recordOf(withMetadataFile(definition, before), before.id)
+        if (record.ref !== before.ref) {
+          caller.rights.require('action_create', actionResource(record.ref))
+          const same = store.findByRef(record.ref)
+          if (same !== undefined) throw nameTaken(`Action "${record.ref}"`, same.id)
+        }
+        const files = await put(caller, record, given.data_files ?? [], store.update(record))
+        log.audit('action.updated', `Action updated. Action.id=${record.id}`, aboutAction(record, caller, { files }))
+        return record
+      })
+    },
+
+    async delete(caller, refOrId, removesFiles) {
+      const { id, pack } = get(refOrId)
+      if (pack === protectedPack) throw packProtected()
+      await inTurn(pack, async () => {
+        const action = get(id)
+        caller.rights.require('action_delete', actionResource(action.ref))
+        const shared = new Set(store.ofPack(action.pack).flatMap((other) => (other.id === id ? [] : filesOf(other))))
+        const paths = removesFiles ? filesOf(action).filter((path) => !shared.has(path)) : []
+        const folder = service.folderOf(action.pack)
+        const files = paths.length === 0 ? nothing : await removeFiles(action.pack, folder ?? '', paths)
+        await commit(files, { steps: [store.delete(id)], facts: [] }, `Action "${action.ref}"`)
+        log.audit('action.deleted', `Action deleted. Action.id=${id}`, aboutAction(action, caller, { files: paths }))
+      })
+    },
+  }
+}
+
+const nothing: FileChange = { written: [], keep: () => Promise.resolve(), undo: () => Promise.resolve() }
+
+/** Metadata and entry point, relative to the pack; what does not lie below its `actions` is left out. */
+function filesOf({ metadata_file: metadata, entry_point: entryPoint }: ActionRecord): string[] {
+  return [
+    ...(metadata?.startsWith('actions/') === true ? [metadata] : []),
+    ...(entryPoint === '' ? [] : [`actions/${entryPoint}`]),
+  ]
+}
+
+/** Who does not know which file it comes from does not cut it off from that. @throws DATA_FILE_INVALID */
+function withMetadataFile(definition: ActionDefinition, before: ActionRecord | undefined): ActionDefinition {
+  const { metadata_file: given, ...rest } = definition
+  const kept = before?.pack === definition.pack ? before.metadata_file : undefined
+  const metadataFile = given === undefined ? kept : pathInPack(given)
+  return metadataFile === undefined ? rest : { ...rest, metadata_file: metadataFile }
+}
+
+function aboutAction({ id, ref }: ActionRecord, caller: Caller, { files }: { files: string[] }): LogFields {
+  return { ...aboutCaller(caller), action_id: id, action: ref, ...(files.length === 0 ? {} : { files }) }
+}

@@ -1,0 +1,236 @@
+/** Files below the `actions` folder of a pack that requests write and remove: all of a request or none, and nothing outside. */
+import { constants, type Stats } from 'node:fs'
+import { link, lstat, mkdir, open, realpath, rename, rm, rmdir, stat, unlink } from 'node:fs/promises'
+import { basename, dirname, join, relative, sep } from 'node:path'
+import { dataFileInvalid, isAppError, packFileDenied, packFileFailed, packFolderMissing } from '../../errors.ts'
+import { newId } from '../../ids.ts'
+import { hasCode } from '../../system-error.ts'
+
+/** As a request has it. */
+export interface DataFile {
+  /** Relative to the `actions` folder of the pack, or beginning with `actions/`. */
+  file_path: string
+  content: string
+}
+
+/** What has been done on the disk, until it is decided whether it stays. */
+export interface FileChange {
+  /** Absolute paths. */
+  readonly written: readonly string[]
+  /** For good. Never rejects: what is left lying about is hidden, and harmless. */
+  keep(): Promise<void>
+  /** As if it had not been. @throws Error when the disk does not let it */
+  undo(): Promise<void>
+}
+
+export const MAX_FILES = 100
+const MAX_PATH_CHARS = 1024
+const MAX_DEPTH = 10
+
+/**
+ * Where a request says that a file belongs, relative to the pack.
+ *
+ * @param path relative to the `actions` folder, or beginning with `actions/`
+ * @throws DATA_FILE_INVALID
+ */
+export function pathInPack(path: string): string {
+  const inner = path.startsWith('actions/') ? path.slice('actions/'.length) : path
+  const segments = inner.split('/')
+  if (inner.length > MAX_PATH_CHARS || segments.length > MAX_DEPTH) {
+    throw dataFileInvalid(path, `it is longer than ${MAX_PATH_CHARS} characters, or has more than ${MAX_DEPTH} parts`)
+  }
+  if (segments.some((segment) => segment === '' || segment === '.' || segment === '..') || /[\\\p{Cc}]/u.test(inner)) {
+    throw dataFileInvalid(
+      path,
+      'a path below the actions folder of the pack is needed, without "..", "\\" and empty parts',
+    )
+  }
+  return `actions/${inner}`
+}
+
+/**
+ * Writes files, each at once with everything in it. What begins with `#!` can be executed; other rights of a file that is
+ * replaced stay.
+ *
+ * @param folder absolute path of the pack
+ * @throws DATA_FILE_INVALID, PACK_FOLDER_MISSING, PACK_FILE_DENIED, PACK_FILE_FAILED; then nothing has changed
+ */
+export async function writeFiles(pack: string, folder: string, files: readonly DataFile[]): Promise<FileChange> {
+  const contents = new Map<string, string>()
+  for (const { file_path: given, content } of files) {
+    const path = pathInPack(given)
+    if (contents.has(path)) throw dataFileInvalid(given, 'it is given twice')
+    contents.set(path, content)
+  }
+  return change('write', async (done) => {
+    const root = await actionsFolder(pack, folder)
+    for (const [path, content] of contents) await done.at(path, () => writeFile(root, path, content, done))
+  })
+}
+
+/**
+ * Removes files; those that are missing have been removed already.
+ *
+ * @param paths relative to the pack, from `pathInPack`
+ * @throws as `writeFiles`
+ */
+export async function removeFiles(pack: string, folder: string, paths: readonly string[]): Promise<FileChange> {
+  return change('delete', async (done) => {
+    const root = await actionsFolder(pack, folder)
+    for (const path of paths) await done.at(path, () => removeFile(root, path, done))
+  })
+}
+
+/** @returns its absolute path without links @throws PACK_FOLDER_MISSING */
+export async function actionsFolder(pack: string, folder: string | undefined): Promise<string> {
+  if (folder === undefined) throw packFolderMissing(pack)
+  try {
+    const packRoot = await realpath(folder)
+    const root = await realpath(join(packRoot, 'actions'))
+    if (isWithin(packRoot, root) && (await stat(root)).isDirectory()) return root
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT', 'ENOTDIR', 'EACCES', 'ELOOP')) throw error
+  }
+  throw packFolderMissing(pack)
+}
+
+/** Steps that have been taken, and how each is taken back. */
+interface Done {
+  written: string[]
+  undo: (() => Promise<unknown>)[]
+  keep: (() => Promise<unknown>)[]
+  /** Says of which file it is what goes wrong. */
+  at(path: string, work: () => Promise<void>): Promise<void>
+}
+
+async function change(verb: 'write' | 'delete', work: (done: Done) => Promise<void>): Promise<FileChange> {
+  const done: Done = {
+    written: [],
+    undo: [],
+    keep: [],
+    async at(path, step) {
+      try {
+        await step()
+      } catch (error) {
+        if (isAppError(error)) throw error
+        if (hasCode(error, 'EACCES', 'EPERM', 'EROFS')) throw packFileDenied(verb, path, error)
+        if (hasCode(error, 'ENOTDIR', 'EISDIR', 'ENAMETOOLONG', 'ELOOP')) {
+          throw dataFileInvalid(path, 'a part of it is something else than a folder or a file, or its name is too long')
+        }
+        throw packFileFailed(verb, path, error)
+      }
+    },
+  }
+  const undo = async (): Promise<void> => {
+    for (const step of done.undo.toReversed()) await step()
+  }
+  try {
+    await work(done)
+  } catch (error) {
+    await undo()
+    throw error
+  }
+  return {
+    written: done.written,
+    undo,
+    async keep() {
+      for (const step of done.keep) await step().catch(() => undefined)
+    },
+  }
+}
+
+async function writeFile(root: string, path: string, content: string, done: Done): Promise<void> {
+  const target = await placeOf(root, path, done)
+  const before = await statusOf(target)
+  if (before?.isDirectory() === true) throw dataFileInvalid(path, 'there is a folder of that name')
+
+  const temporary = hiddenBeside(target, 'new')
+  const flags = constants.O_CREAT | constants.O_EXCL | constants.O_WRONLY | constants.O_NOFOLLOW
+  const isScript = content.startsWith('#!')
+  const file = await open(temporary, flags, isScript ? 0o777 : 0o666)
+  // Harmless once it has become the file itself.
+  done.undo.push(() => rm(temporary, { force: true }))
+  try {
+    await file.writeFile(content)
+    if (before?.isFile() === true) await file.chmod((before.mode & 0o777) | (isScript ? 0o111 : 0))
+    await file.sync()
+  } finally {
+    await file.close()
+  }
+
+  if (before === undefined) {
+    done.undo.push(() => rm(target, { force: true }))
+  } else {
+    const old = hiddenBeside(target, 'old')
+    await link(target, old)
+    done.undo.push(() => rename(old, target))
+    done.keep.push(() => unlink(old))
+  }
+  await rename(temporary, target)
+  done.written.push(target)
+}
+
+async function removeFile(root: string, path: string, done: Done): Promise<void> {
+  let target: string
+  try {
+    target = await placeOf(root, path)
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return
+    throw error
+  }
+  const before = await statusOf(target)
+  if (before === undefined) return
+  if (before.isDirectory()) throw dataFileInvalid(path, 'it is a folder')
+  const old = hiddenBeside(target, 'old')
+  await rename(target, old)
+  done.undo.push(() => rename(old, target))
+  done.keep.push(() => unlink(old))
+}
+
+/**
+ * The absolute path of a file, through no link that leads out of the folder.
+ *
+ * @param done given: folders on the way are made
+ * @throws DATA_FILE_INVALID, what the system says
+ */
+async function placeOf(root: string, path: string, done?: Done): Promise<string> {
+  let folder = root
+  for (const segment of relative('actions', dirname(path)).split('/')) {
+    if (segment === '') continue
+    const next = join(folder, segment)
+    if (done !== undefined) await makeFolder(next, done)
+    folder = await realpath(next)
+    if (!isWithin(root, folder)) throw dataFileInvalid(path, 'it leads out of the actions folder of the pack')
+  }
+  return join(folder, basename(path))
+}
+
+async function makeFolder(path: string, done: Done): Promise<void> {
+  try {
+    await mkdir(path)
+  } catch (error) {
+    if (hasCode(error, 'EEXIST')) return
+    throw error
+  }
+  // Unless somebody else has put something there meanwhile.
+  done.undo.push(() => rmdir(path).catch(() => undefined))
+}
+
+/** A link counts as itself; undefined: there is nothing. */
+async function statusOf(path: string): Promise<Stats | undefined> {
+  try {
+    return await lstat(path)
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined
+    throw error
+  }
+}
+
+/** Registration passes over names that begin with a dot. */
+function hiddenBeside(target: string, what: 'new' | 'old'): string {
+  return join(dirname(target), `.svc-${newId()}.${what}`)
+}
+
+function isWithin(root: string, path: string): boolean {
+  return path === root || path.startsWith(root.endsWith(sep) ? root : root + sep)
+}
