@@ -33,7 +33,7 @@ interface ActionAnswer {
   [attribute: string]: unknown
 }
 
-type Call = Answer<ActionAnswer & ErrorAnswer & { details?: Record<string, unknown> }>
+type Call = Answer<ActionAnswer & ErrorAnswer>
 
 const folder = makeFolder()
 const pack = join(folder.path, 'packs', 'web')
@@ -170,7 +170,7 @@ describe('02.2 POST /actions', () => {
     const { id } = await make()
     const before = listing()
     const { status, body } = await post({ data_files: [{ file_path: `${name}.txt`, content: 'x' }] })
-    expect([status, body.code, body.details?.['conflict-id']]).toEqual([409, 'NAME_TAKEN', id])
+    expect([status, body.code, body['conflict-id']]).toEqual([409, 'NAME_TAKEN', id])
     expect(listing()).toEqual(before)
   })
 

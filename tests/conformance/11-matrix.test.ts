@@ -351,6 +351,23 @@ const entries: Record<string, Entry> = {
     path: ({ ruleEnforcement }) => `/v1/ruleenforcements/views/${ruleEnforcement}`,
   },
 
+  // The actions of the pack core cannot be changed by anybody, and so are there for every caller.
+  'POST /v1/actions': {
+    opens: ['action_create', 'action_all'],
+    path: fixed('/v1/actions'),
+    body: { name: 'noop', pack: 'core', runner_type: 'noop' },
+  },
+  'PUT /v1/actions/{ref_or_id}': {
+    opens: ['action_modify', 'action_all'],
+    path: fixed('/v1/actions/core.noop'),
+    body: { name: 'noop', pack: 'core', runner_type: 'noop' },
+  },
+  'DELETE /v1/actions/{ref_or_id}': {
+    opens: ['action_delete', 'action_all'],
+    path: fixed('/v1/actions/core.noop'),
+    body: {},
+  },
+
   'GET /v1/inquiries': { opens: ['inquiry_list'], ...looks, path: fixed('/v1/inquiries') },
   'GET /v1/inquiries/{id}': {
     opens: ['inquiry_view'],

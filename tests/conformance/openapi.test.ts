@@ -1,5 +1,5 @@
 /** The OpenAPI document: lists exactly the routes there are, is valid, and tells the truth about answers. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -43,6 +43,7 @@ beforeAll(async () => {
   token = JSON.parse((await login()).text)['token'] as string
   execution = await finishedExecution()
   inquiry = await waitingInquiry()
+  await registerPack()
 })
 afterAll(async () => {
   await server.stop()
@@ -54,6 +55,18 @@ const basic = (): string => {
 }
 const login = (): Promise<RawAnswer> =>
   send(server.urls.api, { method: 'POST', path: '/auth/v1/tokens', headers: { Authorization: basic() }, body: '{}' })
+
+/** `listed`, in which actions can be made. */
+async function registerPack(): Promise<void> {
+  const pack = join(server.basePath, 'packs', 'listed')
+  mkdirSync(join(pack, 'actions'), { recursive: true })
+  writeFileSync(
+    join(pack, 'pack.yaml'),
+    'name: listed\nref: listed\ndescription: For the document.\nversion: 1.0.0\nauthor: tests\n',
+  )
+  const { status, text } = await request('post', '/v1/packs/register', { packs: ['listed'] })
+  if (status !== 200) throw new Error(text)
+}
 
 async function waitingInquiry(): Promise<string> {
   const answer = await request('post', '/v1/executions', { action: 'core.ask' })
@@ -109,18 +122,25 @@ function contradiction(operation: Operation, answer: RawAnswer): string {
   return validate(value) ? 'fits' : ajv.errorsText(validate.errors)
 }
 
-const request = (
+function request(
   method: string,
   path: string,
   body?: unknown,
   headers: Record<string, string> = {},
-): Promise<RawAnswer> =>
-  send(server.urls.api, {
+): Promise<RawAnswer> {
+  const text = body === undefined || typeof body === 'string' ? body : JSON.stringify(body)
+  return send(server.urls.api, {
     method: method.toUpperCase(),
     path,
-    headers: { 'X-Auth-Token': token, ...headers },
-    ...(body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    headers: {
+      'X-Auth-Token': token,
+      // The client says by itself how long a body is, but not that of DELETE.
+      ...(text === undefined ? {} : { 'Content-Length': String(Buffer.byteLength(text)) }),
+      ...headers,
+    },
+    ...(text === undefined ? {} : { body: text }),
   })
+}
 
 describe('the document is an OpenAPI 3.1 document', () => {
   const text = { type: 'string', minLength: 1 }
@@ -293,6 +313,12 @@ describe('the document lists exactly the routes', () => {
   })
 })
 
+const action = {
+  name: 'listed',
+  pack: 'listed',
+  runner_type: 'noop',
+  data_files: [{ file_path: 'listed.txt', content: 'For the document.' }],
+}
 const rule = {
   name: 'listed',
   description: 'For the document.',
@@ -439,6 +465,18 @@ const samples: [
   ['get', '/v1/triggerinstances', { path: () => '/v1/triggerinstances?timestamp_gt=x', status: 400 }],
   ['get', '/v1/triggerinstances/{id}', { status: 404 }],
   ['post', '/v1/triggerinstances/{id}/re_emit', { status: 404 }],
+  ['post', '/v1/actions', { body: action, status: 201 }],
+  ['post', '/v1/actions', { body: action, status: 409 }],
+  ['post', '/v1/actions', { body: { ...action, pack: 'core' }, status: 400 }],
+  ['put', '/v1/actions/{ref_or_id}', { path: () => '/v1/actions/listed.listed', body: action }],
+  ['put', '/v1/actions/{ref_or_id}', { path: () => '/v1/actions/listed.listed', body: {}, status: 400 }],
+  ['put', '/v1/actions/{ref_or_id}', { path: () => '/v1/actions/listed.none', body: action, status: 404 }],
+  [
+    'delete',
+    '/v1/actions/{ref_or_id}',
+    { path: () => '/v1/actions/listed.listed', body: { remove_files: true }, status: 204 },
+  ],
+  ['delete', '/v1/actions/{ref_or_id}', { path: () => '/v1/actions/listed.none', status: 404 }],
   ['get', '/v1/inquiries', {}],
   ['get', '/v1/inquiries', { path: () => '/v1/inquiries?limit=0', status: 400 }],
   ['get', '/v1/inquiries/{id}', { path: () => `/v1/inquiries/${inquiry}` }],
