@@ -9,7 +9,7 @@ const statements = [
   `create table action_aliases (
     id text primary key not null, ref text not null unique, pack text not null, name text not null, record text not null)`,
   `create table policies (
-    id text primary key not null, ref text not null unique, pack text not null, name text not null,
+    id text primary key not null, revision integer not null, ref text not null unique, pack text not null, name text not null,
     resource_ref text not null, policy_type text not null, enabled integer not null, record text not null)`,
   `create index policies_resource on policies (resource_ref)`,
 

@@ -24,6 +24,7 @@ import { createExecutions } from './modules/executions/index.ts'
 import type { PackConfigs } from './modules/executions/types.ts'
 import { createInquiries } from './modules/inquiries/index.ts'
 import { createPacks } from './modules/packs/index.ts'
+import { createPolicies } from './modules/policies/index.ts'
 import { createRbac } from './modules/rbac/index.ts'
 import { createRules } from './modules/rules/index.ts'
 import { createStream } from './modules/stream/index.ts'
@@ -220,7 +221,19 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     },
     templates: (reader) => datastore.templates(reader),
     packConfigs,
+    policies: {
+      limitsOf: (execution, open) => policies.limitsOf(execution, open),
+      planRetry: (ended) => policies.planRetry(ended),
+    },
     planReaction: (execution, parameters) => triggers.planReaction(execution, parameters),
+  })
+  const policies = createPolicies({
+    database,
+    bus,
+    log,
+    actions,
+    executions,
+    settings: { systemUser: config.system_user.user, maxPageSize: config.api.max_page_size },
   })
   const inquiries = createInquiries({
     executions,
@@ -291,6 +304,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     traces,
     triggers,
     actions,
+    policies,
     packs,
     executions,
     inquiries,

@@ -366,6 +366,20 @@ export const ruleWebhookDenied = (user: string, type: string, hook: string): App
     { details: { permission: 'webhook_create', resource: shown(`webhook:${hook}`) } },
   )
 
+// Policies
+
+export const policyTypeUnknown = (message: string): AppError => new AppError('invalid', 'POLICY_TYPE_UNKNOWN', message)
+
+// Packs
+
+/** Comes with the program. @param kind such as `Policy` */
+export const systemPackFixed = (kind: string, ref: string): AppError =>
+  new AppError(
+    'invalid',
+    'SYSTEM_PACK_FIXED',
+    `${kind} "${shown(ref)}" belongs to the pack "core", whose content cannot be made, changed or deleted; use another pack.`,
+  )
+
 // Storage
 
 /** Disk full, unreadable or locked: nothing of the request was kept. */

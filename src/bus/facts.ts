@@ -66,6 +66,15 @@ export interface FactPayloads {
   'trigger_instance.processed': { id: string; execution_ids: readonly string[] }
   /** Made by rules. Rules of these triggers are compiled anew. */
   'rule.changed': { id: string; ref: string; change: 'created' | 'updated' | 'deleted'; trigger_ids: readonly string[] }
+  /**
+   * Made by policies. Those of these actions are read anew, and executions that wait because of them are looked at again.
+   */
+  'policy.changed': {
+    id: string
+    ref: string
+    change: 'created' | 'updated' | 'deleted'
+    action_refs: readonly string[]
+  }
   /** Made by rules, for each rule that matched or could not be compared. For the audit log. */
   'rule.enforced': RuleEnforcement
 }

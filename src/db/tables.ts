@@ -398,6 +398,7 @@ export interface ActionAliasTable {
 /** Owner: policies. */
 export interface PolicyTable {
   id: string
+  revision: number
   ref: string
   pack: string
   name: string

@@ -289,6 +289,15 @@ export function ruleResource({ ref, user }: { ref: string; user: string }): Reso
   return { uid: `rule:${pack}:${name}`, pack: `pack:${pack}`, owner: user }
 }
 
+/** @param ref `<pack>.<name>` */
+export function policyResource(ref: string): Resource {
+  const { pack, name } = packAndName(ref)
+  return { uid: `policy:${pack}:${name}` }
+}
+
+/** @param uid of the type */
+export const policyTypeResource = (uid: string): Resource => ({ uid })
+
 /** Grants name its rule. */
 export function ruleEnforcementResource(enforcement: { id: string; rule_ref: string }): Resource {
   const { pack, name } = packAndName(enforcement.rule_ref)

@@ -30,6 +30,8 @@ interface Objects {
   readonly key: () => Promise<string>
   /** Reference of a rule. */
   readonly rule: () => Promise<string>
+  /** Reference of a policy. */
+  readonly policy: () => Promise<string>
   /** Of that rule. */
   ruleEnforcement: string
   role: string
@@ -69,6 +71,13 @@ const aliasView = [
   'action_alias_delete',
   'action_alias_all',
 ]
+const policy = {
+  name: 'policy',
+  pack: 'matrix',
+  resource_ref: 'matrix.none',
+  policy_type: 'action.concurrency',
+  parameters: { threshold: 1 },
+}
 const looks = { observer: true }
 
 /** A pack of the server, with its configuration. */
@@ -387,6 +396,29 @@ const entries: Record<string, Entry> = {
     path: fixed(`/v1/timers/${timer.pack}.${timer.name}`),
   },
 
+  'GET /v1/policies': { opens: ['policy_list'], ...looks, path: fixed('/v1/policies') },
+  'POST /v1/policies': { opens: ['policy_create'], path: fixed('/v1/policies'), body: { ...policy, pack: 'core' } },
+  'GET /v1/policies/{ref_or_id}': {
+    opens: ['policy_view', 'policy_modify', 'policy_delete', 'policy_all'],
+    ...looks,
+    path: async (objects) => `/v1/policies/${await objects.policy()}`,
+  },
+  'PUT /v1/policies/{ref_or_id}': {
+    opens: ['policy_modify', 'policy_all'],
+    path: async (objects) => `/v1/policies/${await objects.policy()}`,
+    body: policy,
+  },
+  'DELETE /v1/policies/{ref_or_id}': {
+    opens: ['policy_delete', 'policy_all'],
+    path: async (objects) => `/v1/policies/${await objects.policy()}`,
+  },
+  'GET /v1/policytypes': { opens: ['policy_type_list'], ...looks, path: fixed('/v1/policytypes') },
+  'GET /v1/policytypes/{ref_or_id}': {
+    opens: ['policy_type_view', 'policy_type_all'],
+    ...looks,
+    path: fixed('/v1/policytypes/action.retry'),
+  },
+
   // Every list of keys is open, and holds what may be viewed.
   'GET /v1/keys': { opens: 'any', path: fixed('/v1/keys') },
   'GET /v1/keys/{name}': {
@@ -439,8 +471,8 @@ const resources: Record<string, string> = {
   api_key: 'api_key:none',
   trace: 'trace:none',
   trigger: 'trigger:core:svc.generic.inquiry',
-  policy_type: 'policy_type:action:none',
-  policy: 'policy:core:none',
+  policy_type: 'policy_type:action:retry',
+  policy: 'policy:matrix:policy',
   inquiry: 'inquiry:none',
   user: 'user:somebody',
 }
@@ -608,6 +640,11 @@ beforeAll(async () => {
       const { status, text } = await server.call('POST', '/v1/rules', rule, administrator)
       if (status !== 201 && status !== 409) throw new Error(`not accepted (${status}): ${text}`)
       return 'core.rule'
+    },
+    async policy() {
+      const { status, text } = await server.call('POST', '/v1/policies', policy, administrator)
+      if (status !== 201 && status !== 409) throw new Error(`not accepted (${status}): ${text}`)
+      return 'matrix.policy'
     },
     role: 'observer',
     inquiry: await askFrom(execution.id),

@@ -326,6 +326,12 @@ const rule = {
   criteria: { 'trigger.id': { type: 'eq', pattern: 'i' } },
   action: { ref: 'core.noop' },
 }
+const policy = {
+  name: 'listed',
+  resource_ref: 'listed.none',
+  policy_type: 'action.concurrency.attr',
+  parameters: { threshold: 1, attributes: ['cmd'] },
+}
 const never = { 'trigger.id': { type: 'eq', pattern: 'j' } }
 const event = { trigger: 'core.svc.generic.inquiry', payload: { id: 'i', route: 'r' } }
 
@@ -513,6 +519,23 @@ const samples: [
   ['get', '/v1/ruleenforcements/{id}', { status: 404 }],
   ['get', '/v1/ruleenforcements/views/{id}', { status: 404 }],
   ['get', '/v1/triggerinstances/{id}/explain', { status: 404 }],
+  ['post', '/v1/policies', { body: policy, status: 201 }],
+  ['post', '/v1/policies', { body: policy, status: 409 }],
+  ['post', '/v1/policies', { body: { ...policy, policy_type: 'action.none' }, status: 400 }],
+  ['get', '/v1/policies', {}],
+  ['get', '/v1/policies', { path: () => '/v1/policies?include_attributes=resource_ref&limit=1' }],
+  ['get', '/v1/policies', { path: () => '/v1/policies?limit=0', status: 400 }],
+  ['get', '/v1/policies/{ref_or_id}', { path: () => '/v1/policies/default.listed' }],
+  ['get', '/v1/policies/{ref_or_id}', { status: 404 }],
+  ['put', '/v1/policies/{ref_or_id}', { path: () => '/v1/policies/default.listed', body: policy }],
+  ['put', '/v1/policies/{ref_or_id}', { path: () => '/v1/policies/default.listed', body: {}, status: 400 }],
+  ['put', '/v1/policies/{ref_or_id}', { body: policy, status: 404 }],
+  ['delete', '/v1/policies/{ref_or_id}', { path: () => '/v1/policies/default.listed', status: 204 }],
+  ['delete', '/v1/policies/{ref_or_id}', { status: 404 }],
+  ['get', '/v1/policytypes', {}],
+  ['get', '/v1/policytypes', { path: () => '/v1/policytypes?exclude_attributes=parameters&sort=-name' }],
+  ['get', '/v1/policytypes/{ref_or_id}', { path: () => '/v1/policytypes/action.concurrency.attr' }],
+  ['get', '/v1/policytypes/{ref_or_id}', { status: 404 }],
   ['get', '/v1/', {}],
   ['get', '/v1/openapi.json', {}],
   ['get', '/v1/docs', {}],

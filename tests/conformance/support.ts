@@ -116,6 +116,17 @@ const exampleActions = [
       must_count: { type: 'integer', required: true, default: 3 },
     },
   },
+  // Alike, so that what one test says about the first does not concern the test of the next.
+  ...['first', 'second', 'third', 'fourth', 'fifth', 'sixth', 'seventh', 'eighth'].map((name) => ({
+    name,
+    runner_type: 'local-shell-cmd',
+    parameters: {
+      cmd: { required: true },
+      host: { type: 'string', default: 'here' },
+      options: { type: 'object' },
+      password: { type: 'string', secret: true },
+    },
+  })),
   {
     name: 'needy',
     runner_type: 'local-shell-cmd',

@@ -9,6 +9,7 @@ import type { ApiRequest, JsonRoute } from '../../src/http/route.ts'
 import { createLog } from '../../src/log.ts'
 import { createActions } from '../../src/modules/actions/index.ts'
 import { createExecutions, type Executions } from '../../src/modules/executions/index.ts'
+import type { ExecutionPolicies } from '../../src/modules/executions/types.ts'
 import { createTraces } from '../../src/modules/traces/index.ts'
 import type { RunContext, Runner, RunResult } from '../../src/runners/runner.ts'
 import { makeFolder } from './folders.ts'
@@ -27,16 +28,24 @@ export interface Engine {
   stop(): Promise<void>
 }
 
+export const noPolicies: ExecutionPolicies = { limitsOf: () => [], planRetry: () => undefined }
+
 export interface EngineOptions {
   run: (context: RunContext) => Promise<RunResult>
   /** Of the action `test.do`. */
   parameters?: Record<string, unknown>
+  policies?: ExecutionPolicies
   /** Puts itself between the module and the database. */
   around?: (database: Database) => Database
 }
 
 /** Two slots, a queue of ten, polling that nobody lives to see. */
-export async function startEngine({ run, parameters = {}, around = (real) => real }: EngineOptions): Promise<Engine> {
+export async function startEngine({
+  run,
+  parameters = {},
+  policies = noPolicies,
+  around = (real) => real,
+}: EngineOptions): Promise<Engine> {
   const folder = makeFolder()
   const runner: Runner = {
     definition: {
@@ -82,6 +91,7 @@ export async function startEngine({ run, parameters = {}, around = (real) => rea
       bootId: 'boot',
       templates: () => ({ variables: {} }),
       packConfigs: { resolve: () => ({ values: {}, secrets: [] }) },
+      policies,
       planReaction: () => undefined,
       serviceTokens: { enabled: false, plan: () => undefined, planEnd: () => ({ steps: [], facts: [] }) },
       settings: {

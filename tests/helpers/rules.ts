@@ -21,6 +21,7 @@ import type { Runner, RunContext } from '../../src/runners/runner.ts'
 import type { TemplateScope } from '../../src/template.ts'
 import type { ErrorBody, TestUser } from './datastore.ts'
 import { openDatabase } from './database.ts'
+import { noPolicies } from './engine.ts'
 import { makeFolder } from './folders.ts'
 import { startHttp } from './http.ts'
 import { call, type Answer } from './server.ts'
@@ -168,6 +169,7 @@ export async function startRules(options: RulesOptions = {}): Promise<RulesWorld
     bootId: 'boot',
     templates,
     packConfigs,
+    policies: noPolicies,
     planReaction: () => undefined,
     serviceTokens: { enabled: false, plan: () => undefined, planEnd: () => ({ steps: [], facts: [] }) },
     settings: {

@@ -30,13 +30,13 @@ export interface Dispatcher {
   /** How many more may be started now. */
   readonly freeSlots: number
   /**
-   * Gives a requested execution a slot, and starts it. Resolves when nothing is left to do for it.
+   * Gives a requested execution a slot at once, and starts it. Resolves when nothing is left to do for it.
    *
    * @throws what `Change.settle` throws: its start or its end is not recorded
    */
   run(requested: Execution): Promise<void>
-  /** Calls `fn` whenever a slot has become free. */
-  onFreeSlot(fn: () => void): void
+  /** Calls `fn` whenever an execution has given back its slot, with the execution as it was given to `run`. */
+  onFreeSlot(fn: (ended: Execution) => void): void
   start(): void
   /** Lets runs finish for `graceSeconds`, then ends them. Resolves when nothing runs. */
   stop(graceSeconds: number): Promise<void>
@@ -76,7 +76,7 @@ export function createDispatcher(deps: {
   const { store, change, bus, log } = deps
   /** Each holds a slot. */
   const runs = new Map<string, Run>()
-  const freeSlotListeners: (() => void)[] = []
+  const freeSlotListeners: ((ended: Execution) => void)[] = []
   const runnerInfo = { hostname: hostname(), pid: process.pid }
   const grace = new AbortController()
 
@@ -154,7 +154,7 @@ export function createDispatcher(deps: {
     } finally {
       runs.delete(requested.id)
       resolveEnded()
-      for (const listener of freeSlotListeners) listener()
+      for (const listener of freeSlotListeners) listener(requested)
     }
   }
 

@@ -1,7 +1,7 @@
 /** Executions: accepted, scheduled, run, recorded; their output and results. */
 import { isDeepStrictEqual } from 'node:util'
 import type { Bus } from '../../bus/bus.ts'
-import type { Database } from '../../db/database.ts'
+import { merge, type Database } from '../../db/database.ts'
 import type { Encryption } from '../../encryption.ts'
 import type { Page } from '../../http/list.ts'
 import { readJson } from '../../json.ts'
@@ -13,6 +13,7 @@ import type { OutputType, Runner } from '../../runners/runner.ts'
 import type { Actions } from '../actions/index.ts'
 import type { Traces } from '../traces/index.ts'
 import { auditChanges } from './audit.ts'
+import { createAdmission } from './admission.ts'
 import { createChange } from './change.ts'
 import { createDispatcher, type Prepared } from './dispatcher.ts'
 import { createLive } from './live.ts'
@@ -25,11 +26,19 @@ import { templateScope, type RolesOf } from './request.ts'
 import { createSealing } from './sealing.ts'
 import { createScheduler } from './scheduler.ts'
 import { createExecutionService, type ExecutionService } from './service.ts'
+import { isFinal } from './state.ts'
 import { createExecutionStore, type ExecutionStore } from './store.ts'
 import type { TemplateReader } from '../datastore/types.ts'
-import type { Execution, ExecutionStatus, PackConfigs, PlanReaction, ServiceTokens } from './types.ts'
+import type {
+  Execution,
+  ExecutionPolicies,
+  ExecutionStatus,
+  PackConfigs,
+  PlanReaction,
+  ServiceTokens,
+} from './types.ts'
 
-export interface Executions extends Module, Pick<ExecutionService, 'plan' | 'hasRoom'> {
+export interface Executions extends Module, Pick<ExecutionService, 'plan' | 'planAgain' | 'hasRoom'> {
   find(id: string): Execution | undefined
   /** With `result`: null when there is none. */
   findWithResult(id: string): Execution | undefined
@@ -57,6 +66,8 @@ export interface Executions extends Module, Pick<ExecutionService, 'plan' | 'has
   /** The masked wire record, as streams deliver it. */
   record(execution: Execution): ExecutionRecord
   liveactionRecord(execution: Execution): Record<string, unknown>
+  /** The policies of an action have changed. */
+  policiesChanged(actionRef: string): void
   /** While stopping: ends what runs without further grace, and waits no longer for a storage that cannot be written. */
   hurry(): void
 }
@@ -79,6 +90,7 @@ export interface ExecutionsDeps {
   readonly templates: (reader: TemplateReader) => TemplateScope
   readonly planReaction: PlanReaction
   packConfigs: PackConfigs
+  readonly policies: ExecutionPolicies
   settings: {
     streamOutput: boolean
     actionsPoolSize: number
@@ -107,8 +119,11 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
   const hurried = new AbortController()
   const output = createOutput({ store, database, bus, log, givingUp: hurried.signal })
   const sealing = createSealing({ actions, encryption: deps.encryption, log })
-  const planReaction = (execution: Execution): ReturnType<PlanReaction> =>
-    deps.planReaction(execution, sealing.masked(execution))
+  const planReaction = (execution: Execution): ReturnType<PlanReaction> => {
+    const reaction = deps.planReaction(execution, sealing.masked(execution))
+    const retry = isFinal(execution.status) ? deps.policies.planRetry(execution) : undefined
+    return retry === undefined ? reaction : merge(reaction, retry)
+  }
   const change = createChange({
     store,
     database,
@@ -134,10 +149,19 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     pollSeconds: settings.pollSeconds,
     bootId: deps.bootId,
   })
+  const admission = createAdmission({
+    store,
+    change,
+    limitsOf: (execution) => deps.policies.limitsOf(execution, () => sealing.open(execution).parameters),
+    bus,
+    log,
+    maxPromised: settings.actionsPoolSize,
+  })
   const scheduler = createScheduler({
     store,
     change,
     dispatcher,
+    admission,
     bus,
     log,
     pollSeconds: settings.pollSeconds,
@@ -216,7 +240,9 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
   return {
     name: 'executions',
     plan: (request) => service.plan(request),
+    planAgain: (ended, again, about) => service.planAgain(ended, again, about),
     hasRoom: () => service.hasRoom(),
+    policiesChanged: (actionRef) => admission.reconsider(actionRef),
     routes: createRoutes({
       service,
       store,
@@ -261,7 +287,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
         log,
       })
       dispatcher.start()
-      scheduler.start()
+      await scheduler.start()
     },
     async stop() {
       scheduler.stop()

@@ -124,6 +124,61 @@ export const rerunRequestSchema: JsonSchema = {
   },
 }
 
+/** What `draftAgain` changes. */
+export interface Again {
+  /** Takes the place of attributes of the context. */
+  context: Record<string, unknown>
+  delayMs: number
+}
+
+/**
+ * Another execution like one that has ended: what it was given is data by now, and was checked when it was given.
+ *
+ * @param ended with its parameters as they are, not sealed
+ * @throws ACTION_UNKNOWN, ACTION_DISABLED
+ */
+export function draftAgain(actions: Actions, rolesOf: RolesOf, ended: Execution, again: Again): Draft {
+  const { action, runner } = findAction(actions, ended.action_ref)
+  if (!action.enabled) throw actionDisabled(action.ref)
+  const { cancelled_by: _, ...inherited } = ended.context
+  const roles = rolesOf?.(ended.user)
+  const { runner_info: _i, callback: _c, ...liveaction } = ended.liveaction
+  const micros = nowMicros()
+  const start = formatMicros(micros)
+  const execution: Execution = {
+    ...ended,
+    id: newId(micros),
+    revision: 1,
+    status: 'requested',
+    liveaction_id: newId(),
+    action,
+    runner,
+    trace_id: '',
+    start_timestamp: start,
+    end_timestamp: null,
+    elapsed_seconds: null,
+    delay: again.delayMs === 0 ? null : again.delayMs,
+    due_timestamp: again.delayMs === 0 ? null : formatMicros(micros + again.delayMs * 1000),
+    result_size: null,
+    sealed_parameters: null,
+    context: {
+      ...inherited,
+      ...(roles === undefined ? {} : { rbac: { user: ended.user, roles } }),
+      ...again.context,
+    },
+    log: [{ status: 'requested', timestamp: start }],
+    liveaction: { callback: {}, runner_info: {}, ...liveaction },
+  }
+  delete execution.result
+  delete execution.sealed_result
+  const cause: Cause = {
+    kind: 'inherited',
+    trace_id: ended.trace_id,
+    caused_by: { type: 'action_execution', id: ended.id },
+  }
+  return { execution, cause, failure: undefined }
+}
+
 export interface Draft {
   execution: Execution
   cause: Cause
@@ -165,7 +220,7 @@ interface DraftOptions {
 }
 
 /** Context keys that only the server sets. */
-const serverKeys = ['user', 'pack', 'rbac', 'scopes', 're-run', 'cancelled_by', 'rule', 'trigger_instance']
+const serverKeys = ['user', 'pack', 'rbac', 'scopes', 're-run', 'cancelled_by', 'rule', 'trigger_instance', 'policies']
 
 /**
  * Checks a request in the order of contract 03 and makes the execution of it.

@@ -8,12 +8,13 @@ import type { Database, Unit } from '../../db/database.ts'
 import { storageFailed } from '../../errors.ts'
 import { createLog, type Log } from '../../log.ts'
 import { formatMicros, now, nowMicros } from '../../time.ts'
+import { createAdmission } from './admission.ts'
 import { createChange, type Change } from './change.ts'
 import { createDispatcher } from './dispatcher.ts'
 import { createOutput } from './output.ts'
 import { createScheduler, type Scheduler } from './scheduler.ts'
 import { createExecutionStore, type ExecutionStore } from './store.ts'
-import type { ExecutionStatus } from './types.ts'
+import type { Execution, ExecutionStatus, Limit } from './types.ts'
 
 let folder: TemporaryFolder
 let database: Database
@@ -28,6 +29,7 @@ let refusalOf: (unit: Unit) => Error | undefined
 /** Called before each read of one row. */
 let onRead: (sql: string) => void
 let writeCount: number
+let limitsOf: (execution: Execution) => Limit[]
 const SLOTS = 4
 /** So many attempts does a hot loop make in the turns it is given, and one that pauses not in several seconds. */
 const HOT = 200
@@ -37,6 +39,7 @@ beforeEach(async () => {
   const { bus, database: real } = await openDatabase(folder.path)
   refusalOf = () => undefined
   onRead = () => undefined
+  limitsOf = () => []
   writeCount = 0
   database = {
     ...real,
@@ -85,8 +88,16 @@ beforeEach(async () => {
     pollSeconds,
     bootId: 'boot',
   })
+  const admission = createAdmission({
+    store,
+    change,
+    limitsOf: (execution) => limitsOf(execution),
+    bus,
+    log,
+    maxPromised: SLOTS,
+  })
   makeScheduler = ({ expiresPending }) =>
-    createScheduler({ store, change, dispatcher, bus, log, pollSeconds, expiresPending })
+    createScheduler({ store, change, dispatcher, admission, bus, log, pollSeconds, expiresPending })
   scheduler = makeScheduler({ expiresPending: true })
 })
 
@@ -115,7 +126,7 @@ async function manyTurns(): Promise<void> {
 test('a full storage is asked once a second, not without end, and what waits runs afterwards', async () => {
   await add('requested', 500)
   refusalOf = isFull
-  scheduler.start()
+  await scheduler.start()
   await waitFor('the first attempts', () => writeCount === SLOTS)
   await manyTurns()
   expect(writeCount).toBeLessThan(HOT)
@@ -128,7 +139,7 @@ test('a full storage is asked once a second, not without end, and what waits run
 test('nor is one that refuses for good, when more waits than the queue remembers', async () => {
   await add('requested', 500)
   refusalOf = () => new Error('damaged')
-  scheduler.start()
+  await scheduler.start()
   await waitFor('the first attempts', () => writeCount >= SLOTS)
   await manyTurns()
   expect(writeCount).toBeLessThan(HOT)
@@ -139,7 +150,7 @@ test('nor is one that refuses for good, when more waits than the queue remembers
 test('a delayed execution that is due is not tried without end either', async () => {
   await add('delayed', 1)
   refusalOf = isFull
-  scheduler.start()
+  await scheduler.start()
   await waitFor('the first attempt', () => writeCount === 1)
   await manyTurns()
   expect(writeCount).toBeLessThan(HOT)
@@ -155,7 +166,7 @@ test('a delayed execution does not wait for another that cannot be woken', async
     facts.some(({ payload }) => 'execution' in payload && payload.execution.id === stuck?.id)
       ? new Error('damaged')
       : undefined
-  scheduler.start()
+  await scheduler.start()
   await waitFor('the other to be tried', () => count('failed') === 1)
   expect(store.statusOf(stuck?.id ?? '')).toBe('delayed')
 })
@@ -169,7 +180,7 @@ test('a delayed execution runs also when the rows could not be read just as it w
     hasFailed = true
     throw storageFailed(new Error('disk I/O error'))
   }
-  scheduler.start()
+  await scheduler.start()
   await waitFor('it to be tried', () => count('failed') === 1)
   expect(hasFailed).toBe(true)
 })
@@ -180,7 +191,7 @@ test('a pending execution ends when its time is over, with the result it has, an
   const later = makeExecution({ status: 'pending', due_timestamp: formatMicros(nowMicros() + 3_600_000_000), result })
   const never = makeExecution({ status: 'pending', due_timestamp: null, result })
   await database.write({ steps: [over, later, never].flatMap((execution) => store.insert(execution)), facts: [] })
-  scheduler.start()
+  await scheduler.start()
   await waitFor('the time-out', () => store.statusOf(over.id) === 'timeout')
   expect(store.findWithResult(over.id)).toMatchObject({ result, due_timestamp: null })
   expect([later, never].map(({ id }) => store.statusOf(id))).toEqual(['pending', 'pending'])
@@ -191,16 +202,46 @@ test('pending executions are left alone when they are not to expire', async () =
   scheduler = makeScheduler({ expiresPending: false })
   await add('pending', 1)
   await add('delayed', 1)
-  scheduler.start()
+  await scheduler.start()
   await waitFor('the delayed one to be tried', () => count('failed') === 1)
   expect(count('pending')).toBe(1)
 })
 
 test('one that becomes pending later is waited for as well', async () => {
-  scheduler.start()
+  await scheduler.start()
   const running = makeExecution({ status: 'running' })
   await database.write({ steps: store.insert(running), facts: [] })
   const exit = { kind: 'exit', status: 'pending', result: { question: 'Now?' }, ttlSeconds: 0.001 } as const
   expect(await change.try(running, exit)).toMatchObject({ status: 'pending' })
   await waitFor('the time-out', () => store.statusOf(running.id) === 'timeout')
+})
+
+test('a full storage is asked once a second also when everything is to wait for others', async () => {
+  limitsOf = ({ action_ref: ref }) => [{ key: ref, threshold: 0, beyond: 'delay', policy: 'p.none' }]
+  await add('requested', 500)
+  refusalOf = isFull
+  await scheduler.start()
+  await waitFor('the first attempts', () => writeCount >= SLOTS)
+  await manyTurns()
+  expect(writeCount).toBeLessThan(2 * HOT)
+  expect(count('requested')).toBe(500)
+  refusalOf = () => undefined
+  await waitFor('all of them to wait', () => count('delayed') === 500)
+})
+
+test('those that wait for others are tried again when they could not be woken', async () => {
+  await database.write({
+    steps: [1, 2, 3].flatMap(() => store.insert(makeExecution({ status: 'delayed', due_timestamp: null }))),
+    facts: [],
+  })
+  writeCount = 0
+  limitsOf = ({ action_ref: ref }) => [{ key: ref, threshold: 1, beyond: 'delay', policy: 'p.one' }]
+  refusalOf = isFull
+  await scheduler.start()
+  await waitFor('the first attempt', () => writeCount === 1)
+  await manyTurns()
+  expect(writeCount).toBeLessThan(HOT)
+  expect(count('delayed')).toBe(3)
+  refusalOf = () => undefined
+  await waitFor('all of them to be tried', () => count('failed') === 3)
 })

@@ -1,11 +1,12 @@
 /**
- * Has requested executions started, oldest first, while there are free slots; wakes delayed ones when they are due, and ends
- * pending ones that nobody has settled in their time.
+ * Has requested executions started, oldest first, while there are free slots and policies allow it; wakes delayed ones when
+ * they are due, and ends pending ones that nobody has settled in their time.
  */
 import type { Bus } from '../../bus/bus.ts'
 import type { Log } from '../../log.ts'
 import { createRowQueue } from '../../queue/row-queue.ts'
 import { microsOf, now, nowMicros } from '../../time.ts'
+import type { Admission } from './admission.ts'
 import type { Change } from './change.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import type { DueStatus, ExecutionStore } from './store.ts'
@@ -17,9 +18,11 @@ const MAX_TIMEOUT_MS = 60_000
 const DUE_TOGETHER = 100
 /** Pause after a failure: a storage that is full would be asked without end. */
 const RETRY_AFTER_MS = 1000
+/** Executions that are being set aside at once; they need no slot for that. */
+const MAX_ASIDE = 200
 
 export interface Scheduler {
-  start(): void
+  start(): Promise<void>
   /** Takes nothing any more. */
   stop(): void
 }
@@ -28,13 +31,14 @@ export function createScheduler(deps: {
   store: ExecutionStore
   change: Change
   dispatcher: Pick<Dispatcher, 'freeSlots' | 'run' | 'onFreeSlot'>
+  admission: Admission
   bus: Bus
   log: Log
   pollSeconds: number
   /** Whether pending executions end when their time is over (`garbagecollector.purge_inquiries`). */
   expiresPending: boolean
 }): Scheduler {
-  const { store, change, dispatcher, bus, log } = deps
+  const { store, change, dispatcher, admission, bus, log } = deps
   /** The `request` queue. */
   const queue = createRowQueue<Execution>({
     idOf: (execution) => execution.id,
@@ -43,6 +47,7 @@ export function createScheduler(deps: {
   })
   const dueStatuses: readonly DueStatus[] = deps.expiresPending ? ['delayed', 'pending'] : ['delayed']
   let active = false
+  let asideCount = 0
   let dueTimer: NodeJS.Timeout | undefined
   let pause: NodeJS.Timeout | undefined
 
@@ -55,24 +60,32 @@ export function createScheduler(deps: {
     if (dueStatuses.some((status) => status === execution.status)) planDue()
   })
   queue.onWake(pump)
-  dispatcher.onFreeSlot(pump)
+  dispatcher.onFreeSlot((ended) => {
+    admission.leave(ended)
+    pump()
+  })
 
   function pump(): void {
-    if (!active || pause !== undefined) return
-    for (const execution of take()) {
-      void schedule(execution).catch((error: unknown) => {
-        rest()
-        log.error('scheduler.failed', 'The start, the end or the delay of an execution could not be recorded', {
-          execution_id: execution.id,
-          error,
+    // Those that are set aside take no slot, so that a crowd of them keeps nobody else waiting.
+    while (active && pause === undefined) {
+      const room = Math.min(dispatcher.freeSlots, MAX_ASIDE - asideCount)
+      const taken = room > 0 ? take(room) : []
+      if (taken.length === 0) return
+      for (const execution of taken) {
+        void schedule(execution).catch((error: unknown) => {
+          rest()
+          log.error('scheduler.failed', 'The start, the end or the delay of an execution could not be recorded', {
+            execution_id: execution.id,
+            error,
+          })
         })
-      })
+      }
     }
   }
 
-  function take(): Execution[] {
+  function take(limit: number): Execution[] {
     try {
-      return queue.take(dispatcher.freeSlots)
+      return queue.take(limit)
     } catch (error) {
       log.error('scheduler.failed', 'The waiting executions cannot be read; they will be tried again', { error })
       rest()
@@ -88,17 +101,50 @@ export function createScheduler(deps: {
     }, RETRY_AFTER_MS)
   }
 
+  /** What needs a slot has it when this returns. */
   async function schedule(execution: Execution): Promise<void> {
-    try {
-      if (execution.due_timestamp !== null && execution.due_timestamp > now()) {
-        await change.try(execution, { kind: 'delay' })
-        // It was taken for a free slot and leaves that to the next one.
-        setImmediate(pump)
+    if (execution.due_timestamp !== null && execution.due_timestamp > now()) {
+      await setAside(execution, () => change.try(execution, { kind: 'delay' }))
+      return
+    }
+    const verdict = admission.enter(execution)
+    switch (verdict.kind) {
+      case 'run':
+        try {
+          await dispatcher.run(execution)
+        } finally {
+          queue.done(execution)
+        }
         return
+      case 'delay':
+        await hold(execution)
+        return
+      case 'cancel': {
+        const forbid = { kind: 'forbid', policy: verdict.policy } as const
+        await setAside(execution, () => change.settle(execution, [forbid, forbid]))
       }
-      await dispatcher.run(execution)
+    }
+  }
+
+  async function hold(execution: Execution): Promise<void> {
+    try {
+      const held = await setAside(execution, () => change.try(execution, { kind: 'hold' }))
+      if (held !== undefined) admission.wait(held)
+    } catch (error) {
+      // It may have been recorded all the same.
+      admission.doubt(execution)
+      throw error
+    }
+  }
+
+  async function setAside<T>(execution: Execution, commit: () => Promise<T>): Promise<T> {
+    asideCount += 1
+    try {
+      return await commit()
     } finally {
+      asideCount -= 1
       queue.done(execution)
+      setImmediate(pump)
     }
   }
 
@@ -145,7 +191,8 @@ export function createScheduler(deps: {
   }
 
   return {
-    start() {
+    async start() {
+      await admission.start()
       active = true
       queue.startPolling(deps.pollSeconds)
       planDue()
@@ -153,6 +200,7 @@ export function createScheduler(deps: {
     },
     stop() {
       active = false
+      admission.stop()
       clearTimeout(dueTimer)
       clearTimeout(pause)
       pause = undefined

@@ -23,8 +23,10 @@ import type { Change } from './change.ts'
 import { startFailure } from './dispatcher.ts'
 import type { Live } from './live.ts'
 import {
+  draftAgain,
   draftExecution,
   findAction,
+  type Again,
   type Caller,
   type Draft,
   type ExecutionRequest,
@@ -48,6 +50,14 @@ export interface ExecutionService {
    * @throws ACTION_UNKNOWN, ACTION_DISABLED, PARAMETERS_INVALID, TRACE_UNKNOWN
    */
   plan(request: SystemRequest): { execution: Execution; unit: Unit; failure: AppError | undefined }
+  /**
+   * Another execution like one that has ended, caused by it; writes nothing. `actionrunner.queue_limit` does not keep it out:
+   * what has ended has made the room.
+   *
+   * @param about for the audit log
+   * @throws ACTION_UNKNOWN, ACTION_DISABLED, CRYPTO_KEY_MISSING, CIPHER_TEXT_INVALID
+   */
+  planAgain(ended: Execution, again: Again, about?: LogFields): { execution: Execution; unit: Unit }
   /** Whether `actionrunner.queue_limit` leaves room for one more that nobody has asked for; the last tenth is kept for requests. */
   hasRoom(): boolean
   /** @throws RESOURCE_NOT_FOUND, PERMISSION_DENIED, and what `request` throws */
@@ -273,6 +283,13 @@ export function createExecutionService(deps: {
         ...(failure === undefined ? {} : { failure }),
       })
       return { execution: draft.execution, unit: planCreation(draft), failure: draft.failure }
+    },
+    planAgain(ended, again, about) {
+      const { parameters } = sealing.open(ended)
+      const draft = draftAgain(actions, rolesOf, { ...ended, parameters }, again)
+      // What was secret stays so, whatever the action says by now.
+      sealing.seal(draft.execution, sealing.secretsOf(ended))
+      return { execution: draft.execution, unit: planCreation(draft, about) }
     },
     hasRoom: () => waits() < Math.ceil(deps.queueLimit * RULES_SHARE),
 

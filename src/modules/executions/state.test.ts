@@ -20,6 +20,8 @@ function execution(status: ExecutionStatus, more: Partial<Execution> = {}): Exec
 
 const events: Record<ExecutionEvent['kind'], ExecutionEvent> = {
   delay: { kind: 'delay' },
+  hold: { kind: 'hold' },
+  forbid: { kind: 'forbid', policy: 'p.one' },
   due: { kind: 'due' },
   schedule: { kind: 'schedule' },
   start: { kind: 'start', runner_info: { hostname: 'host', pid: 1 } },
@@ -35,6 +37,8 @@ const events: Record<ExecutionEvent['kind'], ExecutionEvent> = {
 /** Rows of docs/architecture.md, section 7; every pair that is not here is refused. */
 const allowed: Record<string, ExecutionStatus> = {
   'requested delay': 'delayed',
+  'requested hold': 'delayed',
+  'requested forbid': 'canceling',
   'requested schedule': 'scheduled',
   'requested reject': 'failed',
   'requested cancel': 'canceled',
@@ -52,6 +56,7 @@ const allowed: Record<string, ExecutionStatus> = {
   'running settle': 'failed',
   'canceling exit': 'canceled',
   'canceling lost': 'canceled',
+  'canceling forbid': 'canceled',
   'canceling settle': 'failed',
   'pending respond': 'succeeded',
   'pending expire': 'timeout',
@@ -142,6 +147,17 @@ describe('a transition', () => {
     expect(over).toMatchObject({ status: 'timeout', result, due_timestamp: null, end_timestamp: at })
     const forEver = transition(execution('running'), { kind: 'exit', status: 'pending', result }, at)
     expect(forEver?.due_timestamp).toBeNull()
+  })
+
+  it('says which policy cancelled', () => {
+    const canceling = transition(execution('requested'), events.forbid, at)
+    expect(canceling).toMatchObject({ status: 'canceling', end_timestamp: null, context: { user: 'alice' } })
+    const canceled = canceling && transition(canceling, events.forbid, at)
+    expect(canceled?.result).toEqual({ message: 'Action canceled by the policy "p.one".', policy: 'p.one' })
+  })
+
+  it('forgets when it was due once it waits for others', () => {
+    expect(transition(execution('requested', { due_timestamp: at }), events.hold, at)?.due_timestamp).toBeNull()
   })
 
   it('forgets when it was due once it is', () => {

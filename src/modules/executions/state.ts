@@ -11,7 +11,12 @@ export type FinalStatus = 'succeeded' | 'failed' | 'timeout' | 'abandoned' | 'ca
 export type ExecutionEvent =
   /** Not to run before `due_timestamp`. */
   | { kind: 'delay' }
+  /** A policy lets it wait until others of its action have ended. */
+  | { kind: 'hold' }
+  /** Neither time nor a policy keeps it waiting any more. */
   | { kind: 'due' }
+  /** A policy cancels it; raised twice, because it passes through `canceling`. */
+  | { kind: 'forbid'; policy: string }
   /** A slot is free. */
   | { kind: 'schedule' }
   | { kind: 'start'; runner_info: RunnerInfo }
@@ -35,11 +40,19 @@ export type EventKind = ExecutionEvent['kind']
 type Target = ExecutionStatus | 'named'
 
 const table: Record<ExecutionStatus, Partial<Record<EventKind, Target>>> = {
-  requested: { delay: 'delayed', schedule: 'scheduled', reject: 'failed', cancel: 'canceled', settle: 'named' },
+  requested: {
+    delay: 'delayed',
+    hold: 'delayed',
+    forbid: 'canceling',
+    schedule: 'scheduled',
+    reject: 'failed',
+    cancel: 'canceled',
+    settle: 'named',
+  },
   delayed: { due: 'requested', cancel: 'canceled', settle: 'named' },
   scheduled: { start: 'running', reject: 'failed', cancel: 'canceled', settle: 'named' },
   running: { exit: 'named', cancel: 'canceling', lost: 'abandoned', settle: 'named' },
-  canceling: { exit: 'canceled', lost: 'canceled', settle: 'named' },
+  canceling: { exit: 'canceled', lost: 'canceled', forbid: 'canceled', settle: 'named' },
   pending: { respond: 'succeeded', expire: 'timeout', settle: 'named' },
   pausing: { cancel: 'canceled', settle: 'named' },
   paused: { cancel: 'canceled', settle: 'named' },
@@ -98,7 +111,7 @@ export function transition(execution: Execution, event: ExecutionEvent, now: str
     log: [...execution.log, { status, timestamp: at }],
   }
   if (event.kind === 'start') next.liveaction = { ...next.liveaction, runner_info: event.runner_info }
-  if (event.kind === 'due') next.due_timestamp = null
+  if (event.kind === 'due' || event.kind === 'hold') next.due_timestamp = null
   if (event.kind === 'cancel') next.context = { ...next.context, cancelled_by: event.user }
   if (event.kind === 'respond' && event.sealed !== undefined) next.sealed_result = event.sealed
   if (isFinal(status)) {
@@ -114,6 +127,9 @@ export function transition(execution: Execution, event: ExecutionEvent, now: str
 }
 
 function resultOf(execution: Execution, event: ExecutionEvent): unknown {
+  if (event.kind === 'forbid') {
+    return { message: `Action canceled by the policy "${event.policy}".`, policy: event.policy }
+  }
   if (execution.status === 'canceled' && event.kind !== 'settle') {
     return { message: 'Action canceled by user.', user: execution.context['cancelled_by'] ?? execution.user }
   }

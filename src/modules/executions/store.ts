@@ -104,6 +104,10 @@ export interface ExecutionStore {
   withStatus(status: ExecutionStatus, afterId: string, limit: number): Execution[]
   due(status: DueStatus, at: string, limit: number): Execution[]
   nextDue(status: DueStatus): string | undefined
+  /** Those of an action that wait for others of it and not for a time, oldest first. */
+  waitingOf(actionRef: string, afterId: string, limit: number): Execution[]
+  /** References of the actions that have such. */
+  waitingActions(): string[]
   countWithStatus(...statuses: ExecutionStatus[]): number
   page(page: ExecutionPage): Promise<string[]>
   total(filter: ExecutionFilter): Promise<number>
@@ -140,6 +144,9 @@ const visibleBy = [
   ['actionRefs', 'action_ref'],
   ['user', 'user'],
 ] as const
+
+/** Spelled out, not bound, so that the partial index on them serves it. */
+const isWaiting = sql<SqlBool>`status = 'delayed' and due_timestamp is null`
 
 /** An offset beyond this is counted off on the scan thread. */
 const MAX_QUICK_OFFSET = 10_000
@@ -298,6 +305,23 @@ export function createExecutionStore(database: Database): ExecutionStore {
           .orderBy('due_timestamp')
           .limit(1),
       )?.due_timestamp ?? undefined,
+    waitingOf: (actionRef, afterId, limit) =>
+      database
+        .all(
+          build
+            .selectFrom('executions')
+            .selectAll()
+            .where(isWaiting)
+            .where('action_ref', '=', actionRef)
+            .where('id', '>', afterId)
+            .orderBy('id')
+            .limit(limit),
+        )
+        .map(toExecution),
+    waitingActions: () =>
+      database
+        .all(build.selectFrom('executions').select('action_ref').distinct().where(isWaiting).orderBy('action_ref'))
+        .map((row) => row.action_ref),
     countWithStatus: (...statuses) => countRows(database, (where) => where('status', 'in', statuses)),
 
     async page({ filter, sort, limit, offset }) {

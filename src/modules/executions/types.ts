@@ -109,14 +109,25 @@ export interface OutputRecord {
  */
 export type PlanReaction = (execution: Execution, parameters: Record<string, unknown>) => Unit | undefined
 
+/** Of those that are counted under the same key, at most `threshold` have a slot at once. */
+export interface Limit {
+  key: string
+  threshold: number
+  /** What happens to one that comes beyond it: it waits until one of them has ended, or is cancelled. */
+  beyond: 'delay' | 'cancel'
+  /** Reference of the policy that says so. */
+  policy: string
+}
+
 /** Port: what policies say about executions (contract 02, 2.11); whoever knows policies provides it. */
 export interface ExecutionPolicies {
   /**
-   * Before an execution is given a slot. Never throws: a policy that cannot be applied does not count.
+   * What an execution is counted under when it has a slot; the first limit that is reached decides. The answer changes only
+   * when the policies of its action do. Never throws: a policy that cannot be applied does not count.
    *
-   * @param active those of the same action that have a slot now
+   * @param open its parameters with their secrets, which go nowhere
    */
-  beforeStart(execution: Execution, active: readonly Execution[]): 'run' | 'delay' | 'cancel'
+  limitsOf(execution: Execution, open: () => Record<string, unknown>): readonly Limit[]
   /** What the end of an execution brings about, in the same unit. Never throws. */
   planRetry(execution: Execution): Unit | undefined
 }

@@ -1,0 +1,75 @@
+/** `action.concurrency.attr`: so many executions of an action at once among those with equal values of some parameters. */
+import { createHash } from 'node:crypto'
+import { shown } from '../../errors.ts'
+import { isObject } from '../../schema.ts'
+import type { Execution } from '../executions/types.ts'
+import { concurrencyParameters, limitOf } from './concurrency.ts'
+import type { PolicyType } from './policy-type.ts'
+
+const MAX_ATTRIBUTES = 100
+
+export const concurrencyAttr: PolicyType = {
+  record: {
+    id: '000000000000000000000002',
+    uid: 'policy_type:action:concurrency.attr',
+    ref: 'action.concurrency.attr',
+    name: 'concurrency.attr',
+    resource_type: 'action',
+    description: 'Limits how many executions of an action with the same values of some parameters run at once.',
+    enabled: true,
+    module: 'concurrency-attr',
+    parameters: {
+      ...concurrencyParameters,
+      attributes: {
+        type: 'array',
+        required: true,
+        items: { type: 'string' },
+        minItems: 1,
+        maxItems: MAX_ATTRIBUTES,
+        uniqueItems: true,
+        description: 'Names of parameters of the action; executions with equal values of all of them count together.',
+      },
+    },
+  },
+  problemOf({ attributes }, ofAction) {
+    const index = namesOf(attributes).findIndex((name) => !Object.hasOwn(ofAction, name))
+    if (index === -1) return undefined
+    const name = shown(namesOf(attributes)[index])
+    return {
+      path: ['attributes', String(index)],
+      message: `attributes[${index}]: the action has no parameter "${name}"; it has ${shown(Object.keys(ofAction).join(', ')) || 'none'}`,
+    }
+  },
+  apply(policy) {
+    const names = namesOf(policy.parameters['attributes'])
+    return { limitOf: (execution, open) => limitOf(policy, `${policy.id}:${digestOf(execution, open(), names)}`) }
+  },
+}
+
+function namesOf(attributes: unknown): string[] {
+  return Array.isArray(attributes) ? attributes.filter((name) => typeof name === 'string') : []
+}
+
+/** A digest, because values may be long, or secret. */
+function digestOf(execution: Execution, parameters: Record<string, unknown>, names: readonly string[]): string {
+  const values = names.map((name) => valueOf(execution, parameters, name))
+  return createHash('sha256').update(canonicalJson(values)).digest('base64url')
+}
+
+/** Of an execution that was not given any: the default. Defaults with templates are among what it was given. */
+function valueOf({ action, runner }: Execution, parameters: Record<string, unknown>, name: string): unknown {
+  const given = Object.hasOwn(parameters, name) ? parameters[name] : undefined
+  if (given !== undefined && given !== null) return given
+  for (const schemas of [action.parameters, runner.runner_parameters]) {
+    const schema = Object.hasOwn(schemas, name) ? schemas[name] : undefined
+    if (schema !== undefined && Object.hasOwn(schema, 'default')) return schema.default ?? null
+  }
+  return null
+}
+
+/** The same text for values that are equal, whatever the order of attributes. */
+function canonicalJson(value: unknown): string {
+  return JSON.stringify(value, (_, inner: unknown) =>
+    isObject(inner) ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1))) : inner,
+  )
+}

@@ -1,0 +1,47 @@
+/** `action.concurrency`: so many executions of an action at once. */
+import type { ParameterSchema } from '../../schema.ts'
+import type { Limit } from '../executions/types.ts'
+import type { PolicyType } from './policy-type.ts'
+import type { Policy } from './types.ts'
+
+export const concurrencyParameters: Record<string, ParameterSchema> = {
+  threshold: {
+    type: 'integer',
+    required: true,
+    description: 'Most executions that run at once; with 0 none does.',
+  },
+  action: {
+    type: 'string',
+    enum: ['delay', 'cancel'],
+    default: 'delay',
+    description: 'What happens to one that would be more: it waits until another has ended, or is cancelled.',
+  },
+}
+
+/** @param key what is counted together */
+export function limitOf({ ref, parameters }: Policy, key: string): Limit {
+  return {
+    key,
+    threshold: Number(parameters['threshold']),
+    beyond: parameters['action'] === 'cancel' ? 'cancel' : 'delay',
+    policy: ref,
+  }
+}
+
+export const concurrency: PolicyType = {
+  record: {
+    id: '000000000000000000000001',
+    uid: 'policy_type:action:concurrency',
+    ref: 'action.concurrency',
+    name: 'concurrency',
+    resource_type: 'action',
+    description: 'Limits how many executions of an action run at once.',
+    enabled: true,
+    module: 'concurrency',
+    parameters: concurrencyParameters,
+  },
+  apply(policy) {
+    const limit = limitOf(policy, policy.id)
+    return { limitOf: () => limit }
+  },
+}

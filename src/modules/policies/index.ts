@@ -1,0 +1,53 @@
+/** Policies: how many executions of an action may run at once, and which are run again. */
+import type { Bus } from '../../bus/bus.ts'
+import type { Database } from '../../db/database.ts'
+import type { Log } from '../../log.ts'
+import type { Module } from '../../module.ts'
+import type { PackDefinitions, Registration } from '../../pack-content.ts'
+import type { Actions } from '../actions/index.ts'
+import type { Executions } from '../executions/index.ts'
+import type { ExecutionPolicies } from '../executions/types.ts'
+import { createApplying } from './apply.ts'
+import { createRoutes } from './routes.ts'
+import { createPolicyService } from './service.ts'
+import { createPolicyStore } from './store.ts'
+
+export interface Policies extends Module, ExecutionPolicies {
+  /** For packs. Ids stay; everything becomes what the file says. */
+  registerPolicies(content: PackDefinitions): Promise<Registration>
+}
+
+export interface PoliciesDeps {
+  database: Database
+  bus: Bus
+  log: Log
+  actions: Actions
+  executions: Executions
+  settings: {
+    /** Writes the policies of packs. */
+    systemUser: string
+    maxPageSize: number
+  }
+}
+
+export function createPolicies(deps: PoliciesDeps): Policies {
+  const { database, bus, log, actions, executions, settings } = deps
+  const store = createPolicyStore(database)
+  const service = createPolicyService({ database, store, actions, log, systemUser: settings.systemUser })
+  const applying = createApplying({ store, executions, log })
+
+  bus.subscribe('policy.changed', ({ action_refs: actionRefs }) => {
+    for (const ref of actionRefs) {
+      applying.forget(ref)
+      executions.policiesChanged(ref)
+    }
+  })
+
+  return {
+    name: 'policies',
+    routes: createRoutes({ service, store, maxPageSize: settings.maxPageSize }),
+    registerPolicies: (content) => service.register(content),
+    limitsOf: (execution, open) => applying.limitsOf(execution, open),
+    planRetry: (ended) => applying.planRetry(ended),
+  }
+}

@@ -1,0 +1,47 @@
+/** `action.retry`: what has failed, or has taken too long, is run again. */
+import type { PolicyType } from './policy-type.ts'
+
+const statusOf: Readonly<Record<string, string>> = { failure: 'failed', timeout: 'timeout' }
+
+export const retry: PolicyType = {
+  record: {
+    id: '000000000000000000000003',
+    uid: 'policy_type:action:retry',
+    ref: 'action.retry',
+    name: 'retry',
+    resource_type: 'action',
+    description: 'Runs an action again when an execution of it has failed or has timed out.',
+    enabled: true,
+    module: 'retry',
+    parameters: {
+      retry_on: {
+        type: 'string',
+        enum: Object.keys(statusOf),
+        required: true,
+        description: 'Which end it is about.',
+      },
+      max_retry_count: {
+        type: 'integer',
+        minimum: 1,
+        maximum: 5,
+        default: 2,
+        required: true,
+        description: 'How often it is run again at most.',
+      },
+      delay: {
+        type: 'number',
+        minimum: 0,
+        maximum: 120,
+        description: 'Seconds from the end to the next execution. Default: none.',
+      },
+    },
+  },
+  apply({ parameters }) {
+    const status = statusOf[String(parameters['retry_on'])]
+    const maxCount = Number(parameters['max_retry_count'])
+    const delaySeconds = Number(parameters['delay'] ?? 0)
+    return {
+      retryOf: (ended, retryCount) => (ended.status === status && retryCount < maxCount ? { delaySeconds } : undefined),
+    }
+  },
+}

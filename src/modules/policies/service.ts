@@ -1,0 +1,194 @@
+/** What can be done with policies: make, change, delete, read, register those of a pack. */
+import { commitPlan } from '../../db/commit.ts'
+import { merge, type Database, type Unit } from '../../db/database.ts'
+import { contentNotFound, nameTaken, parametersInvalid, policyTypeUnknown, systemPackFixed } from '../../errors.ts'
+import { aboutCaller } from '../../http/caller.ts'
+import { policyResource } from '../../http/permissions.ts'
+import type { ApiRequest } from '../../http/route.ts'
+import { isId, newId } from '../../ids.ts'
+import type { Log, LogFields } from '../../log.ts'
+import {
+  checkPackDefinitions,
+  defaultPack,
+  isGone,
+  type PackDefinitions,
+  type Registration,
+} from '../../pack-content.ts'
+import { compileSchema } from '../../schema.ts'
+import type { Actions } from '../actions/index.ts'
+import { fillDefinition, policyFileSchema, problemOf, type FilledPolicy } from './definition.ts'
+import type { PolicyStore } from './store.ts'
+import type { Policy, PolicyDefinition, PolicyRecord } from './types.ts'
+
+/** Who asks, from where, and what they may do. */
+export type Caller = Pick<ApiRequest, 'principal' | 'rights' | 'requestId' | 'remoteAddress'>
+
+export interface PolicyService {
+  /** By id when it looks like one, else by reference. @throws CONTENT_NOT_FOUND */
+  get(refOrId: string): Policy
+  /** For clients. */
+  record(policy: Policy): PolicyRecord
+  /** @throws NAME_TAKEN, SYSTEM_PACK_FIXED, POLICY_TYPE_UNKNOWN, PARAMETERS_INVALID */
+  create(caller: Caller, given: PolicyDefinition): Promise<Policy>
+  /** @throws CONTENT_NOT_FOUND, PERMISSION_DENIED, CONFLICT, and what `create` throws */
+  update(caller: Caller, refOrId: string, given: PolicyDefinition): Promise<Policy>
+  /** @throws CONTENT_NOT_FOUND, SYSTEM_PACK_FIXED, CONFLICT */
+  delete(caller: Caller, refOrId: string): Promise<void>
+  /** Ids stay. What is wrong with some definitions does not keep the others out. */
+  register(content: PackDefinitions): Promise<Registration>
+}
+
+const systemPack = 'core'
+
+export function createPolicyService(deps: {
+  database: Database
+  store: PolicyStore
+  actions: Pick<Actions, 'find' | 'parametersOf'>
+  log: Log
+  /** Writes the policies of packs. */
+  systemUser: string
+}): PolicyService {
+  const { database, store, actions, log, systemUser } = deps
+
+  function get(refOrId: string): Policy {
+    const policy = (isId(refOrId) ? store.find(refOrId) : undefined) ?? store.findByRef(refOrId)
+    if (policy === undefined) throw contentNotFound(refOrId)
+    return policy
+  }
+
+  function problemIn(filled: FilledPolicy): ReturnType<typeof problemOf> {
+    const action = actions.find(filled.resource_ref)
+    return problemOf(filled, action === undefined ? undefined : actions.parametersOf(action))
+  }
+
+  /** @throws SYSTEM_PACK_FIXED, POLICY_TYPE_UNKNOWN, PARAMETERS_INVALID */
+  function check(filled: FilledPolicy): void {
+    refuseSystemPack(filled)
+    const problem = problemIn(filled)
+    if (problem === undefined) return
+    throw problem.path[0] === 'policy_type' ? policyTypeUnknown(problem.message) : parametersInvalid(problem.message)
+  }
+
+  function refuseSystemPack({ pack, name }: Pick<Policy, 'pack' | 'name'>): void {
+    if (pack === systemPack) throw systemPackFixed('Policy', `${pack}.${name}`)
+  }
+
+  /** @throws NAME_TAKEN */
+  function planWrite(before: Policy | undefined, filled: FilledPolicy): { result: Policy; unit: Unit } {
+    const ref = `${filled.pack}.${filled.name}`
+    const same = before?.ref === ref ? undefined : store.findByRef(ref)
+    if (same !== undefined) throw nameTaken(`Policy "${ref}"`, same.id)
+    const policy: Policy = {
+      id: before?.id ?? newId(),
+      revision: (before?.revision ?? 0) + 1,
+      uid: `policy:${filled.pack}:${filled.name}`,
+      ref,
+      ...filled,
+    }
+    const step = before === undefined ? store.insert(policy) : store.update(policy, before.revision)
+    const about = before === undefined ? [policy] : [before, policy]
+    return {
+      result: policy,
+      unit: merge({ steps: [step], facts: [] }, changed(policy, before === undefined ? 'created' : 'updated', about)),
+    }
+  }
+
+  function planDelete(policy: Policy): Unit {
+    return merge({ steps: [store.delete(policy)], facts: [] }, changed(policy, 'deleted', [policy]))
+  }
+
+  return {
+    get,
+    record(policy) {
+      const { revision: _r, ...record } = policy
+      return record
+    },
+
+    async create(caller, given) {
+      const filled = fillDefinition(given, defaultPack)
+      check(filled)
+      const ref = `${filled.pack}.${filled.name}`
+      const policy = await commitPlan(database, () => planWrite(undefined, filled), `Policy "${ref}"`)
+      log.audit('policy.created', { ...aboutPolicy(policy), ...aboutCaller(caller) })
+      return policy
+    },
+
+    async update(caller, refOrId, given) {
+      const { id } = get(refOrId)
+      const plan = (): { result: Policy; unit: Unit } => {
+        const before = get(id)
+        caller.rights.require('policy_modify', policyResource(before.ref))
+        const filled = fillDefinition(given, before.pack)
+        refuseSystemPack(before)
+        if (`${filled.pack}.${filled.name}` !== before.ref) caller.rights.require('policy_create')
+        check(filled)
+        const { metadata_file: file } = before
+        return planWrite(before, { ...filled, ...(file === undefined ? {} : { metadata_file: file }) })
+      }
+      const policy = await commitPlan(database, plan, `Policy "${refOrId}"`)
+      log.audit('policy.updated', { ...aboutPolicy(policy), ...aboutCaller(caller) })
+      return policy
+    },
+
+    async delete(caller, refOrId) {
+      const { id } = get(refOrId)
+      const plan = (): { result: Policy; unit: Unit } => {
+        const seen = get(id)
+        caller.rights.require('policy_delete', policyResource(seen.ref))
+        refuseSystemPack(seen)
+        return { result: seen, unit: planDelete(seen) }
+      }
+      const policy = await commitPlan(database, plan, `Policy "${refOrId}"`)
+      log.audit('policy.deleted', { ...aboutPolicy(policy), ...aboutCaller(caller) })
+    },
+
+    async register(content) {
+      const existing = new Map(store.ofPack(content.pack).map((policy) => [policy.name, policy]))
+      const { definitions, problems } = checkPackDefinitions(content, 'Policy', (given) => {
+        const problem = compileSchema(policyFileSchema).find(given)
+        if (problem !== undefined) return { problems: [problem] }
+        const definition: FilledPolicy = fillDefinition(given as PolicyDefinition, content.pack) // has passed its schema
+        const wrong = problemIn(definition)
+        return wrong === undefined ? { definition } : { problems: [wrong] }
+      })
+      const by = { user: systemUser }
+      for (const filled of definitions) {
+        const ref = `${filled.pack}.${filled.name}`
+        const known = existing.get(filled.name)
+        if (known !== undefined && isStored(known, filled)) continue
+        const policy = await commitPlan(database, () => planWrite(store.findByRef(ref), filled), `Policy "${ref}"`)
+        log.audit(known === undefined ? 'policy.created' : 'policy.updated', { ...aboutPolicy(policy), ...by })
+      }
+      let removed = 0
+      for (const policy of existing.values()) {
+        if (!isGone(policy, content, definitions)) continue
+        const plan = (): { result: undefined; unit: Unit } => {
+          const seen = store.find(policy.id)
+          return { result: undefined, unit: seen === undefined ? merge() : planDelete(seen) }
+        }
+        await commitPlan(database, plan, `Policy "${policy.ref}"`)
+        log.audit('policy.deleted', { ...aboutPolicy(policy), ...by })
+        removed += 1
+      }
+      return { registered: definitions.length, removed, problems }
+    },
+  }
+}
+
+/** The order of attributes counts, because it is shown. */
+function isStored(policy: Policy, filled: FilledPolicy): boolean {
+  const stored: Record<string, unknown> = { ...policy }
+  return Object.entries(filled).every(([name, value]) => JSON.stringify(stored[name]) === JSON.stringify(value))
+}
+
+function changed(policy: Policy, change: 'created' | 'updated' | 'deleted', about: readonly Policy[]): Unit {
+  const actionRefs = [...new Set(about.map(({ resource_ref: ref }) => ref))]
+  return {
+    steps: [],
+    facts: [{ name: 'policy.changed', payload: { id: policy.id, ref: policy.ref, change, action_refs: actionRefs } }],
+  }
+}
+
+function aboutPolicy({ id, ref, resource_ref: action, policy_type: type, enabled }: Policy): LogFields {
+  return { policy_id: id, policy: ref, action, policy_type: type, enabled }
+}
