@@ -169,7 +169,7 @@ beforeAll(async () => {
   })
   admin = await signIn(server, 'admin', firstPassword(folder.path))
   general = await openEvents(`${server.urls.stream}/v1/stream`, admin)
-  expect((await call('POST', '/v1/packs/register', { packs: ['vault'] })).status).toBe(200)
+  expectStatus(await call('POST', '/v1/packs/register', { packs: ['vault'] }), 200)
   for (const [name, value] of Object.entries(secrets)) {
     const scope = name === 'ownItem' ? 'svckv.user' : 'svckv.system'
     const answer = await call('PUT', `/v1/keys/${name}`, { name, value, scope, secret: true })
