@@ -3,13 +3,13 @@ import type { Bus } from '../../src/bus/bus.ts'
 import { createMemoryBus } from '../../src/bus/memory.ts'
 import type { Database } from '../../src/db/database.ts'
 import { openSqlite } from '../../src/db/sqlite/open.ts'
-import { loadEncryption } from '../../src/encryption.ts'
+import { loadEncryption, type Encryption } from '../../src/encryption.ts'
 import { allRights } from '../../src/http/authenticate.ts'
 import type { ApiRequest, JsonRoute } from '../../src/http/route.ts'
 import { createLog } from '../../src/log.ts'
 import { createActions } from '../../src/modules/actions/index.ts'
-import { createExecutions, type Executions } from '../../src/modules/executions/index.ts'
-import type { ExecutionPolicies } from '../../src/modules/executions/types.ts'
+import { createExecutions, type Executions, type ExecutionsDeps } from '../../src/modules/executions/index.ts'
+import type { ExecutionPolicies, PackConfigs } from '../../src/modules/executions/types.ts'
 import { createTraces } from '../../src/modules/traces/index.ts'
 import type { RunContext, Runner, RunResult } from '../../src/runners/runner.ts'
 import { makeFolder } from './folders.ts'
@@ -37,15 +37,23 @@ export interface EngineOptions {
   policies?: ExecutionPolicies
   /** Puts itself between the module and the database. */
   around?: (database: Database) => Database
+  /** Default: a new key. */
+  encryption?: Encryption
+  /** Default true. */
+  maskSecrets?: boolean
+  /** Default: no pack has one. */
+  packConfigs?: PackConfigs
+  templates?: ExecutionsDeps['templates']
+  /** Of the action, which has its result below `output`. */
+  outputSchema?: Record<string, unknown>
+  /** What is logged. */
+  sink?: TextSink
 }
 
 /** Two slots, a queue of ten, polling that nobody lives to see. */
-export async function startEngine({
-  run,
-  parameters = {},
-  policies = noPolicies,
-  around = (real) => real,
-}: EngineOptions): Promise<Engine> {
+export async function startEngine(options: EngineOptions): Promise<Engine> {
+  const { run, parameters = {}, policies = noPolicies, around = (real) => real, sink = new TextSink() } = options
+  const { packConfigs = { resolve: () => ({ values: {}, secrets: [] }) } } = options
   const folder = makeFolder()
   const runner: Runner = {
     definition: {
@@ -55,10 +63,11 @@ export async function startEngine({
       runner_package: 'scripted',
       runner_module: 'scripted',
       runner_parameters: {},
+      output_key: 'output',
     },
     run,
   }
-  const log = createLog({ level: 'CRITICAL', format: 'text', stream: new TextSink() })
+  const log = createLog({ level: options.sink === undefined ? 'CRITICAL' : 'DEBUG', format: 'text', stream: sink })
   const bus: Bus = createMemoryBus(() => undefined)
   const database = around(
     await openSqlite({
@@ -67,11 +76,13 @@ export async function startEngine({
       announce: (facts) => facts.forEach((fact) => bus.publish(fact)),
     }),
   )
-  const encryption = await loadEncryption({ enabled: true, keyPath: '', ownKeyPath: `${folder.path}/secrets.json` })
+  const encryption =
+    options.encryption ??
+    (await loadEncryption({ enabled: true, keyPath: '', ownKeyPath: `${folder.path}/secrets.json` }))
   const actions = createActions({ database, log, planEvent: () => undefined, maxPageSize: 100 })
   await actions.registerRunnerTypes([runner.definition])
   const metadataFile = 'actions/do.yaml'
-  const definition = { name: 'do', runner_type: 'scripted', parameters }
+  const definition = { name: 'do', runner_type: 'scripted', parameters, output_schema: options.outputSchema ?? {} }
   await actions.registerActions({
     pack: 'test',
     definitions: [{ metadataFile, definition }],
@@ -89,8 +100,8 @@ export async function startEngine({
       runners: [runner],
       sweep: () => Promise.resolve(0),
       bootId: 'boot',
-      templates: () => ({ variables: {} }),
-      packConfigs: { resolve: () => ({ values: {}, secrets: [] }) },
+      templates: options.templates ?? (() => ({ variables: {} })),
+      packConfigs,
       policies,
       planReaction: () => undefined,
       serviceTokens: { enabled: false, plan: () => undefined, planEnd: () => ({ steps: [], facts: [] }) },
@@ -102,7 +113,7 @@ export async function startEngine({
         pollSeconds: 60,
         expiresPending: true,
         maxPageSize: 100,
-        maskSecrets: true,
+        maskSecrets: options.maskSecrets ?? true,
         webUrl: () => 'http://127.0.0.1',
         apiUrl: () => 'http://127.0.0.1/v1',
         systemUser: 'svc',

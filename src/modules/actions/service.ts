@@ -12,12 +12,12 @@ import {
   type Registration,
   type RegistrationProblem,
 } from '../../pack-content.ts'
-import { isObject } from '../../schema.ts'
+import { isObject, MASK } from '../../schema.ts'
 import type { TemplateScope } from '../../template.ts'
 import { checkDefinition, fillDefinition, isStored } from './definition.ts'
 import { createParameterSet, mergeParameters, type Parameters, type ParameterSet } from './parameters.ts'
 import { checkParameters, effectiveParameters, renderParameters, type EffectiveParameters } from './resolve.ts'
-import { maskSecrets, secretsIn } from '../../secrets.ts'
+import { compileSecrets, maskSecrets, secretsIn, type ReplaceSecrets } from '../../secrets.ts'
 import type { InTurn } from '../../turns.ts'
 import type { ActionStore } from './store.ts'
 import type { ActionDefinition, ActionRecord, RunnerTypeRecord } from './types.ts'
@@ -63,6 +63,15 @@ export interface ActionService {
   mask(action: ActionRecord, runner: RunnerTypeRecord, parameters: Record<string, unknown>): Record<string, unknown>
   /** The values in the parameters that their schemas mark as secret; what is null is not there. */
   secretsIn(action: ActionRecord, runner: RunnerTypeRecord, parameters: Record<string, unknown>): unknown[]
+  /**
+   * A copy of a result with masks where the `output_schema` of the action marks secrets (contract 02, 2.5); the result
+   * itself when there is nothing to hide.
+   */
+  maskResult(
+    action: ActionRecord,
+    runner: RunnerTypeRecord,
+    result: Readonly<Record<string, unknown>>,
+  ): Readonly<Record<string, unknown>>
   /** Absolute path; empty when the action has none. @throws Error when the folder of its pack is not known */
   entryPointOf(action: ActionRecord): string
 
@@ -97,6 +106,7 @@ export function createActionService(deps: {
   const unchangedRunners = new Set<string>()
   // Keyed by the records themselves: an execution keeps the records it was made with.
   const parameterSets = new WeakMap<ActionRecord, WeakMap<RunnerTypeRecord, ParameterSet>>()
+  const outputSecrets = new WeakMap<ActionRecord, { value: ReplaceSecrets | undefined }>()
 
   function find(refOrId: string): ActionRecord | undefined {
     const byId = isId(refOrId) ? store.find(refOrId) : undefined
@@ -120,6 +130,18 @@ export function createActionService(deps: {
       ofAction.set(runner, set)
     }
     return set
+  }
+
+  function outputSecretsOf(action: ActionRecord): ReplaceSecrets | undefined {
+    let known = outputSecrets.get(action)
+    if (known === undefined) {
+      const { output_schema: schema } = action
+      // The older form is a map of names to schemas.
+      const isWhole = typeof schema['type'] === 'string' || Array.isArray(schema['type'])
+      known = { value: compileSecrets(isWhole ? schema : { properties: schema }) }
+      outputSecrets.set(action, known)
+    }
+    return known.value
   }
 
   async function apply(unit: Unit): Promise<void> {
@@ -169,6 +191,11 @@ export function createActionService(deps: {
     effective: (action, runner, kept, scope) => effectiveParameters(parameterSetOf(action, runner), kept, scope),
     mask: (action, runner, parameters) => maskSecrets(parameters, parameterSetOf(action, runner).secrets),
     secretsIn: (action, runner, parameters) => secretsIn(parameters, parameterSetOf(action, runner).secrets),
+    maskResult(action, { output_key: key }, result) {
+      if (key === undefined || !Object.hasOwn(result, key)) return result
+      const secrets = outputSecretsOf(action)
+      return secrets === undefined ? result : { ...result, [key]: secrets(result[key], () => MASK) }
+    },
     entryPointOf(action) {
       if (action.entry_point === '') return ''
       const folder = packFolders.get(action.pack)

@@ -61,6 +61,8 @@ export function createDispatcher(deps: {
   output: Output
   runners: ReadonlyMap<string, Runner>
   prepare: Prepare
+  /** Hides what the schema of a result marks as secret; `sealed` is the whole, encrypted. */
+  concealResult(execution: Execution, result: RunResult['result']): { result: unknown; sealed?: string }
   bus: Bus
   log: Log
   write(unit: Unit): Promise<unknown>
@@ -188,12 +190,19 @@ export function createDispatcher(deps: {
     const status = signal.aborted && stopped === ('shutdown' satisfies StopReason) ? 'abandoned' : outcome.status
     await processKnown
     const masks = masksOf(ready.secrets)
-    const result = masks === undefined ? outcome.result : await masks.maskLater(outcome.result, isCutText)
+    const said = masks === undefined ? outcome.result : await masks.maskLater(outcome.result, isCutText)
+    const { result, sealed } = deps.concealResult(execution, said as RunResult['result']) // a copy of one
     const rest = await intake.finish()
     const ended = merge(rest, { steps: [store.deleteProcess(execution.id)], facts: [] })
     try {
       const { ttlSeconds } = outcome
-      const exit = { kind: 'exit', status, result, ...(ttlSeconds === undefined ? {} : { ttlSeconds }) } as const
+      const exit = {
+        kind: 'exit',
+        status,
+        result,
+        sealed,
+        ...(ttlSeconds === undefined ? {} : { ttlSeconds }),
+      } as const
       await change.settle(execution, [exit], ended)
     } catch (error) {
       // A result that cannot be stored must not leave the execution running for ever.

@@ -139,6 +139,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     output,
     runners: new Map(deps.runners.map((runner) => [runner.definition.name, runner])),
     prepare,
+    concealResult,
     bus,
     log,
     write: (unit) => database.write(unit),
@@ -212,6 +213,28 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
         SVC_ACTION_EXECUTION_ID: execution.id,
         SVC_ACTION_API_URL: settings.apiUrl(),
       },
+    }
+  }
+
+  function concealResult(execution: Execution, result: Record<string, unknown>): { result: unknown; sealed?: string } {
+    const masked = actions.maskResult(execution.action, execution.runner, result)
+    if (masked === result) return { result }
+    if (!deps.encryption.enabled) return { result: settings.maskSecrets ? masked : result }
+    try {
+      return {
+        result: masked,
+        sealed: deps.encryption.seal(resultJson(result), sealedResultOf(execution), 'the result'),
+      }
+    } catch (error) {
+      log.error(
+        'execution.result_sealed',
+        'The secrets in the result of an execution cannot be encrypted and are lost',
+        {
+          execution_id: execution.id,
+          error,
+        },
+      )
+      return { result: masked }
     }
   }
 

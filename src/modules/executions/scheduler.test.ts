@@ -78,6 +78,7 @@ beforeEach(async () => {
       config: () => ({}),
       env: {},
     }),
+    concealResult: (_, result) => ({ result }),
     bus,
     log,
     write: (unit) => database.write(unit),

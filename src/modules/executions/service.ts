@@ -35,7 +35,7 @@ import {
   type TemplateSources,
 } from './request.ts'
 import { createSecretValues } from '../../secret-values.ts'
-import type { Opened, Sealing } from './sealing.ts'
+import type { Sealing } from './sealing.ts'
 import { isCancelable, isFinal, type FinalStatus } from './state.ts'
 import type { ExecutionStore } from './store.ts'
 import type { Execution, ExecutionOrigin, ExecutionStatus, PlanReaction } from './types.ts'
@@ -298,17 +298,17 @@ export function createExecutionService(deps: {
       checkTasks(request)
       const secretOwners = merges ? inheritSecrets(original, request, caller) : []
       admit()
-      const inherited: Opened = merges ? sealing.open(original) : { parameters: {}, secrets: [] }
+      const inherited = merges ? sealing.open(original).parameters : {}
       const overrides = request.parameters ?? {}
       const templated = new Set([...Object.keys(overrides), ...(original.liveaction.unrendered ?? [])])
       const draft = draftExecution({
         actions,
         rolesOf,
         caller,
-        literals: new Set(Object.keys(inherited.parameters).filter((name) => !templated.has(name))),
+        literals: new Set(Object.keys(inherited).filter((name) => !templated.has(name))),
         request: {
           action: original.action_ref,
-          parameters: { ...inherited.parameters, ...overrides },
+          parameters: { ...inherited, ...overrides },
           user: request.user ?? null,
           delay: request.delay ?? null,
         },
@@ -316,7 +316,8 @@ export function createExecutionService(deps: {
         cause: { kind: 'inherited', trace_id: original.trace_id, caused_by: undefined },
         sources,
         sealing,
-        secrets: inherited.secrets,
+        // What was secret stays so, whatever the action says by now.
+        secrets: merges ? sealing.secretsOf(original) : [],
         findExecution: findById(store),
       })
       const { execution } = draft

@@ -24,7 +24,7 @@ export type ExecutionEvent =
   | { kind: 'reject'; result: Record<string, unknown> }
   | { kind: 'cancel'; user: string }
   /** The runner has ended and nothing of the run is left; `pending` waits for somebody outside. */
-  | { kind: 'exit'; status: RunStatus; result: unknown; ttlSeconds?: number }
+  | { kind: 'exit'; status: RunStatus; result: unknown; sealed?: string | undefined; ttlSeconds?: number }
   /** What it waited for has come. @see Execution.sealed_result */
   | { kind: 'respond'; result: unknown; sealed?: string }
   /** What it waited for has not come in time; it keeps the result it has. */
@@ -113,7 +113,8 @@ export function transition(execution: Execution, event: ExecutionEvent, now: str
   if (event.kind === 'start') next.liveaction = { ...next.liveaction, runner_info: event.runner_info }
   if (event.kind === 'due' || event.kind === 'hold') next.due_timestamp = null
   if (event.kind === 'cancel') next.context = { ...next.context, cancelled_by: event.user }
-  if (event.kind === 'respond' && event.sealed !== undefined) next.sealed_result = event.sealed
+  if ((event.kind === 'respond' || event.kind === 'exit') && event.sealed !== undefined)
+    next.sealed_result = event.sealed
   if (isFinal(status)) {
     next.end_timestamp = at
     next.elapsed_seconds = secondsBetween(execution.start_timestamp, at)
