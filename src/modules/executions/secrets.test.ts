@@ -225,17 +225,17 @@ describe('templates', () => {
     filters: { decrypt_kv: (value) => `open ${String(value)}` },
   })
 
-  it('read the configuration of the pack, the context and the datastore by all their names; parameters come first', async () => {
+  it('read the configuration of the pack, the context and the datastore by all their names', async () => {
     const texts: unknown[] = []
     await start(
       (context) => {
         texts.push(context.actionParameters['text'])
         return succeed()
       },
-      { packConfigs: { resolve }, templates, parameters: { ...parameters, system: { type: 'string' } } },
+      { packConfigs: { resolve }, templates },
     )
-    const at = async (text: string, more = {}): Promise<unknown> => {
-      const execution = await ended({ text, ...more })
+    const at = async (text: string): Promise<unknown> => {
+      const execution = await ended({ text })
       return { shown: execution.parameters['text'], given: texts.pop() }
     }
     const both = (text: string): unknown => ({ shown: text, given: text })
@@ -244,8 +244,12 @@ describe('templates', () => {
     expect(await at('k={{ config_context.key }}')).toEqual({ shown: `k=${MASK}`, given: 'k=key-of-svc' })
     expect(await at('{{ action_context.user }} {{ action_context.pack }}')).toEqual(both('svc test'))
     expect(await at('{{ svckv.system.a }} {{ system.a }} {{ _user.a }}')).toEqual(both('system a system a user a'))
-    expect(await at('{{ system }}', { system: 'mine' })).toEqual(both('mine'))
     expect(await at("{{ 'x' | decrypt_kv }}!")).toEqual({ shown: `${MASK}!`, given: 'open x!' })
+  })
+
+  it('find a parameter before anything else of its name', async () => {
+    await start(() => succeed(), { templates, parameters: { ...parameters, system: { type: 'string' } } })
+    expect((await ended({ text: '{{ system }}', system: 'mine' })).parameters['text']).toBe('mine')
   })
 
   it('that read no configuration do not need one', async () => {
