@@ -5,7 +5,16 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { waitForStatus, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
-import { auditRecords, create, idPattern, rowsOf, startWithExamples, unknownId, type ErrorAnswer } from './support.ts'
+import {
+  auditRecords,
+  create,
+  idPattern,
+  rowsOf,
+  startWithExamples,
+  unknownId,
+  type ErrorAnswer,
+  type TraceAnswer,
+} from './support.ts'
 
 interface Policy {
   id: string
@@ -355,6 +364,125 @@ describe('02.11 concurrency', () => {
       return found.split(' ').length === 4 && found
     })
     expect(history).toBe('requested delayed requested delayed')
+  })
+})
+
+describe('02.11 retry', () => {
+  /** Executions of an action, oldest first, once there are so many and all have ended. */
+  const allOf = (action: string, count: number): Promise<ExecutionAnswer[]> =>
+    waitFor(`${count} executions of ${action} to have ended`, async () => {
+      const { body } = await get<ExecutionAnswer[]>(`/executions?action=examples.${action}&limit=50`)
+      const haveEnded = body.every(({ end_timestamp: end }) => end !== undefined)
+      return body.length === count && haveEnded && Promise.all(body.toReversed().map(({ id }) => read(id)))
+    })
+  const retryOf = ({ context }: ExecutionAnswer) => (context['policies'] as { retry: unknown } | undefined)?.retry
+  const causesOf = async (trace: string) =>
+    (await get<TraceAnswer>(`/traces/${trace}`)).body.action_executions.map((component) => component.caused_by.id)
+
+  it.concurrent(
+    '02.11 what has failed is run again so often, with all that it was given, as part of the same trace',
+    async () => {
+      const policy = await make('ninth', 'retry', { retry_on: 'failure', max_retry_count: 2, delay: 0.3 })
+      await make('ninth', 'retry', { retry_on: 'timeout' }, { name: 'ninth_of_time_outs' })
+      const hidden = 'a-very-hidden-word'
+      const original = await request(
+        'ninth',
+        {
+          cmd: `[ "{{ password }}" = ${hidden} ] && [ "$(echo '{{ host }}' | cut -c 1-2)" = '{{ "{{" }}' ] && exit 3; exit 4`,
+          // A text that looks like a template from then on.
+          host: '{{ "{{ no_such_thing }}" }}',
+          password: hidden,
+        },
+        {
+          // Nobody but the server says how often it has been retried.
+          context: { mine: 1, policies: { retry: { retry_count: -7, applied_policy: 'x.y' } } },
+          notify: { 'on-success': { routes: ['r'] } },
+        },
+      )
+      const ended = await allOf('ninth', 3)
+      expect(ended.map(({ status, result }) => [status, result['return_code']])).toEqual(
+        Array.from({ length: 3 }, () => ['failed', 3]),
+      )
+      const live = ended.map(({ liveaction }) => liveaction['id'])
+      expect(ended.map(retryOf)).toEqual([
+        undefined,
+        { applied_policy: policy.ref, retry_count: 1, retried_liveaction_id: live[0] },
+        { applied_policy: policy.ref, retry_count: 2, retried_liveaction_id: live[1] },
+      ])
+      expect(new Set(live).size).toBe(3)
+      for (const each of ended) {
+        expect(each.parameters).toEqual(ended[0]?.parameters)
+        expect(each.parameters).toMatchObject({ host: '{{ no_such_thing }}', password: '********' })
+        expect(each.context).toMatchObject({ mine: 1, user: original.context['user'], pack: 'examples' })
+        expect(each.liveaction['notify']).toEqual({ 'on-success': { routes: ['r'] } })
+        expect(JSON.stringify(each)).not.toContain(hidden)
+      }
+      expect(ended.map(statuses)).toEqual([
+        'requested scheduled running failed',
+        ...Array.from({ length: 2 }, () => 'requested delayed requested scheduled running failed'),
+      ])
+      expect(ended.map(({ delay }) => delay)).toEqual([undefined, 300, 300])
+      const [trace] = (await get<TraceAnswer[]>(`/traces?execution=${original.id}`)).body
+      expect(await causesOf(trace?.id ?? '')).toEqual([undefined, ended[0]?.id, ended[1]?.id])
+      const stored = rowsOf<{ text: string }>(
+        server,
+        'select parameters || context || log || liveaction as text from executions where action_ref = ?',
+        'examples.ninth',
+      )
+      expect(stored.filter(({ text }) => text.includes(hidden))).toEqual([])
+      await waitFor('the retries in the audit log', () => {
+        const lines = auditRecords(server, 'execution.requested').filter((line) => line['_policy'] === policy.ref)
+        return (
+          lines.map((line) => line['_retried_execution_id']).join() ===
+          ended
+            .slice(0, 2)
+            .map(({ id }) => id)
+            .join()
+        )
+      })
+    },
+  )
+
+  it.concurrent(
+    '02.11 a time-out is retried where the policy says so, a failure is not; a success ends it',
+    async () => {
+      await make('tenth', 'retry', { retry_on: 'timeout', max_retry_count: 5 })
+      const mark = join(scratch.path, 'tenth')
+      const failed = await request('tenth', { cmd: 'exit 1' })
+      await waitForStatus(server, failed.id, ['failed'])
+      await request('tenth', { cmd: `[ -e ${mark} ] && exit 0; touch ${mark}; sleep 60`, timeout: 1 })
+      expect((await allOf('tenth', 3)).map(({ status }) => status)).toEqual(['failed', 'timeout', 'succeeded'])
+    },
+  )
+
+  it.concurrent('02.11 parts of larger runs, and what could not be tried, are not retried', async () => {
+    await make('eleventh', 'retry', { retry_on: 'failure' })
+    const parent = await create(server, { action: 'core.noop' })
+    const child = await request('eleventh', { cmd: 'false' }, { context: { parent: { execution_id: parent.body.id } } })
+    await waitForStatus(server, child.id, ['failed'])
+    const unrendered = await create(server, {
+      action: 'examples.eleventh',
+      parameters: { cmd: '{{ nothing.at.all }}' },
+    })
+    expect(unrendered.status).toBe(400)
+    const settled = await request('eleventh', { cmd: 'true' }, { delay: 60_000 })
+    await waitForStatus(server, settled.id, ['delayed'])
+    await server.call('PUT', `/v1/executions/${settled.id}`, { status: 'failed' })
+    const succeeded = await request('eleventh', { cmd: 'true' })
+    await waitForStatus(server, succeeded.id, ['succeeded'])
+    expect((await allOf('eleventh', 4)).map(retryOf)).toEqual([undefined, undefined, undefined, undefined])
+  })
+
+  it.concurrent('02.11 retries wait like all others when an action has both', async () => {
+    await make('twelfth', 'concurrency', { threshold: 1 })
+    await make('twelfth', 'retry', { retry_on: 'failure', max_retry_count: 1 })
+    const cmd = `${countingCommand('twelfth')}; exit 1`
+    await Promise.all(Array.from({ length: 10 }, () => request('twelfth', { cmd })))
+    const ended = await allOf('twelfth', 20)
+    expect(ended.filter(({ status }) => status !== 'failed')).toEqual([])
+    expect(mostSeen(ended)).toBe(1)
+    const retried = ended.flatMap((each) => (retryOf(each) as { retried_liveaction_id: string } | undefined) ?? [])
+    expect(new Set(retried.map(({ retried_liveaction_id: id }) => id)).size).toBe(10)
   })
 })
 

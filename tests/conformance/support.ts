@@ -117,7 +117,20 @@ const exampleActions = [
     },
   },
   // Alike, so that what one test says about the first does not concern the test of the next.
-  ...['first', 'second', 'third', 'fourth', 'fifth', 'sixth', 'seventh', 'eighth'].map((name) => ({
+  ...[
+    'first',
+    'second',
+    'third',
+    'fourth',
+    'fifth',
+    'sixth',
+    'seventh',
+    'eighth',
+    'ninth',
+    'tenth',
+    'eleventh',
+    'twelfth',
+  ].map((name) => ({
     name,
     runner_type: 'local-shell-cmd',
     parameters: {
