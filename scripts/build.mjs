@@ -39,7 +39,10 @@ const NATIVE = ['better-sqlite3', 'argon2', 'koffi']
 /** Optional parts of packages, which do without: native code that would have to be compiled. */
 const LEFT_OUT = ['cpu-features', './crypto/build/Release/sshcrypto.node']
 /** Source folder → folder in dist/. */
-const ASSET_FOLDERS = { 'src/modules/packs/core': 'packs/core' }
+const ASSET_FOLDERS = {
+  'src/modules/packs/core': 'packs/core',
+  'src/runners/python/lib': 'python/lib',
+}
 /** Files of packages → folder in dist/. */
 const ASSET_FILES = {
   'node_modules/swagger-ui-dist/swagger-ui.css': 'api-docs',

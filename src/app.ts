@@ -100,6 +100,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
   const runners = await createRunners({
     launcher,
     maxResultBytes: config.actionrunner.max_result_bytes,
+    basePath: config.system.base_path,
     systemUser: config.system_user.user,
     ssh: {
       knownHostsFile: config.ssh_runner.known_hosts_file,
@@ -114,6 +115,15 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     http: {
       allowedPrivateNetworks: config.http_runner.allowed_private_networks,
       maxBodyBytes: config.http_runner.max_body_bytes,
+    },
+    python: {
+      binary: config.actionrunner.python_binary,
+      poolSize: config.actionrunner.python_pool_size,
+      logLevel: config.actionrunner.python_runner_log_level,
+      enableCommonLibs: config.packs.enable_common_libs,
+      virtualenvOpts: config.actionrunner.virtualenv_opts,
+      pipOpts: config.actionrunner.pip_opts,
+      maxPageSize: config.api.max_page_size,
     },
     warn: (message, fields) => log.warning('process.survived', message, fields),
   })

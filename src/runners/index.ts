@@ -1,4 +1,6 @@
 /** Every runner there is. To add one, write its file and list it here. */
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { inheritedEnvironment } from './environment.ts'
 import { createInquirer } from './inquirer.ts'
 import { createHttpRequest, type HttpRequestSettings } from './http-request.ts'
@@ -6,6 +8,10 @@ import { createLocalShellCmd } from './local-shell-cmd.ts'
 import { createLocalShellScript } from './local-shell-script.ts'
 import { createLocalShell } from './local-shell.ts'
 import { createNoop } from './noop.ts'
+import { createPythonScript } from './python-script.ts'
+import { createFindPython } from './python/find-python.ts'
+import { createInterpreters } from './python/interpreters.ts'
+import { createVirtualenvs, type Virtualenvs } from './python/virtualenv.ts'
 import { createDirectoryCheck } from './process/directory-check.ts'
 import { createProcessTrees } from './process/kill-tree.ts'
 import type { Launcher } from './process/launcher.ts'
@@ -16,14 +22,45 @@ import { createRemoteShellScript } from './remote-shell-script.ts'
 import type { RecordedProcess, Runner } from './runner.ts'
 import { createSsh, type SshSettings } from './ssh/create-ssh.ts'
 
+export interface PythonSettings {
+  /** `actionrunner.python_binary`; empty: `python3` in the PATH. */
+  binary: string
+  /** `actionrunner.python_pool_size` */
+  poolSize: number
+  /** `actionrunner.python_runner_log_level` */
+  logLevel: string
+  /** `packs.enable_common_libs` */
+  enableCommonLibs: boolean
+  /** `actionrunner.virtualenv_opts` */
+  virtualenvOpts: readonly string[]
+  /** `actionrunner.pip_opts` */
+  pipOpts: readonly string[]
+  /** `api.max_page_size` */
+  maxPageSize: number
+}
+
+const pythonDefaults: PythonSettings = {
+  binary: '',
+  poolSize: 2,
+  logLevel: 'DEBUG',
+  enableCommonLibs: false,
+  virtualenvOpts: ['--system-site-packages'],
+  pipOpts: [],
+  maxPageSize: 100,
+}
+
 export interface RunnerSettings {
   launcher: Launcher
   /** `actionrunner.max_result_bytes`, for each of stdout and stderr. */
   maxResultBytes: number
+  /** `system.base_path`, where virtual environments and the bytecode of Python are kept; default: a temporary folder. */
+  basePath?: string
   /** `system_user.user`. */
   systemUser: string
   /** Account the server runs under; default: asked of the system. */
   processUser?: string
+  /** What is not said is as the options have it by default. */
+  python?: Partial<PythonSettings>
   /** The server's environment; default `process.env`. Overrides of configuration are left out for the children. */
   env?: NodeJS.ProcessEnv
   /** Missing ones: as their options are by default, and no host is known. */
@@ -47,6 +84,8 @@ const defaultSsh: SshSettings = {
 
 export interface Runners {
   list: Runner[]
+  /** Of packs with Python requirements. */
+  virtualenvs: Virtualenvs
   /** How commands reach the system user; its `reason`, when there is one, is worth a WARNING at start. */
   systemUser: SystemUserDecision
   /** Belongs to the identities of processes that are recorded now. */
@@ -64,6 +103,24 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
   const systemUser = await decideSystemUser(launcher, settings.systemUser, inheritedEnv, settings.processUser)
   const bootId = readBootId()
   const directoryCheck = createDirectoryCheck()
+  const { basePath = join(tmpdir(), `svc-runners-${process.pid}`) } = settings
+  const processes = { launcher, trees, directoryCheck, maxResultBytes, warn }
+  const python = { ...pythonDefaults, ...settings.python }
+  const findPython = createFindPython(processes, { binary: python.binary, env: inheritedEnv })
+  const interpreters = createInterpreters({
+    launcher,
+    size: python.poolSize,
+    env: inheritedEnv,
+    cacheFolder: join(basePath, 'cache', 'python'),
+  })
+  const virtualenvs = createVirtualenvs(processes, {
+    folder: join(basePath, 'virtualenvs'),
+    findPython,
+    env: inheritedEnv,
+    virtualenvOpts: python.virtualenvOpts,
+    pipOpts: python.pipOpts,
+    changed: (program) => interpreters.forget(program),
+  })
   const shell = createLocalShell({ launcher, trees, directoryCheck, maxResultBytes, systemUser, inheritedEnv, warn })
 
   const ssh = createSsh({ ...defaultSsh, ...settings.ssh }, { maxResultBytes, warn, systemUser: settings.systemUser })
@@ -77,7 +134,9 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
       createRemoteShellCmd(ssh),
       createRemoteShellScript(ssh),
       createHttpRequest(settings.http ?? { allowedPrivateNetworks: [], maxBodyBytes: 10_485_760 }),
+      createPythonScript({ ...processes, findPython, interpreters, virtualenvs, inheritedEnv, settings: python }),
     ] satisfies Runner[],
+    virtualenvs,
     systemUser,
     bootId,
     sweep: async (leftovers) => {
@@ -96,7 +155,7 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
       return killed
     },
     stop: async () => {
-      await ssh.stop()
+      await Promise.all([ssh.stop(), interpreters.stop()])
       await trees.stop()
     },
   }

@@ -9,6 +9,7 @@ import type { Launcher, SpawnError } from './process/launcher.ts'
 import { type Command, runCommand, startFailure } from './process/run-command.ts'
 import type { SudoAccess } from './process/sudo-kill.ts'
 import { isSudoPasswordless, type SystemUserDecision } from './process/system-user.ts'
+import { readRunParameters } from './run-parameters.ts'
 import type { RunContext, RunResult } from './runner.ts'
 
 export interface LocalShellDeps {
@@ -43,9 +44,6 @@ export interface LocalShell {
 }
 
 const DEFAULT_TIMEOUT_SECONDS = 60
-/** Of parameter `env`. The system takes no more than a few megabytes, but only says so after all has been made ready. */
-const MAX_VARIABLES = 10_000
-
 export const localShellParameters = {
   cwd: { type: 'string', description: 'Working directory of the command; it must exist.' },
   env: { type: 'object', description: 'Environment variables for the command; values become text.' },
@@ -74,15 +72,9 @@ export function createLocalShell(deps: LocalShellDeps): LocalShell {
 
   async function run(context: RunContext, program: LocalProgram): Promise<RunResult> {
     const parameters = context.runnerParameters
-    const timeoutSeconds = parameters['timeout'] ?? DEFAULT_TIMEOUT_SECONDS
-    if (typeof timeoutSeconds !== 'number' || !(timeoutSeconds >= 0)) {
-      return startFailure('The parameter "timeout" must be 0 (no limit) or a positive number of seconds.')
-    }
-    const given = parameters['env'] ?? undefined
-    if (given !== undefined && !isRecord(given)) return startFailure('The parameter "env" must be an object.')
-    if (given !== undefined && Object.keys(given).length > MAX_VARIABLES) {
-      return startFailure(`The parameter "env" has more than ${MAX_VARIABLES} variables.`)
-    }
+    const read = readRunParameters(parameters, DEFAULT_TIMEOUT_SECONDS)
+    if ('problem' in read) return startFailure(read.problem)
+    const { timeoutSeconds, env: given } = read
     const env = childEnvironment(deps.inheritedEnv, given, { ...context.env, ...program.env })
     const cwd = parameters['cwd']
 
@@ -159,8 +151,4 @@ export function createLocalShell(deps: LocalShellDeps): LocalShell {
 
 function passwordOf({ sudo_password: given }: Readonly<Record<string, unknown>>): string | undefined {
   return typeof given === 'string' && given !== '' ? given : undefined
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,0 +1,266 @@
+/** Runs the class in a Python file of a pack (contract 03, 3.6 to 3.9). */
+import { join } from 'node:path'
+import type { ParameterSchema } from '../schema.ts'
+import { childEnvironment } from './environment.ts'
+import { ChildOutput } from './process/child-output.ts'
+import { MARKER_NAME } from './process/kill-tree.ts'
+import { type Child, SpawnError } from './process/launcher.ts'
+import { markOf } from './process/process-table.ts'
+import {
+  type ChildEnd,
+  type CommandDeps,
+  returnCodeOf,
+  startFailure,
+  statusOf,
+  timeoutText,
+  truncatedFlags,
+  watchChild,
+} from './process/run-command.ts'
+import type { FindPython } from './python/find-python.ts'
+import type { Interpreters } from './python/interpreters.ts'
+import type { Virtualenvs } from './python/virtualenv.ts'
+import { readRunParameters } from './run-parameters.ts'
+import type { RunContext, Runner, RunResult, RunStatus } from './runner.ts'
+import { findScript } from './script-file.ts'
+
+export interface PythonScriptDeps extends CommandDeps {
+  findPython: FindPython
+  interpreters: Interpreters
+  virtualenvs: Virtualenvs
+  inheritedEnv: Readonly<Record<string, string>>
+  settings: {
+    /** `actionrunner.python_runner_log_level` */
+    logLevel: string
+    /** `packs.enable_common_libs` */
+    enableCommonLibs: boolean
+    /** `api.max_page_size` */
+    maxPageSize: number
+  }
+}
+
+const DEFAULT_TIMEOUT_SECONDS = 600
+const LOG_LEVELS = ['AUDIT', 'CRITICAL', 'ERROR', 'WARNING', 'INFO', 'DEBUG']
+/** What the result holds where the action did not give any (contract 03, 3.9). */
+const NO_VALUE = 'None'
+/** Around the returned value: `{"result": …, "succeeded": false}` and the line before it. */
+const REPLY_FRAME_BYTES = 1024
+
+export function createPythonScript(deps: PythonScriptDeps): Runner {
+  const runnerParameters: Record<string, ParameterSchema> = {
+    debug: { type: 'boolean', default: false, description: 'Tell the action so: SVC_ACTION_DEBUG is True.' },
+    content_version: {
+      type: 'string',
+      description: 'Git revision of the pack to run the action from. Not supported yet: it must be empty.',
+    },
+    env: {
+      type: 'object',
+      description: 'Environment variables for the action; values become text. PYTHONPATH is left out.',
+    },
+    timeout: {
+      type: 'integer',
+      default: DEFAULT_TIMEOUT_SECONDS,
+      description: 'Seconds after which the action is stopped; 0 means no limit.',
+    },
+    log_level: {
+      type: 'string',
+      enum: LOG_LEVELS,
+      default: deps.settings.logLevel,
+      description: 'Least severe level that self.logger writes.',
+    },
+  }
+  return {
+    definition: {
+      name: 'python-script',
+      description: 'Runs a Python class of a pack on the machine of the server.',
+      enabled: true,
+      runner_package: 'python_runner',
+      runner_module: 'python_runner',
+      runner_parameters: runnerParameters,
+      output_key: 'result',
+    },
+    run: (context) => runPythonScript(deps, context),
+  }
+}
+
+async function runPythonScript(deps: PythonScriptDeps, context: RunContext): Promise<RunResult> {
+  const { runnerParameters: parameters, signal } = context
+  if ((parameters['content_version'] ?? '') !== '') {
+    return startFailure('The parameter "content_version" is not supported: leave it out to run what is installed.')
+  }
+  const read = readRunParameters(parameters, DEFAULT_TIMEOUT_SECONDS)
+  if ('problem' in read) return startFailure(read.problem)
+  const script = await findScript(context, deps.directoryCheck)
+  if ('problem' in script) return startFailure(script.problem)
+
+  const given = Object.entries(read.env ?? {}).filter(([name]) => name.toUpperCase() !== 'PYTHONPATH')
+  const env = childEnvironment({}, Object.fromEntries(given), ownVariables(context))
+  let config: Record<string, unknown>
+  try {
+    config = context.config()
+  } catch (error) {
+    return startFailure(error instanceof Error ? error.message : String(error))
+  }
+  const job = JSON.stringify({
+    pack: context.pack,
+    file: script.path,
+    path: importFolders(context.packFolder, deps.settings.enableCommonLibs),
+    parameters: context.actionParameters,
+    config,
+    env,
+    cwd: context.packFolder,
+    mark: markOf(context.executionId)?.toString() ?? null,
+    log_level: parameters['log_level'] ?? deps.settings.logLevel,
+    page_size: deps.settings.maxPageSize,
+    max_bytes: deps.maxResultBytes,
+  })
+
+  const interpreter = await deps.virtualenvs.interpreterFor(context)
+  if ('problem' in interpreter) return signal.aborted ? notStarted() : startFailure(interpreter.problem)
+  if (signal.aborted) return notStarted()
+  // An interpreter reads some variables when it starts, and so does the C library.
+  const pooled = given.length === 0 ? deps.interpreters.take(interpreter.program) : undefined
+  if (pooled !== undefined) {
+    const outcome = await carryOut(deps, context, pooled, job, read.timeoutSeconds)
+    if (outcome !== undefined) return outcome
+    // It died while it waited, or as soon as it was asked; nothing of the action has happened.
+    if (signal.aborted) return notStarted()
+  }
+  let fresh: Child
+  try {
+    fresh = await deps.interpreters.start(interpreter.program, freshEnvironment(deps, context, env, given.length > 0))
+  } catch (error) {
+    if (!(error instanceof SpawnError)) throw error
+    return startFailure(error.message, `${error.name} [${error.errno}]: ${error.message}`)
+  }
+  const outcome = await carryOut(deps, context, fresh, job, read.timeoutSeconds)
+  return outcome ?? startFailure(`The Python "${interpreter.program}" ended before it could carry out the action.`)
+}
+
+/** Undefined when the interpreter ended before it had understood what to do, and nobody had told it to. */
+async function carryOut(
+  deps: PythonScriptDeps,
+  context: RunContext,
+  child: Child,
+  job: string,
+  timeoutSeconds: number,
+): Promise<RunResult | undefined> {
+  const { stdin, reply: replyStream } = child
+  if (stdin === undefined || replyStream === undefined) throw new Error('An interpreter has no stdin or no reply.')
+  const reply = new ChildOutput(replyStream, {
+    maxBytes: deps.maxResultBytes + REPLY_FRAME_BYTES,
+    emit: () => undefined,
+  })
+  stdin.end(job)
+  try {
+    const end = await watchChild(deps, context, child, { timeoutSeconds })
+    await reply.drain()
+    const told = readReply(reply)
+    return told.isTaken || end.wasKilled ? resultOf(end, told, timeoutSeconds) : undefined
+  } finally {
+    stdin.destroy()
+    replyStream.destroy()
+  }
+}
+
+/** Not the token and such: they come with the job, and are then in no list of processes. */
+function freshEnvironment(
+  { inheritedEnv }: PythonScriptDeps,
+  { executionId }: RunContext,
+  env: Record<string, string>,
+  isGiven: boolean,
+): { env: Record<string, string>; mark?: bigint } {
+  const own = Object.fromEntries(Object.entries(env).filter(([name]) => !isSecretVariable(name)))
+  const mark = markOf(executionId)
+  return {
+    env: { ...inheritedEnv, ...(isGiven ? own : {}), [MARKER_NAME]: executionId },
+    ...(mark === undefined ? {} : { mark }),
+  }
+}
+
+function isSecretVariable(name: string): boolean {
+  return name === 'SVC_ACTION_AUTH_TOKEN' || name === 'SVC_AUTH_TOKEN'
+}
+
+/** Contract 03, 3.7 and 3.9. */
+function ownVariables({ env, runnerParameters }: RunContext): Record<string, string> {
+  const url = env['SVC_ACTION_API_URL']
+  const token = env['SVC_ACTION_AUTH_TOKEN']
+  return {
+    SVC_ACTION_DEBUG: runnerParameters['debug'] === true ? 'True' : 'False',
+    ...(url === undefined ? {} : { SVC_API_URL: url }),
+    ...(token === undefined ? {} : { SVC_AUTH_TOKEN: token }),
+    ...env,
+  }
+}
+
+/** Besides the folder of the action itself, which comes first. */
+function importFolders(packFolder: string, enableCommonLibs: boolean): string[] {
+  return [join(packFolder, 'actions', 'lib'), ...(enableCommonLibs ? [join(packFolder, 'lib')] : [])]
+}
+
+interface Reply {
+  isTaken: boolean
+  isGiven: boolean
+  result?: unknown
+  succeeded?: boolean
+  error?: string
+  isTooLarge: boolean
+}
+
+const nothing: Reply = { isTaken: false, isGiven: false, isTooLarge: false }
+
+/** What the action did with the descriptor itself is no reply. */
+function readReply({ text, isTruncated }: ChildOutput): Reply {
+  const isTaken = text.startsWith('job\n')
+  if (!isTaken || isTruncated) return { ...nothing, isTaken, isTooLarge: isTruncated }
+  try {
+    const said: unknown = JSON.parse(text.slice('job\n'.length))
+    if (typeof said !== 'object' || said === null) return { ...nothing, isTaken }
+    const { result, succeeded, error, is_too_large: isTooLarge } = said as Record<string, unknown> // an object
+    return {
+      isTaken,
+      isGiven: 'result' in said,
+      result,
+      ...(typeof succeeded === 'boolean' ? { succeeded } : {}),
+      ...(typeof error === 'string' ? { error } : {}),
+      isTooLarge: isTooLarge === true,
+    }
+  } catch {
+    return { ...nothing, isTaken }
+  }
+}
+
+function resultOf(end: ChildEnd, reply: Reply, timeoutSeconds: number): RunResult {
+  const make = (status: RunStatus, exitCode: number, result: unknown, error?: string): RunResult => ({
+    status,
+    result: {
+      stdout: end.stdout.text,
+      stderr: end.stderr.text,
+      exit_code: exitCode,
+      result,
+      ...(error === undefined ? {} : { error }),
+      ...truncatedFlags(end),
+    },
+  })
+  if (end.timedOut) return make('timeout', -9, NO_VALUE, timeoutText(timeoutSeconds))
+  const exitCode = returnCodeOf(end.exit)
+  if (end.wasKilled) return make('abandoned', exitCode, NO_VALUE)
+  if (reply.isTooLarge) return make('failed', exitCode, NO_VALUE, reply.error ?? 'The returned value is too large.')
+  if (reply.error !== undefined) {
+    const { result } = startFailure(reply.error)
+    const { stdout, stderr } = end
+    const written = { stdout: stdout.text, stderr: stderr.text, exit_code: exitCode, ...truncatedFlags(end) }
+    return { status: 'failed', result: { ...result, ...written } }
+  }
+  const status = statusOf(end.exit)
+  if (!reply.isGiven) {
+    const why = status === 'succeeded' ? 'The process of the action ended before run() returned anything.' : undefined
+    return make(status === 'succeeded' ? 'failed' : status, exitCode, NO_VALUE, why)
+  }
+  return make(status === 'succeeded' && reply.succeeded === false ? 'failed' : status, exitCode, reply.result ?? null)
+}
+
+/** Of a run that was aborted before anything was started. */
+function notStarted(): RunResult {
+  return { status: 'abandoned', result: { stdout: '', stderr: '', exit_code: -15, result: NO_VALUE } }
+}

@@ -1,0 +1,29 @@
+"""Runs one action: `python start.py <folder for bytecode>`. The job comes on stdin, `svc/worker.py` says what it is."""
+
+import sys
+
+#: What nearly every action needs, directly or through the library it is written with.
+USUAL = ("datetime", "random", "uuid", "tempfile", "subprocess", "urllib.request")
+
+
+def main():
+    import select
+
+    # No longer than until the job is there: an interpreter that waits has the time, one that is waited for has not.
+    for name in ("json", "logging", "traceback", "threading", "importlib.util", "resource") + USUAL:
+        if name in USUAL and select.select([0], [], [], 0)[0]:
+            break
+        try:
+            __import__(name)
+        except ImportError:
+            pass
+    # From here on: those of Python itself have theirs where they were installed.
+    sys.pycache_prefix = sys.argv[1]
+    from svc import worker
+
+    worker.main()
+
+
+# Whatever starts processes by importing this file again must not start over.
+if __name__ == "__main__":
+    main()

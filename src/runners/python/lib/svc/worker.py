@@ -1,0 +1,211 @@
+"""Carries out one action in this process, which ends with it.
+
+The job is one JSON object on stdin, up to its end:
+
+    pack, file   whose action, and its entry point; `path` has further folders to import from
+    parameters, config
+    env          variables to set; `cwd` the folder to be in; `mark` see `_set_mark`
+    log_level    name of the least severe one; `page_size`, `max_bytes` of the returned value
+
+What becomes of it is told on descriptor 3, and never among the output: a line `job` once the action is known, then one JSON
+object with `result` and, where `run` told it, `succeeded`; or with `error`, why there is no result.
+"""
+
+import json
+import os
+import sys
+
+from svc import action_service, log
+from svc.action import Action
+
+REPLY_FD = 3
+#: RLIMIT_RTTIME, which the module does not name. As a limit it limits nobody: it marks what belongs to the execution.
+MARK_LIMIT = 15
+INVALID_STATUS = 220
+
+
+class Refused(Exception):
+    """There is no result, and the text says why."""
+
+    def __init__(self, message, code=1):
+        super().__init__(message)
+        self.code = code
+
+
+def main():
+    os.set_inheritable(REPLY_FD, False)
+    text = _read_job()
+    try:
+        job = json.loads(text)
+    except ValueError:
+        # Whoever was to write it is gone.
+        os._exit(0)
+    text = None
+    _prepare(job)
+    _reply(b"job\n")
+    sys.exit(_carry_out(job))
+
+
+def _read_job():
+    pieces = []
+    while True:
+        piece = os.read(0, 1 << 16)
+        if not piece:
+            break
+        pieces.append(piece)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    return b"".join(pieces)
+
+
+def _prepare(job):
+    """Before any code of the pack runs: this process, and all it starts, belongs to the execution."""
+    os.environ.update(job["env"])
+    _set_mark(job["mark"])
+    for stream in (sys.stdout, sys.stderr):
+        # Line by line, so that it can be followed; and what is printed must not fail for the sake of a character.
+        stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
+    log.set_up(job["log_level"])
+
+
+def _set_mark(mark):
+    if mark is None:
+        return
+    try:
+        import resource
+
+        resource.setrlimit(MARK_LIMIT, (int(mark), resource.getrlimit(MARK_LIMIT)[1]))
+    except (ImportError, ValueError, OSError):
+        # Where the system does not let us, the session and the variable have to do.
+        pass
+
+
+def _carry_out(job):
+    """Answers the exit code."""
+    own_pid = os.getpid()
+    reply, code = None, 0
+    try:
+        reply = _outcome(job)
+    except Refused as problem:
+        reply, code = {"error": str(problem)}, problem.code
+    except SystemExit as end:
+        code = _code_of(end)
+    except BaseException as problem:
+        import traceback
+
+        traceback.print_exception(type(problem), problem, _frames_of_the_action(problem))
+        code = 1
+    # A process that the action has forked, and that came back to here, has no result to tell.
+    if reply is not None and os.getpid() == own_pid:
+        _reply(_encode(reply, job["max_bytes"]))
+    return code
+
+
+def _outcome(job):
+    if job["cwd"]:
+        os.chdir(job["cwd"])
+    found = _find_class(_load(job["file"], job["path"]), job["file"])
+    service = action_service.ActionService(job["pack"], found.__name__, job["page_size"])
+    value = _make(found, job["config"], service).run(**job["parameters"])
+    if not isinstance(value, tuple) or len(value) != 2:
+        return {"result": value}
+    succeeded, value = value
+    if not isinstance(succeeded, bool):
+        raise Refused(
+            "The status that the action returned has to be a boolean, and is of type {}: it returned a tuple of two, "
+            "which is (status, result).".format(type(succeeded).__name__),
+            INVALID_STATUS,
+        )
+    return {"result": value, "succeeded": succeeded}
+
+
+def _load(file, path):
+    from importlib import util
+
+    if not os.path.isfile(file):
+        raise Refused('The entry point "{}" of the action does not exist.'.format(os.path.basename(file)))
+    sys.argv = [file]
+    # Instead of the folder of this program.
+    sys.path[:] = [os.path.dirname(file)] + path + [folder for folder in sys.path if folder not in path]
+    name = os.path.splitext(os.path.basename(file))[0]
+    if name in sys.modules or not name.isidentifier():
+        # An action called uuid.py must not take the place of what others import by that name.
+        name = "svc_action_" + name
+    spec = util.spec_from_file_location(name, file)
+    if spec is None:
+        raise Refused('The entry point "{}" of the action is no Python file.'.format(os.path.basename(file)))
+    module = util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def _find_class(module, file):
+    own = [
+        value
+        for name, value in sorted(vars(module).items())
+        if isinstance(value, type) and issubclass(value, Action) and value.__module__ == module.__name__
+    ]
+    # Bases of others are not meant.
+    last = [one for one in own if not any(other is not one and issubclass(other, one) for other in own)]
+    if not last:
+        raise Refused(
+            'The entry point "{}" defines no class derived from svc.action.Action.'.format(os.path.basename(file)),
+        )
+    return last[0]
+
+
+def _make(found, config, service):
+    try:
+        action = found(config=config, action_service=service)
+    except TypeError as problem:
+        # Those made before there was the second.
+        if "unexpected keyword argument" not in str(problem):
+            raise
+        action = found(config)
+    if getattr(action, "action_service", None) is None:
+        action.action_service = service
+    return action
+
+
+def _frames_of_the_action(problem):
+    """Without those of this file, unless there are no others."""
+    frames = problem.__traceback__
+    while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
+        frames = frames.tb_next
+    return frames or problem.__traceback__
+
+
+def _code_of(end):
+    if end.code is None:
+        return 0
+    if isinstance(end.code, int):
+        return end.code & 0xFF
+    print(end.code, file=sys.stderr)
+    return 1
+
+
+def _encode(reply, max_bytes):
+    try:
+        text = json.dumps(reply, allow_nan=False)
+    except (TypeError, ValueError, OverflowError, RecursionError):
+        reply["result"] = _text_of(reply["result"])
+        text = json.dumps(reply)
+    if len(text) > max_bytes:
+        what = "The value that the action returned takes {} bytes; actionrunner.max_result_bytes is {}."
+        text = json.dumps({"error": what.format(len(text), max_bytes), "is_too_large": True})
+    return text.encode("ascii")
+
+
+def _text_of(value):
+    try:
+        return str(value)
+    except Exception as problem:
+        return "<{} without a text: {}>".format(type(value).__name__, type(problem).__name__)
+
+
+def _reply(data):
+    view = memoryview(data)
+    while view:
+        view = view[os.write(REPLY_FD, view) :]

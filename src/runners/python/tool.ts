@@ -1,0 +1,29 @@
+/** Runs a program for the server's own purposes, with the care that an execution's processes get. */
+import { newId } from '../../ids.ts'
+import type { RunContext } from '../runner.ts'
+import { MARKER_NAME } from '../process/kill-tree.ts'
+import type { SpawnRequest } from '../process/launcher.ts'
+import { markOf } from '../process/process-table.ts'
+import { type ChildEnd, type CommandDeps, watchChild } from '../process/run-command.ts'
+
+export interface ToolOptions {
+  timeoutSeconds: number
+  signal: AbortSignal
+  /** Gets the output as it comes. */
+  emit?: RunContext['emit']
+  /** Execution whose processes these are; default: of none. */
+  executionId?: string
+}
+
+/** @throws SpawnError when the program cannot be started */
+export async function runTool(
+  deps: CommandDeps,
+  request: SpawnRequest,
+  { timeoutSeconds, signal, emit = () => undefined, executionId = newId() }: ToolOptions,
+): Promise<ChildEnd> {
+  const env = { ...request.env, [MARKER_NAME]: executionId }
+  const mark = markOf(executionId)
+  const child = await deps.launcher.spawn({ ...request, env, ...(mark === undefined ? {} : { mark }) })
+  const context = { executionId, signal, emit, processStarted: () => undefined }
+  return await watchChild(deps, context, child, { timeoutSeconds })
+}

@@ -1,0 +1,31 @@
+/** The parameters `timeout` and `env` that all runners of processes have (contract 03, 3.6). */
+
+/** Of parameter `env`. The system takes no more than a few megabytes, but only says so after all has been made ready. */
+const MAX_VARIABLES = 10_000
+
+export interface RunParameters {
+  /** 0: no limit. */
+  timeoutSeconds: number
+  env: Record<string, unknown> | undefined
+}
+
+/** `problem` is a sentence for the result of the execution. */
+export function readRunParameters(
+  parameters: Readonly<Record<string, unknown>>,
+  defaultTimeout: number,
+): RunParameters | { problem: string } {
+  const timeoutSeconds = parameters['timeout'] ?? defaultTimeout
+  if (typeof timeoutSeconds !== 'number' || !(timeoutSeconds >= 0)) {
+    return { problem: 'The parameter "timeout" must be 0 (no limit) or a positive number of seconds.' }
+  }
+  const env = parameters['env'] ?? undefined
+  if (env !== undefined && !isRecord(env)) return { problem: 'The parameter "env" must be an object.' }
+  if (env !== undefined && Object.keys(env).length > MAX_VARIABLES) {
+    return { problem: `The parameter "env" has more than ${MAX_VARIABLES} variables.` }
+  }
+  return { timeoutSeconds, env }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
