@@ -66,6 +66,7 @@ const PACKAGES: Record<string, RegExp> = {
   commander: /^src\/(cli\/|main\.ts$)/,
   ssh2: /^src\/runners\/ssh\//,
   'ssh-config': /^src\/runners\/ssh\//,
+  chokidar: /^src\/modules\/packs\/watcher\.ts$/,
   ldapts: /^src\/modules\/auth\/backends\/ldap\//,
 }
 

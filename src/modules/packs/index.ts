@@ -20,6 +20,7 @@ import type { PackRegistration, PolicyRegistry } from './register.ts'
 import { createRoutes } from './routes.ts'
 import { createPackService } from './service.ts'
 import { createPackStore } from './store.ts'
+import { createWatcher } from './watcher.ts'
 import type { PackRecord } from './types.ts'
 
 export interface Packs extends Module, PackConfigs {
@@ -56,6 +57,9 @@ export interface PacksDeps {
   }
 }
 
+/** The start of everything else comes first. */
+const WATCH_AFTER_MS = 500
+
 /** `standard` and `backstop`. */
 const RULE_TYPES = 2
 
@@ -72,6 +76,30 @@ export function createPacks(deps: PacksDeps): Packs {
     shipped: [coreFolder],
     basePaths: settings.basePaths,
   })
+
+  const reporting = async (work: () => Promise<unknown>): Promise<void> => {
+    try {
+      await work()
+    } catch (error) {
+      log.error('packs.failed', 'Packs that have changed could not be registered', { error })
+    }
+  }
+  const watcher = createWatcher({
+    log,
+    basePaths: settings.basePaths,
+    configsPath: settings.configsPath,
+    packFolders: () => service.folders(),
+    changed: (folders, packs) => reporting(() => service.registerSome(folders, packs)),
+  })
+  let beginning: NodeJS.Timeout | undefined
+  let isStopped = false
+
+  /** What has changed since the start is looked for once more, when nothing can change unseen. */
+  const beginWatching = (): Promise<void> =>
+    reporting(async () => {
+      await watcher.start()
+      if (!isStopped) await service.registerChanged()
+    })
 
   return {
     name: 'packs',
@@ -98,16 +126,26 @@ export function createPacks(deps: PacksDeps): Packs {
     resolve: (pack, reader) => configs.resolve(pack, reader),
     async start() {
       await actions.registerRunnerTypes(runnerTypes)
-      for (const path of settings.basePaths.slice(0, 1)) {
+      for (const path of [...settings.basePaths.slice(0, 1), settings.configsPath]) {
         await makeFolder(path).catch((error: unknown) =>
-          log.warning('packs.unreadable', 'The folder of the packs cannot be made', { folder: path, error }),
+          log.warning('packs.unreadable', 'A folder for packs cannot be made', { folder: path, error }),
         )
       }
       const [problem] = await service.registerChanged()
       if (problem !== undefined) throw new Error(`A pack of the program is damaged: ${describeProblem(problem)}`)
+      if (!settings.watch) return
+      clearTimeout(beginning)
+      beginning = setTimeout(() => void beginWatching(), WATCH_AFTER_MS)
     },
     async reload() {
       await service.registerChanged()
+    },
+    async stop() {
+      clearTimeout(beginning)
+      isStopped = true
+      await watcher.stop()
+      // What is being registered is registered to its end.
+      await inTurn(() => Promise.resolve())
     },
   }
 }

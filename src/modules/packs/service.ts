@@ -22,13 +22,6 @@ const MAX_PACKS = 2_000
 /** Packs whose files are looked at side by side. */
 const SIDE_BY_SIDE = 8
 
-export interface PackFolder {
-  /** Absolute. */
-  folder: string
-  /** It comes with the program, whose tests have checked it. */
-  areOurs: boolean
-}
-
 /** Of several packs. */
 export interface Registrations {
   /** Sums over all of them. */
@@ -39,8 +32,8 @@ export interface Registrations {
 }
 
 export interface PackService {
-  /** In the order in which they count: of packs with the same reference the first is the one. */
-  folders(): Promise<PackFolder[]>
+  /** Absolute, in the order in which they count: of packs with the same reference the first is the one. */
+  folders(): Promise<string[]>
   /** Registers one folder, whatever it was before. Problems come back and are logged. */
   register(folder: string, kinds?: ReadonlySet<RegisteredKind>): Promise<PackRegistration>
   /**
@@ -49,6 +42,11 @@ export interface PackService {
    * @returns what is wrong with packs that come with the program
    */
   registerChanged(): Promise<PackProblem[]>
+  /**
+   * What has changed in some folders, or in the configurations of some packs. What others have lacked is tried again.
+   * Problems are logged.
+   */
+  registerSome(folders: Iterable<string>, packs: Iterable<string>): Promise<void>
   /**
    * @param names references, or paths of folders; undefined: all packs
    * @throws PACK_NOT_ON_DISK, and nothing is registered then
@@ -63,20 +61,20 @@ export function createPackService(deps: {
   /** Runs work on packs one after the other. */
   inTurn: <T>(work: () => Promise<T>) => Promise<T>
   log: Log
-  /** Folders of packs that come with the program. */
+  /** Folders of packs that come with the program, whose tests have checked them. */
   shipped: readonly string[]
   /** Absolute; the first is where new packs are installed. */
   basePaths: readonly string[]
 }): PackService {
   const { owners, inTurn, log, shipped, basePaths } = deps
   const { store } = owners
+  /** Folder → the problems that were logged last. */
+  const told = new Map<string, string>()
   const ours: ReadonlySet<string> = new Set(shipped.map((folder) => resolve(folder)))
 
-  async function folders(): Promise<PackFolder[]> {
-    const found: PackFolder[] = shipped.map((folder) => ({ folder: resolve(folder), areOurs: true }))
-    for (const basePath of basePaths) {
-      for (const folder of await foldersIn(basePath)) found.push({ folder, areOurs: false })
-    }
+  async function folders(): Promise<string[]> {
+    const found = [...ours]
+    for (const basePath of basePaths) found.push(...(await foldersIn(basePath)))
     return found
   }
 
@@ -119,7 +117,7 @@ export function createPackService(deps: {
 
   async function registerOne(
     folder: string,
-    { kinds = allKinds, files }: { kinds?: ReadonlySet<RegisteredKind>; files?: PackFiles } = {},
+    { kinds = allKinds, files }: { kinds?: ReadonlySet<RegisteredKind>; files?: PackFiles | undefined } = {},
   ): Promise<PackRegistration> {
     const refused = (problems: PackProblem[]): PackRegistration => ({
       ref: undefined,
@@ -144,19 +142,24 @@ export function createPackService(deps: {
     return registerContent(owners, content, scanned, { kinds, areOurs: ours.has(folder) })
   }
 
+  /** What is wrong is told again only when something else is wrong. */
   function tell(folder: string, { ref, problems }: PackRegistration): void {
     const pack = ref ?? basename(folder)
+    const text = JSON.stringify(problems)
+    if (told.get(folder) === text) return
+    if (problems.length === 0) told.delete(folder)
+    else told.set(folder, text)
     for (const problem of problems) log.warning('pack.problem', describeProblem(problem), { pack, ...problem })
   }
 
   /** Those that have problems are tried again: what they need may have been in one that came later. */
   async function registerAll(
-    some: readonly { folder: string; files?: PackFiles }[],
+    some: readonly { folder: string; files?: PackFiles | undefined }[],
     kinds: ReadonlySet<RegisteredKind>,
   ): Promise<{ folder: string; registration: PackRegistration }[]> {
     const done: { folder: string; registration: PackRegistration }[] = []
     for (const { folder, files } of some) {
-      done.push({ folder, registration: await registerOne(folder, files === undefined ? { kinds } : { kinds, files }) })
+      done.push({ folder, registration: await registerOne(folder, { kinds, files }) })
     }
     if (some.length > 1) {
       for (const one of done) {
@@ -170,12 +173,16 @@ export function createPackService(deps: {
     return done
   }
 
-  async function changed(): Promise<{ folder: string; files?: PackFiles }[]> {
+  function tellGone(ref: string, folder: string): void {
+    const message = `Pack "${ref}" is not on disk any more; what it has brought stays until it is uninstalled`
+    log.warning('pack.gone', message, { pack: ref, folder })
+  }
+
+  async function changedOf(all: readonly string[]): Promise<{ folder: string; files?: PackFiles }[]> {
     const known = new Map(store.knownPacks().map((pack) => [pack.folder, pack]))
-    const all = await folders()
     const results: ({ folder: string; files?: PackFiles } | undefined)[] = []
     for (let start = 0; start < all.length; start += SIDE_BY_SIDE) {
-      const some = all.slice(start, start + SIDE_BY_SIDE).map(async ({ folder }) => {
+      const some = all.slice(start, start + SIDE_BY_SIDE).map(async (folder) => {
         const files = await scanPack(folder).catch(() => undefined)
         if (files === undefined) return { folder }
         const before = known.get(folder)
@@ -203,10 +210,10 @@ export function createPackService(deps: {
     const known = refFolder(name)
     if (known !== undefined && (await isThere(join(known, manifestFile)))) return known
     // Not registered yet: its folder has its name, or says it.
-    for (const { folder } of await folders()) {
+    for (const folder of await folders()) {
       if (basename(folder) === name) return folder
     }
-    for (const { folder } of await folders()) {
+    for (const folder of await folders()) {
       const content = await readPack(folder)
       if ('ref' in content && content.ref === name) return folder
     }
@@ -225,27 +232,44 @@ export function createPackService(deps: {
     registerChanged: () =>
       inTurn(async () => {
         for (const { ref, folder } of store.knownPacks()) owners.actions.usePackFolder(ref, folder)
-        const done = await registerAll(await changed(), allKinds)
+        const done = await registerAll(await changedOf(await folders()), allKinds)
         for (const { ref, folder } of store.knownPacks()) {
-          if (await isThere(join(folder, manifestFile))) continue
-          log.warning(
-            'pack.gone',
-            `Pack "${ref}" is not on disk any more; what it has brought stays until it is uninstalled`,
-            {
-              pack: ref,
-              folder,
-            },
-          )
+          if (!(await isThere(join(folder, manifestFile)))) tellGone(ref, folder)
         }
         return done.flatMap(({ folder, registration }) => (ours.has(folder) ? registration.problems : []))
       }),
 
+    registerSome: (some, packs) =>
+      inTurn(async () => {
+        const known = store.knownPacks()
+        const concerned = new Set(some)
+        for (const pack of packs) {
+          const folder = known.find(({ ref }) => ref === pack)?.folder
+          if (folder !== undefined) concerned.add(folder)
+        }
+        const chosen: string[] = []
+        for (const folder of concerned) {
+          if (await isThere(join(folder, manifestFile))) chosen.push(folder)
+          // Without a manifest it is no pack, or not yet.
+          else for (const { ref } of known.filter((one) => one.folder === folder)) tellGone(ref, folder)
+        }
+        const done = await registerAll(await changedOf(chosen), allKinds)
+        for (const { registration } of done) {
+          if (registration.ref === undefined) continue
+          log.info('pack.changed', `Pack "${registration.ref}" has changed and is registered`, {
+            pack: registration.ref,
+          })
+        }
+        if (!done.some(({ registration }) => registration.ref !== undefined)) return
+        const others = store
+          .knownPacks()
+          .filter(({ fingerprint, folder }) => fingerprint === '' && !concerned.has(folder))
+        await registerAll(others, allKinds)
+      }),
+
     registerNamed: (names, kinds) =>
       inTurn(async () => {
-        const chosen =
-          names === undefined
-            ? (await folders()).map(({ folder }) => folder)
-            : await Promise.all([...new Set(names)].map(locate))
+        const chosen = names === undefined ? await folders() : await Promise.all([...new Set(names)].map(locate))
         const done = await registerAll(
           [...new Set(chosen)].map((folder) => ({ folder })),
           kinds,

@@ -1,0 +1,170 @@
+/** Notices what people change in the folders of packs and in the configurations of the site. */
+import { lstat, realpath } from 'node:fs/promises'
+import { basename, dirname, extname, join, sep } from 'node:path'
+import type { FSWatcher } from 'chokidar'
+import type { Log } from '../../log.ts'
+import { codeOf } from '../../system-error.ts'
+import { isGenerated } from './files.ts'
+import { contentKinds } from './read.ts'
+
+/** Changes often come in crowds: until it has been quiet for so long, it is one change. */
+const QUIET_MS = 500
+/** … but nobody waits longer than this. */
+const LONGEST_MS = 5_000
+/** Below a folder of packs: the pack, its folders of content, folders in these. */
+const DEPTH = 3
+
+export interface Watcher {
+  /** Resolves when changes are noticed from now on, or will not be. */
+  start(): Promise<void>
+  stop(): Promise<void>
+}
+
+export interface WatcherDeps {
+  log: Log
+  /** Absolute; those that do not exist are not watched. */
+  basePaths: readonly string[]
+  configsPath: string
+  /** Folders of packs; those that are links lead elsewhere. */
+  readonly packFolders: () => Promise<readonly string[]>
+  /** Folders in which something has changed, and packs whose configuration has. Never rejects. */
+  readonly changed: (folders: ReadonlySet<string>, packs: ReadonlySet<string>) => Promise<void>
+  /** For tests. */
+  readonly load?: () => Promise<Pick<typeof import('chokidar'), 'watch'>>
+}
+
+const contentFolders: ReadonlySet<string> = new Set(contentKinds)
+
+export function createWatcher({
+  log,
+  basePaths,
+  configsPath,
+  packFolders,
+  changed,
+  load = () => import('chokidar'),
+}: WatcherDeps): Watcher {
+  let watcher: FSWatcher | undefined
+  let isStopped = false
+  /** Real folder → the link that leads to it. */
+  const links = new Map<string, string>()
+  let folders = new Set<string>()
+  let packs = new Set<string>()
+  let timer: NodeJS.Timeout | undefined
+  let firstAt = 0
+  let working: Promise<void> = Promise.resolve()
+
+  function note(path: string): void {
+    if (dirname(path) === configsPath) {
+      if (extname(path) !== '.yaml') return
+      packs.add(basename(path, '.yaml'))
+    } else {
+      const folder = packFolderOf(path)
+      if (folder === undefined) return
+      folders.add(folder)
+    }
+    const now = performance.now()
+    if (timer === undefined) firstAt = now
+    clearTimeout(timer)
+    timer = setTimeout(deliver, Math.max(0, Math.min(QUIET_MS, firstAt + LONGEST_MS - now)))
+    timer.unref()
+  }
+
+  function deliver(): void {
+    timer = undefined
+    const [someFolders, somePacks] = [folders, packs]
+    folders = new Set()
+    packs = new Set()
+    working = working.then(async () => {
+      for (const real of await followLinks(someFolders)) watcher?.add(real)
+      await changed(someFolders, somePacks)
+    })
+  }
+
+  /** @returns where those that are links lead, if that was not known */
+  async function followLinks(some: Iterable<string>): Promise<string[]> {
+    const found: string[] = []
+    for (const path of some) {
+      if (!(await isLink(path))) continue
+      const real = await realpath(path).catch(() => undefined)
+      if (real === undefined || links.has(real)) continue
+      links.set(real, path)
+      found.push(real)
+    }
+    return found
+  }
+
+  function packFolderOf(path: string): string | undefined {
+    for (const [real, link] of links) {
+      if (path === real || path.startsWith(real + sep)) return link
+    }
+    const base = basePaths.find((one) => path.startsWith(one + sep))
+    if (base === undefined) return undefined
+    const [name = ''] = path.slice(base.length + 1).split(sep)
+    return join(base, name)
+  }
+
+  /** Only what registering a pack looks at. */
+  function isIgnored(path: string): boolean {
+    if (path === configsPath || basePaths.includes(path) || links.has(path)) return false
+    const root = [...links.keys(), ...basePaths, configsPath].find((one) => path.startsWith(one + sep))
+    if (root === undefined) return true
+    const segments = path.slice(root.length + 1).split(sep)
+    if (segments.some((name) => isGenerated(name) && name !== '.gitignore')) return true
+    if (root === configsPath) return segments.length > 1
+    // Below the pack itself.
+    const inside = links.has(root) ? segments : segments.slice(1)
+    return inside.length > 1 && !contentFolders.has(inside[0] ?? '')
+  }
+
+  async function giveUp(error: unknown): Promise<void> {
+    const isLimit = ['ENOSPC', 'EMFILE', 'ENFILE'].includes(codeOf(error) ?? '')
+    const message = isLimit
+      ? 'The system watches no more files for this account (fs.inotify.max_user_watches, fs.inotify.max_user_instances): changes of packs are not noticed; register them with svc pack register'
+      : 'A folder of packs cannot be watched; changes in it may not be noticed'
+    log.warning('packs.watch_failed', message, { error })
+    if (!isLimit) return
+    const given = watcher
+    watcher = undefined
+    await given?.close()
+  }
+
+  return {
+    async start() {
+      await followLinks(await packFolders())
+      const { watch } = await load()
+      if (isStopped) return
+      const made = watch([...basePaths, ...links.keys(), configsPath], {
+        ignoreInitial: true,
+        // A link can lead anywhere; those that are packs are followed here.
+        followSymlinks: false,
+        depth: DEPTH,
+        ignored: (path) => isIgnored(path),
+      })
+      watcher = made
+      await new Promise<void>((resolve) => {
+        made.on('all', (_, path) => note(path))
+        made.on('error', (error) => {
+          if (watcher === made) void giveUp(error)
+          resolve()
+        })
+        made.once('ready', resolve)
+      })
+    },
+    async stop() {
+      isStopped = true
+      clearTimeout(timer)
+      timer = undefined
+      const given = watcher
+      watcher = undefined
+      await given?.close()
+      await working
+    },
+  }
+}
+
+async function isLink(path: string): Promise<boolean> {
+  return lstat(path).then(
+    (found) => found.isSymbolicLink(),
+    () => false,
+  )
+}
