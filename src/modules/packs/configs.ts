@@ -265,13 +265,11 @@ export function createConfigs(deps: {
       const stored = store.findConfig(pack)
       const before = stored === undefined ? {} : openValues(pack, stored.values)
       const values = secretsOf(attributes)(given, keepMasked, before) as Record<string, unknown>
-      secretsOf(attributes)(values, (secret) => {
-        if (secret === MASK)
-          throw configInvalid(
-            problemText(pack, [], `"${MASK}" stands for a value that is stored; there is none in its place`),
-          )
-        return secret
-      })
+      const unknown = pathOf(values, MASK)
+      if (unknown !== undefined) {
+        const message = `"${MASK}" stands for a value that is stored; there is none in its place`
+        throw configInvalid(problemText(pack, unknown, message))
+      }
       const problem = problemOfValues(attributes, values)
       if (problem !== undefined) throw configInvalid(problemText(pack, problem.path, problem.message))
       toStored(pack, attributes, values)
@@ -295,6 +293,17 @@ export function createConfigs(deps: {
     }
     prepared.delete(pack)
   }
+}
+
+/** Where a value is found first, at any depth. */
+function pathOf(value: unknown, wanted: unknown): string[] | undefined {
+  if (value === wanted) return []
+  if (typeof value !== 'object' || value === null) return undefined
+  for (const [key, inner] of Object.entries(value)) {
+    const path = pathOf(inner, wanted)
+    if (path !== undefined) return [key, ...path]
+  }
+  return undefined
 }
 
 function canUse(check: () => boolean): boolean {

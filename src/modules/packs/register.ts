@@ -102,8 +102,11 @@ export async function registerContent(
   }
   const problems = [...content.problems, ...registeredKinds.flatMap((kind) => found.get(kind) ?? [])]
   if (isCut) problems.push({ file: '.', message: 'the pack has too many files, or too deep folders, to list them all' })
-  const isWhole = problems.length === 0 && registeredKinds.every((kind) => kinds.has(kind))
-  await saveRecord(owners, content, files, isWhole ? joinFingerprint(fingerprint, configFacts) : '')
+  const now = joinFingerprint(fingerprint, configFacts)
+  const isWhole = registeredKinds.every((kind) => kinds.has(kind))
+  // What was not looked at now is as registered before only if nothing has changed since.
+  const isKnown = isWhole || owners.store.fingerprintOf(ref) === now
+  await saveRecord(owners, content, files, isKnown && problems.length === 0 ? now : '')
   return { ref, registered, removed, problems }
 }
 

@@ -270,10 +270,13 @@ export function createPackService(deps: {
     registerNamed: (names, kinds) =>
       inTurn(async () => {
         const chosen = names === undefined ? await folders() : await Promise.all([...new Set(names)].map(locate))
-        const done = await registerAll(
-          [...new Set(chosen)].map((folder) => ({ folder })),
-          kinds,
-        )
+        const done =
+          kinds.size === 0
+            ? []
+            : await registerAll(
+                [...new Set(chosen)].map((folder) => ({ folder })),
+                kinds,
+              )
         const [registered, removed] = [noCounts(), noCounts()]
         const problems: Registrations['problems'] = []
         for (const { folder, registration } of done) {

@@ -33,6 +33,7 @@ export interface PackStore {
   findPack(id: string): PackRecord | undefined
   findPackByRef(ref: string): PackRecord | undefined
   knownPacks(): KnownPack[]
+  fingerprintOf(ref: string): string | undefined
   /** In the order of their references. */
   listPacks(filter: PackFilter, page: Page): PackRecord[]
   countPacks(filter: PackFilter): number
@@ -102,6 +103,8 @@ export function createPackStore(database: Database): PackStore {
     findPackByRef: (ref) =>
       parsed<PackRecord>(database.first(build.selectFrom('packs').select('record').where('ref', '=', ref))),
     knownPacks: () => database.all(build.selectFrom('packs').select(['ref', 'folder', 'fingerprint']).orderBy('ref')),
+    fingerprintOf: (ref) =>
+      database.first(build.selectFrom('packs').select('fingerprint').where('ref', '=', ref))?.fingerprint,
     listPacks: (filter, page) =>
       database
         .all(
