@@ -272,6 +272,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     triggers,
     actions,
     rules,
+    policies,
     encryption,
     log,
     templates: (reader) => datastore.templates(reader),

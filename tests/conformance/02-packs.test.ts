@@ -205,6 +205,15 @@ describe('a pack that uses every key', () => {
     expect((await get('/actionalias?name=nothing')).body).toEqual([])
   })
 
+  it('2.11 its policies are there', async () => {
+    expect((await get('/policies/everything.few')).body).toMatchObject({
+      description: 'Few at a time.',
+      resource_ref: 'everything.all',
+      policy_type: 'action.concurrency',
+      parameters: { threshold: 3, action: 'delay' },
+    })
+  })
+
   it('2.8 registering counts every kind, and only those that were asked for', async () => {
     const register = async (body: object): Promise<Registered> => {
       const answer = await server.call<Registered>('POST', '/v1/packs/register', body)
@@ -214,13 +223,13 @@ describe('a pack that uses every key', () => {
     expect(await register({ packs: ['everything'] })).toEqual({
       runners: expect.any(Number),
       rule_types: 2,
-      policy_types: expect.any(Number),
+      policy_types: 3,
       triggers: 3,
       sensors: 1,
       actions: 3,
       rules: 2,
       aliases: 1,
-      policies: expect.any(Number),
+      policies: 1,
       configs: 1,
     })
     expect(await register({ packs: ['everything'], types: ['action', 'aliases'] })).toEqual({ actions: 3, aliases: 1 })
@@ -768,6 +777,29 @@ const malformed: Malformed[] = [
     content: alias('formats: [a]\nack:\n  shown: true\n'),
     at: [5, 'ack.shown'],
     says: /'shown' was unexpected/,
+  },
+  // Policies
+  {
+    what: 'a policy of an unknown type',
+    file: 'policies/bad.yaml',
+    content: 'name: bad\nresource_ref: core.noop\npolicy_type: action.nothing\n',
+    at: [3, 'policy_type'],
+    says: /action\.nothing/,
+  },
+  {
+    what: 'a policy with wrong parameters',
+    file: 'policies/bad.yaml',
+    content:
+      'name: bad\nresource_ref: core.noop\npolicy_type: action.retry\nparameters:\n  retry_on: failure\n  max_retry_count: 9\n',
+    at: [6, 'parameters.max_retry_count'],
+    says: /9 is greater than the maximum of 5/,
+  },
+  {
+    what: 'a policy without a resource',
+    file: 'policies/bad.yaml',
+    content: 'name: bad\npolicy_type: action.retry\n',
+    at: [undefined, undefined],
+    says: /'resource_ref' is a required property/,
   },
   // Configuration
   {

@@ -9,6 +9,7 @@ import type { RunnerTypeDefinition } from '../../runners/runner.ts'
 import type { Actions } from '../actions/index.ts'
 import { describeProblem } from '../../metadata.ts'
 import type { RuleRecord } from '../rules/types.ts'
+import { createPolicies } from '../policies/index.ts'
 import { createPacks, type Packs } from './index.ts'
 
 const shell: RunnerTypeDefinition = {
@@ -42,6 +43,14 @@ beforeEach(async () => {
     triggers: world.triggers,
     actions,
     rules: world.rules,
+    policies: createPolicies({
+      database: world.database,
+      bus: world.bus,
+      log: listeningLog(),
+      actions,
+      executions: world.executions,
+      settings: { systemUser: 'svc', maxPageSize: 100 },
+    }),
     encryption: await loadEncryption({ enabled: true, keyPath: '', ownKeyPath: join(folder, 'keys.json') }),
     log: listeningLog(),
     templates: () => ({ variables: {} }),

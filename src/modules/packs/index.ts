@@ -12,11 +12,12 @@ import { createTurns } from '../../turns.ts'
 import type { Actions } from '../actions/index.ts'
 import type { TemplateReader } from '../datastore/types.ts'
 import type { PackConfigs } from '../executions/types.ts'
+import type { Policies } from '../policies/index.ts'
 import type { Rules } from '../rules/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 import { createConfigs } from './configs.ts'
 import type { PackProblem } from './read.ts'
-import type { PackRegistration, PolicyRegistry } from './register.ts'
+import type { PackRegistration } from './register.ts'
 import { createRoutes } from './routes.ts'
 import { createPackService } from './service.ts'
 import { createPackStore } from './store.ts'
@@ -37,7 +38,7 @@ export interface PacksDeps {
   triggers: Triggers
   actions: Actions
   rules: Rules
-  policies?: PolicyRegistry & { readonly typeCount: number }
+  policies: Pick<Policies, 'registerPolicies' | 'typeCount'>
   encryption: Encryption
   log: Log
   /** What templates of configurations may read. */
@@ -115,7 +116,7 @@ export function createPacks(deps: PacksDeps): Packs {
           return runnerTypes.length
         },
         rule_type: () => RULE_TYPES,
-        policy_type: () => policies?.typeCount ?? 0,
+        policy_type: () => policies.typeCount,
       },
       maxPageSize: settings.maxPageSize,
       maskSecrets: settings.maskSecrets,

@@ -4,6 +4,7 @@ import { newId } from '../../ids.ts'
 import { problemAt } from '../../metadata.ts'
 import type { PackDefinitions, Registration } from '../../pack-content.ts'
 import type { Actions } from '../actions/index.ts'
+import type { Policies } from '../policies/index.ts'
 import type { Rules } from '../rules/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 import { registerAliases } from './aliases.ts'
@@ -28,11 +29,6 @@ export interface PackRegistration {
   problems: PackProblem[]
 }
 
-/** Whoever knows policies. */
-export interface PolicyRegistry {
-  registerPolicies(content: PackDefinitions): Promise<Registration>
-}
-
 export interface ContentOwners {
   database: Pick<Database, 'write'>
   store: PackStore
@@ -40,7 +36,7 @@ export interface ContentOwners {
   triggers: Pick<Triggers, 'registerTypes'>
   actions: Pick<Actions, 'registerActions' | 'usePackFolder'>
   rules: Pick<Rules, 'registerRules'>
-  policies?: PolicyRegistry | undefined
+  policies: Pick<Policies, 'registerPolicies'>
 }
 
 export const allKinds: ReadonlySet<RegisteredKind> = new Set(registeredKinds)
@@ -93,7 +89,7 @@ export async function registerContent(
   }
   if (triggers !== undefined) takeOf('triggers', triggers, ['triggers', 'sensors'])
   if (kinds.has('aliases')) takeOf('aliases', await registerAliases(owners, definitionsOf(content, 'aliases')))
-  if (kinds.has('policies') && owners.policies !== undefined) {
+  if (kinds.has('policies')) {
     takeOf('policies', await owners.policies.registerPolicies(definitionsOf(content, 'policies')))
   }
   if (kinds.has('configs')) {
@@ -116,14 +112,14 @@ export async function unregisterContent(owners: ContentOwners, ref: string): Pro
   const registrations = [
     await owners.rules.registerRules(nothing),
     await registerAliases(owners, nothing),
-    await owners.policies?.registerPolicies(nothing),
+    await owners.policies.registerPolicies(nothing),
     await owners.actions.registerActions(nothing),
     await owners.triggers.registerTypes(nothing),
   ]
   await owners.configs.unregister(ref)
   await owners.database.write({ steps: [owners.store.deletePack(ref)], facts: [] })
   return registrations.flatMap((registration) =>
-    (registration?.problems ?? []).map(({ metadataFile, path, message }) =>
+    registration.problems.map(({ metadataFile, path, message }) =>
       problemAt(metadataFile, path, () => undefined, message),
     ),
   )

@@ -9,12 +9,15 @@ import type { Executions } from '../executions/index.ts'
 import type { ExecutionPolicies } from '../executions/types.ts'
 import { createApplying } from './apply.ts'
 import { createRoutes } from './routes.ts'
+import { policyTypes } from './policy-types.ts'
 import { createPolicyService } from './service.ts'
 import { createPolicyStore } from './store.ts'
 
 export interface Policies extends Module, ExecutionPolicies {
   /** For packs. Ids stay; everything becomes what the file says. */
   registerPolicies(content: PackDefinitions): Promise<Registration>
+  /** How many types of policies there are. */
+  readonly typeCount: number
 }
 
 export interface PoliciesDeps {
@@ -47,6 +50,7 @@ export function createPolicies(deps: PoliciesDeps): Policies {
     name: 'policies',
     routes: createRoutes({ service, store, maxPageSize: settings.maxPageSize }),
     registerPolicies: (content) => service.register(content),
+    typeCount: policyTypes.length,
     limitsOf: (execution, open) => applying.limitsOf(execution, open),
     planRetry: (ended) => applying.planRetry(ended),
   }
