@@ -144,7 +144,8 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function castValue(
+/** What a text stands for by the schema. @throws CliFailure */
+export function castValue(
   name: string,
   text: string,
   schema: ParameterSchema | undefined,

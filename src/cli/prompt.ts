@@ -1,4 +1,4 @@
-/** Asks for secrets: without echo on a terminal, else a line of standard input each. Questions go to standard error. */
+/** Asks questions: on a terminal, secrets without echo; else a line of standard input each. Questions go to standard error. */
 import { StringDecoder } from 'node:string_decoder'
 import type { ReadStream } from 'node:tty'
 import { CliFailure, Interrupted } from './failures.ts'
@@ -13,6 +13,8 @@ const keyPattern = new RegExp(`^(?:${ESCAPE}[[O][0-?]*[ -/]*[@-~]|[^])`, 'u')
 export interface SecretInput {
   /** @throws CliFailure when nothing was given, Interrupted */
   ask(question: string): Promise<string>
+  /** What may be left out: empty when nothing was given. @param isSecret not shown while it is typed @throws Interrupted */
+  askFor(question: string, isSecret: boolean): Promise<string>
   /** For a new secret: a person types it twice. @throws as `ask`, CliFailure when the two differ */
   askTwice(question: string): Promise<string>
   /** Standard input is let go. */
@@ -78,7 +80,7 @@ export function openSecretInput({ open, interrupted, note }: SecretInputOptions)
         rest = end === -1 ? '' : rest.slice(end + 1)
         return line.replace(/\r$/, '')
       }
-      if (rest.length > MAX_LENGTH) throw new CliFailure('The line on standard input is too long for a password.')
+      if (rest.length > MAX_LENGTH) throw new CliFailure('The line on standard input is too long for an answer.')
       await readMore(input)
     }
   }
@@ -120,13 +122,19 @@ export function openSecretInput({ open, interrupted, note }: SecretInputOptions)
     }
   }
 
-  async function ask(question: string): Promise<string> {
+  async function askFor(question: string, isSecret: boolean): Promise<string> {
     const input = openInput()
-    const isTerminal = input.isTTY === true
-    const secret = await (isTerminal ? readHidden(input, question) : readLine(input))
+    if (input.isTTY !== true) return readLine(input)
+    if (isSecret) return readHidden(input, question)
+    note(`${question}: `)
+    return readLine(input)
+  }
+
+  async function ask(question: string): Promise<string> {
+    const secret = await askFor(question, true)
     if (secret !== '') return secret
     throw new CliFailure(
-      isTerminal
+      opened?.isTTY === true
         ? 'Nothing was typed.'
         : `${question}: standard input is no terminal to type it at, and has no further line.`,
     )
@@ -134,6 +142,7 @@ export function openSecretInput({ open, interrupted, note }: SecretInputOptions)
 
   return {
     ask,
+    askFor,
     async askTwice(question) {
       const secret = await ask(question)
       if (opened?.isTTY === true && (await ask(`${question} again`)) !== secret) {

@@ -1,9 +1,26 @@
 /** `svc action`: what can be run. */
 import { Command } from 'commander'
-import { createCommand } from '../options.ts'
-import { createGetCommand, createListCommand, type ListFlags, type Resource } from '../resources.ts'
-import type { CommandContext } from '../session.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { createCommand, type CommonFlags } from '../options.ts'
+import { printable } from '../print.ts'
+import { callOn } from '../records.ts'
+import {
+  createCreateCommand,
+  createEachCommand,
+  createGetCommand,
+  createListCommand,
+  createSwitchCommand,
+  createUpdateCommand,
+  type ListFlags,
+  type Operand,
+  type Resource,
+} from '../resources.ts'
+import type { CommandContext, Session } from '../session.ts'
 import { actionName, createExecuteCommand } from './run.ts'
+
+interface DeleteFlags extends CommonFlags {
+  removeFiles?: boolean
+}
 
 const action: Resource = {
   name: actionName,
@@ -13,19 +30,66 @@ const action: Resource = {
   order: ['id', 'uid', 'ref', 'pack', 'name', 'description', 'enabled', 'entry_point', 'runner_type', 'parameters'],
 }
 
+const actions: Operand = ['<ref...>', 'references or ids']
+
 export function createActionCommand(context: CommandContext): Command {
   const list = createListCommand(context, action, ({ pack }: ListFlags & { pack?: string }) => ({ pack }))
     .description('List actions.')
     .option('-p, --pack <pack>', 'only those of this pack')
     .addHelpText('after', '\nExample:\n  svc action list -p core')
 
-  const get = createGetCommand(context, action, '<ref...>', 'references or ids')
+  const get = createGetCommand(context, action, ...actions)
     .description('Show actions with their parameters.')
     .addHelpText('after', '\nExample:\n  svc action get core.local')
 
+  const create = createCreateCommand(context, action)
+    .description('Make an action. Its pack must be registered.')
+    .addHelpText(
+      'after',
+      `
+Example:
+  svc action create greet.yaml
+
+greet.yaml:
+  name: greet
+  pack: default
+  runner_type: local-shell-cmd
+  parameters:
+    who: {type: string, required: true}
+    cmd: {default: 'echo "hello {{ who }}"', immutable: true}`,
+    )
+
+  const update = createUpdateCommand(context, action, ['<ref>', 'reference or id'])
+    .description('Replace an action: what the definition leaves out has its default from now on.')
+    .addHelpText('after', '\nExample:\n  svc action update default.greet greet.yaml')
+
+  const work = async (session: Session, id: string, flags: DeleteFlags): Promise<number> => {
+    const body = flags.removeFiles === true ? { remove_files: true } : {}
+    await callOn(session, 'DELETE', { kind: action.name, path: action.path, id }, { body })
+    await session.print(`${action.name} "${printable(id)}" is deleted.\n`)
+    return exitCodes.ok
+  }
+  const remove = createEachCommand(context, 'delete', actions, work)
+    .description('Delete actions. Their executions stay known.')
+    .option('-r, --remove-files', 'their metadata files and entry points as well')
+    .addHelpText('after', '\nExample:\n  svc action delete default.greet')
+
+  const enable = createSwitchCommand(context, action, 'enable', ...actions)
+    .description('Let actions be run again.')
+    .addHelpText('after', '\nExample:\n  svc action enable default.greet')
+
+  const disable = createSwitchCommand(context, action, 'disable', ...actions)
+    .description('Let actions not be run until they are enabled.')
+    .addHelpText('after', '\nExample:\n  svc action disable default.greet')
+
   return createCommand(new Command('action'))
-    .description('List, show and run actions.')
+    .description('List, show, make, change, switch, delete and run actions.')
     .addCommand(list)
     .addCommand(get)
+    .addCommand(create)
+    .addCommand(update)
+    .addCommand(remove)
+    .addCommand(enable)
+    .addCommand(disable)
     .addCommand(createExecuteCommand(context))
 }

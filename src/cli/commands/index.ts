@@ -31,7 +31,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'action',
-    summary: 'List, show and run actions.',
+    summary: 'List, show, make, change, delete and run actions.',
     group: 'Actions:',
     load: async (context) => (await import('./action.ts')).createActionCommand(context),
   },
@@ -40,6 +40,12 @@ export const commands: readonly CommandEntry[] = [
     summary: 'List, show, follow, repeat and stop executions.',
     group: 'Executions:',
     load: async (context) => (await import('./execution.ts')).createExecutionCommand(context),
+  },
+  {
+    name: 'inquiry',
+    summary: 'List, show and answer the questions that executions wait for.',
+    group: 'Executions:',
+    load: async (context) => (await import('./inquiry.ts')).createInquiryCommand(context),
   },
   {
     name: 'rule',

@@ -1,0 +1,136 @@
+/** `svc inquiry`: what executions ask people (contract 08, 8.15; contract 09, 9.3). */
+import { Command } from 'commander'
+import { readJson } from '../../json.ts'
+import { isObject } from '../../schema.ts'
+import { recordIn } from '../execution-calls.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { CliFailure } from '../failures.ts'
+import { addCommonOptions, createCommand, type CommonFlags } from '../options.ts'
+import { castValue, type ParameterSchema } from '../parameters.ts'
+import { printable, type Json } from '../print.ts'
+import { withSecretInput, type SecretInput } from '../prompt.ts'
+import { callOn, getRecord } from '../records.ts'
+import { createGetCommand, createListCommand, type Resource } from '../resources.ts'
+import { withSession, type CommandContext, type Session } from '../session.ts'
+
+const inquiry: Resource = {
+  name: 'Inquiry',
+  pluralName: 'Inquiries',
+  path: '/inquiries',
+  columns: ['id', 'roles', 'users', 'route', 'ttl'],
+  order: ['id', 'roles', 'users', 'route', 'ttl', 'schema'],
+  isNewestFirst: true,
+}
+
+interface RespondFlags extends CommonFlags {
+  response?: string
+}
+
+export function createInquiryCommand(context: CommandContext): Command {
+  const list = createListCommand(context, inquiry)
+    .description('List the inquiries that wait for a response.')
+    .addHelpText('after', '\nExample:\n  svc inquiry list')
+
+  const get = createGetCommand(context, inquiry, '<id...>', 'ids')
+    .description('Show inquiries that wait for a response.')
+    .addHelpText('after', '\nExample:\n  svc inquiry get 6b02e6f49b672bb6c21844e4')
+
+  const respond = addCommonOptions(createCommand(new Command('respond')))
+    .description(
+      'Respond to an inquiry: each property of its schema is asked for, or is the next line of standard input.',
+    )
+    .argument('<id>', 'id')
+    .option('-r, --response <json>', 'the response; other users of this machine see it in the list of processes')
+    .addHelpText(
+      'after',
+      `\nExamples:\n  svc inquiry respond 6b02e6f49b672bb6c21844e4\n  svc inquiry respond 6b02e6f49b672bb6c21844e4 -r '{"continue": true}'`,
+    )
+    .action((id: string, flags: RespondFlags) => withSession(context, flags, (session) => answer(session, id, flags)))
+
+  return createCommand(new Command('inquiry'))
+    .description('List, show and answer inquiries.')
+    .addCommand(list)
+    .addCommand(get)
+    .addCommand(respond)
+}
+
+async function answer(session: Session, id: string, { response: given }: RespondFlags): Promise<number> {
+  // Any of it may be a secret, and only the schema says what.
+  session.client.maskNames(['response'])
+  const response = given === undefined ? await askAll(session, id) : responseIn(given)
+  const { name: kind, path } = inquiry
+  const accepted = recordIn(await callOn(session, 'PUT', { kind, path, id }, { body: { id, response } }))
+  if (session.form === 'human') await session.print(`Inquiry "${printable(id)}" has its response.\n`)
+  else await session.printMachine(accepted)
+  return exitCodes.ok
+}
+
+/** @throws CliFailure (2) */
+function responseIn(text: string): Json {
+  let value: unknown
+  try {
+    value = readJson(text)
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error)
+    throw new CliFailure(`The response is not valid JSON: ${why}`, exitCodes.usage)
+  }
+  if (isObject(value)) return value
+  throw new CliFailure('The response has to be a JSON object, such as {"continue": true}.', exitCodes.usage)
+}
+
+/** @throws NotFound, CliFailure, Interrupted */
+async function askAll(session: Session, id: string): Promise<Json> {
+  const { schema } = await getRecord(session, inquiry.name, inquiry.path, id)
+  const { properties, required } = isObject(schema) ? schema : {}
+  const needed = new Set<unknown>(Array.isArray(required) ? required : [])
+  const names = Object.entries(isObject(properties) ? properties : {})
+  return withSecretInput(session, async (input) => {
+    if (names.length === 0) return responseIn(await input.ask('Response (JSON)'))
+    const response: [string, unknown][] = []
+    for (const [name, property] of names) {
+      const known = isObject(property) ? property : {}
+      const isRequired = needed.has(name) || known['required'] === true
+      const value = await askOne(input, name, known, isRequired)
+      if (value !== undefined) response.push([name, value])
+    }
+    return Object.fromEntries(response)
+  })
+}
+
+/** @returns undefined when it is left out */
+async function askOne(
+  input: SecretInput,
+  name: string,
+  property: ParameterSchema & Json,
+  isRequired: boolean,
+): Promise<unknown> {
+  const isSecret = property.secret === true
+  const text = await input.askFor(questionOf(name, property, isRequired), isSecret)
+  if (text === '') {
+    if (property['default'] !== undefined) return property['default']
+    if (isRequired) throw new CliFailure(`"${printable(name)}" is required, and nothing was given.`)
+    return undefined
+  }
+  try {
+    return castValue(name, text, property, { autoDict: false })
+  } catch (error) {
+    // The message has the value in it.
+    if (isSecret)
+      throw new CliFailure(`The value of "${printable(name)}" is not of type ${printable(String(property.type))}.`)
+    throw error
+  }
+}
+
+/** Such as `continue (boolean): Whether to go on [true]`. */
+function questionOf(name: string, property: ParameterSchema & Json, isRequired: boolean): string {
+  const { type, enum: choices, description, default: usual } = property
+  const kind = Array.isArray(choices) ? choices.map(textOfChoice).join(', ') : typeof type === 'string' ? type : 'text'
+  const about = typeof description === 'string' && description !== '' ? `: ${description}` : ''
+  const hint =
+    usual !== undefined && property.secret !== true ? ` [${textOfChoice(usual)}]` : isRequired ? '' : ' [none]'
+  return printable(`${name} (${kind})${about}${hint}`)
+}
+
+function textOfChoice(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
