@@ -1,7 +1,7 @@
 /** Runs a command line on other machines (contract 03, 3.6 to 3.9). */
 import { startFailure } from './process/run-command.ts'
 import type { Runner } from './runner.ts'
-import { remoteParameters, runOnHosts, type RemoteDeps } from './ssh/run-on-hosts.ts'
+import { MAX_ARGUMENT_BYTES, remoteParameters, runOnHosts, type RemoteDeps } from './ssh/run-on-hosts.ts'
 
 export function createRemoteShellCmd(deps: RemoteDeps): Runner {
   const { hosts, dir, ...others } = remoteParameters(deps.settings.remoteDir)
@@ -27,10 +27,11 @@ export function createRemoteShellCmd(deps: RemoteDeps): Runner {
       }
       const cmd = context.runnerParameters['cmd']
       if (typeof cmd !== 'string') return startFailure('The parameter "cmd" is missing: there is no command to run.')
+      const isHidden = context.hides(cmd) || Buffer.byteLength(cmd) > MAX_ARGUMENT_BYTES
       // A command that begins with a dash is no option of the shell.
       const words = cmd.startsWith('-') ? ['-c', '--', cmd] : ['-c', cmd]
       return await runOnHosts(deps, context, {
-        argv: (sudo) => [sudo ? 'bash' : '/bin/sh', ...words],
+        command: (sudo) => (isHidden ? { text: cmd } : { argv: [sudo ? 'bash' : '/bin/sh', ...words] }),
         mayNameKeyFile: true,
       })
     },

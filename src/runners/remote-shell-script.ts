@@ -35,7 +35,7 @@ export function createRemoteShellScript(deps: RemoteDeps): Runner {
       const folder = join(dir, context.liveactionId)
       const { arguments: words, environment } = scriptArguments(context)
       return await runOnHosts(deps, context, {
-        argv: () => [join(folder, basename(context.entryPoint)), ...words],
+        command: () => ({ argv: [join(folder, basename(context.entryPoint)), ...words] }),
         env: environment,
         mayNameKeyFile: false,
         prepare: (host) => copyFiles(deps, host, folder, files, context.signal),

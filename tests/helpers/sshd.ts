@@ -22,6 +22,8 @@ export interface SshdOptions {
   port?: number
   /** Kinds of its own keys; default ed25519 and rsa. */
   hostKeys?: ('ed25519' | 'rsa' | 'ecdsa')[]
+  /** Whether files can be copied to it; default yes. */
+  hasSftp?: boolean
   /** Further lines of sshd_config, before the others, which they win over. */
   config?: string
 }
@@ -98,7 +100,7 @@ export async function makeSshSite(): Promise<SshSite> {
       if (isAllowed) writeFileSync(authorized, `${publicKey}\n`, { flag: 'a' })
       return { path, text: readFileSync(path, 'utf8'), publicKey }
     },
-    async start({ host = '127.0.0.1', port: given, hostKeys = ['ed25519', 'rsa'], config = '' } = {}) {
+    async start({ host = '127.0.0.1', port: given, hostKeys = ['ed25519', 'rsa'], hasSftp = true, config = '' } = {}) {
       const own = join(folder.path, `sshd-${++number}`)
       mkdirSync(own)
       for (const type of hostKeys) generate(join(own, `host_${type}`), type)
@@ -118,7 +120,7 @@ export async function makeSshSite(): Promise<SshSite> {
         'KbdInteractiveAuthentication no',
         'LogLevel VERBOSE',
         'MaxStartups 200',
-        'Subsystem sftp internal-sftp',
+        ...(hasSftp ? ['Subsystem sftp internal-sftp'] : []),
       ]
       writeFileSync(file, `${lines.join('\n')}\n`)
       const child = spawn(SSHD, ['-D', '-e', '-f', file], { stdio: ['ignore', 'ignore', 'pipe'] })
@@ -140,7 +142,7 @@ export async function makeSshSite(): Promise<SshSite> {
             .slice(0, 2)
             .join(' '),
         log: () => log,
-        logins: () => log.match(/^Accepted /gm)?.length ?? 0,
+        logins: () => log.match(/^Accepted \S+ for /gm)?.length ?? 0,
         sessions,
         async stop() {
           // Connections outlive the server that has accepted them.

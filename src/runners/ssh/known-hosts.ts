@@ -157,7 +157,7 @@ function addLine(known: KnownKeys, line: string, name: string): void {
   }
   const key = Buffer.from(encoded, 'base64')
   // What was damaged says nothing about a host; nothing can have this key.
-  if (keyTypeOf(key) !== type) return
+  if (type === '' || keyTypeOf(key) !== type) return
   if (marker === '@revoked') known.revoked.push(key)
   else if (marker === undefined) known.keys.push(key)
 }

@@ -11,8 +11,8 @@ import { randomUUID } from 'node:crypto'
 export const READ_PROGRAM = 'exec /bin/sh'
 
 export interface RemoteCommand {
-  /** Program and arguments. With sudo, `bash` takes the place of `/bin/sh`. */
-  argv: readonly [string, ...string[]]
+  /** Program and arguments, or a text for the shell that nobody may see among the arguments of a process. */
+  run: { argv: readonly string[] } | { text: string }
   cwd: string
   env: Readonly<Record<string, string>>
   sudo: boolean
@@ -43,32 +43,52 @@ function tellProcess(mark: string): string {
   ].join('\n')
 }
 
-export function remoteProgram({ argv, cwd, env, sudo, sudoPassword }: RemoteCommand): RemoteProgram {
+export function remoteProgram(command: RemoteCommand): RemoteProgram {
+  const { sudo, sudoPassword } = command
   const startMark = `[start ${randomUUID()}]`
   const sudoPrompt = sudo && sudoPassword !== undefined ? `[sudo ${randomUUID()}]` : undefined
-  const exports = Object.entries(env).map(([name, value]) => `export ${name}=${quote(value)}`)
-  const run = sudo
-    ? runAsRoot(argv, cwd, sudoPassword, sudoPrompt ?? '')
-    : `exec ${argv.map(quote).join(' ')} </dev/null`
-  // The braces: a program that arrives in part, because the connection broke, is not carried out in part.
-  const lines = [tellProcess(startMark), '{', ...(sudo ? [] : [`cd -- ${quote(cwd)} || exit 1`]), ...exports, run, '}']
-  return { text: `${lines.join('\n')}\n`, startMark, sudoPrompt }
+  const body = bodyOf(command)
+  const text = `${tellProcess(startMark)}\n${sudo ? asRoot(body, sudoPassword, sudoPrompt ?? '') : body}`
+  return { text, startMark, sudoPrompt }
 }
 
-/** The directory is entered as root, whom it may be reserved for. */
-function runAsRoot(argv: readonly string[], cwd: string, password: string | undefined, prompt: string): string {
-  const start = ['bash', '-c', 'cd -- "$1" && shift && exec "$@"', 'bash', cwd, ...argv].map(quote).join(' ')
-  const plain = `exec sudo -E -- ${start} </dev/null`
-  const asRootAlready = `if ! command -v sudo >/dev/null 2>&1 && [ "$(id -u)" = 0 ]; then exec ${start} </dev/null; fi`
-  if (password === undefined) return `${asRootAlready}\n${plain}`
-  // Where sudo does not ask, the command would find the password on its own stdin; -k: nor may an earlier answer count.
-  return [
-    asRootAlready,
-    `if sudo -n -k -E -- bash -c : </dev/null >/dev/null 2>&1; then ${plain}; fi`,
-    // printf is a part of the shell, so that its arguments are nowhere to be seen.
-    `printf '%s\\n' ${quote(password)} | sudo -k -S -p ${quote(prompt)} -E -- ${start}`,
+/** In braces: a program that arrives in part, because the connection broke, is not carried out in part. */
+function bodyOf({ run, cwd, env }: RemoteCommand): string {
+  const lines = [
+    '{',
+    'exec </dev/null',
+    `cd -- ${quote(cwd)} || exit 1`,
+    ...Object.entries(env).map(([name, value]) => `export ${name}=${quote(value)}`),
+    // The blank, because a text that begins with a dash is no option.
+    'text' in run ? `eval ${quote(` ${run.text}`)}` : `exec ${run.argv.map(quote).join(' ')}`,
+    'exit',
+    '}',
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+/** The program goes to a shell of root in the same way, behind the password where sudo asks for one. */
+function asRoot(body: string, password: string | undefined, prompt: string): string {
+  // printf is a part of the shell, so that its arguments are nowhere to be seen.
+  const plain = `printf '%s' "$b" | sudo -E -- bash`
+  // Where sudo does not ask, the shell would read the password as a command; -k: nor may an earlier answer count.
+  const asked = (given: string): string[] => [
+    'elif sudo -n -k -E -- bash -c : </dev/null >/dev/null 2>&1; then',
+    plain,
+    'else',
+    `{ printf '%s\\n' ${quote(given)}; printf '%s' "$b"; } | sudo -k -S -p ${quote(prompt)} -E -- bash`,
+  ]
+  const lines = [
+    '{',
+    `b=${quote(body)}`,
+    'if ! command -v sudo >/dev/null 2>&1 && [ "$(id -u)" = 0 ]; then',
+    `printf '%s' "$b" | bash`,
+    ...(password === undefined ? ['else', plain] : asked(password)),
+    'fi',
     'exit $?',
-  ].join('\n')
+    '}',
+  ]
+  return `${lines.join('\n')}\n`
 }
 
 export interface RemoteProcess {

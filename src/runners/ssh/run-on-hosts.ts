@@ -28,7 +28,7 @@ const USUAL_PORT = 22
 /** Of parameter `env`, as on this machine. */
 const MAX_VARIABLES = 10_000
 /** What Linux takes as one argument of a program, its end included. */
-const MAX_ARGUMENT_BYTES = 131_071
+export const MAX_ARGUMENT_BYTES = 131_071
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/
 
 /** Those that both runners have. */
@@ -87,7 +87,7 @@ export function remoteParameters(remoteDir: string): Record<string, ParameterSch
 
 /** What runs on the hosts, and what has to be there for it. */
 export interface RemoteWork {
-  argv(sudo: boolean): [string, ...string[]]
+  command(sudo: boolean): RemoteCommand['run']
   /** More variables; they win over parameter `env`. */
   env?: Readonly<Record<string, string>>
   /** Whether `private_key` may be the path of a file on the server. */
@@ -186,18 +186,17 @@ function readParameters(deps: RemoteDeps, context: RunContext, work: RemoteWork)
   }
   Object.assign(env, work.env, context.env)
   const sudo = given['sudo'] === true
-  const command: RemoteCommand = { argv: work.argv(sudo), cwd: text('cwd') ?? DEFAULT_CWD, env, sudo, sudoPassword }
-  for (const [name, words] of [
-    ['command', command.argv],
-    ['parameter "env"', Object.values(env)],
-    ['parameter "cwd"', [command.cwd]],
-  ] as const) {
-    if (words.some((word) => word.includes('\0'))) {
-      return startFailure(`The ${name} holds a character (NUL) that no program can be given.`)
-    }
-    if (words.some((word) => Buffer.byteLength(word) > MAX_ARGUMENT_BYTES)) {
-      return startFailure(`The ${name} is too large for a program: more than ${MAX_ARGUMENT_BYTES} bytes in one piece.`)
-    }
+  const run = work.command(sudo)
+  const command: RemoteCommand = { run, cwd: text('cwd') ?? DEFAULT_CWD, env, sudo, sudoPassword }
+  const words = 'argv' in run ? run.argv : []
+  const parts = [...words, ...Object.values(env), command.cwd, ...('text' in run ? [run.text] : [])]
+  if (parts.some((part) => part.includes('\0'))) {
+    return startFailure('The command, or what belongs to it, holds a character (NUL) that no program can be given.')
+  }
+  if ([...words, ...Object.values(env)].some((part) => Buffer.byteLength(part) > MAX_ARGUMENT_BYTES)) {
+    return startFailure(
+      `The command, or a variable of "env", is too large: a program takes at most ${MAX_ARGUMENT_BYTES} bytes in one piece.`,
+    )
   }
   const third = Math.ceil(listed.hosts.length / 3)
   return {
