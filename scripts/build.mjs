@@ -31,6 +31,7 @@ const ENTRIES = {
   'private-key-thread': 'src/runners/ssh/private-key-thread.ts',
   'posix-spawn-thread': 'src/runners/process/posix-spawn-thread.ts',
   'process-reader-thread': 'src/runners/process/process-reader-thread.ts',
+  'send-mail': 'src/runners/send-mail.ts',
   main: 'src/main.ts',
   cli: 'src/cli.ts',
 }

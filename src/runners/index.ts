@@ -1,6 +1,9 @@
 /** Every runner there is. To add one, write its file and list it here. */
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { threadFile } from '../thread.ts'
+import { createAnnouncement } from './announcement.ts'
 import { inheritedEnvironment } from './environment.ts'
 import { createInquirer } from './inquirer.ts'
 import { createHttpRequest, type HttpRequestSettings } from './http-request.ts'
@@ -128,8 +131,9 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
   return {
     list: [
       createLocalShellCmd(shell),
-      createLocalShellScript(shell),
+      createLocalShellScript(shell, { name: 'core', env: programs }),
       createNoop(),
+      createAnnouncement(),
       createInquirer(),
       createRemoteShellCmd(ssh),
       createRemoteShellScript(ssh),
@@ -159,4 +163,10 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
       await trees.stop()
     },
   }
+}
+
+/** How scripts that come with the program start what they need of it. */
+const programs = {
+  SVC_ACTION_NODE: process.execPath,
+  SVC_ACTION_SEND_MAIL: fileURLToPath(threadFile('./send-mail', import.meta.url)),
 }

@@ -8,7 +8,11 @@ import type { RunContext, Runner, RunResult } from './runner.ts'
 import { scriptArguments, secretArgumentsParameter } from './script-arguments.ts'
 import { findScript, type ScriptFile } from './script-file.ts'
 
-export function createLocalShellScript(shell: LocalShell): Runner {
+/** @param ownPack of the program itself: variables for its scripts */
+export function createLocalShellScript(
+  shell: LocalShell,
+  ownPack: { name: string; env: Record<string, string> },
+): Runner {
   return {
     definition: {
       name: 'local-shell-script',
@@ -26,11 +30,15 @@ export function createLocalShellScript(shell: LocalShell): Runner {
         },
       },
     },
-    run: (context) => runLocalShellScript(shell, context),
+    run: (context) => runLocalShellScript(shell, context, context.pack === ownPack.name ? ownPack.env : {}),
   }
 }
 
-async function runLocalShellScript(shell: LocalShell, context: RunContext): Promise<RunResult> {
+async function runLocalShellScript(
+  shell: LocalShell,
+  context: RunContext,
+  env: Record<string, string>,
+): Promise<RunResult> {
   if ((context.runnerParameters['content_version'] ?? '') !== '') {
     return startFailure('The parameter "content_version" is not supported: leave it out to run what is installed.')
   }
@@ -45,7 +53,7 @@ async function runLocalShellScript(shell: LocalShell, context: RunContext): Prom
     ...directly(script, given.arguments),
     // The other account may be the one that the file belongs to.
     bash: ['-c', `${isExecutable ? '' : 'chmod +x "$0"; '}exec "$0" "$@"`, script.path, ...given.arguments],
-    env: given.environment,
+    env: { ...env, ...given.environment },
     explain: (error) => explain(script, error),
   })
 }

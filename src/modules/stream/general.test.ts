@@ -96,6 +96,37 @@ async function eventsOf(client: EventClient): Promise<string[]> {
   return events.filter((event) => !event.includes('mark'))
 }
 
+describe('announcements', () => {
+  const announce = (route: string, message: unknown, more: Partial<Execution> = {}): void =>
+    bus.publish({
+      name: 'announcement.created',
+      payload: { execution: execution('a1', 'running', { trace_id: 't1', ...more }), route, message },
+    })
+  const heard = async (query: string): Promise<[string, unknown][]> => {
+    const client = await follow(query)
+    announce('chat.ops', { message: { text: 'ä' } })
+    announce('general', {}, { context: { trace_context: { trace_tag: 'tag' } } })
+    updated(execution('mark'))
+    await client.frame(({ event, data }) => event === 'svc.execution__update' && data.includes('"mark"'))
+    client.close()
+    return client.frames
+      .filter(({ event }) => event.startsWith('svc.announcement'))
+      .map(({ event, data }) => [event, JSON.parse(data)])
+  }
+  const chat = ['svc.announcement__chat.ops', { payload: { message: { text: 'ä' } }, trace_context: { id_: 't1' } }]
+  const general = ['svc.announcement__general', { payload: {}, trace_context: { id_: 't1', trace_tag: 'tag' } }]
+
+  test.each([
+    ['', [chat, general]],
+    ['?events=svc.announcement__chat*,svc.execution__update', [chat]],
+    ['?events=svc.execution__update', []],
+    ['?action_refs=core.local', [chat, general]],
+    ['?execution_ids=a1,mark', []],
+  ])('with %j', async (query, expected) => {
+    expect(await heard(query)).toEqual(expected)
+  })
+})
+
 describe('names', () => {
   test.each([
     ['svc.execution__create', 'svc.execution__create', true],

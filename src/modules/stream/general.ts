@@ -3,6 +3,7 @@ import type { Bus } from '../../bus/bus.ts'
 import { frame } from '../../http/sse.ts'
 import { executionResource, type Resource } from '../../http/permissions.ts'
 import type { EventSink, Rights } from '../../http/route.ts'
+import { isObject } from '../../schema.ts'
 import { isFinal, type Executions } from '../executions/index.ts'
 import type { Execution, ExecutionStatus } from '../executions/types.ts'
 import { outputEvent, outputFrame } from './frames.ts'
@@ -30,7 +31,7 @@ export interface StreamFilter {
 interface StreamEvent {
   name: string
   actionRef: string
-  /** Live-action events carry none. */
+  /** Live-action events and announcements carry none. */
   executionId: string | undefined
   /** The execution it is about. */
   resource: Resource
@@ -75,6 +76,20 @@ export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record'
         frame: once(() => outputFrame(record, action_ref, runner_ref)),
       })
     }
+  })
+
+  bus.subscribe('announcement.created', ({ execution, route, message }) => {
+    if (clients.size === 0) return
+    const name = `svc.announcement__${route}`
+    deliver({
+      resource: executionResource(execution),
+      name,
+      actionRef: execution.action_ref,
+      // Whoever asks for some executions does not ask for what they announce (contract 04, 4.2).
+      executionId: undefined,
+      subject: undefined,
+      frame: once(() => frame(name, JSON.stringify({ payload: message, trace_context: traceContext(execution) }))),
+    })
   })
 
   function announceExecution(change: 'create' | 'update', execution: Execution): void {
@@ -149,6 +164,13 @@ export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record'
       for (const client of clients) client.end()
     },
   }
+}
+
+/** As executions are given it: the id of the trace, and its tag where the execution was given one. */
+function traceContext({ trace_id: id, context }: Execution): Record<string, unknown> {
+  const given = context['trace_context']
+  const tag = isObject(given) ? given['trace_tag'] : undefined
+  return { id_: id, ...(tag === undefined ? {} : { trace_tag: tag }) }
 }
 
 function once(make: () => string): () => string {

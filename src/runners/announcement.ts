@@ -1,0 +1,44 @@
+import { compileSecrets, maskSecrets } from '../secrets.ts'
+import { startFailure } from './process/run-command.ts'
+import type { Runner } from './runner.ts'
+
+/** Tells those who follow the event stream (contract 03, 3.6 and 3.9; 04, 4.2). */
+export function createAnnouncement(): Runner {
+  return {
+    definition: {
+      name: 'announcement',
+      description: 'Announces a message to those who follow the event stream.',
+      enabled: true,
+      runner_package: 'announcement_runner',
+      runner_module: 'announcement_runner',
+      runner_parameters: {
+        experimental: {
+          type: 'boolean',
+          required: true,
+          default: false,
+          description: 'Has no effect; actions for other versions set it.',
+        },
+        route: {
+          type: 'string',
+          default: 'general',
+          minLength: 1,
+          maxLength: 255,
+          description: 'The event is named svc.announcement__<route>.',
+        },
+      },
+    },
+    run(context) {
+      const { runnerParameters, actionParameters, parameterSchemas } = context
+      const route = runnerParameters['route'] ?? 'general'
+      // It becomes a line of the stream.
+      if (typeof route !== 'string' || !/^[^\s\p{C}]{1,255}$/u.test(route)) {
+        return Promise.resolve(
+          startFailure('The parameter "route" must be 1 to 255 characters without blanks and control characters.'),
+        )
+      }
+      const message = maskSecrets(actionParameters, compileSecrets({ properties: parameterSchemas }))
+      context.announce(route, message)
+      return Promise.resolve({ status: 'succeeded', result: { ...message, output: message } })
+    },
+  }
+}

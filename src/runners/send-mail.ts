@@ -1,0 +1,139 @@
+/**
+ * Program behind `core.sendmail`: composes a mail and hands it to a sendmail program. Started by `sendmail.sh` of the core
+ * pack, under the account that the action runs as, so that it can attach what that account may read.
+ *
+ * Arguments: program or `None`, sender, recipients, subject, whether to send an empty body (1 or 0), content type, body,
+ * files to attach. Ends with 0 when the mail is handed over or was not to be sent, 1 when that failed, 2 for wrong arguments.
+ */
+import { accessSync, constants } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { hostname } from 'node:os'
+import { basename, delimiter, isAbsolute, join } from 'node:path'
+import { createTransport, type SendMailOptions } from 'nodemailer'
+import { codeOf } from '../system-error.ts'
+
+/** Programs that take a mail as sendmail does. Others would be a way to run anything for who may only send mail. */
+const MAIL_PROGRAMS = ['sendmail', 'msmtp', 'ssmtp', 'esmtp', 'exim', 'exim4', 'dma', 'nullmailer-inject']
+const USUAL_FOLDERS = ['/usr/sbin', '/usr/lib', '/usr/bin', '/usr/local/sbin', '/usr/local/bin']
+const MAX_ATTACHMENTS = 100
+const MAX_ATTACHED_BYTES = 50 * 1024 * 1024
+
+class ArgumentProblem extends Error {}
+
+async function main(given: readonly string[]): Promise<string> {
+  const [binary = '', from = '', to = '', subject = '', sendEmptyBody = '', contentType = '', body = '', files = ''] =
+    given
+  const recipients = listOf(to).map((address) => withHost('to', address))
+  if (recipients.length === 0) throw new ArgumentProblem('The parameter "to" is empty: there is nobody to send it to.')
+  if (body.trim() === '' && sendEmptyBody !== '1') return 'The body is empty: no mail was sent.'
+  const mail: SendMailOptions = {
+    from: withHost('from', from),
+    to: recipients,
+    subject: oneLine('subject', subject),
+    ...bodyOf(contentType, body),
+    attachments: await attachmentsOf(listOf(files)),
+    // What is given is content, never the name of a file or a URL to read.
+    disableFileAccess: true,
+    disableUrlAccess: true,
+  }
+  const transport = createTransport({ sendmail: true, newline: 'unix', path: findProgram(binary) })
+  const { messageId } = await transport.sendMail(mail)
+  return `The mail ${messageId} was handed over for ${recipients.join(', ')}.`
+}
+
+function listOf(text: string): string[] {
+  return text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== '')
+}
+
+/** A line end in a header would begin another header. */
+function oneLine(name: string, text: string): string {
+  if (/\p{Cc}/u.test(text)) throw new ArgumentProblem(`The parameter "${name}" must be a single line of text.`)
+  return text
+}
+
+/** Names of local accounts belong to this host. */
+function withHost(name: string, address: string): string {
+  const text = oneLine(name, address).trim()
+  if (text === '') throw new ArgumentProblem(`The parameter "${name}" is empty.`)
+  return text.includes('@') ? text : `${text}@${hostname()}`
+}
+
+function bodyOf(contentType: string, body: string): SendMailOptions {
+  const type = (oneLine('content_type', contentType).split(';')[0] ?? '').trim().toLowerCase()
+  if (type === '' || type === 'text/html') return { html: body }
+  if (type === 'text/plain') return { text: body }
+  if (!/^[\w.+-]+\/[\w.+-]+$/.test(type)) {
+    throw new ArgumentProblem('The parameter "content_type" must be a content type such as text/plain.')
+  }
+  return { alternatives: [{ contentType: type, content: body }] }
+}
+
+async function attachmentsOf(paths: readonly string[]): Promise<NonNullable<SendMailOptions['attachments']>> {
+  if (paths.length > MAX_ATTACHMENTS) {
+    throw new ArgumentProblem(`The parameter "attachments" names more than ${MAX_ATTACHMENTS} files.`)
+  }
+  const attachments: { filename: string; content: Buffer }[] = []
+  let left = MAX_ATTACHED_BYTES
+  for (const path of paths) {
+    const content = await readAttachment(path, left)
+    left -= content.length
+    attachments.push({ filename: oneLine('attachments', basename(path)), content })
+  }
+  return attachments
+}
+
+async function readAttachment(path: string, maxBytes: number): Promise<Buffer> {
+  const cannot = (why: string): ArgumentProblem => new ArgumentProblem(`The file "${path}" cannot be attached: ${why}.`)
+  try {
+    // Not blocking: nobody need ever write to a named pipe.
+    const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK)
+    try {
+      const status = await file.stat()
+      if (!status.isFile()) throw cannot('it is not a file')
+      if (status.size > maxBytes) throw cannot(`all together would be longer than ${MAX_ATTACHED_BYTES} bytes`)
+      const { buffer, bytesRead } = await file.read(Buffer.alloc(status.size), 0, status.size, 0)
+      return buffer.subarray(0, bytesRead)
+    } finally {
+      await file.close()
+    }
+  } catch (error) {
+    if (error instanceof ArgumentProblem) throw error
+    const code = codeOf(error)
+    if (code === 'ENOENT' || code === 'ENOTDIR') throw cannot('there is no such file')
+    throw cannot(code === 'EACCES' ? 'the account of the action may not read it' : 'the system refused to read it')
+  }
+}
+
+function findProgram(given: string): string {
+  const isGiven = given !== '' && given !== 'None'
+  const name = isGiven ? basename(given) : 'sendmail'
+  if (!MAIL_PROGRAMS.includes(name)) {
+    throw new ArgumentProblem(`The parameter "sendmail_binary" must be one of ${MAIL_PROGRAMS.join(', ')}.`)
+  }
+  const inPath = (process.env['PATH'] ?? '').split(delimiter).filter(isAbsolute)
+  const candidates = isGiven && isAbsolute(given) ? [given] : [...USUAL_FOLDERS, ...inPath].map((at) => join(at, name))
+  const found = candidates.find(isExecutable)
+  if (found === undefined) {
+    throw new ArgumentProblem(`There is no program ${name} on this host: install one, or name it in "sendmail_binary".`)
+  }
+  return found
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+try {
+  process.stdout.write(`${await main(process.argv.slice(2))}\n`)
+} catch (error) {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+  process.exitCode = error instanceof ArgumentProblem ? 2 : 1
+}
