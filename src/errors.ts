@@ -273,6 +273,40 @@ export const packFileFailed = (verb: 'write' | 'delete', path: string, cause: un
     { cause },
   )
 
+// Installing packs
+
+/** @param source as it was given; a password in it is not repeated */
+export const packSourceUnusable = (source: string, why: string): AppError =>
+  new AppError(
+    'invalid',
+    'PACK_SOURCE_UNUSABLE',
+    `No pack can be installed from "${shown(source.replace(/(\/\/[^/@:]*):[^/@]*@/g, '$1@'))}": ${why}.`,
+  )
+
+export const packTooLarge = (maxFiles: number, maxBytes: number): AppError =>
+  new AppError(
+    'invalid',
+    'PACK_TOO_LARGE',
+    `The pack is larger than a pack may be: ${maxFiles} files, ${maxBytes} bytes, folders 40 deep.`,
+  )
+
+export const packReserved = (ref: string): AppError =>
+  new AppError(
+    'invalid',
+    'PACK_RESERVED',
+    `The pack "${shown(ref)}" belongs to the program; it is neither installed nor removed.`,
+  )
+
+export const packNotInstalled = (ref: string): AppError =>
+  new AppError(
+    'invalid',
+    'PACK_NOT_INSTALLED',
+    `There is no pack "${shown(ref)}"; svc pack list shows those there are.`,
+  )
+
+export const packRefused = (ref: string, why: string): AppError =>
+  new AppError('invalid', 'PACK_REFUSED', `The pack "${shown(ref)}" is left as it was: ${why}.`)
+
 // Traces
 
 export const traceUnknown = (id: string): AppError =>

@@ -15,6 +15,7 @@ import { createPythonScript } from './python-script.ts'
 import { createFindPython } from './python/find-python.ts'
 import { createInterpreters } from './python/interpreters.ts'
 import { createVirtualenvs, type Virtualenvs } from './python/virtualenv.ts'
+import { createPackManagerRunner, type PackManager } from './pack-manager.ts'
 import { createDirectoryCheck } from './process/directory-check.ts'
 import { createProcessTrees } from './process/kill-tree.ts'
 import type { Launcher } from './process/launcher.ts'
@@ -60,6 +61,8 @@ export interface RunnerSettings {
   basePath?: string
   /** `system_user.user`. */
   systemUser: string
+  /** What is done with packs; without it there is no runner for that. */
+  packManager?: PackManager
   /** Account the server runs under; default: asked of the system. */
   processUser?: string
   /** What is not said is as the options have it by default. */
@@ -100,7 +103,7 @@ export interface Runners {
 }
 
 export async function createRunners(settings: RunnerSettings): Promise<Runners> {
-  const { launcher, maxResultBytes, warn = () => undefined } = settings
+  const { launcher, maxResultBytes, packManager, warn = () => undefined } = settings
   const inheritedEnv = inheritedEnvironment(settings.env)
   const trees = createProcessTrees({ launcher })
   const systemUser = await decideSystemUser(launcher, settings.systemUser, inheritedEnv, settings.processUser)

@@ -57,7 +57,8 @@ function compareVersions(left: string, right: string): Order {
   return order(a.prerelease.length, b.prerelease.length)
 }
 
-function matches(version: string, expression: string): boolean {
+/** Whether a version fits one comparison, such as `>=1.2.0`; without an operator it has to be the same. @throws TemplateError */
+export function versionMatches(version: string, expression: string): boolean {
   const match = /^\s*(<=|>=|==|!=|<|>)?\s*(\S+)\s*$/.exec(expression.slice(0, MAX_VERSION_LENGTH))
   const result = compareVersions(version, match?.[2] ?? '')
   switch (match?.[1]) {
@@ -96,7 +97,9 @@ export const versionFilters: readonly [string, Filter][] = [
     'pattern',
     (text, [other]) => compareVersions(text, textArgument('version_equal', other)) === 0,
   ),
-  textFilter('version_match', 'pattern', (text, [pattern]) => matches(text, textArgument('version_match', pattern))),
+  textFilter('version_match', 'pattern', (text, [pattern]) =>
+    versionMatches(text, textArgument('version_match', pattern)),
+  ),
   textFilter('version_bump_major', '', (text) => `${parseVersion(text).major + 1n}.0.0`),
   textFilter('version_bump_minor', '', (text) => {
     const { major, minor } = parseVersion(text)

@@ -1,0 +1,412 @@
+/**
+ * Installing and removing packs (contract 02, 2.8).
+ *
+ * What is fetched, read and checked lies in a folder of its own beside the packs until all of it is right; then renaming
+ * puts it in the place of what was there. Whenever the program dies, the next start finds the old pack or the new one.
+ */
+import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import {
+  packNotInstalled,
+  packRefused,
+  packReserved,
+  packSourceUnusable,
+  parametersInvalid,
+  shown,
+} from '../../errors.ts'
+import type { Log } from '../../log.ts'
+import { describeProblem, readMetadataFile, type FileProblem } from '../../metadata.ts'
+import type { PackManager, PackOutcome, PackWork } from '../../runners/pack-manager.ts'
+import { isObject } from '../../schema.ts'
+import { versionMatches } from '../../template/filters/version.ts'
+import { fetchPack } from './fetch.ts'
+import { readPack, type PackManifest } from './read.ts'
+import { parseSource, type PackSource } from './sources.ts'
+
+/** Packs that nobody installs or removes: they come with the program, or are what people make through the API. */
+const reservedRefs: ReadonlySet<string> = new Set(['core', 'packs', 'default', '_global'])
+/** In the folder of the packs; nobody takes it for one. */
+const STAGING = '.staging'
+const MAX_SOURCES = 100
+const MAX_PROBLEMS_TOLD = 20
+
+/** What registering a folder has come to. */
+export interface Registered {
+  registered: Readonly<Record<string, number>>
+  problems: readonly FileProblem[]
+}
+
+/** What the installer needs of the rest of the module. */
+export interface InstallerDeps {
+  /** `content.system_packs_base_path` */
+  packsFolder: string
+  /** Name → folder of what can be installed by its name. */
+  shipped: ReadonlyMap<string, string>
+  /** Of the program. */
+  version: string
+  /** A pack that is registered; undefined when there is none. */
+  find(ref: string): { version: string; path: string } | undefined
+  register(folder: string): Promise<Registered>
+  unregister(ref: string): Promise<void>
+  /** Registers again what is there; without names every pack. */
+  registerAgain(packs: readonly string[] | undefined, types: readonly string[] | undefined): Promise<Registered>
+  virtualenvs: Virtualenvs
+  log: Log
+}
+
+/** Port: the Python environments of packs; whoever knows Python provides it. */
+export interface Virtualenvs {
+  /**
+   * Makes the environment of a pack that has requirements, and brings it up to date.
+   *
+   * @param update makes it anew
+   * @throws AppError saying what pip said; the reason of the abort
+   */
+  ensure(pack: string, packFolder: string, update: boolean, work: PackWork): Promise<void>
+  remove(pack: string): Promise<void>
+}
+
+export interface Installer extends PackManager {
+  /** Puts back or clears away what a program that died has left; before packs are registered. */
+  recover(): Promise<void>
+}
+
+/** Fetched and read, not in its place yet. */
+interface Candidate {
+  source: PackSource
+  ref: string
+  manifest: PackManifest
+  folder: string
+}
+
+export function createInstaller(deps: InstallerDeps): Installer {
+  const { packsFolder, virtualenvs, log } = deps
+  const staging = join(packsFolder, STAGING)
+  const locks = createLocks()
+
+  async function install(parameters: Readonly<Record<string, unknown>>, work: PackWork): Promise<PackOutcome> {
+    const texts = textsOf(parameters['packs'])
+    const isForced = parameters['force'] === true
+    const sources: PackSource[] = []
+    for (const text of texts) sources.push(await parseSource(text, deps.shipped))
+    const job = join(staging, `job-${work.executionId}`)
+    await mkdir(job, { recursive: true })
+    const results: Record<string, unknown> = {}
+    try {
+      const candidates: Candidate[] = []
+      for (const [index, source] of sources.entries()) {
+        candidates.push(await fetchCandidate(source, join(job, String(index)), work))
+      }
+      checkTogether(candidates, { isForced, skipsDependencies: parameters['skip_dependencies'] === true })
+      for (const candidate of inOrder(candidates)) {
+        results[candidate.ref] = await locks.hold(candidate.ref, work.signal, () =>
+          putInPlace(candidate, isForced, work),
+        )
+      }
+      return { succeeded: true, result: { packs: results } }
+    } finally {
+      await clear(job)
+    }
+  }
+
+  async function fetchCandidate(source: PackSource, scratch: string, work: PackWork): Promise<Candidate> {
+    await mkdir(scratch)
+    const tree = join(scratch, 'tree')
+    await fetchPack(source, scratch, tree, work)
+    const ref = await refIn(tree, source)
+    if (reservedRefs.has(ref)) throw packReserved(ref)
+    // Named after the pack, as it will be in its place: the name of its folder means something to who reads it.
+    const named = join(scratch, 'pack')
+    await mkdir(named)
+    const folder = join(named, ref)
+    await rename(tree, folder)
+    const content = await readPack(folder)
+    if (!('ref' in content)) throw packSourceUnusable(source.text, describe(content.problems))
+    const { manifest } = content
+    const version = source.kind === 'git' ? undefined : source.version
+    if (version !== undefined && manifest.version !== version.replace(/^v/, '')) {
+      throw packSourceUnusable(source.text, `the version of the pack that is there is ${manifest.version}`)
+    }
+    return { source, ref: content.ref, manifest, folder }
+  }
+
+  function checkTogether(
+    candidates: readonly Candidate[],
+    { isForced, skipsDependencies }: { isForced: boolean; skipsDependencies: boolean },
+  ): void {
+    const versions = new Map<string, string>()
+    for (const { ref, manifest } of candidates) {
+      if (versions.has(ref)) throw packRefused(ref, 'it is named twice')
+      versions.set(ref, manifest.version)
+    }
+    for (const { ref, manifest } of candidates) {
+      if (!isForced) checkPlatform(ref, manifest, deps.version)
+      if (skipsDependencies) continue
+      for (const dependency of manifest['dependencies'] instanceof Array ? manifest['dependencies'] : []) {
+        const [name, wanted] = parseDependency(String(dependency))
+        const version = versions.get(name) ?? deps.find(name)?.version
+        if (version === undefined) {
+          throw packRefused(
+            ref,
+            `it needs the pack "${shown(name)}", which is not installed; install it first, or both in one call, or skip the dependencies`,
+          )
+        }
+        if (wanted !== undefined && wanted !== version) {
+          throw packRefused(
+            ref,
+            `it needs version ${shown(wanted)} of the pack "${shown(name)}", and ${version} is installed; install that version, or skip the dependencies`,
+          )
+        }
+      }
+    }
+  }
+
+  async function putInPlace(candidate: Candidate, isForced: boolean, work: PackWork): Promise<unknown> {
+    const { ref, manifest, folder, source } = candidate
+    const before = deps.find(ref)
+    const target = join(packsFolder, ref)
+    if (before !== undefined && before.path !== target) {
+      throw packRefused(ref, 'a pack of this name is in another folder of packs, which is not changed from here')
+    }
+    await virtualenvs.ensure(ref, folder, false, work)
+    work.signal.throwIfAborted()
+
+    // From here on nothing waits for anybody, and nothing is given up half-way.
+    const old = join(staging, `old-${ref}`)
+    await clear(old)
+    const hadFolder = await moved(target, old)
+    await rename(folder, target)
+    let registration: Registered
+    try {
+      registration = await deps.register(target)
+      if (registration.problems.length > 0 && !isForced) {
+        throw packRefused(ref, `${describe(registration.problems)}; with "force" what can be used is installed`)
+      }
+    } catch (error) {
+      await putBack(ref, target, hadFolder ? old : undefined)
+      throw error
+    }
+    await clear(old)
+
+    for (const problem of registration.problems) await work.warn(`${ref}: ${describeProblem(problem)}`)
+    const { registered, problems } = registration
+    const change = before === undefined ? 'Installed' : `Replaced ${before.version} by`
+    await work.say(`${change} ${ref} ${manifest.version}: ${countsOf(registered)}`)
+    log.info('pack.installed', 'A pack was installed', { pack: ref, version: manifest.version })
+    return {
+      version: manifest.version,
+      ...(before === undefined ? {} : { previous_version: before.version }),
+      source: source.text,
+      registered,
+      problems: problems.map(describeProblem),
+    }
+  }
+
+  async function putBack(ref: string, target: string, old: string | undefined): Promise<void> {
+    await clear(target)
+    if (old === undefined) {
+      await deps.unregister(ref)
+      return
+    }
+    await rename(old, target)
+    await deps.register(target)
+  }
+
+  async function uninstall(parameters: Readonly<Record<string, unknown>>, work: PackWork): Promise<PackOutcome> {
+    const refs = textsOf(parameters['packs'])
+    for (const ref of refs) {
+      if (reservedRefs.has(ref)) throw packReserved(ref)
+      const found = deps.find(ref)
+      if (found === undefined) throw packNotInstalled(ref)
+      if (found.path !== join(packsFolder, ref)) {
+        throw packRefused(ref, 'it is in another folder of packs, which is not changed from here; remove it there')
+      }
+    }
+    for (const ref of refs) {
+      await locks.hold(ref, work.signal, async () => {
+        const gone = join(staging, `gone-${ref}`)
+        await mkdir(staging, { recursive: true })
+        await clear(gone)
+        await moved(join(packsFolder, ref), gone)
+        await deps.unregister(ref)
+        await clear(gone)
+        await virtualenvs.remove(ref)
+        await work.say(`Removed ${ref}; its configuration, if it has one, stays in configs/${ref}.yaml`)
+        log.info('pack.removed', 'A pack was removed', { pack: ref })
+      })
+    }
+    return { succeeded: true, result: { packs: refs } }
+  }
+
+  async function register(parameters: Readonly<Record<string, unknown>>, work: PackWork): Promise<PackOutcome> {
+    const { packs, types } = parameters
+    const { registered, problems } = await deps.registerAgain(
+      isObject(packs) || packs === undefined || packs === null ? undefined : textsOf(packs),
+      types === undefined || types === null ? undefined : textsOf(types),
+    )
+    for (const problem of problems) await work.warn(describeProblem(problem))
+    await work.say(`Registered ${countsOf(registered)}`)
+    return { succeeded: problems.length === 0, result: { registered, problems: problems.map(describeProblem) } }
+  }
+
+  async function setUp(parameters: Readonly<Record<string, unknown>>, work: PackWork): Promise<PackOutcome> {
+    const refs = textsOf(parameters['packs'])
+    for (const ref of refs) {
+      const found = deps.find(ref)
+      if (found === undefined) throw packNotInstalled(ref)
+      await locks.hold(ref, work.signal, () => virtualenvs.ensure(ref, found.path, parameters['update'] === true, work))
+      await work.say(`The Python environment of ${ref} is ready`)
+    }
+    return { succeeded: true, result: { packs: refs } }
+  }
+
+  const operations = { install, uninstall, register, setup_virtualenv: setUp }
+
+  return {
+    perform: (operation, parameters, work) => operations[operation](parameters, work),
+    async recover() {
+      const left = await readdir(staging).catch(() => [])
+      for (const name of left) {
+        const [, ref] = /^old-([a-z0-9_]+)$/.exec(name) ?? []
+        if (ref === undefined) continue
+        const target = join(packsFolder, ref)
+        if ((await stat(target).catch(() => undefined)) === undefined) await rename(join(staging, name), target)
+      }
+      await clear(staging)
+    },
+  }
+}
+
+async function clear(folder: string): Promise<void> {
+  await rm(folder, { recursive: true, force: true })
+}
+
+/** Whether there was something. */
+async function moved(from: string, to: string): Promise<boolean> {
+  if ((await stat(from).catch(() => undefined)) === undefined) return false
+  await rename(from, to)
+  return true
+}
+
+function textsOf(value: unknown): string[] {
+  const list = Array.isArray(value) ? value : []
+  const texts = list.filter((item) => typeof item === 'string')
+  if (texts.length === 0 || texts.length !== list.length || texts.length > MAX_SOURCES) {
+    throw parametersInvalid(`packs must be a list of 1 to ${MAX_SOURCES} texts`)
+  }
+  return [...new Set(texts)]
+}
+
+/** Reference of the pack in a folder whose name says nothing. @throws PACK_SOURCE_UNUSABLE */
+async function refIn(folder: string, source: PackSource): Promise<string> {
+  const file = await readMetadataFile(folder, 'pack.yaml', 1_048_576)
+  if ('problem' in file) throw packSourceUnusable(source.text, describe([file.problem]))
+  const manifest = isObject(file.document.value) ? file.document.value : {}
+  // Whoever gave a reference that is none is told so, instead of getting another one.
+  const candidates = manifest['ref'] === undefined ? [manifest['name'], source.name] : [manifest['ref']]
+  const ref = candidates.find((text) => typeof text === 'string' && /^[a-z0-9_]{1,255}$/.test(text))
+  if (typeof ref === 'string') return ref
+  throw packSourceUnusable(source.text, 'pack.yaml needs a "ref" of lower case letters, digits and "_"')
+}
+
+function describe(problems: readonly FileProblem[]): string {
+  const told = problems.slice(0, MAX_PROBLEMS_TOLD).map(describeProblem)
+  const more = problems.length - told.length
+  return [...told, ...(more > 0 ? [`and ${more} more`] : [])].join('; ')
+}
+
+function countsOf(registered: Readonly<Record<string, number>>): string {
+  const counts = Object.entries(registered).filter(([, count]) => count > 0)
+  return counts.map(([kind, count]) => `${count} ${kind}`).join(', ') || 'nothing'
+}
+
+/** @throws PACK_REFUSED */
+function checkPlatform(ref: string, manifest: PackManifest, version: string): void {
+  const wanted = manifest['svc_version']
+  if (typeof wanted === 'string' && !wanted.split(',').every((part) => fits(version, part))) {
+    throw packRefused(ref, `it is made for svc ${wanted}, and this is ${version}; "force" installs it all the same`)
+  }
+  const pythons = manifest['python_versions']
+  if (Array.isArray(pythons) && pythons.length > 0 && !pythons.includes('3')) {
+    throw packRefused(ref, 'it is made for Python 2, and actions run with Python 3; "force" installs it all the same')
+  }
+}
+
+function fits(version: string, comparison: string): boolean {
+  const [, operator = '', given = ''] = /^\s*([<>=!]*)\s*(\S+)\s*$/.exec(comparison) ?? []
+  // 1.2 means 1.2.0
+  const parts = given.split('.')
+  const padded = parts.length < 3 ? [...parts, '0', '0'].slice(0, 3).join('.') : given
+  try {
+    return versionMatches(version, `${operator === '=' ? '' : operator}${padded}`)
+  } catch {
+    return false
+  }
+}
+
+/** `name` or `name=version`; for an address the name of its repository. */
+function parseDependency(text: string): [name: string, version: string | undefined] {
+  const at = text.lastIndexOf('=')
+  const [place, version] = at > 0 ? [text.slice(0, at), text.slice(at + 1).replace(/^v/, '')] : [text, undefined]
+  const name = place.replace(/\.git$/, '').replace(/^.*[/:]/, '')
+  return [name.replace(/^(?:stackstorm|svc)-/, ''), version === '' ? undefined : version]
+}
+
+/** Those that others need come before these. */
+function inOrder(candidates: readonly Candidate[]): Candidate[] {
+  const byRef = new Map(candidates.map((candidate) => [candidate.ref, candidate]))
+  const ordered = new Set<Candidate>()
+  const visit = (candidate: Candidate, seen: ReadonlySet<string>): void => {
+    if (ordered.has(candidate) || seen.has(candidate.ref)) return
+    const dependencies: unknown = candidate.manifest['dependencies']
+    for (const dependency of Array.isArray(dependencies) ? dependencies : []) {
+      const needed = byRef.get(parseDependency(String(dependency))[0])
+      if (needed !== undefined) visit(needed, new Set([...seen, candidate.ref]))
+    }
+    ordered.add(candidate)
+  }
+  for (const candidate of candidates) visit(candidate, new Set())
+  return [...ordered]
+}
+
+/** One at a time for each name; whoever waits for the turn can be aborted. */
+function createLocks(): { hold<T>(name: string, signal: AbortSignal, body: () => Promise<T>): Promise<T> } {
+  const tails = new Map<string, Promise<void>>()
+  return {
+    async hold(name, signal, body) {
+      const before = tails.get(name) ?? Promise.resolve()
+      const { promise: done, resolve: release } = withResolvers()
+      const tail = before.then(() => done)
+      tails.set(name, tail)
+      void tail.then(() => {
+        if (tails.get(name) === tail) tails.delete(name)
+      })
+      try {
+        await unlessAborted(before, signal)
+        return await body()
+      } finally {
+        release()
+      }
+    },
+  }
+}
+
+/** @throws the reason of the abort */
+async function unlessAborted(promise: Promise<void>, signal: AbortSignal): Promise<void> {
+  const { promise: aborted, resolve } = withResolvers()
+  signal.addEventListener('abort', resolve)
+  try {
+    if (!signal.aborted) await Promise.race([promise, aborted])
+  } finally {
+    signal.removeEventListener('abort', resolve)
+  }
+  signal.throwIfAborted()
+}
+
+function withResolvers(): { promise: Promise<void>; resolve: () => void } {
+  let resolve: () => void = () => undefined
+  const promise = new Promise<void>((done) => {
+    resolve = done
+  })
+  return { promise, resolve }
+}

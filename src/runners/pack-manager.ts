@@ -1,0 +1,194 @@
+/** Installing, removing and registering packs as executions (contract 02, 2.8): with output, time-out and cancel as any other. */
+import { delimiter, join } from 'node:path'
+import { access } from 'node:fs/promises'
+import { constants } from 'node:fs'
+import { isAppError } from '../errors.ts'
+import { childEnvironment } from './environment.ts'
+import { onDeadline } from './process/deadline.ts'
+import { runCommand, startFailure, type CommandDeps } from './process/run-command.ts'
+import type { RunContext, Runner, RunResult, StopReason } from './runner.ts'
+
+export const packOperations = ['install', 'uninstall', 'register', 'setup_virtualenv'] as const
+
+export type PackOperation = (typeof packOperations)[number]
+
+/** How a program ended; null: it was killed. */
+export interface ProgramEnd {
+  code: number | null
+  stdout: string
+  stderr: string
+}
+
+/** What an operation can do while it is carried out. */
+export interface PackWork {
+  /** Of the execution. */
+  executionId: string
+  /** Aborted when the execution is cancelled or out of time, or the server stops. The operation then ends by throwing. */
+  signal: AbortSignal
+  /** Tells a line of progress. */
+  say(line: string): Promise<void>
+  /** The same, of what is not as it should be. */
+  warn(line: string): Promise<void>
+  /**
+   * Runs a program from the PATH to its end; it has no input and no terminal. What it writes is output of the execution,
+   * unless it is quiet. An abort ends its whole process tree, and then this rejects.
+   *
+   * @throws Error when it cannot be started, with what to do about it
+   */
+  run(program: string, args: readonly string[], options?: ProgramOptions): Promise<ProgramEnd>
+}
+
+export interface ProgramOptions {
+  cwd?: string
+  /** Beside what children of the server have; undefined takes one away. */
+  env?: Readonly<Record<string, string | undefined>>
+  isQuiet?: boolean
+  /** Ends it early, as the signal of the work does. */
+  signal?: AbortSignal
+}
+
+/** Port: what is done with packs; whoever knows packs provides it. */
+export interface PackManager {
+  /**
+   * @param parameters of the action; they fit its schema
+   * @throws AppError with what is wrong, for people; the reason of the abort
+   */
+  perform(operation: PackOperation, parameters: Readonly<Record<string, unknown>>, work: PackWork): Promise<PackOutcome>
+}
+
+export interface PackOutcome {
+  /** Whether all of it was done. */
+  succeeded: boolean
+  result: Record<string, unknown>
+}
+
+export interface PackManagerDeps extends CommandDeps {
+  /** What every child inherits; see `inheritedEnvironment`. */
+  inheritedEnv: Readonly<Record<string, string>>
+  packManager: PackManager
+}
+
+const DEFAULT_TIMEOUT_SECONDS = 600
+
+export function createPackManagerRunner(deps: PackManagerDeps): Runner {
+  return {
+    definition: {
+      name: 'pack-manager',
+      description: 'Installs, removes and registers packs, inside of the server.',
+      enabled: true,
+      runner_package: 'pack_runner',
+      runner_module: 'pack_runner',
+      runner_parameters: {
+        operation: {
+          type: 'string',
+          enum: [...packOperations],
+          required: true,
+          description: 'What to do with the packs that the action names.',
+        },
+        timeout: {
+          type: 'integer',
+          minimum: 0,
+          default: DEFAULT_TIMEOUT_SECONDS,
+          description: 'Seconds after which it is given up; 0 means no limit.',
+        },
+      },
+    },
+    run: (context) => runOperation(deps, context),
+  }
+}
+
+async function runOperation(deps: PackManagerDeps, context: RunContext): Promise<RunResult> {
+  const { runnerParameters, actionParameters } = context
+  const operation = packOperations.find((name) => name === runnerParameters['operation'])
+  if (operation === undefined) {
+    return startFailure(`The parameter "operation" must be one of ${packOperations.join(', ')}.`)
+  }
+  const given = runnerParameters['timeout'] ?? DEFAULT_TIMEOUT_SECONDS
+  if (typeof given !== 'number' || !(given >= 0)) {
+    return startFailure('The parameter "timeout" must be 0 (no limit) or a positive number of seconds.')
+  }
+  const late = new AbortController()
+  const clearDeadline =
+    given > 0 ? onDeadline(given * 1000, () => late.abort('cancel' satisfies StopReason)) : undefined
+  const signal = AbortSignal.any([context.signal, late.signal])
+  try {
+    const { succeeded, result } = await deps.packManager.perform(
+      operation,
+      actionParameters,
+      createWork(deps, { ...context, signal }),
+    )
+    return outcome(succeeded ? 'succeeded' : 'failed', result)
+  } catch (error) {
+    if (signal.aborted && !context.signal.aborted) {
+      return outcome('timeout', { error: `Action failed to complete in ${given} seconds` })
+    }
+    if (signal.aborted) return outcome('abandoned', {})
+    if (!isAppError(error)) throw error
+    await context.emit('stderr', `${error.message}\n`)
+    return outcome('failed', { error: error.message, code: error.code })
+  } finally {
+    clearDeadline?.()
+  }
+}
+
+function outcome(status: RunResult['status'], result: Record<string, unknown>): RunResult {
+  return { status, result: { failed: status !== 'succeeded', succeeded: status === 'succeeded', ...result } }
+}
+
+function createWork(deps: PackManagerDeps, context: RunContext): PackWork {
+  const { signal } = context
+  return {
+    executionId: context.executionId,
+    signal,
+    async say(line) {
+      await context.emit('stdout', `${line}\n`)
+    },
+    async warn(line) {
+      await context.emit('stderr', `${line}\n`)
+    },
+    async run(program, args, { cwd, env = {}, isQuiet = false, signal: more } = {}) {
+      const ending = more === undefined ? signal : AbortSignal.any([signal, more])
+      ending.throwIfAborted()
+      const inherited = childEnvironment(deps.inheritedEnv, undefined, context.env)
+      const file = await findProgram(program, inherited['PATH'] ?? '')
+      if (file === undefined) {
+        throw new Error(`The program "${program}" is not in the PATH of the server; install it there.`)
+      }
+      for (const [name, value] of Object.entries(env)) {
+        if (value === undefined) delete inherited[name]
+        else inherited[name] = value
+      }
+      const emit: RunContext['emit'] = (type, text) => (isQuiet ? undefined : context.emit(type, text))
+      const { result } = await runCommand(
+        deps,
+        { ...context, emit, signal: ending },
+        {
+          spawn: { file, args: [...args], env: inherited, ...(cwd === undefined ? {} : { cwd }) },
+          timeoutSeconds: 0,
+        },
+      )
+      ending.throwIfAborted()
+      if (typeof result['error'] === 'string') throw new Error(result['error'])
+      const { return_code: code, stdout, stderr } = result
+      return {
+        code: typeof code === 'number' && code >= 0 ? code : null,
+        stdout: String(stdout),
+        stderr: String(stderr),
+      }
+    },
+  }
+}
+
+async function findProgram(name: string, path: string): Promise<string | undefined> {
+  for (const folder of path.split(delimiter)) {
+    if (!folder.startsWith('/')) continue
+    const file = join(folder, name)
+    try {
+      await access(file, constants.X_OK)
+      return file
+    } catch {
+      // Not in this folder.
+    }
+  }
+  return undefined
+}
