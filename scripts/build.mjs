@@ -43,6 +43,8 @@ const LEFT_OUT = ['cpu-features', './crypto/build/Release/sshcrypto.node']
 const ASSET_FOLDERS = {
   'src/modules/packs/core': 'packs/core',
   'src/runners/python/lib': 'python/lib',
+  'src/modules/packs/examples': 'packs/examples',
+  'src/modules/packs/packs': 'packs/packs',
 }
 /** Files of packages → folder in dist/. */
 const ASSET_FILES = {

@@ -102,6 +102,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     maxResultBytes: config.actionrunner.max_result_bytes,
     basePath: config.system.base_path,
     systemUser: config.system_user.user,
+    packManager: { perform: (operation, parameters, work) => packs.manager.perform(operation, parameters, work) },
     ssh: {
       knownHostsFile: config.ssh_runner.known_hosts_file,
       hostKeyChecking: config.ssh_runner.host_key_checking,
@@ -276,6 +277,8 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     encryption,
     log,
     templates: (reader) => datastore.templates(reader),
+    startExecution: (caller, request) => executions.request(caller, request),
+    virtualenvs: runners.virtualenvs,
     runnerTypes: runners.list.map((runner) => runner.definition),
     settings: {
       basePaths: [config.content.system_packs_base_path, ...config.content.packs_base_paths],

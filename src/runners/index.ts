@@ -142,6 +142,7 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
       createRemoteShellScript(ssh),
       createHttpRequest(settings.http ?? { allowedPrivateNetworks: [], maxBodyBytes: 10_485_760 }),
       createPythonScript({ ...processes, findPython, interpreters, virtualenvs, inheritedEnv, settings: python }),
+      ...(packManager === undefined ? [] : [createPackManagerRunner({ ...processes, inheritedEnv, packManager })]),
     ] satisfies Runner[],
     virtualenvs,
     systemUser,

@@ -29,6 +29,8 @@ export interface PackWork {
   say(line: string): Promise<void>
   /** The same, of what is not as it should be. */
   warn(line: string): Promise<void>
+  /** Output of the execution, as it is. */
+  emit: RunContext['emit']
   /**
    * Runs a program from the PATH to its end; it has no input and no terminal. What it writes is output of the execution,
    * unless it is quiet. An abort ends its whole process tree, and then this rejects.
@@ -140,6 +142,7 @@ function createWork(deps: PackManagerDeps, context: RunContext): PackWork {
   return {
     executionId: context.executionId,
     signal,
+    emit: (type, text) => context.emit(type, text),
     async say(line) {
       await context.emit('stdout', `${line}\n`)
     },

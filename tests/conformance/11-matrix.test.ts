@@ -137,6 +137,12 @@ const entries: Record<string, Entry> = {
     path: fixed('/v1/packs/register'),
     body: { packs: ['matrix'], types: ['alias'] },
   },
+  'POST /v1/packs/install': { opens: ['pack_install'], path: fixed('/v1/packs/install'), body: { packs: ['none'] } },
+  'POST /v1/packs/uninstall': {
+    opens: ['pack_uninstall'],
+    path: fixed('/v1/packs/uninstall'),
+    body: { packs: ['none'] },
+  },
   'GET /v1/packs/views/files/{ref}': { opens: packView, ...looks, path: fixed('/v1/packs/views/files/matrix') },
   'GET /v1/packs/views/file/{ref}/icon.png': {
     opens: 'any',

@@ -38,7 +38,7 @@ import type {
   ServiceTokens,
 } from './types.ts'
 
-export interface Executions extends Module, Pick<ExecutionService, 'plan' | 'planAgain' | 'hasRoom'> {
+export interface Executions extends Module, Pick<ExecutionService, 'plan' | 'planAgain' | 'request' | 'hasRoom'> {
   find(id: string): Execution | undefined
   /** With `result`: null when there is none. */
   findWithResult(id: string): Execution | undefined
@@ -264,6 +264,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     name: 'executions',
     plan: (request) => service.plan(request),
     planAgain: (ended, again, about) => service.planAgain(ended, again, about),
+    request: (caller, request, contextHeader) => service.request(caller, request, contextHeader),
     hasRoom: () => service.hasRoom(),
     policiesChanged: (actionRef) => admission.reconsider(actionRef),
     routes: createRoutes({

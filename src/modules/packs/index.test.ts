@@ -54,6 +54,12 @@ beforeEach(async () => {
     encryption: await loadEncryption({ enabled: true, keyPath: '', ownKeyPath: join(folder, 'keys.json') }),
     log: listeningLog(),
     templates: () => ({ variables: {} }),
+    startExecution: () => Promise.reject(new Error('nothing is installed here')),
+    virtualenvs: {
+      ensure: () => Promise.reject(new Error('nothing is installed here')),
+      recreate: () => Promise.reject(new Error('nothing is installed here')),
+      remove: () => Promise.resolve(),
+    },
     runnerTypes: [shell, { ...shell, name: 'noop', runner_parameters: {} }],
     settings: {
       basePaths: [join(folder, 'packs')],

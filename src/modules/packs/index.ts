@@ -5,10 +5,12 @@ import type { Encryption } from '../../encryption.ts'
 import type { Log } from '../../log.ts'
 import { describeProblem } from '../../metadata.ts'
 import type { Module } from '../../module.ts'
+import type { PackManager } from '../../runners/pack-manager.ts'
 import type { RunnerTypeDefinition } from '../../runners/runner.ts'
 import { makeFolder } from '../../secret-file.ts'
 import type { TemplateScope } from '../../template.ts'
 import { createTurns } from '../../turns.ts'
+import { version } from '../../version.ts'
 import type { Actions } from '../actions/index.ts'
 import type { TemplateReader } from '../datastore/types.ts'
 import type { PackConfigs } from '../executions/types.ts'
@@ -16,6 +18,9 @@ import type { Policies } from '../policies/index.ts'
 import type { Rules } from '../rules/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 import { createConfigs } from './configs.ts'
+import { makeDefaultPack } from './default-pack.ts'
+import { createInstaller, type Virtualenvs } from './install.ts'
+import { createInstallRoutes, type StartExecution } from './install-routes.ts'
 import type { PackProblem } from './read.ts'
 import type { PackRegistration } from './register.ts'
 import { createRoutes } from './routes.ts'
@@ -29,6 +34,8 @@ export interface Packs extends Module, PackConfigs {
   register(folder: string): Promise<PackRegistration>
   /** Takes away what registering the pack has brought; its files stay. @returns what stays, and why */
   unregister(ref: string): Promise<PackProblem[]>
+  /** What executions of the pack `packs` do. */
+  readonly manager: PackManager
   /** The record is as it was stored. */
   find(ref: string): PackRecord | undefined
 }
@@ -43,6 +50,8 @@ export interface PacksDeps {
   log: Log
   /** What templates of configurations may read. */
   readonly templates: (reader: TemplateReader) => TemplateScope
+  startExecution: StartExecution
+  virtualenvs: Virtualenvs
   /** Of every runner the program has. */
   runnerTypes: readonly RunnerTypeDefinition[]
   settings: {
@@ -74,8 +83,18 @@ export function createPacks(deps: PacksDeps): Packs {
     owners: { database, store, configs, triggers, actions, rules, policies },
     inTurn,
     log,
-    shipped: [coreFolder],
+    shipped: ['core', 'packs'].map(shippedFolder),
     basePaths: settings.basePaths,
+  })
+  const [packsFolder = ''] = settings.basePaths
+  const installer = createInstaller({
+    packsFolder,
+    shipped: new Map(installable.map((name) => [name, shippedFolder(name)])),
+    version,
+    find: (ref) => store.findPackByRef(ref),
+    service,
+    virtualenvs: deps.virtualenvs,
+    log,
   })
 
   const reporting = async (work: () => Promise<unknown>): Promise<void> => {
@@ -104,23 +123,27 @@ export function createPacks(deps: PacksDeps): Packs {
 
   return {
     name: 'packs',
-    routes: createRoutes({
-      service,
-      store,
-      configs,
-      log,
-      inTurn,
-      registerTypes: {
-        async runner() {
-          await actions.registerRunnerTypes(runnerTypes)
-          return runnerTypes.length
+    routes: [
+      ...createRoutes({
+        service,
+        store,
+        configs,
+        log,
+        inTurn,
+        registerTypes: {
+          async runner() {
+            await actions.registerRunnerTypes(runnerTypes)
+            return runnerTypes.length
+          },
+          rule_type: () => RULE_TYPES,
+          policy_type: () => policies.typeCount,
         },
-        rule_type: () => RULE_TYPES,
-        policy_type: () => policies.typeCount,
-      },
-      maxPageSize: settings.maxPageSize,
-      maskSecrets: settings.maskSecrets,
-    }),
+        maxPageSize: settings.maxPageSize,
+        maskSecrets: settings.maskSecrets,
+      }),
+      ...createInstallRoutes(deps.startExecution),
+    ],
+    manager: installer,
     register: (folder) => service.register(folder),
     unregister: (ref) => service.unregister(ref),
     find: (ref) => store.findPackByRef(ref),
@@ -132,6 +155,10 @@ export function createPacks(deps: PacksDeps): Packs {
           log.warning('packs.unreadable', 'A folder for packs cannot be made', { folder: path, error }),
         )
       }
+      await makeDefaultPack(packsFolder).catch((error: unknown) =>
+        log.warning('packs.no_default', 'The pack default cannot be made', { error }),
+      )
+      await installer.recover()
       const [problem] = await service.registerChanged()
       if (problem !== undefined) throw new Error(`A pack of the program is damaged: ${describeProblem(problem)}`)
       if (!settings.watch) return
@@ -151,10 +178,15 @@ export function createPacks(deps: PacksDeps): Packs {
   }
 }
 
-/** Beside this file in the sources, in `packs/core` beside the bundle after the build. */
-const coreFolder = fileURLToPath(
-  new URL(import.meta.url.endsWith('.ts') ? './core/' : './packs/core/', import.meta.url),
-)
+/** Come with the program and are installed only when somebody asks for them by name. */
+const installable = ['examples']
 
+/** Beside this file in the sources, in `packs/` beside the bundle after the build. */
+function shippedFolder(name: string): string {
+  const folder = import.meta.url.endsWith('.ts') ? `./${name}/` : `./packs/${name}/`
+  return fileURLToPath(new URL(folder, import.meta.url))
+}
+
+export type { Virtualenvs } from './install.ts'
 export type { PackProblem } from './read.ts'
 export type { PackRegistration } from './register.ts'

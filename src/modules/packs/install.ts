@@ -21,7 +21,9 @@ import { isObject } from '../../schema.ts'
 import { versionMatches } from '../../template/filters/version.ts'
 import { fetchPack } from './fetch.ts'
 import { readPack, type PackManifest } from './read.ts'
-import { parseSource, type PackSource } from './sources.ts'
+import { allKinds, type PackRegistration } from './register.ts'
+import type { PackService } from './service.ts'
+import { exists, parseSource, type PackSource } from './sources.ts'
 
 /** Packs that nobody installs or removes: they come with the program, or are what people make through the API. */
 const reservedRefs: ReadonlySet<string> = new Set(['core', 'packs', 'default', '_global'])
@@ -29,12 +31,6 @@ const reservedRefs: ReadonlySet<string> = new Set(['core', 'packs', 'default', '
 const STAGING = '.staging'
 const MAX_SOURCES = 100
 const MAX_PROBLEMS_TOLD = 20
-
-/** What registering a folder has come to. */
-export interface Registered {
-  registered: Readonly<Record<string, number>>
-  problems: readonly FileProblem[]
-}
 
 /** What the installer needs of the rest of the module. */
 export interface InstallerDeps {
@@ -46,23 +42,22 @@ export interface InstallerDeps {
   version: string
   /** A pack that is registered; undefined when there is none. */
   find(ref: string): { version: string; path: string } | undefined
-  register(folder: string): Promise<Registered>
-  unregister(ref: string): Promise<void>
-  /** Registers again what is there; without names every pack. */
-  registerAgain(packs: readonly string[] | undefined, types: readonly string[] | undefined): Promise<Registered>
+  service: Pick<PackService, 'register' | 'registerNamed' | 'unregister'>
   virtualenvs: Virtualenvs
   log: Log
 }
 
+export type EnvironmentWork = Pick<PackWork, 'signal' | 'emit' | 'executionId'>
+
+/** `problem` is a sentence for people. */
+export type EnvironmentOutcome = { program: string } | { problem: string }
+
 /** Port: the Python environments of packs; whoever knows Python provides it. */
 export interface Virtualenvs {
-  /**
-   * Makes the environment of a pack that has requirements, and brings it up to date.
-   *
-   * @param update makes it anew
-   * @throws AppError saying what pip said; the reason of the abort
-   */
-  ensure(pack: string, packFolder: string, update: boolean, work: PackWork): Promise<void>
+  /** Makes the environment of a pack that has requirements, and brings it up to date. */
+  ensure(pack: string, packFolder: string, work: EnvironmentWork): Promise<EnvironmentOutcome>
+  /** The same, from nothing. */
+  recreate(pack: string, packFolder: string, work: EnvironmentWork): Promise<EnvironmentOutcome>
   remove(pack: string): Promise<void>
 }
 
@@ -90,7 +85,7 @@ export function createInstaller(deps: InstallerDeps): Installer {
     const sources: PackSource[] = []
     for (const text of texts) sources.push(await parseSource(text, deps.shipped))
     const job = join(staging, `job-${work.executionId}`)
-    await mkdir(job, { recursive: true })
+    await mkdir(job, { recursive: true, mode: 0o700 })
     const results: Record<string, unknown> = {}
     try {
       const candidates: Candidate[] = []
@@ -168,18 +163,17 @@ export function createInstaller(deps: InstallerDeps): Installer {
     if (before !== undefined && before.path !== target) {
       throw packRefused(ref, 'a pack of this name is in another folder of packs, which is not changed from here')
     }
-    await virtualenvs.ensure(ref, folder, false, work)
-    work.signal.throwIfAborted()
+    await makeEnvironment(ref, folder, false, work)
 
     // From here on nothing waits for anybody, and nothing is given up half-way.
     const old = join(staging, `old-${ref}`)
     await clear(old)
     const hadFolder = await moved(target, old)
     await rename(folder, target)
-    let registration: Registered
+    let registration: PackRegistration
     try {
-      registration = await deps.register(target)
-      if (registration.problems.length > 0 && !isForced) {
+      registration = await deps.service.register(target)
+      if (registration.problems.length > 0 && (!isForced || registration.ref === undefined)) {
         throw packRefused(ref, `${describe(registration.problems)}; with "force" what can be used is installed`)
       }
     } catch (error) {
@@ -202,14 +196,22 @@ export function createInstaller(deps: InstallerDeps): Installer {
     }
   }
 
+  async function makeEnvironment(ref: string, folder: string, isNew: boolean, work: PackWork): Promise<void> {
+    // A pack without requirements needs none, and no Python on this machine.
+    if (!(await exists(join(folder, 'requirements.txt')))) return
+    const outcome = await (isNew ? virtualenvs.recreate(ref, folder, work) : virtualenvs.ensure(ref, folder, work))
+    work.signal.throwIfAborted()
+    if ('problem' in outcome) throw packRefused(ref, `its Python environment cannot be made: ${outcome.problem}`)
+  }
+
   async function putBack(ref: string, target: string, old: string | undefined): Promise<void> {
     await clear(target)
     if (old === undefined) {
-      await deps.unregister(ref)
+      await deps.service.unregister(ref)
       return
     }
     await rename(old, target)
-    await deps.register(target)
+    await deps.service.register(target)
   }
 
   async function uninstall(parameters: Readonly<Record<string, unknown>>, work: PackWork): Promise<PackOutcome> {
@@ -225,10 +227,10 @@ export function createInstaller(deps: InstallerDeps): Installer {
     for (const ref of refs) {
       await locks.hold(ref, work.signal, async () => {
         const gone = join(staging, `gone-${ref}`)
-        await mkdir(staging, { recursive: true })
+        await mkdir(staging, { recursive: true, mode: 0o700 })
         await clear(gone)
         await moved(join(packsFolder, ref), gone)
-        await deps.unregister(ref)
+        for (const problem of await deps.service.unregister(ref)) await work.warn(`${ref}: ${describeProblem(problem)}`)
         await clear(gone)
         await virtualenvs.remove(ref)
         await work.say(`Removed ${ref}; its configuration, if it has one, stays in configs/${ref}.yaml`)
@@ -240,11 +242,12 @@ export function createInstaller(deps: InstallerDeps): Installer {
 
   async function register(parameters: Readonly<Record<string, unknown>>, work: PackWork): Promise<PackOutcome> {
     const { packs, types } = parameters
-    const { registered, problems } = await deps.registerAgain(
-      isObject(packs) || packs === undefined || packs === null ? undefined : textsOf(packs),
-      types === undefined || types === null ? undefined : textsOf(types),
+    const kinds = isListOfTexts(types) ? new Set([...allKinds].filter((kind) => types.includes(kind))) : allKinds
+    const { registered, problems } = await deps.service.registerNamed(
+      isListOfTexts(packs) ? packs : undefined,
+      isListOfTexts(types) && types.includes('all') ? allKinds : kinds,
     )
-    for (const problem of problems) await work.warn(describeProblem(problem))
+    for (const problem of problems) await work.warn(`${problem.pack}: ${describeProblem(problem)}`)
     await work.say(`Registered ${countsOf(registered)}`)
     return { succeeded: problems.length === 0, result: { registered, problems: problems.map(describeProblem) } }
   }
@@ -254,7 +257,7 @@ export function createInstaller(deps: InstallerDeps): Installer {
     for (const ref of refs) {
       const found = deps.find(ref)
       if (found === undefined) throw packNotInstalled(ref)
-      await locks.hold(ref, work.signal, () => virtualenvs.ensure(ref, found.path, parameters['update'] === true, work))
+      await locks.hold(ref, work.signal, () => makeEnvironment(ref, found.path, parameters['update'] === true, work))
       await work.say(`The Python environment of ${ref} is ready`)
     }
     return { succeeded: true, result: { packs: refs } }
@@ -288,13 +291,15 @@ async function moved(from: string, to: string): Promise<boolean> {
   return true
 }
 
+function isListOfTexts(value: unknown): value is string[] {
+  return Array.isArray(value) && value.length > 0 && value.every((item) => typeof item === 'string')
+}
+
 function textsOf(value: unknown): string[] {
-  const list = Array.isArray(value) ? value : []
-  const texts = list.filter((item) => typeof item === 'string')
-  if (texts.length === 0 || texts.length !== list.length || texts.length > MAX_SOURCES) {
-    throw parametersInvalid(`packs must be a list of 1 to ${MAX_SOURCES} texts`)
+  if (!isListOfTexts(value) || value.length > MAX_SOURCES) {
+    throw parametersInvalid(`The parameter "packs" must be a list of 1 to ${MAX_SOURCES} texts.`)
   }
-  return [...new Set(texts)]
+  return [...new Set(value)]
 }
 
 /** Reference of the pack in a folder whose name says nothing. @throws PACK_SOURCE_UNUSABLE */
