@@ -100,7 +100,11 @@ function* formsOf(value: string): Generator<string> {
 }
 
 function* writtenForms(text: string): Generator<string> {
-  // Lone halves of surrogate pairs cannot be written any other way.
+  // All write these as they are; such is the token that each run has, so that it costs little.
+  if (/^[\w.-]*$/.test(text)) {
+    yield text
+    return
+  }
   const wellFormed = text.toWellFormed()
   yield text
   yield wellFormed
