@@ -50,6 +50,11 @@ class OtherAccount {
     return this.#ask({ runner: 'local-shell-cmd', parameters, cancelAfterOutput })
   }
 
+  /** Of which this must not be seen. */
+  runHidden(parameters: Record<string, unknown>, secret: string): Promise<Answer> {
+    return this.#ask({ runner: 'local-shell-cmd', parameters, secret })
+  }
+
   runScript(more: Partial<RunContext>, parameters: Record<string, unknown> = {}): Promise<Answer> {
     return this.#ask({ runner: 'local-shell-script', parameters, more })
   }
@@ -121,6 +126,16 @@ describe('sudo', () => {
     const account = await start('ALL=(ALL) NOPASSWD: ALL')
     const { result } = await account.run({ cmd: 'id -un; echo "$SVC_ACTION_PACK_NAME"', sudo: true })
     expect(result).toMatchObject({ stdout: 'root\ncore', stderr: '', return_code: 0 })
+  })
+
+  it('does not tell anybody about a command with a secret in it', async () => {
+    const account = await start('ALL=(ALL) NOPASSWD: ALL')
+    const cmd = `: hunter22-secret; tr '\\0' ' ' < /proc/$$/cmdline; env`
+    for (const sudo of [false, true]) {
+      const { result } = await account.runHidden({ cmd, sudo }, 'hunter22-secret')
+      expect(result).toMatchObject({ stdout: expect.stringContaining('eval'), stderr: '', return_code: 0 })
+      expect(result['stdout']).not.toContain('hunter22')
+    }
   })
 
   it('takes the password, which the command never sees', async () => {

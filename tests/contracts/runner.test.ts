@@ -145,6 +145,27 @@ describe.each(kinds)('runners on launcher %s', (kind) => {
       expect((await run({ cmd })).result['stdout']).toBe('a  b|$HOME|2|ä"|here')
     })
 
+    it('does not show others a command with a secret in it, which notices nothing of that', async () => {
+      const runHidden = (cmd: string): Promise<RunResult> => run({ cmd, env: { A: 'b' } }, { hides: () => true })
+      const shown = (await runHidden(`: hunter22; tr '\\0' ' ' < /proc/$$/cmdline; env | grep -e hunter -e ^A=`)).result
+      expect(shown['stdout']).toBe('/bin/sh -c eval "unset SVC_ACTION_COMMAND;$SVC_ACTION_COMMAND" A=b')
+      for (const cmd of [
+        `printf '%s|' "a  b" '$A' "$((1 + 1))" 'ä"' "$#" "$-"; cat <<E\nhere\nE`,
+        'echo $LINENO\necho $LINENO; exit 3',
+        '# a comment\nset -e; false; echo never',
+        '-no-such-program',
+        'cat; readlink /proc/self/fd/0',
+        'f() { local x=1; return 4; }; f',
+        'kill -TERM $$',
+        'echo "',
+      ]) {
+        const [plain, hidden] = [await run({ cmd, env: { A: 'b' } }), await runHidden(cmd)]
+        const { stderr: _plain, ...expected } = plain.result
+        const { stderr: _hidden, ...result } = hidden.result
+        expect({ cmd, result, status: hidden.status }).toEqual({ cmd, result: expected, status: plain.status })
+      }
+    })
+
     it('has nothing on stdin', async () => {
       expect((await run({ cmd: 'cat; readlink /proc/self/fd/0' })).result['stdout']).toBe('/dev/null')
     })

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest'
 import { startRules, type RulesOptions, type RulesWorld } from '../../../tests/helpers/rules.ts'
+import { waitFor } from '../../../tests/helpers/wait.ts'
 import { TemplateError } from '../../template.ts'
 import type { TemplateReader } from '../datastore/types.ts'
 import type { Explanation, TestResult } from './explain.ts'
@@ -270,6 +271,41 @@ describe('what only others may read in the datastore', () => {
     const body = { rule_ref: 'test.reads', trigger_instance: event({ n: 7 }) }
     expect((await test(body)).parameters).toEqual({ text: 'value of a', any: MASK, count: 7, token: MASK })
     expect((await test(body, 'eve')).parameters).toEqual({ text: MASK, any: MASK, count: 7, token: MASK })
+  })
+})
+
+describe('the configuration of the pack of the action', () => {
+  const packConfigs = {
+    resolve: (pack: string, { user }: TemplateReader) => ({
+      values: { region: `${pack} for ${user}`, key: 'c0nfig-key' },
+      secrets: ['c0nfig-key'],
+    }),
+  }
+  const action = {
+    ref: 'test.do',
+    parameters: { text: '{{ config_context.region }}', any: 'k={{ config_context.key }}', token: 'plain' },
+  }
+
+  it('is what its parameters can read; its secrets are for the action alone', async () => {
+    await start({ packConfigs })
+    await world.make('configured', { action })
+    const [enforcement] = await world.fire()
+    const run = await waitFor('the action to run', () => world.runs[0])
+    expect(run.actionParameters).toMatchObject({ text: 'test for svc', any: 'k=c0nfig-key' })
+    const execution = world.executions.find(enforcement?.execution_id ?? '')
+    expect(execution?.parameters).toEqual({ text: 'test for svc', any: `k=${MASK}`, token: MASK })
+    const shown = await test({ rule_ref: 'test.configured', trigger_instance: event({ n: 1 }) })
+    expect(shown.parameters).toEqual({ text: 'test for svc', any: `k=${MASK}`, token: MASK })
+  })
+
+  it('gives no secret away in the reason why a rule failed', async () => {
+    await start({ packConfigs })
+    await world.make('wrong', { action: { ref: 'test.do', parameters: { count: '{{ config_context.key }}' } } })
+    const [enforcement] = await world.fire()
+    expect(enforcement?.failure_reason).toContain(`count: invalid literal for int() with base 10: '${MASK}'`)
+    const { problem } = await test({ rule_ref: 'test.wrong', trigger_instance: event({ n: 1 }) })
+    expect(problem).toMatch(/would not be given/)
+    expect(world.log()).not.toContain('c0nfig')
   })
 })
 
