@@ -1,0 +1,212 @@
+import { execFileSync } from 'node:child_process'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ensureDebianPackage } from '../../../tests/helpers/apt.ts'
+import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
+import { markedProcesses } from '../../../tests/helpers/marked-processes.ts'
+import { recordRun, type RecordedRun } from '../../../tests/helpers/run-context.ts'
+import { waitFor } from '../../../tests/helpers/wait.ts'
+import { createRunners, type Runners } from '../index.ts'
+import { createLauncher } from '../process/create-launcher.ts'
+import type { Launcher } from '../process/launcher.ts'
+import type { RunContext, RunResult } from '../runner.ts'
+
+/** A wheel is a zip file with two files about itself. */
+const WHEEL = `import sys, zipfile
+path, version = sys.argv[1:]
+with zipfile.ZipFile(path, "w") as wheel:
+    info = "tiny_test_wheel-%s.dist-info/" % version
+    wheel.writestr("tiny_test_wheel.py", "VERSION = %r\\n" % version)
+    wheel.writestr(info + "METADATA", "Metadata-Version: 2.1\\nName: tiny-test-wheel\\nVersion: %s\\n" % version)
+    wheel.writestr(info + "WHEEL", "Wheel-Version: 1.0\\nGenerator: test\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
+    wheel.writestr(info + "RECORD", "")
+`
+
+const base = execFileSync('python3', ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' }).trim()
+
+let launcher: Launcher
+let folder: TemporaryFolder
+let count = 0
+
+beforeAll(async () => {
+  // Debian has them in a package of their own.
+  const look = 'import sysconfig; print(sysconfig.get_path("stdlib") + "/ensurepip/__init__.py")'
+  await ensureDebianPackage('python3-venv', execFileSync(base, ['-c', look], { encoding: 'utf8' }).trim())
+  ;({ launcher } = await createLauncher())
+  folder = makeFolder()
+})
+afterAll(async () => {
+  await launcher.stop()
+  folder.remove()
+})
+
+interface World {
+  pack: string
+  packFolder: string
+  venv: string
+  runners: Runners
+  /** Goes on with other runners, as another server would. */
+  restart(): Promise<void>
+  /** Makes a wheel of that version what the pack requires. */
+  require(version: string): void
+  start(more?: Partial<RunContext>): RecordedRun & { ended: Promise<RunResult> }
+}
+
+/** @param options of the module venv; the default makes environments that borrow the pip of their base, which is quicker */
+async function makeWorld(options = ['--system-site-packages', '--without-pip']): Promise<World> {
+  const pack = `mine${++count}`
+  const packFolder = join(folder.path, 'packs', pack)
+  mkdirSync(join(packFolder, 'actions'), { recursive: true })
+  const entryPoint = join(packFolder, 'actions', 'version.py')
+  writeFileSync(
+    entryPoint,
+    'import sys\nimport tiny_test_wheel\nfrom svc.action import Action\n\n\nclass Version(Action):\n' +
+      '    def run(self):\n        return [tiny_test_wheel.VERSION, sys.prefix]\n',
+  )
+  const basePath = join(folder.path, 'base')
+  const boot = (): Promise<Runners> =>
+    createRunners({
+      launcher,
+      maxResultBytes: 100_000,
+      basePath,
+      systemUser: 'svc-no-such-account',
+      python: { virtualenvOpts: options, pipOpts: ['--no-index'] },
+    })
+  let runners = await boot()
+  return {
+    pack,
+    packFolder,
+    venv: join(basePath, 'virtualenvs', pack),
+    get runners() {
+      return runners
+    },
+    async restart() {
+      await runners.stop()
+      runners = await boot()
+    },
+    require(version) {
+      const name = `tiny_test_wheel-${version}-py3-none-any.whl`
+      execFileSync(base, ['-c', WHEEL, join(packFolder, name), version])
+      writeFileSync(join(packFolder, 'requirements.txt'), `./${name}\n`)
+    },
+    start(more = {}) {
+      const runner = runners.list.find(({ definition }) => definition.name === 'python-script')
+      if (runner === undefined) throw new Error('python-script is missing in the list')
+      const recorded = recordRun({}, { pack, packFolder, entryPoint, ...more })
+      return { ...recorded, ended: runner.run(recorded.context) }
+    },
+  }
+}
+
+const neverAborted = new AbortController().signal
+
+describe.concurrent('virtual environments', () => {
+  it('one is made with pip of its own, for whoever comes first, and once', async () => {
+    const world = await makeWorld(['--system-site-packages'])
+    world.require('1.0')
+    const runs = [world.start(), world.start(), world.start()]
+    for (const { ended } of runs) {
+      expect(await ended).toEqual({
+        status: 'succeeded',
+        result: { stdout: '', stderr: '', exit_code: 0, result: ['1.0', world.venv] },
+      })
+    }
+    const told = runs.map(({ output }) => output.other)
+    expect(told.filter((text) => text.includes('Successfully installed tiny-test-wheel-1.0'))).toHaveLength(1)
+    expect(told.filter((text) => text !== '')).toHaveLength(1)
+    const again = world.start()
+    expect(await again.ended).toMatchObject({ status: 'succeeded' })
+    expect(again.output.other).toBe('')
+    await world.runners.stop()
+  }, 240_000)
+
+  it('one follows its requirements, and is finished when it was left half-made', async () => {
+    const world = await makeWorld()
+    world.require('1.0')
+    expect((await world.start().ended).result['result']).toEqual(['1.0', world.venv])
+    world.require('2.0')
+    const changed = world.start()
+    expect((await changed.ended).result['result']).toEqual(['2.0', world.venv])
+    expect(changed.output.other).toContain('tiny-test-wheel-2.0')
+
+    writeFileSync(join(world.venv, 'left-over'), '')
+    await world.restart()
+    const kept = world.start()
+    expect((await kept.ended).result['result']).toEqual(['2.0', world.venv])
+    expect(kept.output.other).toBe('')
+
+    // As a crash leaves it.
+    rmSync(join(world.venv, '.svc-requirements.json'))
+    await world.restart()
+    expect((await world.start().ended).result['result']).toEqual(['2.0', world.venv])
+    expect(existsSync(join(world.venv, 'left-over'))).toBe(false)
+
+    writeFileSync(join(world.venv, 'left-over'), '')
+    const { virtualenvs } = world.runners
+    const made = await virtualenvs.recreate(world.pack, world.packFolder, { signal: neverAborted })
+    expect(made).toEqual({ program: join(world.venv, 'bin', 'python') })
+    expect(existsSync(join(world.venv, 'left-over'))).toBe(false)
+
+    await virtualenvs.remove(world.pack)
+    expect(existsSync(world.venv)).toBe(false)
+    expect((await world.start().ended).result['result']).toEqual(['2.0', world.venv])
+    await world.runners.stop()
+  }, 240_000)
+
+  it('what pip says is why an action fails; all that waited are told, and the next one tries again', async () => {
+    const world = await makeWorld()
+    writeFileSync(join(world.packFolder, 'requirements.txt'), 'no-such-package-of-ours==1.0\n')
+    const runs = [world.start(), world.start()]
+    for (const { ended } of runs) {
+      expect(await ended).toMatchObject({
+        status: 'failed',
+        result: { error: expect.stringMatching(/requirements of the pack "mine\d+".*no-such-package-of-ours/s) },
+      })
+    }
+    expect(runs.filter(({ output }) => output.other !== '')).toHaveLength(1)
+    world.require('1.0')
+    expect((await world.start().ended).result['result']).toEqual(['1.0', world.venv])
+    await world.runners.stop()
+  }, 240_000)
+
+  it('a canceled one is not waited for, leaves no process, and is made by those that wait', async () => {
+    const world = await makeWorld()
+    world.require('1.0')
+    // It never ends by itself: pip asks whoever holds the other end of the pipe.
+    execFileSync('mkfifo', [join(world.packFolder, 'more.txt')])
+    const requirements = readFileSync(join(world.packFolder, 'requirements.txt'), 'utf8')
+    writeFileSync(join(world.packFolder, 'requirements.txt'), `${requirements}-r more.txt\n`)
+    const abort = new AbortController()
+    const canceled = world.start({ signal: abort.signal })
+    await waitFor('pip', () => markedProcesses(canceled.context.executionId).length > 0 && existsSync(world.venv))
+    const waiter = new AbortController()
+    const waiting = world.start({ signal: waiter.signal })
+    const other = world.start()
+    waiter.abort('cancel')
+    expect(await waiting.ended).toMatchObject({ status: 'abandoned' })
+    abort.abort('cancel')
+    expect(await canceled.ended).toMatchObject({ status: 'abandoned' })
+    expect(markedProcesses(canceled.context.executionId)).toEqual([])
+    await waitFor('pip again', () => markedProcesses(other.context.executionId).length > 0)
+    rmSync(join(world.packFolder, 'more.txt'))
+    writeFileSync(join(world.packFolder, 'more.txt'), '')
+    // Whether it looked before or after: pip fails for the pipe that is gone, or succeeds.
+    for (const pid of markedProcesses(other.context.executionId)) process.kill(pid, 'SIGTERM')
+    await other.ended
+    expect((await world.start().ended).result['result']).toEqual(['1.0', world.venv])
+    await world.runners.stop()
+  }, 240_000)
+
+  it('a pack without requirements has the Python of all, and one whose file cannot be read is told so', async () => {
+    const world = await makeWorld()
+    const { virtualenvs } = world.runners
+    expect(await virtualenvs.ensure(world.pack, world.packFolder, { signal: neverAborted })).toEqual({ program: base })
+    expect(existsSync(world.venv)).toBe(false)
+    mkdirSync(join(world.packFolder, 'requirements.txt'))
+    expect(await virtualenvs.ensure(world.pack, world.packFolder, { signal: neverAborted })).toEqual({
+      problem: expect.stringContaining('requirements.txt'),
+    })
+    await world.runners.stop()
+  })
+})
