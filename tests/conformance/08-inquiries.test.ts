@@ -465,6 +465,16 @@ describe('11.4 row 8 who may respond', () => {
     expect(accepted).toBe(200)
   })
 
+  it('while it waits nothing has a credential in its name', async () => {
+    const tokensOf = (id: string) =>
+      rowsOf(place, 'select id from tokens where id = (select liveaction_id from executions where id = ?)', id)
+    const body = { action: 'core.local', parameters: { cmd: 'sleep 600' } }
+    const { body: running } = await place.call<ExecutionAnswer>('POST', '/v1/executions', body, admin)
+    await waitFor('the token of an action that runs', () => tokensOf(running.id).length === 1)
+    expect(tokensOf(await askHere())).toEqual([])
+    await place.call('DELETE', `/v1/executions/${running.id}`, undefined, admin)
+  })
+
   it('to look needs permissions of its own', async () => {
     const id = await askHere()
     const seen = async (user: (typeof users)[number]) => [

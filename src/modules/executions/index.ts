@@ -49,8 +49,8 @@ export interface Executions extends Module, Pick<ExecutionService, 'plan' | 'pla
   /** Cheap while it runs; undefined when there is no such execution. */
   statusOf(id: string): ExecutionStatus | undefined
   outputCursor(id: string): OutputCursor
-  /** Those that wait for somebody outside, with results, newest first. @param runner name of theirs */
-  pending(runner: string, page: Page): Promise<{ executions: Execution[]; total: number }>
+  /** Those that wait for somebody outside, with results, newest first; read when they are asked for. @param runner name of theirs */
+  pending(runner: string, page: Page): Promise<{ executions: Iterable<Execution>; total: number }>
   /**
    * Ends a pending execution with what it has waited for, unless somebody else was faster.
    *
@@ -285,8 +285,13 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     async pending(runner, page) {
       const filter = { status: 'pending', runner }
       const [ids, total] = await Promise.all([store.page({ filter, sort: [], ...page }), store.total(filter)])
-      const executions = ids.flatMap((id) => store.findWithResult(id) ?? [])
-      return { executions: executions.filter(({ status }) => status === 'pending'), total }
+      function* executions(): Generator<Execution> {
+        for (const id of ids) {
+          const execution = store.findWithResult(id)
+          if (execution?.status === 'pending') yield execution
+        }
+      }
+      return { executions: executions(), total }
     },
     async respond(seen, result, masked) {
       if (masked === undefined) return change.try(seen, { kind: 'respond', result })

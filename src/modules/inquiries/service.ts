@@ -31,7 +31,7 @@ export interface InquiryRecord {
 
 export interface InquiryService {
   /** Those that wait, newest first. */
-  list(page: Page): Promise<{ inquiries: InquiryRecord[]; total: number }>
+  list(page: Page): Promise<{ inquiries: Iterable<InquiryRecord>; total: number }>
   /** @throws RESOURCE_NOT_FOUND, NOT_AN_INQUIRY, INQUIRY_TIMED_OUT, INQUIRY_ANSWERED, INQUIRY_NOT_PENDING */
   get(id: string): InquiryRecord
   /** What a caller without the permission for all needs it on. @throws RESOURCE_NOT_FOUND, NOT_AN_INQUIRY */
@@ -82,7 +82,13 @@ export function createInquiryService({
   return {
     async list(page) {
       const { executions: pending, total } = await executions.pending(inquirerName, page)
-      return { inquiries: pending.flatMap((execution) => recordOf(execution) ?? []), total }
+      function* inquiries(): Generator<InquiryRecord> {
+        for (const execution of pending) {
+          const inquiry = recordOf(execution)
+          if (inquiry !== undefined) yield inquiry
+        }
+      }
+      return { inquiries: inquiries(), total }
     },
 
     get: (id) => findPending(id).inquiry,
