@@ -664,6 +664,45 @@ describe('05.12 rule test', () => {
   })
 })
 
+describe('09.3 policy and policy-type', () => {
+  it('09.3 from the making of a policy to its end', async () => {
+    const definition = {
+      name: 'one_at_a_time',
+      resource_ref: 'shop.deploy',
+      policy_type: 'action.concurrency',
+      parameters: { threshold: 1 },
+    }
+    const made = await json<{ ref: string }>('policy', 'create', write('policy.json', definition))
+    expect(made).toMatchObject({ ...definition, ref: 'default.one_at_a_time', enabled: true })
+    const list = await svc('policy', 'list')
+    expect([list.code, header(list.stdout)]).toEqual([0, ['ref', 'resource_ref', 'policy_type', 'enabled']])
+    const refs = async (...args: string[]): Promise<string[]> =>
+      (await json<{ ref: string }[]>('policy', 'list', ...args)).map(({ ref }) => ref)
+    expect(await refs('-pt', 'action.concurrency', '-r', 'shop.deploy', '-p', 'default')).toEqual([made.ref])
+    for (const args of [
+      ['-pt', 'action.retry'],
+      ['-r', 'shop.other'],
+      ['-p', 'shop'],
+    ]) {
+      expect(await refs(...args)).toEqual([])
+    }
+    const changed = write('policy.json', { ...definition, enabled: false })
+    expect((await svc('policy', 'update', made.ref, changed)).code).toBe(0)
+    expect(await json('policy', 'get', made.ref)).toMatchObject({ ...made, enabled: false })
+    const broken = await svc('policy', 'update', made.ref, write('broken.json', { ...definition, parameters: {} }))
+    expect([broken.code, broken.stdout]).toEqual([1, expect.stringContaining('threshold')])
+    expect((await svc('policy', 'delete', made.ref)).code).toBe(0)
+    expect(await svc('policy', 'get', made.ref)).toEqual(missing('Policy', made.ref))
+  })
+
+  it('09.3 the types', async () => {
+    const list = await svc('policy-type', 'list')
+    expect([list.code, header(list.stdout)]).toEqual([0, ['id', 'resource_type', 'name', 'description']])
+    expect(await json('policy-type', 'get', 'action.retry')).toMatchObject({ name: 'retry', enabled: true })
+    expect(await svc('policy-type', 'get', 'action.none')).toEqual(missing('Policy type', 'action.none'))
+  })
+})
+
 describe('11.5 who may not', () => {
   it('11.5 is told so, 1; an explanation counts the rules that may not be seen', async () => {
     const base = makeFolder()

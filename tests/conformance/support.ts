@@ -181,6 +181,14 @@ const exampleActions = [
     runner_type: 'local-shell-cmd',
     parameters: { cmd: { default: 'true' }, a: { type: 'string' }, b: { type: 'string' } },
   },
+  {
+    name: 'telling',
+    runner_type: 'local-shell-cmd',
+    notify: {
+      'on-success': { message: '{{ action_results.stdout }} of {{ action_parameters.cmd }}', routes: ['good'] },
+      'on-failure': { message: '{{ nothing.at.all }}', channels: ['bad'] },
+    },
+  },
   { name: 'tagged', runner_type: 'noop', tags: [{ name: 'colour', value: 'blue' }], parameters: {} },
 ]
 

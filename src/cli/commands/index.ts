@@ -36,6 +36,18 @@ export const commands: readonly CommandEntry[] = [
     load: async (context) => (await import('./action.ts')).createActionCommand(context),
   },
   {
+    name: 'policy',
+    summary: 'Say how many executions of an action run at once, and which are run again.',
+    group: 'Actions:',
+    load: async (context) => (await import('./policy.ts')).createPolicyCommand(context),
+  },
+  {
+    name: 'policy-type',
+    summary: 'List and show the types of policies.',
+    group: 'Actions:',
+    load: async (context) => (await import('./policy-type.ts')).createPolicyTypeCommand(context),
+  },
+  {
     name: 'execution',
     summary: 'List, show, follow, repeat and stop executions.',
     group: 'Executions:',

@@ -57,7 +57,7 @@ interface Counted {
 }
 
 export function createAdmission(deps: {
-  store: Pick<ExecutionStore, 'find' | 'waitingOf' | 'waitingActions'>
+  store: Pick<ExecutionStore, 'find' | 'waitingOf' | 'delayedActions'>
   change: Pick<Change, 'try'>
   readonly limitsOf: (execution: Execution) => readonly Limit[]
   bus: Bus
@@ -266,7 +266,7 @@ export function createAdmission(deps: {
     },
     async start() {
       active = true
-      for (const actionRef of store.waitingActions()) await load(actionRef)
+      for (const actionRef of store.delayedActions()) await load(actionRef)
     },
     stop() {
       active = false

@@ -106,8 +106,8 @@ export interface ExecutionStore {
   nextDue(status: DueStatus): string | undefined
   /** Those of an action that wait for others of it and not for a time, oldest first. */
   waitingOf(actionRef: string, afterId: string, limit: number): Execution[]
-  /** References of the actions that have such. */
-  waitingActions(): string[]
+  /** References of the actions of which some are delayed, be it for a time or for others. */
+  delayedActions(): string[]
   countWithStatus(...statuses: ExecutionStatus[]): number
   page(page: ExecutionPage): Promise<string[]>
   total(filter: ExecutionFilter): Promise<number>
@@ -318,9 +318,16 @@ export function createExecutionStore(database: Database): ExecutionStore {
             .limit(limit),
         )
         .map(toExecution),
-    waitingActions: () =>
+    delayedActions: () =>
       database
-        .all(build.selectFrom('executions').select('action_ref').distinct().where(isWaiting).orderBy('action_ref'))
+        .all(
+          build
+            .selectFrom('execution_counts')
+            .select('action_ref')
+            .distinct()
+            .where('status', '=', 'delayed')
+            .where('count', '>', 0),
+        )
         .map((row) => row.action_ref),
     countWithStatus: (...statuses) => countRows(database, (where) => where('status', 'in', statuses)),
 

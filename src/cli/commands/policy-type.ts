@@ -1,0 +1,28 @@
+/** `svc policy-type`: what kinds of policies there are (contract 09, 9.3). */
+import { Command } from 'commander'
+import { createCommand } from '../options.ts'
+import { createGetCommand, createListCommand, type Resource } from '../resources.ts'
+import type { CommandContext } from '../session.ts'
+
+const policyType: Resource = {
+  name: 'Policy type',
+  pluralName: 'Policy types',
+  path: '/policytypes',
+  columns: ['id', 'resource_type', 'name', 'description'],
+  order: ['id', 'uid', 'ref', 'resource_type', 'name', 'description', 'enabled', 'module', 'parameters'],
+}
+
+export function createPolicyTypeCommand(context: CommandContext): Command {
+  const list = createListCommand(context, policyType)
+    .description('List the types of policies.')
+    .addHelpText('after', '\nExample:\n  svc policy-type list')
+
+  const get = createGetCommand(context, policyType, '<ref...>', 'references or ids')
+    .description('Show types of policies, with the parameters they take.')
+    .addHelpText('after', '\nExample:\n  svc policy-type get action.retry')
+
+  return createCommand(new Command('policy-type'))
+    .description('List and show the types of policies.')
+    .addCommand(list)
+    .addCommand(get)
+}
