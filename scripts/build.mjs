@@ -148,10 +148,11 @@ async function bundle(outdir) {
       lineLimit: 160,
       legalComments: 'none',
       external: [...NATIVE, ...LEFT_OUT],
-      // CommonJS packages inside an ES module still call require() for built-in modules.
+      // CommonJS packages inside an ES module still call require() for built-in modules, and ask where they are.
       banner: {
         js: "import { createRequire as createBundleRequire } from 'node:module'; const require = createBundleRequire(import.meta.url);",
       },
+      define: { __dirname: 'import.meta.dirname', __filename: 'import.meta.filename' },
       metafile: true,
       logLevel: 'silent',
     })
