@@ -48,6 +48,12 @@ export const commands: readonly CommandEntry[] = [
     load: async (context) => (await import('./policy-type.ts')).createPolicyTypeCommand(context),
   },
   {
+    name: 'pack',
+    summary: 'List, install, remove and register packs of actions and rules.',
+    group: 'Packs:',
+    load: async (context) => (await import('./pack.ts')).createPackCommand(context),
+  },
+  {
     name: 'execution',
     summary: 'List, show, follow, repeat and stop executions.',
     group: 'Executions:',
