@@ -52,9 +52,7 @@ const HARMLESS_HEADERS = new Set(['accept', 'accept-encoding', 'accept-language'
 
 /** @throws HttpProblem; the reason of the signal when it is aborted */
 export async function exchange(request: HttpRequest, limits: ExchangeLimits): Promise<HttpAnswer> {
-  // Loaded when it is first needed: it would make the start of the server longer.
-  const undici = await import('undici')
-  const connections = createConnections(undici, request, limits.addresses)
+  const connections = createConnections(await import('./client.ts'), request, limits.addresses)
   try {
     let next = { ...request, headers: new Map(request.headers) }
     if (!next.headers.has('accept-encoding')) next.headers.set('accept-encoding', ACCEPTED_ENCODINGS)
@@ -201,7 +199,11 @@ interface Connections {
 
 type Connect = buildConnector.connector
 
-function createConnections(undici: typeof import('undici'), request: HttpRequest, addresses: Addresses): Connections {
+function createConnections(
+  undici: typeof import('./client.ts'),
+  request: HttpRequest,
+  addresses: Addresses,
+): Connections {
   const sockets = new Set<Duplex>()
   const dispatchers = new Map<string, Agent | ProxyAgent>()
   let isClosed = false

@@ -186,7 +186,7 @@ async function bodyOf(
   if (content !== undefined && path !== undefined) {
     throw new HttpProblem('Give either "file_content" or "file_path", not both')
   }
-  const { FormData } = await import('undici')
+  const { FormData } = await import('./client.ts')
   const type = textParameter(parameters, 'file_content_type')
   const bytes =
     path === undefined ? new TextEncoder().encode(content ?? '') : await readFile(context, path, maxFileBytes)
