@@ -7,12 +7,14 @@ import { refusedLogins, verifiedRequests } from './access.ts'
 import { ruleMatching, webhooks } from './events.ts'
 import { oneAtATime, throughput } from './executions.ts'
 import { largeOutput, liveDelay, loopDelay, manyFollowers } from './output.ts'
+import { scripts } from './scripts.ts'
 import { printRows, type Row } from './report.ts'
 import { commandLine, scale } from './scale.ts'
 import { stopping } from './stop.ts'
 
 const parts: Record<string, () => Promise<Row[]>> = {
   latency: oneAtATime,
+  script: scripts,
   throughput,
   stop: stopping,
   live: liveDelay,

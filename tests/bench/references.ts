@@ -13,9 +13,11 @@ export interface Rate {
   latencies: number[]
 }
 
-export function bareSpawn(count: number, atOnce: number): Promise<Rate> {
+/** @param script to start instead of a command */
+export function bareSpawn(count: number, atOnce: number, script?: string): Promise<Rate> {
   return new Promise((resolve, reject) => {
-    const child = spawn(process.execPath, [join(import.meta.dirname, 'bare-spawn.ts'), String(count), String(atOnce)], {
+    const parameters = [String(count), String(atOnce), ...(script === undefined ? [] : [script])]
+    const child = spawn(process.execPath, [join(import.meta.dirname, 'bare-spawn.ts'), ...parameters], {
       stdio: ['ignore', 'pipe', 'inherit'],
     })
     let text = ''
