@@ -32,6 +32,7 @@ const secrets = {
   environment: canary('environment'),
   argument: canary('argument'),
   shownArgument: canary('shownargument'),
+  python: canary('python'),
   split: canary('split'),
   error: canary('error'),
   directory: canary('directory'),
@@ -96,6 +97,27 @@ const packFiles: Record<string, string> = {
   ].join('\n'),
   'actions/script.sh':
     '#!/bin/sh\necho "arg $1 env $SVC_ACTION_PARAM_token"; printf %s "$SVC_ACTION_PARAM_token" | sha256sum; sleep 0.2\n',
+  'actions/python.yaml': [
+    'name: python',
+    'runner_type: python-script',
+    'entry_point: canary.py',
+    'parameters:',
+    '  token: {type: string, secret: true}',
+    '',
+  ].join('\n'),
+  'actions/canary.py': [
+    'import hashlib, sys',
+    'from svc.action import Action',
+    '',
+    'class Canary(Action):',
+    '    def run(self, token):',
+    "        key = self.config['api_key']",
+    '        print(token, key)',
+    '        self.logger.warning(token)',
+    '        sys.stderr.write(key)',
+    "        return {token: [token, key], 'digest': hashlib.sha256((token + key).encode()).hexdigest()}",
+    '',
+  ].join('\n'),
   'actions/arguments.yaml': [
     'name: arguments',
     'runner_type: local-shell-script',
@@ -211,6 +233,7 @@ async function sendEverything(): Promise<void> {
       },
     }),
     run('script', { action: 'vault.script', parameters: { token: secrets.argument } }),
+    run('python', { action: 'vault.python', parameters: { token: secrets.python } }),
     run('arguments', { action: 'vault.arguments', parameters: { token: secrets.shownArgument } }),
     run('split', {
       action: 'vault.use',
@@ -369,6 +392,16 @@ describe('what has run', () => {
     const whole = names.map((each) => secrets[each]).join('')
     expect(execution).toMatchObject({ status: 'succeeded' })
     expect(execution?.result['stdout']).toContain(sha256(whole))
+  })
+
+  it('02.9 a Python action was given its configuration, and says nothing of it', () => {
+    expect(executions['python']).toMatchObject({
+      status: 'succeeded',
+      result: {
+        result: { '********': ['********', '********'], digest: sha256(secrets.python + secrets.config) },
+        stdout: expect.stringMatching(/^\*{8} \*{8}\n?$/) as string,
+      },
+    })
   })
 
   it('02.4 shows what stands around a secret', () => {
