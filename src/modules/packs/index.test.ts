@@ -323,3 +323,53 @@ describe('trigger types and rules', () => {
     expect(world.triggers.ofType('core.svc.CronTimer')).toMatchObject([{ parameters: { hour: 3 } }])
   })
 })
+
+describe('taking a pack away', () => {
+  beforeEach(async () => {
+    await packs.start?.()
+    put('pack.yaml', 'name: mine\ndescription: d\nversion: 1.0.0\nauthor: a\n')
+    put('actions/good.yaml', 'name: good\nrunner_type: noop\n')
+    put('triggers/event.yaml', 'name: event\n')
+    put('rules/react.yaml', 'name: react\ntrigger:\n  type: mine.event\naction:\n  ref: mine.good\n')
+    put('aliases/do.yaml', 'name: do\naction_ref: mine.good\nformats: [do it]\n')
+    put(
+      'policies/few.yaml',
+      'name: few\nresource_ref: mine.good\npolicy_type: action.concurrency\nparameters:\n  threshold: 1\n',
+    )
+    put('config.schema.yaml', 'a:\n  default: 1\n')
+    await packs.register(join(folder, 'mine'))
+  })
+
+  const rows = (): number =>
+    (['actions', 'rules', 'trigger_types', 'action_aliases', 'policies'] as const)
+      .map((table) =>
+        world.database.all(world.database.build.selectFrom(table).select('id').where('ref', 'like', 'mine.%')),
+      )
+      .flat().length
+
+  test('takes away all that it has brought', async () => {
+    expect([rows(), packs.find('mine')?.ref, packs.resolve('mine', { user: 'svc' }).values]).toEqual([
+      5,
+      'mine',
+      { a: 1 },
+    ])
+    expect(await packs.unregister('mine')).toEqual([])
+    expect([rows(), packs.find('mine'), packs.resolve('mine', { user: 'svc' }).values]).toEqual([0, undefined, {}])
+    expect(await packs.unregister('mine')).toEqual([])
+  })
+
+  test('what others need stays, and is told', async () => {
+    await world.make('mine', { trigger: { type: 'mine.event' } })
+    expect((await packs.unregister('mine')).map(describeProblem)).toEqual([
+      expect.stringMatching(/^triggers\/event\.yaml \(name\): .*is used by a rule/),
+    ])
+    expect(rows()).toBe(1)
+    expect(packs.find('mine')).toBeUndefined()
+  })
+
+  test('it can come again', async () => {
+    await packs.unregister('mine')
+    expect((await packs.register(join(folder, 'mine'))).problems).toEqual([])
+    expect(rows()).toBe(5)
+  })
+})

@@ -159,7 +159,7 @@ export function createPacks(deps: PacksDeps): Packs {
         log.warning('packs.no_default', 'The pack default cannot be made', { error }),
       )
       await installer.recover()
-      const [problem] = await service.registerChanged()
+      const [problem] = await service.registerChanged(true)
       if (problem !== undefined) throw new Error(`A pack of the program is damaged: ${describeProblem(problem)}`)
       if (!settings.watch) return
       clearTimeout(beginning)

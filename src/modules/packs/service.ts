@@ -39,9 +39,10 @@ export interface PackService {
   /**
    * Packs that have changed since they were registered. Problems are logged.
    *
+   * @param atOnce see `scanPack`
    * @returns what is wrong with packs that come with the program
    */
-  registerChanged(): Promise<PackProblem[]>
+  registerChanged(atOnce?: boolean): Promise<PackProblem[]>
   /**
    * What has changed in some folders, or in the configurations of some packs. What others have lacked is tried again.
    * Problems are logged.
@@ -178,12 +179,12 @@ export function createPackService(deps: {
     log.warning('pack.gone', message, { pack: ref, folder })
   }
 
-  async function changedOf(all: readonly string[]): Promise<{ folder: string; files?: PackFiles }[]> {
+  async function changedOf(all: readonly string[], atOnce = false): Promise<{ folder: string; files?: PackFiles }[]> {
     const known = new Map(store.knownPacks().map((pack) => [pack.folder, pack]))
     const results: ({ folder: string; files?: PackFiles } | undefined)[] = []
     for (let start = 0; start < all.length; start += SIDE_BY_SIDE) {
       const some = all.slice(start, start + SIDE_BY_SIDE).map(async (folder) => {
-        const files = await scanPack(folder).catch(() => undefined)
+        const files = await scanPack(folder, atOnce).catch(() => undefined)
         if (files === undefined) return { folder }
         const before = known.get(folder)
         const isSame = before !== undefined && before.fingerprint === (await fingerprintOf(owners, before.ref, files))
@@ -229,10 +230,10 @@ export function createPackService(deps: {
         return registration
       }),
 
-    registerChanged: () =>
+    registerChanged: (atOnce) =>
       inTurn(async () => {
         for (const { ref, folder } of store.knownPacks()) owners.actions.usePackFolder(ref, folder)
-        const done = await registerAll(await changedOf(await folders()), allKinds)
+        const done = await registerAll(await changedOf(await folders(), atOnce), allKinds)
         for (const { ref, folder } of store.knownPacks()) {
           if (!(await isThere(join(folder, manifestFile)))) tellGone(ref, folder)
         }
