@@ -10,6 +10,7 @@ import { largeOutput, liveDelay, loopDelay, manyFollowers } from './output.ts'
 import { scripts } from './scripts.ts'
 import { printRows, type Row } from './report.ts'
 import { commandLine, scale } from './scale.ts'
+import { remoteCommands } from './ssh.ts'
 import { stopping } from './stop.ts'
 
 const parts: Record<string, () => Promise<Row[]>> = {
@@ -23,6 +24,7 @@ const parts: Record<string, () => Promise<Row[]>> = {
   loop: loopDelay,
   webhook: webhooks,
   rules: ruleMatching,
+  ssh: remoteCommands,
   scale,
   cli: commandLine,
   access: async () => [...(await verifiedRequests()), ...(await refusedLogins())],
