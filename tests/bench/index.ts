@@ -8,6 +8,7 @@ import { ruleMatching, webhooks } from './events.ts'
 import { oneAtATime, throughput } from './executions.ts'
 import { largeOutput, liveDelay, loopDelay, manyFollowers } from './output.ts'
 import { scripts } from './scripts.ts'
+import { pythonActions } from './python.ts'
 import { printRows, type Row } from './report.ts'
 import { commandLine, scale } from './scale.ts'
 import { remoteCommands } from './ssh.ts'
@@ -17,6 +18,7 @@ const parts: Record<string, () => Promise<Row[]>> = {
   latency: oneAtATime,
   script: scripts,
   throughput,
+  python: pythonActions,
   stop: stopping,
   live: liveDelay,
   followers: manyFollowers,
