@@ -1,5 +1,6 @@
 """Runs one action: `python start.py <folder for bytecode>`. The job comes on stdin, `svc/worker.py` says what it is."""
 
+import gc
 import sys
 
 #: What nearly every action needs, directly or through the library it is written with.
@@ -21,6 +22,8 @@ def main():
     sys.pycache_prefix = sys.argv[1]
     from svc import worker
 
+    # What is here now stays to the end: looking for garbage in it took most of the time of a short action, at its end.
+    gc.freeze()
     worker.main()
 
 
