@@ -16,12 +16,18 @@ export async function remoteCommands(): Promise<Row[]> {
   const site = await makeSshSite()
   const key = site.makeKey('id_bench')
   const sshd = await site.start()
-  const control = join(site.folder, 'control')
-  const options = [
-    ...['-F', 'none', '-i', key.path, '-p', String(sshd.port), '-l', site.user, '-o', 'BatchMode=yes'],
-    ...['-o', 'StrictHostKeyChecking=no', '-o', `UserKnownHostsFile=${join(site.folder, 'known_hosts')}`],
-    ...['-o', 'ControlMaster=auto', '-o', `ControlPath=${control}`, '-o', 'ControlPersist=60', '-o', 'LogLevel=ERROR'],
-  ]
+  const settings = {
+    BatchMode: 'yes',
+    StrictHostKeyChecking: 'no',
+    UserKnownHostsFile: join(site.folder, 'known_hosts'),
+    ControlMaster: 'auto',
+    ControlPath: join(site.folder, 'control'),
+    ControlPersist: '60',
+    LogLevel: 'ERROR',
+  }
+  const options = ['-F', 'none', '-i', key.path, '-p', String(sshd.port), '-l', site.user].concat(
+    Object.entries(settings).flatMap(([name, value]) => ['-o', `${name}=${value}`]),
+  )
   const server = await startBenchServer({
     flags: ['--system-user-user', site.user, '--system-user-ssh-key-file', key.path],
   })
