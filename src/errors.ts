@@ -280,7 +280,7 @@ export const packSourceUnusable = (source: string, why: string): AppError =>
   new AppError(
     'invalid',
     'PACK_SOURCE_UNUSABLE',
-    `No pack can be installed from "${shown(source.replace(/(\/\/[^/@:]*):[^/@]*@/g, '$1@'))}": ${why}.`,
+    `No pack can be installed from "${shown(source.replace(/(\/\/[^/@:]*):[^/@]*@/g, '$1@'))}": ${why.replace(/\.$/, '')}.`,
   )
 
 export const packTooLarge = (maxFiles: number, maxBytes: number): AppError =>
@@ -305,7 +305,7 @@ export const packNotInstalled = (ref: string): AppError =>
   )
 
 export const packRefused = (ref: string, why: string): AppError =>
-  new AppError('invalid', 'PACK_REFUSED', `The pack "${shown(ref)}" is left as it was: ${why}.`)
+  new AppError('invalid', 'PACK_REFUSED', `The pack "${shown(ref)}" is left as it was: ${why.replace(/\.$/, '')}.`)
 
 // Traces
 

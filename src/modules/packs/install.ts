@@ -174,7 +174,10 @@ export function createInstaller(deps: InstallerDeps): Installer {
     try {
       registration = await deps.service.register(target)
       if (registration.problems.length > 0 && (!isForced || registration.ref === undefined)) {
-        throw packRefused(ref, `${describe(registration.problems)}; with "force" what can be used is installed`)
+        throw packRefused(
+          ref,
+          `${describe(registration.problems).replace(/\.$/, '')}; with "force" what can be used is installed`,
+        )
       }
     } catch (error) {
       await putBack(ref, target, hadFolder ? old : undefined)

@@ -1,0 +1,93 @@
+/** The pack `examples` as a newcomer uses it: everything in it works. */
+import { createServer, type Server } from 'node:http'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ensureDebianPackage } from '../helpers/apt.ts'
+import { startServer, waitForStatus, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
+import { waitFor } from '../helpers/wait.ts'
+
+let server: TestServer
+let web: Server
+let url: string
+
+beforeAll(async () => {
+  await ensureDebianPackage('python3', '/usr/bin/python3')
+  web = createServer((_, response) => {
+    response.setHeader('Content-Type', 'application/json')
+    response.end('{"fine": true}')
+  })
+  await new Promise<void>((resolve) => void web.listen(0, '127.0.0.1', resolve))
+  const address = web.address()
+  url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/`
+  server = await startServer({ settings: { 'http_runner.allowed_private_networks': '127.0.0.0/8' } })
+  const { status, result } = await run('packs.install', { packs: ['examples'] })
+  expect([status, result]).toMatchObject([
+    'succeeded',
+    {
+      packs: {
+        examples: { registered: { actions: 5, rules: 2, aliases: 1, policies: 1 }, problems: [] },
+      },
+    },
+  ])
+}, 120_000)
+afterAll(async () => {
+  await server.stop()
+  web.closeAllConnections()
+  await new Promise((resolve) => web.close(resolve))
+})
+
+async function run(action: string, parameters: Record<string, unknown>): Promise<ExecutionAnswer> {
+  const { status, body, text } = await server.call<ExecutionAnswer>('POST', '/v1/executions', { action, parameters })
+  if (status !== 201) throw new Error(text)
+  return waitForStatus(server, body.id)
+}
+
+describe('its actions', () => {
+  it('disk_usage', async () => {
+    const { status, result } = await run('examples.disk_usage', { folder: '/etc', unit: 'k' })
+    expect([status, result['stdout']]).toEqual(['succeeded', expect.stringMatching(/^\d+\s\/etc$/)])
+  })
+
+  it('greet', async () => {
+    await run('examples.greet', { name: 'Ada' })
+    await server.call('PUT', '/v1/configs/examples', { greeting: 'Good day' })
+    const { status, result } = await run('examples.greet', { name: 'Ada' })
+    expect([status, result['result'], result['stderr']]).toEqual([
+      'succeeded',
+      { text: 'Good day, Ada!', count: 2 },
+      expect.stringContaining('greeted 2 times'),
+    ])
+  })
+
+  it('notify', async () => {
+    const { status, result, parameters } = await run('examples.notify', { subject: "it's $(full)", token: 'hunter2' })
+    expect([status, result['stdout'], parameters['token']]).toEqual([
+      'succeeded',
+      "info: it's $(full)",
+      expect.stringMatching(/^\*+$/),
+    ])
+  })
+
+  it('check_url', async () => {
+    const { status, result } = await run('examples.check_url', { url })
+    expect([status, result]).toMatchObject(['succeeded', { body: { fine: true } }])
+  })
+
+  it('one_at_a_time: the second waits for the first', async () => {
+    const both = await Promise.all([1, 2].map(() => run('examples.one_at_a_time', { seconds: 1 })))
+    expect(both.map(({ status }) => status)).toEqual(['succeeded', 'succeeded'])
+    expect(both.flatMap(({ log }) => log.map((entry) => entry.status))).toContain('delayed')
+  })
+})
+
+it('its webhook starts an action, its timer waits to be enabled', async () => {
+  expect((await server.call('POST', '/v1/webhooks/examples', { subject: 'sent' })).status).toBe(202)
+  const started = await waitFor('the rule to start the action', async () => {
+    const list = await server.call<ExecutionAnswer[]>('GET', '/v1/executions?action=examples.notify&status=succeeded')
+    return list.body.find(({ result }) => result['stdout'] === 'info: sent')
+  })
+  expect(started.status).toBe('succeeded')
+  expect((await server.call('GET', '/v1/rules/examples.every_minute')).body).toMatchObject({ enabled: false })
+  expect((await server.call('GET', '/v1/actionalias/examples.greet')).body).toMatchObject({
+    action_ref: 'examples.greet',
+  })
+})
