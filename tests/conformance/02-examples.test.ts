@@ -8,6 +8,7 @@ import { waitFor } from '../helpers/wait.ts'
 let server: TestServer
 let web: Server
 let url: string
+let installation: ExecutionAnswer
 
 beforeAll(async () => {
   await ensureDebianPackage('python3', '/usr/bin/python3')
@@ -19,15 +20,7 @@ beforeAll(async () => {
   const address = web.address()
   url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/`
   server = await startServer({ settings: { 'http_runner.allowed_private_networks': '127.0.0.0/8' } })
-  const { status, result } = await run('packs.install', { packs: ['examples'] })
-  expect([status, result]).toMatchObject([
-    'succeeded',
-    {
-      packs: {
-        examples: { registered: { actions: 5, rules: 2, aliases: 1, policies: 1 }, problems: [] },
-      },
-    },
-  ])
+  installation = await run('packs.install', { packs: ['examples'] })
 }, 120_000)
 afterAll(async () => {
   await server.stop()
@@ -40,6 +33,14 @@ async function run(action: string, parameters: Record<string, unknown>): Promise
   if (status !== 201) throw new Error(text)
   return waitForStatus(server, body.id)
 }
+
+it('is installed by its name, without a problem', () => {
+  const registered = { actions: 5, rules: 2, aliases: 1, policies: 1 }
+  expect([installation.status, installation.result]).toMatchObject([
+    'succeeded',
+    { packs: { examples: { registered, problems: [] } } },
+  ])
+})
 
 describe('its actions', () => {
   it('disk_usage', async () => {
