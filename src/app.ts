@@ -100,6 +100,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
   const runners = await createRunners({
     launcher,
     maxResultBytes: config.actionrunner.max_result_bytes,
+    decodeJsonOutput: config.actionrunner.decode_json_output,
     basePath: config.system.base_path,
     systemUser: config.system_user.user,
     packManager: { perform: (operation, parameters, work) => packs.manager.perform(operation, parameters, work) },

@@ -517,6 +517,11 @@ export const options = {
       about:
         'The most text kept as stdout, and as stderr, in the result of an execution. Longer output is cut there and marked; the output itself stays complete.',
     }),
+    decode_json_output: boolean({
+      default: false,
+      about:
+        'Keep stdout and stderr of shell commands and scripts that are JSON as a whole as the value in the result, as StackStorm does: a number, a list, an object. Off, they are always text.',
+    }),
     shutdown_grace_seconds: decimal({
       default: 10,
       min: 0,

@@ -10,6 +10,7 @@ import { createHttpRequest, type HttpRequestSettings } from './http-request.ts'
 import { createLocalShellCmd } from './local-shell-cmd.ts'
 import { createLocalShellScript } from './local-shell-script.ts'
 import { createLocalShell } from './local-shell.ts'
+import { decodingJson } from './json-output.ts'
 import { createNoop } from './noop.ts'
 import { createPythonScript } from './python-script.ts'
 import { createFindPython } from './python/find-python.ts'
@@ -57,6 +58,8 @@ export interface RunnerSettings {
   launcher: Launcher
   /** `actionrunner.max_result_bytes`, for each of stdout and stderr. */
   maxResultBytes: number
+  /** `actionrunner.decode_json_output`; default: not. */
+  decodeJsonOutput?: boolean
   /** `system.base_path`, where virtual environments and the bytecode of Python are kept; default: a temporary folder. */
   basePath?: string
   /** `system_user.user`. */
@@ -129,17 +132,18 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
   })
   const shell = createLocalShell({ launcher, trees, directoryCheck, maxResultBytes, systemUser, inheritedEnv, warn })
 
+  const ofShell = (runner: Runner): Runner => (settings.decodeJsonOutput === true ? decodingJson(runner) : runner)
   const ssh = createSsh({ ...defaultSsh, ...settings.ssh }, { maxResultBytes, warn, systemUser: settings.systemUser })
 
   return {
     list: [
-      createLocalShellCmd(shell),
-      createLocalShellScript(shell, { name: 'core', env: programs }),
+      ofShell(createLocalShellCmd(shell)),
+      ofShell(createLocalShellScript(shell, { name: 'core', env: programs })),
       createNoop(),
       createAnnouncement(),
       createInquirer(),
-      createRemoteShellCmd(ssh),
-      createRemoteShellScript(ssh),
+      ofShell(createRemoteShellCmd(ssh)),
+      ofShell(createRemoteShellScript(ssh)),
       createHttpRequest(settings.http ?? { allowedPrivateNetworks: [], maxBodyBytes: 10_485_760 }),
       createPythonScript({ ...processes, findPython, interpreters, virtualenvs, inheritedEnv, settings: python }),
       ...(packManager === undefined ? [] : [createPackManagerRunner({ ...processes, inheritedEnv, packManager })]),
