@@ -465,6 +465,16 @@ describe('11.4 row 8 who may respond', () => {
     expect(accepted).toBe(200)
   })
 
+  it('and nobody gets round them by setting its end', async () => {
+    const id = await askHere({ users: ['named'] })
+    const end = { status: 'succeeded', result: { response: { continue: true } } }
+    for (const headers of [keys.get('packer'), admin]) {
+      const { status, body } = await place.call<ErrorAnswer>('PUT', `/v1/executions/${id}`, end, headers)
+      expect([status, body.code]).toEqual([400, 'EXECUTION_UPDATE_REFUSED'])
+    }
+    expect(await allowed('named', id)).toBe(true)
+  })
+
   it('while it waits nothing has a credential in its name', async () => {
     const tokensOf = (id: string) =>
       rowsOf(place, 'select id from tokens where id = (select liveaction_id from executions where id = ?)', id)

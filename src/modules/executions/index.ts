@@ -8,6 +8,7 @@ import { readJson } from '../../json.ts'
 import type { Log } from '../../log.ts'
 import type { Module } from '../../module.ts'
 import { resultJson } from '../../result-json.ts'
+import { createSecretValues } from '../../secret-values.ts'
 import type { TemplateScope } from '../../template.ts'
 import type { OutputType, Runner } from '../../runners/runner.ts'
 import type { Actions } from '../actions/index.ts'
@@ -179,6 +180,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     log,
     secretsOf: (execution) =>
       settings.maskSecrets ? differingNames(sealing.open(execution).parameters, sealing.masked(execution)) : [],
+    concealReport,
     queueLimit: settings.queueLimit,
     sources: deps,
     sealing,
@@ -193,7 +195,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       throw new Error(`The runner "${runner.name}" has been disabled by the administrator.`)
     }
     const opened = sealing.open(execution)
-    secrets.push(...opened.secrets)
+    secrets.push(...actions.secretsIn(action, runner, opened.parameters), ...opened.secrets)
     const scope = templateScope(deps, execution, secrets)
     const effective = actions.effective(action, runner, opened.parameters, scope)
     secrets.push(...actions.secretsIn(action, runner, { ...effective.runnerParameters, ...effective.actionParameters }))
@@ -214,6 +216,15 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
         SVC_ACTION_API_URL: settings.apiUrl(),
       },
     }
+  }
+
+  /** Of a run that this server has not watched: what is secret in its parameters may turn up in it as well. */
+  function concealReport(execution: Execution, result: Record<string, unknown>): { result: unknown; sealed?: string } {
+    if (!settings.maskSecrets) return concealResult(execution, result)
+    const { parameters, secrets } = sealing.look(execution)
+    const marked = actions.secretsIn(execution.action, execution.runner, parameters)
+    const masked = createSecretValues([...marked, ...secrets])?.maskValue(result) ?? result
+    return concealResult(execution, masked as Record<string, unknown>) // a copy of one
   }
 
   function concealResult(execution: Execution, result: Record<string, unknown>): { result: unknown; sealed?: string } {
@@ -255,7 +266,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
 
   const recordOptions = (unmasked: boolean): RecordOptions => ({
     ...(unmasked || !settings.maskSecrets
-      ? { parametersOf: (execution) => sealing.look(execution), resultOf: openResult }
+      ? { parametersOf: (execution) => sealing.look(execution).parameters, resultOf: openResult }
       : { parametersOf: (execution) => sealing.masked(execution), resultOf }),
     webUrl: settings.webUrl(),
   })

@@ -340,7 +340,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       response: executionSchema,
       failures: [400, 404],
       async handler(request) {
-        const { status, result } = request.body as { status: ExecutionStatus; result?: unknown } // fits the schema
+        const { status, result } = request.body as { status: ExecutionStatus; result?: Record<string, unknown> } // fits the schema
         return toRecord(await service.update(request, knownId(request), status, result), request)
       },
     },

@@ -27,7 +27,7 @@ export interface Sealing {
   /** The parameters as they are. @throws CRYPTO_KEY_MISSING, CIPHER_TEXT_INVALID */
   open(execution: Execution): Opened
   /** The same for who only looks: what cannot be opened is shown as others see it. */
-  look(execution: Execution): Record<string, unknown>
+  look(execution: Execution): Opened
   /** With masks in the place of secrets. */
   masked(execution: Execution): Record<string, unknown>
   /** Everything in the parameters of an execution that must not be seen. @throws as `open` */
@@ -67,14 +67,14 @@ export function createSealing(deps: {
     },
     look(execution) {
       try {
-        return open(execution).parameters
+        return open(execution)
       } catch (error) {
         if (!isAppError(error)) throw error
         log.warning('execution.sealed', 'The secret parameters of an execution cannot be shown', {
           execution_id: execution.id,
           error,
         })
-        return execution.parameters
+        return { parameters: execution.parameters, secrets: [] }
       }
     },
     // Without a seal: nothing is secret, encryption is off, or it was made before parameters were sealed.

@@ -7,6 +7,7 @@ import { loadEncryption } from '../../encryption.ts'
 import { cipherTextInvalid, templateFailed } from '../../errors.ts'
 import type { RunContext, RunResult } from '../../runners/runner.ts'
 import { MASK } from '../../schema.ts'
+import { TemplateError } from '../../template.ts'
 import type { TemplateReader } from '../datastore/types.ts'
 import type { Execution } from './types.ts'
 
@@ -194,6 +195,29 @@ describe('a run', () => {
     expect(sink.text).not.toContain(PASSWORD)
   })
 
+  it('that cannot begin says why without the secrets it was given', async () => {
+    await start(() => succeed(), {
+      parameters: {
+        ...parameters,
+        parsed: { type: 'object', immutable: true, default: '{{ password | refuse }}' },
+      },
+      templates: () => ({
+        variables: {},
+        filters: {
+          refuse([value]) {
+            // As with what has changed since it was asked for.
+            if (engine.executions.last() !== undefined) throw new TemplateError('FILTER', `no: ${String(value)}`)
+            return '{}'
+          },
+        },
+      }),
+    })
+    const execution = await ended({ password: PASSWORD })
+    expect(execution.status).toBe('failed')
+    expect(JSON.stringify(execution.result)).toContain(`no: ${MASK}`)
+    expect(JSON.stringify(execution.result)).not.toContain(PASSWORD)
+  })
+
   it('tells its runner what must not be seen', async () => {
     const hidden: boolean[] = []
     await start((context) => {
@@ -211,6 +235,43 @@ describe('a run', () => {
     await engine.call('put', '/executions/:id', id, { status: 'succeeded', result: { said: `it is ${PASSWORD}` } })
     held.resolve({ status: 'succeeded', result: {} })
     expect(engine.executions.findWithResult(id)?.result).toEqual({ said: `it is ${MASK}` })
+  })
+
+  it('settled from outside has masks where the schema of the output marks secrets', async () => {
+    const held = Promise.withResolvers<RunResult>()
+    await start(() => held.promise, {
+      outputSchema: { type: 'object', properties: { key: { type: 'string', secret: true } } },
+    })
+    const id = await engine.request({ parameters: {} })
+    const result = { output: { key: 'made-outside', user: 'ada' } }
+    await engine.call('put', '/executions/:id', id, { status: 'succeeded', result })
+    held.resolve({ status: 'succeeded', result: {} })
+    const settled = engine.executions.findWithResult(id)
+    expect(settled?.result).toEqual({ output: { key: MASK, user: 'ada' } })
+    expect(settled?.end_timestamp).not.toBeNull()
+  })
+
+  it('can be settled from outside when its parameters cannot be opened any more', async () => {
+    const held = Promise.withResolvers<RunResult>()
+    let isLost = false
+    const encryption = await loadEncryption({ enabled: false, keyPath: '', ownKeyPath: '' })
+    await start(() => held.promise, {
+      encryption: {
+        ...encryption,
+        enabled: true,
+        seal: (plain) => Buffer.from(plain).toString('hex'),
+        open(sealed) {
+          if (isLost) throw cipherTextInvalid('it', 'the key is gone')
+          return Buffer.from(sealed, 'hex').toString()
+        },
+      },
+    })
+    const id = await engine.request({ parameters: { password: PASSWORD } })
+    await waitFor('its run', () => engine.statusOf(id) === 'running')
+    isLost = true
+    await engine.call('put', '/executions/:id', id, { status: 'failed', result: { by: 'hand' } })
+    held.resolve({ status: 'succeeded', result: {} })
+    expect(engine.executions.findWithResult(id)).toMatchObject({ status: 'failed', result: { by: 'hand' } })
   })
 })
 

@@ -13,6 +13,7 @@ import {
 import { allRights } from '../../http/authenticate.ts'
 import { aboutCaller } from '../../http/caller.ts'
 import { isId } from '../../ids.ts'
+import { inquirerName } from '../../runners/inquirer.ts'
 import type { Log, LogFields } from '../../log.ts'
 import type { Actions } from '../actions/index.ts'
 import type { ActionRecord } from '../actions/types.ts'
@@ -34,7 +35,6 @@ import {
   type RolesOf,
   type TemplateSources,
 } from './request.ts'
-import { createSecretValues } from '../../secret-values.ts'
 import type { Sealing } from './sealing.ts'
 import { isCancelable, isFinal, type FinalStatus } from './state.ts'
 import type { ExecutionStore } from './store.ts'
@@ -65,7 +65,7 @@ export interface ExecutionService {
   /** @throws RESOURCE_NOT_FOUND; TRANSITION_REFUSED when it cannot be cancelled any more */
   cancel(caller: Caller, id: string): Promise<Execution>
   /** Pause, resume, cancel, or an end decided outside. @throws RESOURCE_NOT_FOUND, EXECUTION_UPDATE_REFUSED */
-  update(caller: Caller, id: string, status: ExecutionStatus, result: unknown): Promise<Execution>
+  update(caller: Caller, id: string, status: ExecutionStatus, result?: Record<string, unknown>): Promise<Execution>
   /** The action an execution is asked of. @throws ACTION_UNKNOWN */
   actionOf(refOrId: string): ActionRecord
   /** @throws RESOURCE_NOT_FOUND */
@@ -109,6 +109,8 @@ export function createExecutionService(deps: {
   log: Log
   /** Names of the parameters in which something is hidden from those who are no administrators. */
   secretsOf(execution: Execution): string[]
+  /** Hides the secrets in a result that comes from outside; `sealed` is the whole, encrypted. */
+  concealReport(execution: Execution, result: Record<string, unknown>): { result: unknown; sealed?: string }
   /** `actionrunner.queue_limit` */
   queueLimit: number
   readonly sources: TemplateSources
@@ -204,13 +206,16 @@ export function createExecutionService(deps: {
     }
   }
 
-  async function settleSeen(execution: Execution, status: FinalStatus, result: unknown): Promise<Execution> {
-    const secrets = execution.sealed_parameters === null ? undefined : createSecretValues(sealing.secretsOf(execution))
-    const masked = secrets === undefined ? result : secrets.maskValue(result)
+  async function settleSeen(
+    execution: Execution,
+    status: FinalStatus,
+    result: Record<string, unknown> | undefined,
+  ): Promise<Execution> {
+    const concealed = result === undefined ? { result } : deps.concealReport(execution, result)
     let seen = execution
     for (;;) {
       refuseFinal(seen)
-      const changed = await change.try(seen, { kind: 'settle', status, result: masked })
+      const changed = await change.try(seen, { kind: 'settle', status, ...concealed })
       if (changed !== undefined) return changed
       seen = get(execution.id)
     }
@@ -339,6 +344,10 @@ export function createExecutionService(deps: {
     async update(caller, id, status, result) {
       const execution = get(id)
       refuseFinal(execution)
+      if (status === 'succeeded' && execution.runner.name === inquirerName) {
+        // Only whom it asks may say what the answer is.
+        throw executionUpdateRefused(`An inquiry succeeds by a response: PUT /inquiries/${id}.`)
+      }
       switch (status) {
         case 'pausing':
         case 'paused':

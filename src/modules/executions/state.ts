@@ -32,7 +32,7 @@ export type ExecutionEvent =
   /** The server that owned the run is gone. */
   | { kind: 'lost' }
   /** Somebody outside settles it (contract 03, 3.4: PUT). */
-  | { kind: 'settle'; status: FinalStatus; result: unknown }
+  | { kind: 'settle'; status: FinalStatus; result: unknown; sealed?: string }
 
 export type EventKind = ExecutionEvent['kind']
 
@@ -113,8 +113,7 @@ export function transition(execution: Execution, event: ExecutionEvent, now: str
   if (event.kind === 'start') next.liveaction = { ...next.liveaction, runner_info: event.runner_info }
   if (event.kind === 'due' || event.kind === 'hold') next.due_timestamp = null
   if (event.kind === 'cancel') next.context = { ...next.context, cancelled_by: event.user }
-  if ((event.kind === 'respond' || event.kind === 'exit') && event.sealed !== undefined)
-    next.sealed_result = event.sealed
+  if ('sealed' in event && event.sealed !== undefined) next.sealed_result = event.sealed
   if (isFinal(status)) {
     next.end_timestamp = at
     next.elapsed_seconds = secondsBetween(execution.start_timestamp, at)
