@@ -6,6 +6,7 @@ import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders
 import type { Database } from '../../db/database.ts'
 import { loadEncryption } from '../../encryption.ts'
 import { readYaml } from '../../metadata.ts'
+import { MASK } from '../../schema.ts'
 import { TemplateError, type TemplateScope } from '../../template.ts'
 import { createConfigs, type Configs } from './configs.ts'
 import { createPackStore } from './store.ts'
@@ -233,12 +234,41 @@ describe('writing', () => {
     ],
     ['numbers', [0, -1, 1.5, 1e21, 1e-7, 9007199254740991]],
     ['nesting', { a: { b: [{ c: [] }, {}, null, true] } }],
-    ['names', { 'a b': 1, '': 2, '1': 3, yes: 4, '<<': 5 }],
+    ['names', { 'a b': 1, '': 2, '1': 3, yes: 4, '<<': 5, ['long'.repeat(500)]: 6, '? x': 7, '[a]': 8 }],
+    ['halves of characters', ['\ud800', 'a\udc00b']],
   ])('%s reads as it was written', async (_, value) => {
     await register(undefined, '{}\n')
     await configs.put('mine', { value })
     const text = readFileSync(configs.fileOf('mine'), 'utf8')
     expect(readYaml(text)).toMatchObject({ value: { value } })
     expect(configs.get('mine', true).values).toEqual({ value })
+  })
+
+  test.each<[string, unknown]>([
+    ['too large', 'x'.repeat(1_048_576)],
+    ['too many values', Array.from({ length: 30_000 }, () => 1)],
+    ['too deep', JSON.parse(`${'['.repeat(100)}${']'.repeat(100)}`)],
+  ])('what could not be read again is refused, and nothing is changed: %s', async (_, value) => {
+    await register(undefined, 'value: 1\n')
+    await expect(configs.put('mine', { value })).rejects.toMatchObject({ code: 'CONFIG_INVALID' })
+    expect(readFileSync(configs.fileOf('mine'), 'utf8')).toBe('value: 1\n')
+    expect(configs.get('mine', true).values).toEqual({ value: 1 })
+  })
+
+  test('gives a configuration back its use when the key of what is stored is gone', async () => {
+    await register('token: {type: string, secret: true}\nhost: {type: string}\n', 'token: old\n')
+    const later = createConfigs({
+      database,
+      store: createPackStore(database),
+      encryption: await loadEncryption({ enabled: true, keyPath: '', ownKeyPath: join(folder.path, 'other.json') }),
+      templates,
+      folder: join(folder.path, 'configs'),
+    })
+    expect(() => later.get('mine', false)).toThrow('Crypto key not found')
+    const values = { token: MASK, host: 'a' }
+    await expect(later.put('mine', values)).rejects.toMatchObject({ code: 'CRYPTO_KEY_MISSING' })
+    await later.put('mine', { token: 'new', host: 'a' })
+    expect(later.get('mine', false).values).toEqual(values)
+    expect(later.resolve('mine', { user: 'somebody' }).values).toEqual({ token: 'new', host: 'a' })
   })
 })

@@ -263,7 +263,9 @@ export function createConfigs(deps: {
     async put(pack, given) {
       const attributes = attributesOf(pack)
       const stored = store.findConfig(pack)
-      const before = stored === undefined ? {} : openValues(pack, stored.values)
+      // What cannot be opened any more is needed only for what is to stay as it is.
+      const isNeeded = pathOf(given, MASK) !== undefined
+      const before = stored === undefined || !isNeeded ? {} : openValues(pack, stored.values)
       const values = secretsOf(attributes)(given, keepMasked, before) as Record<string, unknown>
       const unknown = pathOf(values, MASK)
       if (unknown !== undefined) {
@@ -273,8 +275,10 @@ export function createConfigs(deps: {
       const problem = problemOfValues(attributes, values)
       if (problem !== undefined) throw configInvalid(problemText(pack, problem.path, problem.message))
       toStored(pack, attributes, values)
+      const text = toText(values)
+      if (text === undefined) throw configInvalid(`The configuration of pack "${pack}" is too large for a file`)
       try {
-        await replaceSecretFile(join(folder, `${pack}.yaml`), toText(values))
+        await replaceSecretFile(join(folder, `${pack}.yaml`), text)
       } catch (error) {
         throw configNotWritten(pack, error)
       }
@@ -327,10 +331,11 @@ function remembering(decrypt: HostFunction, secrets: unknown[]): HostFunction {
 const isCipherText = (value: unknown): boolean =>
   typeof value === 'string' && value.length >= 66 && value.length % 2 === 0 && /^[0-9A-Fa-f]+$/.test(value)
 
-/** YAML that reads as the same values. */
-function toText(values: Record<string, unknown>): string {
-  const text = dump(values, { noRefs: true, lineWidth: -1 })
-  const read = readYaml(text)
-  const isSame = 'value' in read && canonical(read.value) === canonical(values)
-  return isSame ? text : `${JSON.stringify(values, undefined, 2)}\n`
+/** YAML that reads as the same values; undefined when registration would not read it, because it has bounds. */
+function toText(values: Record<string, unknown>): string | undefined {
+  return [dump(values, { noRefs: true, lineWidth: -1 }), `${JSON.stringify(values, undefined, 2)}\n`].find((text) => {
+    if (Buffer.byteLength(text) > MAX_FILE_BYTES) return false
+    const read = readYaml(text)
+    return 'value' in read && canonical(read.value) === canonical(values)
+  })
 }
