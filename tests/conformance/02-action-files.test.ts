@@ -431,6 +431,14 @@ describe('02.2 DELETE /actions/{ref_or_id}', () => {
     expect(read('actions/shared.sh')).toContain('echo shared')
   })
 
+  it('leaves the file of another action, however its path is written', async () => {
+    for (const entry_point of ['./shared.sh', './/./shared.sh', 'gone/../shared.sh']) {
+      const { status } = await post({ runner_type: 'local-shell-script', entry_point })
+      if (status === 201) expect((await remove(`web.${name}`, { remove_files: true })).status).toBe(204)
+      expect([entry_point, existsSync(inPack('actions/shared.sh'))]).toEqual([entry_point, true])
+    }
+  })
+
   it('deletes a link itself, and nothing that it leads to', async () => {
     const outside = join(folder.path, 'precious.sh')
     writeFileSync(outside, 'precious')
@@ -567,7 +575,21 @@ describe('11.4 rights on actions and their files', () => {
       expect([path, status, body.code]).toEqual([path, 403, 'PERMISSION_DENIED'])
     }
     expect(readFileSync(join(own.path, 'packs/web/actions/other.sh'), 'utf8')).toContain('echo other')
+    // Nor does it become one that goes with the action.
+    const { data_files: _, ...without } = action('one.sh')
+    for (const claim of [
+      { metadata_file: 'lib/helper.py' },
+      { entry_point: 'lib/helper.py' },
+      { entry_point: './lib/helper.py' },
+      action('lib/helper.py', 'lib/helper.py'),
+    ]) {
+      const { status, body } = await as('one', 'POST', '', { ...without, ...claim })
+      expect([claim, status, body.code]).toEqual([claim, 403, 'PERMISSION_DENIED'])
+    }
+    expect(readFileSync(join(own.path, 'packs/web/actions/lib/helper.py'), 'utf8')).toBe('pass\n')
     expect((await as('one', 'POST', '', action('one.sh'))).status).toBe(201)
+    expect((await as('one', 'PUT', '/web.one', action('one.sh'))).status).toBe(200)
+    expect((await as('one', 'PUT', '/web.one', { ...without, entry_point: 'lib/helper.py' })).status).toBe(403)
     expect((await as('one', 'PUT', '/web.one', action('other.sh'))).status).toBe(403)
     expect((await as('one', 'PUT', '/web.one', { ...action('one.sh'), name: 'three' })).status).toBe(403)
     expect((await as('whole', 'PUT', '/web.one', action('lib/helper.py'))).status).toBe(200)

@@ -1,7 +1,9 @@
 /** Making, replacing and deleting actions by request, with files of theirs (contract 02, 2.2). */
 import { hostname } from 'node:os'
+import { posix } from 'node:path'
 import { Conflict, merge, type Step, type Unit } from '../../db/database.ts'
 import { bodyInvalid, conflict, contentNotFound, nameTaken, packProtected } from '../../errors.ts'
+import { problemOfContainedFile } from '../../contained-file.ts'
 import { aboutCaller, type Caller } from '../../http/caller.ts'
 import { actionResource, packResource } from '../../http/permissions.ts'
 import type { ApiRequest } from '../../http/route.ts'
@@ -67,19 +69,34 @@ export function createActionChanges(deps: {
   }
 
   /**
-   * Whoever may change one action alone does not get at the others through the files that they share.
+   * Whoever may change one action alone does not get at the others through the files that they share: neither at those
+   * that are written now, nor at those that the action names, because they may go with it.
    *
-   * @throws PERMISSION_DENIED, DATA_FILE_INVALID
+   * @param before the action so far
+   * @throws PERMISSION_DENIED
    */
-  function authorizeFiles({ rights }: ActionCaller, { id, pack, entry_point }: ActionRecord, paths: string[]): void {
-    if (paths.length === 0) return
+  async function authorizeFiles(
+    { rights }: ActionCaller,
+    record: ActionRecord,
+    before: ActionRecord | undefined,
+    folder: string,
+    written: readonly string[],
+  ): Promise<void> {
+    const { id, pack } = record
     const others = store.ofPack(pack).filter((other) => other.id !== id)
-    for (const path of paths) {
-      const isOwn = entry_point !== '' && path === `actions/${entry_point}`
+    const ownersOf = (path: string): ActionRecord[] => others.filter((other) => filesOf(other).includes(path))
+    const isThere = async (path: string): Promise<boolean> => (await problemOfContainedFile(folder, path)) !== 'missing'
+    const had = new Set(before?.pack === pack ? filesOf(before) : [])
+    const [entryPoint] = entryPointOf(record)
+    for (const path of written) {
+      const isOwn = path === entryPoint && (had.has(path) || !(await isThere(path)))
       if (!isOwn) rights.require('action_modify', packResource(pack))
-      for (const other of others) {
-        if (filesOf(other).includes(path)) rights.require('action_modify', actionResource(other.ref))
-      }
+      for (const other of ownersOf(path)) rights.require('action_modify', actionResource(other.ref))
+    }
+    for (const path of filesOf(record)) {
+      // What another action has as well stays with that.
+      if (written.includes(path) || had.has(path) || ownersOf(path).length > 0 || !(await isThere(path))) continue
+      rights.require('action_modify', packResource(pack))
     }
   }
 
@@ -97,14 +114,13 @@ export function createActionChanges(deps: {
 
   async function put(
     caller: ActionCaller,
-    record: ActionRecord,
+    { record, before, step }: { record: ActionRecord; before?: ActionRecord; step: Step },
     dataFiles: readonly DataFile[],
-    step: Step,
   ): Promise<string[]> {
     const folder = service.folderOf(record.pack)
     await actionsFolder(record.pack, folder)
     const paths = dataFiles.map(({ file_path: path }) => pathInPack(path))
-    authorizeFiles(caller, record, paths)
+    await authorizeFiles(caller, record, before, folder ?? '', paths)
     const files = await writeFiles(record.pack, folder ?? '', dataFiles)
     const host_info = { hostname: hostname() }
     const events = files.written.map((file_path) => planEvent(writtenRef, { ref: record.ref, file_path, host_info }))
@@ -119,7 +135,7 @@ export function createActionChanges(deps: {
         const record = recordOf(withMetadataFile(definition, undefined), newId())
         const same = store.findByRef(record.ref)
         if (same !== undefined) throw nameTaken(`Action "${record.ref}"`, same.id)
-        const files = await put(caller, record, given.data_files ?? [], store.insert(record))
+        const files = await put(caller, { record, step: store.insert(record) }, given.data_files ?? [])
         log.audit('action.created', `Action created. Action.id=${record.id}`, aboutAction(record, caller, { files }))
         return record
       })
@@ -138,7 +154,7 @@ export function createActionChanges(deps: {
           const same = store.findByRef(record.ref)
           if (same !== undefined) throw nameTaken(`Action "${record.ref}"`, same.id)
         }
-        const files = await put(caller, record, given.data_files ?? [], store.update(record))
+        const files = await put(caller, { record, before, step: store.update(record) }, given.data_files ?? [])
         log.audit('action.updated', `Action updated. Action.id=${record.id}`, aboutAction(record, caller, { files }))
         return record
       })
@@ -164,11 +180,14 @@ export function createActionChanges(deps: {
 const nothing: FileChange = { written: [], keep: () => Promise.resolve(), undo: () => Promise.resolve() }
 
 /** Metadata and entry point, relative to the pack; what does not lie below its `actions` is left out. */
-function filesOf({ metadata_file: metadata, entry_point: entryPoint }: ActionRecord): string[] {
-  return [
-    ...(metadata?.startsWith('actions/') === true ? [metadata] : []),
-    ...(entryPoint === '' ? [] : [`actions/${entryPoint}`]),
-  ]
+function filesOf(action: ActionRecord): string[] {
+  const { metadata_file: metadata } = action
+  return [...(metadata?.startsWith('actions/') === true ? [metadata] : []), ...entryPointOf(action)]
+}
+
+/** Relative to the pack; authors may write `./run.sh`. */
+function entryPointOf({ entry_point: path }: ActionRecord): string[] {
+  return path === '' ? [] : [posix.join('actions', path)]
 }
 
 /** Who does not know which file it comes from does not cut it off from that. @throws DATA_FILE_INVALID */
