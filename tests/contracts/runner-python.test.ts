@@ -212,6 +212,31 @@ print("x" * 300000, end="")`.replace(/^/, 'import atexit, threading\n'),
       expect(result['stdout']).toBe(`${'x'.repeat(300_000)}thread\natexit\n`)
     })
 
+    it.each([
+      ['as it is', {}, {}, ['one 1\n', 'two']],
+      ['by a server that runs unbuffered', { PYTHONUNBUFFERED: '1' }, {}, ['one 1\n', 'two']],
+      ['unbuffered where it is asked for', {}, { env: { PYTHONUNBUFFERED: 1 } }, ['one', ' ', '1', '\n', 'two']],
+    ])('is written line by line, %s', async (_, more, parameters, expected) => {
+      const other = await make({ python: { poolSize: 0 }, env: { PATH: process.env['PATH'] ?? '', ...more } })
+      // A socket keeps writes apart.
+      const entry = action(
+        `reader, writer = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+os.dup2(writer.fileno(), 1)
+print("one", 1)
+print("two", end="", flush=True)
+reader.setblocking(False)
+written = []
+try:
+    while True:
+        written.append(reader.recv(1000).decode())
+except BlockingIOError:
+    return [text for text in written if text]`,
+        'import socket',
+      )
+      expect((await start(entry, {}, parameters, other.runner).ended).result['result']).toEqual(expected)
+      await other.runners.stop()
+    })
+
     it('comes while the action runs', async () => {
       const abort = new AbortController()
       const { output, ended } = start(action('print("line")\ntime.sleep(1000)'), { signal: abort.signal })
@@ -433,14 +458,18 @@ time.sleep(1000)`,
       await waitFor('an interpreter', () => waitingInterpreters().length > 0)
       const abort = new AbortController()
       const { output, ended, id, started } = start(entry, { signal: abort.signal })
-      const pids = await waitFor('both forks', () => {
-        const found = output.stdout.trim().split('\n').map(Number)
-        return found.length === 2 && found.every((pid) => pid > 0) && found
-      })
-      expect(started).toHaveLength(1)
-      for (const pid of pids) expect(readMark(pid)).toBe(markOf(id))
-      abort.abort('cancel')
-      await ended
+      let pids: number[]
+      try {
+        pids = await waitFor('both forks', () => {
+          const found = output.stdout.trim().split('\n').map(Number)
+          return found.length === 2 && found.every((pid) => pid > 0) && found
+        })
+        expect(started).toHaveLength(1)
+        for (const pid of pids) expect(readMark(pid)).toBe(markOf(id))
+      } finally {
+        abort.abort('cancel')
+        await ended
+      }
       expect(pids.filter(isRunning)).toEqual([])
       expect(markedProcesses(id)).toEqual([])
     })

@@ -11,6 +11,7 @@ What becomes of it is told on descriptor 3, and never among the output: a line `
 object with `result` and, where `run` told it, `succeeded`; or with `error`, why there is no result.
 """
 
+import io
 import json
 import os
 import sys
@@ -63,10 +64,24 @@ def _prepare(job):
     """Before any code of the pack runs: this process, and all it starts, belongs to the execution."""
     os.environ.update(job["env"])
     _set_mark(job["mark"])
-    for stream in (sys.stdout, sys.stderr):
-        # Line by line, so that it can be followed; and what is printed must not fail for the sake of a character.
-        stream.reconfigure(encoding="utf-8", errors="backslashreplace", line_buffering=True)
+    # Unbuffered only where the execution itself asks for it, and not because the whole server runs with that variable.
+    is_buffered = not job["env"].get("PYTHONUNBUFFERED")
+    sys.stdout = sys.__stdout__ = _line_by_line(sys.stdout, is_buffered)
+    sys.stderr = sys.__stderr__ = _line_by_line(sys.stderr, is_buffered)
     log.set_up(job["log_level"])
+
+
+def _line_by_line(stream, is_buffered):
+    """So that it can be followed; and what is printed must not fail for the sake of a character."""
+    options = {"encoding": "utf-8", "errors": "backslashreplace", "line_buffering": True}
+    if not is_buffered or not isinstance(stream.buffer, io.RawIOBase):
+        stream.reconfigure(**options)
+        return stream
+    # Without a buffer a line and its end are two writes, between which another process or thread may write, and a write
+    # that a signal cuts short loses the rest.
+    made = io.TextIOWrapper(io.BufferedWriter(stream.detach()), **options)
+    made.mode = "w"
+    return made
 
 
 def _set_mark(mark):
