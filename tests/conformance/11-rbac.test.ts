@@ -448,7 +448,10 @@ describe('11.3, 11.5 what each endpoint needs, and what a refusal says', () => {
       ['root', { parameters: printing }, '', `true ${secret}`],
     ] as const) {
       const answer = await rerun(user, request, query)
-      expect([user, answer.status, answer.body.parameters]).toMatchObject([user, 201, { cmd }])
+      const shown = cmd.replace(/known to .*/, '********')
+      expect([user, answer.status, answer.body.parameters]).toMatchObject([user, 201, { cmd: shown }])
+      const whole = `/v1/executions/${answer.body.id}?show_secrets=true`
+      expect((await place.as<ExecutionAnswer>('root', 'GET', whole)).body.parameters).toMatchObject({ cmd })
     }
 
     // They stay bob's in whatever is made of it.
