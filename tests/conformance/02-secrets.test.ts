@@ -174,6 +174,21 @@ async function ended(name: string, id: string): Promise<ExecutionAnswer> {
 
 const item = (name: Name, scope = 'system'): string => `{{ svckv.${scope}.${name} | decrypt_kv }}`
 
+/** Templates that fail, and whose failure may quote the value. */
+const quoting = (name: Name): string[] => {
+  const opened = `(svckv.system.${name} | decrypt_kv)`
+  return [
+    `{{ ${opened} | from_json_string }}`,
+    `{{ ('[' ~ ${opened}) | from_yaml_string }}`,
+    `{{ ${opened} | version_bump_major }}`,
+    `{{ ${opened} | to_human_time_from_seconds }}`,
+    `{{ 'x' | regex_match('(' ~ ${opened}) }}`,
+    `{{ {} | jsonpath_query('$[' ~ ${opened}) }}`,
+    `{{ {}[${opened}].inner.most }}`,
+    `{{ ${opened}() }}`,
+  ]
+}
+
 const printing = 'printf "%s\\n" "$SECRET"; printf %s "$SECRET" | sha256sum; sleep 0.2'
 
 beforeAll(async () => {
@@ -260,6 +275,13 @@ async function sendEverything(): Promise<void> {
         },
       },
     }),
+    ...quoting('notification').map((message, i) =>
+      run(`notification ${i}`, {
+        action: 'core.local',
+        parameters: { cmd: 'true' },
+        notify: { 'on-complete': { message, data: { given: message }, routes: ['canaries'] } },
+      }),
+    ),
     run('templateFails', {
       action: 'vault.use',
       parameters: { password: secrets.parameter, cmd: '{{ password.nope.nope }}' },
@@ -311,12 +333,15 @@ async function sendThroughRules(): Promise<void> {
   })
   await makeRule('fails', { cmd: 'true', count: item('rule') })
   await makeRule('configured', { cmd: "echo '{{ config_context.api_key }}'" })
-  for (const url of ['works', 'fails', 'configured']) {
+  const failing = quoting('rule').map((count, i) => ({ name: `quotes-${i}`, count }))
+  for (const { name, count } of failing) await makeRule(name, { cmd: 'true', count })
+  const names = ['works', 'fails', 'configured', ...failing.map(({ name }) => name)]
+  for (const url of names) {
     expect((await call('POST', `/v1/webhooks/${url}`, {})).status).toBe(202)
   }
   const enforcements = await waitFor('the rules to be enforced', async () => {
     const { body } = await call<{ rule: { ref: string }; execution_id?: string }[]>('GET', '/v1/ruleenforcements')
-    return body.length >= 3 ? body : undefined
+    return body.length >= names.length ? body : undefined
   })
   for (const { rule, execution_id: id } of enforcements) if (id !== undefined) await ended(rule.ref, id)
 }
