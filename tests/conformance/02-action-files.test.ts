@@ -19,6 +19,7 @@ import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
 import { createRbacFiles } from '../helpers/rbac.ts'
 import { startServer, waitForStatus, type Answer, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
+import { waitFor } from '../helpers/wait.ts'
 import { auditRecords, idPattern, rowsOf, unknownId, type ErrorAnswer } from './support.ts'
 
 interface ActionAnswer {
@@ -112,7 +113,9 @@ describe('02.2 POST /actions', () => {
       notify: {},
     })
     expect((await get(`web.${name}`)).body).toEqual(body)
-    expect(auditRecords(server, 'action.created')).toContainEqual(expect.objectContaining({ _action_id: body.id }))
+    await waitFor('the audit record', () =>
+      auditRecords(server, 'action.created').some((record) => record['_action_id'] === body.id),
+    )
   })
 
   it('writes files, which run at once', async () => {
@@ -342,7 +345,9 @@ describe('02.2 PUT /actions/{ref_or_id}', () => {
     const { status, body } = await put(before.id, { description: 'New.' })
     expect([status, body]).toEqual([200, { ...before, description: 'New.', tags: [], enabled: true }])
     expect((await get(before.ref)).body).toEqual(body)
-    expect(auditRecords(server, 'action.updated')).toContainEqual(expect.objectContaining({ _action_id: body.id }))
+    await waitFor('the audit record', () =>
+      auditRecords(server, 'action.updated').some((record) => record['_action_id'] === body.id),
+    )
   })
 
   it('takes a record back as it was read', async () => {
@@ -418,7 +423,9 @@ describe('02.2 DELETE /actions/{ref_or_id}', () => {
     expect((await remove(second.id, { remove_files: true })).status).toBe(204)
     expect([existsSync(inPack(metadata)), existsSync(inPack(`actions/${file_path}`))]).toEqual([false, false])
     expect(listing().filter((path) => path.includes(name) || path.includes('.svc-'))).toEqual([])
-    expect(auditRecords(server, 'action.deleted')).toContainEqual(expect.objectContaining({ _action_id: second.id }))
+    await waitFor('the audit record', () =>
+      auditRecords(server, 'action.deleted').some((record) => record['_action_id'] === second.id),
+    )
   })
 
   it('does not mind files that are gone already, and leaves those that other actions need', async () => {

@@ -1158,6 +1158,9 @@ describe('content.watch', () => {
     rmSync(join(folder.path, 'packs/leaving'), { recursive: true })
     await waitFor('the warning', () => server.log().includes('Pack "leaving" is not on disk any more'))
     expect(await status('/actions/leaving.good')).toBe(200)
+    for (const path of ['files/leaving', 'file/leaving/pack.yaml', 'file/leaving/icon.png']) {
+      expect([path, await status(`/packs/views/${path}`)]).toEqual([path, 404])
+    }
   })
 
   it('what is broken is told, and what is repaired is registered', async () => {

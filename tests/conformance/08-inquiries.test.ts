@@ -88,7 +88,9 @@ describe('8.15 an inquiry', () => {
     const ended = await executionOf(id)
     expect(ended).toMatchObject({ status: 'succeeded', result: { ...result, response: { continue: true } } })
     expect(ended.end_timestamp).toBe(ended.log.at(-1)?.timestamp)
-    expect(auditRecords(server, 'inquiry.responded')).toContainEqual(expect.objectContaining({ _execution_id: id }))
+    await waitFor('the audit record', () =>
+      auditRecords(server, 'inquiry.responded').some((record) => record['_execution_id'] === id),
+    )
   })
 
   it('holds no slot and no process, and is no work that waits', async () => {
