@@ -28,6 +28,8 @@ export const tagsSchema: JsonSchema = {
 /** What is found in one folder of a pack. */
 export interface PackDefinitions {
   pack: string
+  /** Absolute: what was read, a while ago. Absent: whatever files there are, they do not count. */
+  folder?: string
   definitions: readonly { metadataFile: string; definition: unknown }[]
   /** Every metadata file there is. Records of a broken one stay, records of a missing one go. */
   metadataFiles: ReadonlySet<string>

@@ -61,6 +61,25 @@ async function register(files: Record<string, unknown>, others: string[] = [], p
 const one = { name: 'one', runner_type: 'local-shell-cmd', parameters: { cmd: { required: true } } }
 const two = { name: 'two', runner_type: 'noop', tags: [{ name: 'team', value: 'x' }] }
 
+test('a file that came while the others were read keeps its action', async () => {
+  await register({ 'actions/one.yaml': one, 'actions/two.yaml': two })
+  const pack = join(folder, 'mine')
+  mkdirSync(join(pack, 'actions'), { recursive: true })
+  writeFileSync(join(pack, 'actions/two.yaml'), JSON.stringify(two))
+  const before = actions.find('mine.two')
+  const content = {
+    pack: 'mine',
+    folder: pack,
+    definitions: [{ metadataFile: 'actions/one.yaml', definition: one }],
+    metadataFiles: new Set(['actions/one.yaml']),
+  }
+  expect(await actions.registerActions(content)).toMatchObject({ registered: 1, removed: 0 })
+  expect(actions.find('mine.two')).toEqual(before)
+  rmSync(join(pack, 'actions/two.yaml'))
+  expect(await actions.registerActions(content)).toMatchObject({ registered: 1, removed: 1 })
+  expect(actions.find('mine.two')).toBeUndefined()
+})
+
 describe('registering the same again after a restart', () => {
   beforeEach(async () => {
     await register({ 'actions/one.yaml': one })

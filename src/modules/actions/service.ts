@@ -1,5 +1,6 @@
 /** Actions and runner types: looking them up, resolving parameters, registering definitions. */
 import { join, resolve } from 'node:path'
+import { problemOfContainedFile } from '../../contained-file.ts'
 import { merge, type Database, type Step, type Unit } from '../../db/database.ts'
 import { namedNotFound } from '../../errors.ts'
 import { isId, newId } from '../../ids.ts'
@@ -172,7 +173,10 @@ export function createActionService(deps: {
       if (before === undefined) steps.push(store.insert(record))
       else if (!isEqual(before, record)) steps.push(store.update(record))
     }
-    const gone = [...existing.values()].filter((action) => isGone(action, content, checked.definitions))
+    const gone: ActionRecord[] = []
+    for (const action of existing.values()) {
+      if (isGone(action, content, checked.definitions) && !(await hasCome(content, action))) gone.push(action)
+    }
     await apply(
       merge({ steps: present(steps), facts: [] }, { steps: gone.map(({ id }) => store.delete(id)), facts: [] }),
     )
@@ -236,6 +240,15 @@ export function createActionService(deps: {
       return changed
     },
   }
+}
+
+/** Whether its file was not there when the others were read, and is now: requests write files too. */
+async function hasCome(
+  { folder, metadataFiles }: PackDefinitions,
+  { metadata_file: file }: ActionRecord,
+): Promise<boolean> {
+  if (folder === undefined || file === undefined || metadataFiles.has(file)) return false
+  return (await problemOfContainedFile(folder, file)) === undefined
 }
 
 function remembered<R>(cache: Lru<string, R>, key: string, find: (key: string) => R | undefined): R | undefined {

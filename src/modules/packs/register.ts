@@ -143,6 +143,7 @@ function definitionsOf(content: PackContent, kind: ContentKind): PackDefinitions
   const { files, paths } = content[kind]
   return {
     pack: content.ref,
+    folder: content.folder,
     definitions: files.map(({ path, document }) => ({ metadataFile: path, definition: document.value })),
     metadataFiles: paths,
   }

@@ -1,8 +1,10 @@
 /** Files of packs, for looking at (contract 02, 2.8): text and pictures, nothing that a browser would run in our name. */
+import { basename } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { readContainedBytes } from '../../contained-file.ts'
 import { packFileNotFound, packFileTooLarge } from '../../errors.ts'
 import { Reply } from '../../http/route.ts'
+import { codeOf } from '../../system-error.ts'
 import { createFilter, isGenerated, scanPack } from './files.ts'
 
 export const MAX_SHOWN_BYTES = 500_000
@@ -34,9 +36,11 @@ const harmless = {
   'Content-Security-Policy': "default-src 'none'; sandbox",
 }
 
-/** All text files that are not too large. */
+/** All text files that are not too large. @throws PACK_FILE_NOT_FOUND: the folder cannot be read, or is gone */
 export async function* packFileTexts(folder: string): AsyncGenerator<PackFileText> {
-  const { files } = await scanPack(folder)
+  const { files } = await scanPack(folder).catch((error: unknown) => {
+    throw codeOf(error) === undefined ? error : packFileNotFound(basename(folder))
+  })
   let room = MAX_TOTAL_BYTES
   for (const path of files) {
     const file = await readContainedBytes(folder, path, Math.min(MAX_SHOWN_BYTES, room))
