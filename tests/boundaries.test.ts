@@ -67,6 +67,10 @@ const PACKAGES: Record<string, RegExp> = {
   ssh2: /^src\/runners\/ssh\//,
   'ssh-config': /^src\/runners\/ssh\//,
   chokidar: /^src\/modules\/packs\/watcher\.ts$/,
+  undici: /^src\/runners\/http\//,
+  tar: /^src\/modules\/packs\/fetch\.ts$/,
+  nodemailer: /^src\/runners\/send-mail\.ts$/,
+  ignore: /^src\/modules\/packs\/files\.ts$/,
   ldapts: /^src\/modules\/auth\/backends\/ldap\//,
 }
 

@@ -88,6 +88,8 @@ describe('parseParameters', () => {
       '"foo" is not of the form name=value, and the action has no parameter "cmd" for it. It has: a, b.',
     )
     expect(() => parseParameters(['foo'], {}, { autoDict: false })).toThrow('It has no parameters.')
+    const word = { type: 'string', required: true }
+    expect(() => parseParameters(['foo'], { env: {}, word }, { autoDict: false })).toThrow('It has: word, env.')
   })
 
   test('@name=path is the text of the file, cast like any other', () => {

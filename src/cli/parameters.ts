@@ -15,6 +15,7 @@ export interface ParameterSchema {
   type?: unknown
   items?: unknown
   properties?: unknown
+  required?: unknown
   secret?: unknown
 }
 
@@ -52,7 +53,8 @@ export function parseParameters(
       throw new CliFailure(`The command is given twice: as cmd=… and as the words "${command}".`)
     }
     if (schemaOf(schemas, 'cmd') === undefined) {
-      const names = Object.keys(schemas)
+      const mustBeGiven = (name: string): boolean => schemaOf(schemas, name)?.['required'] === true
+      const names = Object.keys(schemas).toSorted((a, b) => Number(mustBeGiven(b)) - Number(mustBeGiven(a)))
       throw new CliFailure(
         `"${command}" is not of the form name=value, and the action has no parameter "cmd" for it. ` +
           (names.length === 0 ? 'It has no parameters.' : `It has: ${names.join(', ')}.`),

@@ -1,4 +1,5 @@
 /** The pack `examples` as a newcomer uses it: everything in it works. */
+import { execFileSync } from 'node:child_process'
 import { createServer, type Server } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ensureDebianPackage } from '../helpers/apt.ts'
@@ -12,6 +13,7 @@ let installation: ExecutionAnswer
 
 beforeAll(async () => {
   await ensureDebianPackage('python3', '/usr/bin/python3')
+  await ensureDebianPackage('curl', '/usr/bin/curl')
   web = createServer((_, response) => {
     response.setHeader('Content-Type', 'application/json')
     response.end('{"fine": true}')
@@ -81,7 +83,17 @@ describe('its actions', () => {
 })
 
 it('its webhook starts an action, its timer waits to be enabled', async () => {
-  expect((await server.call('POST', '/v1/webhooks/examples', { subject: 'sent' })).status).toBe(202)
+  const { body: rule } = await server.call<{ description: string }>('GET', '/v1/rules/examples.on_webhook')
+  const [, command = ''] = /(curl .*)/.exec(rule.description) ?? []
+  const answer = execFileSync(
+    'sh',
+    [
+      '-c',
+      command.replace('curl', 'curl -s').replace('http://127.0.0.1:9101', server.urls.api).replace('it works', 'sent'),
+    ],
+    { encoding: 'utf8' },
+  )
+  expect(JSON.parse(answer)).toEqual({ subject: 'sent' })
   const started = await waitFor('the rule to start the action', async () => {
     const list = await server.call<ExecutionAnswer[]>('GET', '/v1/executions?action=examples.notify&status=succeeded')
     return list.body.find(({ result }) => result['stdout'] === 'info: sent')

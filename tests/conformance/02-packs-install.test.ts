@@ -10,6 +10,7 @@ import { markedProcesses } from '../helpers/marked-processes.ts'
 import { startServer, waitForStatus, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
 import { makeTar, makeTarGz, type TarEntry } from '../helpers/tar.ts'
 import { waitFor } from '../helpers/wait.ts'
+import { ensureVenv, makeWheel, quickVenv } from '../helpers/wheel.ts'
 
 let server: TestServer
 let folder: TemporaryFolder
@@ -18,7 +19,7 @@ const at = (...names: string[]): string => join(folder.path, ...names)
 beforeAll(async () => {
   await ensureDebianPackage('git', '/usr/bin/git')
   folder = makeFolder()
-  server = await startServer()
+  server = await startServer({ settings: { 'actionrunner.virtualenv_opts': quickVenv.join(',') } })
 }, 120_000)
 afterAll(async () => {
   await server.stop()
@@ -220,6 +221,89 @@ describe('installing', () => {
   it('says so when there is nothing to remove', async () => {
     const { status, result } = await waitForStatus(server, await start('uninstall', { packs: ['never_there'] }))
     expect([status, result['error']]).toEqual(['failed', expect.stringContaining('There is no pack "never_there"')])
+  })
+})
+
+describe('as executions', () => {
+  const execute = async (action: string, parameters: Record<string, unknown>): Promise<ExecutionAnswer> => {
+    const { status, body, text } = await server.call<ExecutionAnswer>('POST', '/v1/executions', { action, parameters })
+    if (status !== 201) throw new Error(text)
+    return waitForStatus(server, body.id)
+  }
+
+  it('packs.register registers, and fails when something cannot be used', async () => {
+    const path = write(join(server.basePath, 'packs/by_hand'), packFiles('by_hand'))
+    const fine = await execute('packs.register', { packs: ['by_hand'] })
+    expect([fine.status, fine.result]).toMatchObject([
+      'succeeded',
+      { registered: { actions: 1, rules: 0 }, problems: [], succeeded: true },
+    ])
+    expect(await say('by_hand')).toBe('by_hand 1.0.0')
+
+    const trigger = { 'triggers/came.yaml': 'name: came\npack: by_hand\n' }
+    write(path, { ...packFiles('by_hand', { version: '2.0.0', ...trigger }), 'actions/bad.yaml': 'name: bad\n' })
+    const rest = await execute('packs.register', { packs: [path], types: ['actions'] })
+    expect([rest.status, rest.result['registered'], rest.result['problems']]).toEqual([
+      'failed',
+      expect.objectContaining({ actions: 1, triggers: 0 }),
+      [expect.stringMatching(/^actions\/bad\.yaml.*runner_type/)],
+    ])
+    expect(await say('by_hand')).toBe('by_hand 2.0.0')
+    const unknown = await execute('packs.register', { packs: ['never_there'] })
+    expect([unknown.status, unknown.result['error']]).toEqual(['failed', expect.stringContaining('"never_there"')])
+  })
+
+  it('an installation makes the Python environment, packs.setup_virtualenv brings it up to date, and removing clears it away', async () => {
+    await ensureVenv()
+    const files = {
+      'actions/version.yaml': 'name: version\nrunner_type: python-script\nentry_point: version.py\n',
+      'actions/version.py':
+        'import tiny_test_wheel\nfrom svc.action import Action\n\n\nclass Version(Action):\n    def run(self):\n' +
+        '        return tiny_test_wheel.VERSION\n',
+    }
+    const path = write(at('with_python'), packFiles('with_python', files))
+    write(path, { 'requirements.txt': `./${makeWheel(path, '1.0')}\n` })
+    const environment = join(server.basePath, 'virtualenvs/with_python')
+    const made = await install(path)
+    expect([made.status, made.result['error']]).toEqual(['succeeded', undefined])
+    const output = await server.call('GET', `/v1/executions/${made.id}/output`)
+    expect(output.text).toContain('Successfully installed tiny-test-wheel-1.0')
+    expect((await execute('with_python.version', {})).result['result']).toBe('1.0')
+
+    const inPlace = join(server.basePath, 'packs/with_python')
+    write(inPlace, { 'requirements.txt': `./${makeWheel(inPlace, '2.0')}\n` })
+    writeFileSync(join(environment, 'left-over'), '')
+    const kept = await execute('packs.setup_virtualenv', { packs: ['with_python'] })
+    expect([kept.status, existsSync(join(environment, 'left-over'))]).toEqual(['succeeded', true])
+    expect((await execute('with_python.version', {})).result['result']).toBe('2.0')
+    const anew = await execute('packs.setup_virtualenv', { packs: ['with_python'], update: true })
+    expect([anew.status, existsSync(join(environment, 'left-over'))]).toEqual(['succeeded', false])
+
+    // What cannot be installed leaves the pack and its environment as they were.
+    write(path, {
+      ...packFiles('with_python', { version: '3.0.0' }),
+      'requirements.txt': '--no-index\nnone-of-ours==1\n',
+    })
+    const refused = await install(path)
+    expect([refused.status, refused.result['error'], await installed('with_python')]).toEqual([
+      'failed',
+      expect.stringMatching(/Python environment cannot be made: .*none-of-ours/s),
+      '1.0.0',
+    ])
+    expect((await execute('with_python.version', {})).result['result']).toBe('2.0')
+
+    const removal = await waitForStatus(server, await start('uninstall', { packs: ['with_python'] }))
+    expect([removal.status, existsSync(environment)]).toEqual(['succeeded', false])
+    const unknown = await execute('packs.setup_virtualenv', { packs: ['with_python'] })
+    expect([unknown.status, unknown.result['error']]).toEqual(['failed', expect.stringContaining('"with_python"')])
+  }, 240_000)
+
+  it('packs.setup_virtualenv makes none for a pack that asks for nothing', async () => {
+    await install(write(at('without_python'), packFiles('without_python')))
+    const { id, status } = await execute('packs.setup_virtualenv', { packs: ['without_python'] })
+    const { text } = await server.call('GET', `/v1/executions/${id}/output`)
+    expect([status, text]).toEqual(['succeeded', expect.stringContaining('without_python has no requirements.txt')])
+    expect(existsSync(join(server.basePath, 'virtualenvs/without_python'))).toBe(false)
   })
 })
 

@@ -372,6 +372,8 @@ $`,
     expect(stdout).toMatch(/^ {4}timeout\n {8}.+\n {8}Type: integer\n {8}Default: 60$/m)
     // The action fixes it, so nobody can set it.
     expect(stdout).not.toMatch(/^ {4}sudo$/m)
+    // It has required parameters, and a default for each.
+    expect((await svc('run', 'core.ask', '-h')).stdout).toMatch(/^\w.*\n\nOptional Parameters:\n/)
   })
 
   it('09.4 --tail follows the output and ends as the execution does', async () => {

@@ -160,6 +160,15 @@ describe.each(kinds)('python-script on launcher %s', (kind) => {
       expect(result['stderr']).not.toContain('worker.py')
     })
 
+    it('is one line when run does not take the parameters', async () => {
+      const path = file('from svc.action import Action\n\n\nclass A(Action):\n    def run(self, b):\n        pass\n')
+      const { status, result } = await start(path).ended
+      expect([status, result['stderr']]).toEqual([
+        'failed',
+        expect.stringMatching(/^TypeError: .*run\(\) missing 1 required positional argument: 'b'\n$/),
+      ])
+    })
+
     it.each<[string, RunResult['status'], number]>([
       ['sys.exit(3)', 'failed', 3],
       ['sys.exit()', 'failed', 0],

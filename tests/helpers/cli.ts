@@ -21,6 +21,8 @@ export interface CliOptions {
   input?: string
   /** By which name it is called. */
   program?: string
+  /** Where it is run. */
+  cwd?: string
 }
 
 /** @param env is all there is besides PATH */
@@ -28,6 +30,7 @@ export function startCli(args: readonly string[], env: Record<string, string>, o
   const child = spawn(process.execPath, [options.program ?? executable, ...args], {
     env: { PATH: process.env['PATH'] ?? '', ...env },
     stdio: ['pipe', 'pipe', 'pipe'],
+    ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
   })
   // It may end without having read it.
   child.stdin.on('error', () => undefined)

@@ -109,13 +109,14 @@ async function installPacks(session: Session, sources: string[], flags: InstallF
 
 /** What is meant as a path of this machine, as the server needs it; it may know names that are not here. */
 function absolute(source: string): string {
-  if (/^\.{1,2}(?:\/|$|=)/.test(source)) {
-    const [, path = source, rest = ''] = existsSync(source) ? [] : (/^(.*?)(=[^/=]*)?$/.exec(source) ?? [])
-    return `${resolve(path)}${rest}`
-  }
-  // `examples` is a name although there may be a folder of that name; `packs/web` can only be a folder.
-  const isPath = /^[\w.-]+(?:\/[\w.=-]+)+\/?$/.test(source) || /^[^/:]+\.(?:tar|tar\.gz|tgz)$/.test(source)
-  return isPath && existsSync(source) ? resolve(source) : source
+  const isThere = existsSync(source)
+  // A version may have slashes, as names of branches do.
+  const [, path = source, version = ''] = isThere ? [] : (/^(.+?)(=[^=]*)?$/.exec(source) ?? [])
+  // `examples` is a name although there may be a folder of that name; `web/` and `packs/web` can only be folders.
+  const isPath =
+    /^\.{1,2}(?:\/|$)/.test(path) ||
+    ((isThere || existsSync(path)) && (/^[^/:]+\//.test(path) || /^[^/:]+\.(?:tar|tar\.gz|tgz)$/.test(path)))
+  return isPath ? `${resolve(path)}${version}` : source
 }
 
 async function uninstallPacks(session: Session, refs: string[]): Promise<number> {

@@ -258,8 +258,10 @@ async function printActionHelp(session: Session, ref: string): Promise<number> {
     schema: toObject(schema),
   }))
   const shown = parameters.filter(({ schema }) => schema['immutable'] !== true).toSorted(byPosition)
-  const required = shown.filter(({ schema }) => schema['required'] === true)
-  const optional = shown.filter(({ schema }) => schema['required'] !== true)
+  const mustBeGiven = ({ schema }: Parameter): boolean =>
+    schema['required'] === true && (schema['default'] === undefined || schema['default'] === null)
+  const required = shown.filter(mustBeGiven)
+  const optional = shown.filter((parameter) => !mustBeGiven(parameter))
   const width = Math.max(40, session.terminalWidth ?? 100)
   const parts = [
     wrapText(printable(textOf(action['description'])) || ref, width).join('\n'),

@@ -83,7 +83,11 @@ export function createInstaller(deps: InstallerDeps): Installer {
     const texts = textsOf(parameters['packs'])
     const isForced = parameters['force'] === true
     const sources: PackSource[] = []
-    for (const text of texts) sources.push(await parseSource(text, deps.shipped))
+    for (const text of texts) {
+      const name = text.replace(/=.*/s, '')
+      if (reservedRefs.has(name)) throw packReserved(name)
+      sources.push(await parseSource(text, deps.shipped))
+    }
     const job = join(staging, `job-${work.executionId}`)
     await mkdir(job, { recursive: true, mode: 0o700 })
     const results: Record<string, unknown> = {}
@@ -199,12 +203,14 @@ export function createInstaller(deps: InstallerDeps): Installer {
     }
   }
 
-  async function makeEnvironment(ref: string, folder: string, isNew: boolean, work: PackWork): Promise<void> {
+  /** @returns whether the pack has one */
+  async function makeEnvironment(ref: string, folder: string, isNew: boolean, work: PackWork): Promise<boolean> {
     // A pack without requirements needs none, and no Python on this machine.
-    if (!(await exists(join(folder, 'requirements.txt')))) return
+    if (!(await exists(join(folder, 'requirements.txt')))) return false
     const outcome = await (isNew ? virtualenvs.recreate(ref, folder, work) : virtualenvs.ensure(ref, folder, work))
     work.signal.throwIfAborted()
     if ('problem' in outcome) throw packRefused(ref, `its Python environment cannot be made: ${outcome.problem}`)
+    return true
   }
 
   async function putBack(ref: string, target: string, old: string | undefined): Promise<void> {
@@ -260,8 +266,14 @@ export function createInstaller(deps: InstallerDeps): Installer {
     for (const ref of refs) {
       const found = deps.find(ref)
       if (found === undefined) throw packNotInstalled(ref)
-      await locks.hold(ref, work.signal, () => makeEnvironment(ref, found.path, parameters['update'] === true, work))
-      await work.say(`The Python environment of ${ref} is ready`)
+      const isMade = await locks.hold(ref, work.signal, () =>
+        makeEnvironment(ref, found.path, parameters['update'] === true, work),
+      )
+      await work.say(
+        isMade
+          ? `The Python environment of ${ref} is ready`
+          : `${ref} has no requirements.txt and needs no environment`,
+      )
     }
     return { succeeded: true, result: { packs: refs } }
   }
@@ -325,7 +337,11 @@ function describe(problems: readonly FileProblem[]): string {
 
 function countsOf(registered: Readonly<Record<string, number>>): string {
   const counts = Object.entries(registered).filter(([, count]) => count > 0)
-  return counts.map(([kind, count]) => `${count} ${kind}`).join(', ') || 'nothing'
+  return counts.map(([kind, count]) => `${count} ${count === 1 ? singular(kind) : kind}`).join(', ') || 'nothing'
+}
+
+function singular(kind: string): string {
+  return kind === 'aliases' ? 'alias' : kind.replace(/ies$/, 'y').replace(/s$/, '')
 }
 
 /** @throws PACK_REFUSED */

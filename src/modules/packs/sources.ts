@@ -48,7 +48,7 @@ export async function parseSource(text: string, shipped: ReadonlyMap<string, str
   }
   const local = await parseLocal(place, text, ref)
   if (local !== undefined) return local
-  const url = parseGitUrl(place, refused)
+  const url = parseGitUrl(place, refused, [...shipped.keys()])
   return { kind: 'git', url, name: repositoryName(url), text, ...(ref === undefined ? {} : { ref }) }
 }
 
@@ -91,7 +91,7 @@ export async function exists(path: string): Promise<boolean> {
 }
 
 /** @throws what `refused` makes */
-function parseGitUrl(place: string, refused: (why: string) => Error): string {
+function parseGitUrl(place: string, refused: (why: string) => Error, names: readonly string[]): string {
   const scp = scpPattern.exec(place)
   if (scp !== null && !place.includes('://')) {
     if (!hostPattern.test(scp[2] ?? '')) throw refused('its host is none')
@@ -101,8 +101,8 @@ function parseGitUrl(place: string, refused: (why: string) => Error): string {
   const [, scheme] = /^([a-z][a-z0-9+.-]*):/i.exec(place) ?? []
   if (scheme === undefined) {
     throw refused(
-      'there is no pack of this name to install; give the absolute path of a folder or archive on the machine of the ' +
-        'server, or the address of a git repository (https://, ssh://, git@host:path)',
+      `there is no pack of this name to install (there is: ${names.join(', ')}); give the absolute path of a folder or ` +
+        'archive on the machine of the server, or the address of a git repository (https://, ssh://, git@host:path)',
     )
   }
   if (scheme !== 'https' && scheme !== 'ssh') {

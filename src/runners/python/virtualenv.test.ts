@@ -2,37 +2,23 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { ensureDebianPackage } from '../../../tests/helpers/apt.ts'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
 import { markedProcesses } from '../../../tests/helpers/marked-processes.ts'
 import { recordRun, type RecordedRun } from '../../../tests/helpers/run-context.ts'
 import { waitFor } from '../../../tests/helpers/wait.ts'
+import { ensureVenv, makeWheel, quickVenv } from '../../../tests/helpers/wheel.ts'
 import { createRunners, type Runners } from '../index.ts'
 import { createLauncher } from '../process/create-launcher.ts'
 import type { Launcher } from '../process/launcher.ts'
 import type { RunContext, RunResult } from '../runner.ts'
 
-/** A wheel is a zip file with two files about itself. */
-const WHEEL = `import sys, zipfile
-path, version = sys.argv[1:]
-with zipfile.ZipFile(path, "w") as wheel:
-    info = "tiny_test_wheel-%s.dist-info/" % version
-    wheel.writestr("tiny_test_wheel.py", "VERSION = %r\\n" % version)
-    wheel.writestr(info + "METADATA", "Metadata-Version: 2.1\\nName: tiny-test-wheel\\nVersion: %s\\n" % version)
-    wheel.writestr(info + "WHEEL", "Wheel-Version: 1.0\\nGenerator: test\\nRoot-Is-Purelib: true\\nTag: py3-none-any\\n")
-    wheel.writestr(info + "RECORD", "")
-`
-
-const base = execFileSync('python3', ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' }).trim()
-
+let base: string
 let launcher: Launcher
 let folder: TemporaryFolder
 let count = 0
 
 beforeAll(async () => {
-  // Debian has them in a package of their own.
-  const look = 'import sysconfig; print(sysconfig.get_path("stdlib") + "/ensurepip/__init__.py")'
-  await ensureDebianPackage('python3-venv', execFileSync(base, ['-c', look], { encoding: 'utf8' }).trim())
+  base = await ensureVenv()
   ;({ launcher } = await createLauncher())
   folder = makeFolder()
 })
@@ -53,8 +39,8 @@ interface World {
   start(more?: Partial<RunContext>): RecordedRun & { ended: Promise<RunResult> }
 }
 
-/** @param options of the module venv; the default makes environments that borrow the pip of their base, which is quicker */
-async function makeWorld(options = ['--system-site-packages', '--without-pip']): Promise<World> {
+/** @param options of the module venv */
+async function makeWorld(options = quickVenv): Promise<World> {
   const pack = `mine${++count}`
   const packFolder = join(folder.path, 'packs', pack)
   mkdirSync(join(packFolder, 'actions'), { recursive: true })
@@ -86,9 +72,7 @@ async function makeWorld(options = ['--system-site-packages', '--without-pip']):
       runners = await boot()
     },
     require(version) {
-      const name = `tiny_test_wheel-${version}-py3-none-any.whl`
-      execFileSync(base, ['-c', WHEEL, join(packFolder, name), version])
-      writeFileSync(join(packFolder, 'requirements.txt'), `./${name}\n`)
+      writeFileSync(join(packFolder, 'requirements.txt'), `./${makeWheel(packFolder, version)}\n`)
     },
     start(more = {}) {
       const runner = runners.list.find(({ definition }) => definition.name === 'python-script')

@@ -185,11 +185,11 @@ def _make(found, config, service):
 
 
 def _frames_of_the_action(problem):
-    """Without those of this file, unless there are no others."""
+    """Without those of this file; none when `run` could not even be called with the parameters."""
     frames = problem.__traceback__
     while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
         frames = frames.tb_next
-    return frames or problem.__traceback__
+    return frames
 
 
 def _code_of(end):
