@@ -12,7 +12,7 @@ import { createRedactor, escapeUnprintable, secretMask } from '../redact.ts'
 import { codeOf } from '../system-error.ts'
 import { CliFailure, ConnectionFailure, HttpFailure, Interrupted } from './failures.ts'
 import type { Credential, Settings } from './settings.ts'
-import { quote } from './shell-words.ts'
+import { quote } from '../shell-words.ts'
 
 /** A server that accepts a request and then says nothing for this long is given up. */
 const SILENCE_MS = 60_000

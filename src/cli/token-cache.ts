@@ -7,7 +7,7 @@ import { replaceSecretFile } from '../secret-file.ts'
 import { codeOf, hasCode } from '../system-error.ts'
 import { CliFailure } from './failures.ts'
 import { isCredentialText } from './settings.ts'
-import { quote } from './shell-words.ts'
+import { quote } from '../shell-words.ts'
 
 const MAX_BYTES = 64 * 1024
 /** A token that ends while a request is under way is of no use. */

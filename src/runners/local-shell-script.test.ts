@@ -62,16 +62,22 @@ describe('arguments', () => {
 
   const secret = { parameterSchemas: { password: { secret: true } }, actionParameters: { password: 'geheim' } }
   const look = `#!/bin/sh
-    arguments="$(tr '\\0' ' ' < /proc/$$/cmdline | sed 's/.*script-[0-9]* *//')"
-    echo "$arguments[$SVC_ACTION_PARAM_password]"`
+    shown="$(tr '\\0' ' ' < /proc/$$/cmdline)"
+    case $shown in *geheim*) shown=shown ;; *) shown=hidden ;; esac
+    echo "$shown [$*] [$SVC_ACTION_PARAM_password]"`
 
-  it('gives secrets both ways', async () => {
-    expect((await run(write(look), secret)).result['stdout']).toBe('--password=geheim [geheim]')
+  it('gives secrets both ways, to scripts of a shell so that nobody sees them', async () => {
+    expect((await run(write(look), secret)).result['stdout']).toBe('hidden [--password=geheim] [geheim]')
+    expect((await run(write(look.slice(10)), secret)).result['stdout']).toBe('hidden [--password=geheim] [geheim]')
+    // An interpreter that is not known to be a shell.
+    const path = write(look.replace('/bin/sh', join(packFolder, 'other')))
+    symlinkSync('/bin/sh', join(packFolder, 'other'))
+    expect((await run(path, secret)).result['stdout']).toBe('shown [--password=geheim] [geheim]')
   })
 
   it('keeps secrets out of the command line when the author says so', async () => {
     const runnerParameters = { secret_arguments: false }
-    expect((await run(write(look), { ...secret, runnerParameters })).result['stdout']).toBe('[geheim]')
+    expect((await run(write(look), { ...secret, runnerParameters })).result['stdout']).toBe('hidden [] [geheim]')
   })
 })
 

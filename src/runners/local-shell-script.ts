@@ -1,12 +1,14 @@
 /** Runs a script of a pack on this machine (contract 03, 3.6 to 3.9). */
 import { constants } from 'node:fs'
 import { access, chmod } from 'node:fs/promises'
+import { hideArguments } from './hidden-arguments.ts'
 import { localShellParameters, type LocalProgram, type LocalShell } from './local-shell.ts'
 import type { SpawnError } from './process/launcher.ts'
 import { startFailure } from './process/run-command.ts'
 import type { RunContext, Runner, RunResult } from './runner.ts'
 import { scriptArguments, secretArgumentsParameter } from './script-arguments.ts'
 import { findScript, type ScriptFile } from './script-file.ts'
+import { quote } from '../shell-words.ts'
 
 /** @param ownPack of the program itself: variables for its scripts */
 export function createLocalShellScript(
@@ -49,11 +51,17 @@ async function runLocalShellScript(
   if (!isExecutable && !isOtherAccount) return startFailure(notExecutable(script))
 
   const given = scriptArguments(context)
+  const hidden = given.isSecret ? hideArguments(script.head, script.path, given.arguments) : undefined
+  // The other account may be the one that the file belongs to.
+  const first = isExecutable ? '' : 'chmod +x "$0"; '
   return await shell.run(context, {
-    ...directly(script, given.arguments),
-    // The other account may be the one that the file belongs to.
-    bash: ['-c', `${isExecutable ? '' : 'chmod +x "$0"; '}exec "$0" "$@"`, script.path, ...given.arguments],
-    env: { ...env, ...given.environment },
+    ...(hidden === undefined
+      ? {
+          ...directly(script, given.arguments),
+          bash: ['-c', `${first}exec "$0" "$@"`, script.path, ...given.arguments],
+        }
+      : hiddenly(hidden.argv, first)),
+    env: { ...env, ...given.environment, ...hidden?.env },
     explain: (error) => explain(script, error),
   })
 }
@@ -62,6 +70,11 @@ async function runLocalShellScript(
 function directly({ path, head }: ScriptFile, args: string[]): Pick<LocalProgram, 'file' | 'args'> {
   const isProgram = head.startsWith('#!') || head.startsWith('\x7fELF')
   return isProgram ? { file: path, args } : { file: '/bin/sh', args: [path, ...args] }
+}
+
+function hiddenly([file, ...args]: [string, ...string[]], first: string): Pick<LocalProgram, 'file' | 'args' | 'bash'> {
+  const words = [file, ...args.slice(0, -1)].map(quote)
+  return { file, args, bash: ['-c', `${first}exec ${words.join(' ')} "$0"`, ...args.slice(-1)] }
 }
 
 /** For everybody who may read it. @returns whether the account of the server may execute it */

@@ -216,14 +216,14 @@ describe('a script', () => {
   })
   afterAll(() => pack.remove())
 
-  const text = `#!/bin/sh
-    arguments="$(tr '\\0' ' ' < /proc/$$/cmdline | sed 's/.*script *//')"
-    echo "$(id -un) $arguments[$SVC_ACTION_PARAM_password]"`
+  const text = `
+    case "$(cat /proc/$$/cmdline /proc/$PPID/cmdline | tr '\\0' ' ')" in *geheim*) seen=seen ;; *) seen=hidden ;; esac
+    echo "$(id -un) $* [$SVC_ACTION_PARAM_password] $seen"`
   /** Written by root, so that the account of the server cannot change it. */
-  function script(mode: number, owner?: Account): Partial<RunContext> {
+  function script(mode: number, owner?: Account, line = '#!/bin/sh'): Partial<RunContext> {
     const entryPoint = join(pack.path, 'script')
     rmSync(entryPoint, { force: true })
-    writeFileSync(entryPoint, text)
+    writeFileSync(entryPoint, line + text)
     if (owner !== undefined) chownSync(entryPoint, owner.uid, owner.gid)
     chmodSync(entryPoint, mode)
     return {
@@ -233,20 +233,25 @@ describe('a script', () => {
       actionParameters: { first: `a 'b' $HOME`, password: 'geheim' },
     }
   }
-  const printed = (user: string): string => `${user} --password=geheim a 'b' $HOME [geheim]`
+  const printed = (user: string): string => `${user} --password=geheim a 'b' $HOME [geheim] hidden`
 
   it('runs as the system user and as root, with its arguments and secrets', async () => {
     const account = await start('ALL=(ALL) NOPASSWD: ALL')
-    const parts = script(0o755)
-    expect((await account.runScript(parts)).result['stdout']).toBe(printed(system.name))
-    expect((await account.runScript(parts, { sudo: true })).result['stdout']).toBe(printed('root'))
-    const { result } = await account.runScript(parts, { secret_arguments: false, sudo: true })
-    expect(result['stdout']).toBe(`root a 'b' $HOME [geheim]`)
+    for (const line of ['#!/bin/sh', '#!/bin/bash -eu', '']) {
+      const parts = script(0o755, undefined, line)
+      expect((await account.runScript(parts)).result).toMatchObject({ stdout: printed(system.name), stderr: '' })
+      expect((await account.runScript(parts, { sudo: true })).result['stdout']).toBe(printed('root'))
+      const { result } = await account.runScript(parts, { secret_arguments: false, sudo: true })
+      expect(result['stdout']).toBe(`root a 'b' $HOME [geheim] hidden`)
+    }
   })
 
   it('of the system user is made executable by it', async () => {
     const account = await start('ALL=(ALL) NOPASSWD: ALL')
-    expect((await account.runScript(script(0o644, system))).result['stdout']).toBe(printed(system.name))
+    for (const line of ['#!/bin/sh', '#!/bin/bash']) {
+      const parts = script(0o644, system, line)
+      expect((await account.runScript(parts)).result['stdout']).toBe(printed(system.name))
+    }
   })
 
   it('that nobody may make executable does not start', async () => {

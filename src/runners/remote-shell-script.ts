@@ -1,7 +1,9 @@
 /** Copies a script to other machines and runs it there (contract 03, 3.6 to 3.9). */
 import { basename, join } from 'node:path'
+import { hideArguments } from './hidden-arguments.ts'
 import { startFailure } from './process/run-command.ts'
 import type { Runner } from './runner.ts'
+import { HEAD_BYTES } from './script-file.ts'
 import { scriptArguments, secretArgumentsParameter } from './script-arguments.ts'
 import { remoteParameters, runOnHosts, type RemoteDeps } from './ssh/run-on-hosts.ts'
 import { copyFiles, removeFolder, type LocalFile } from './ssh/copy.ts'
@@ -33,10 +35,13 @@ export function createRemoteShellScript(deps: RemoteDeps): Runner {
         return startFailure(`Failed copying content to remote boxes. ${error instanceof Error ? error.message : ''}`)
       }
       const folder = join(dir, context.liveactionId)
-      const { arguments: words, environment } = scriptArguments(context)
+      const { arguments: words, environment, isSecret } = scriptArguments(context)
+      const path = join(folder, basename(context.entryPoint))
+      const head = files[0]?.bytes.toString('latin1', 0, HEAD_BYTES) ?? ''
+      const hidden = isSecret ? hideArguments(head, path, words) : undefined
       return await runOnHosts(deps, context, {
-        command: () => ({ argv: [join(folder, basename(context.entryPoint)), ...words] }),
-        env: environment,
+        command: () => ({ argv: hidden?.argv ?? [path, ...words] }),
+        env: { ...environment, ...hidden?.env },
         mayNameKeyFile: false,
         prepare: (host) => copyFiles(deps, host, folder, files, context.signal),
         cleanUp: (host, sudo) => removeFolder(deps, context, host, folder, sudo),

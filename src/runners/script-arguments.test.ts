@@ -7,7 +7,12 @@ function argumentsOf(
   parameterSchemas: Record<string, ParameterSchema> = {},
   runnerParameters: Record<string, unknown> = {},
 ) {
-  return scriptArguments({ runnerParameters, actionParameters, parameterSchemas })
+  return scriptArguments({
+    runnerParameters,
+    actionParameters,
+    parameterSchemas,
+    hides: (text) => text.includes('hidden'),
+  })
 }
 
 it.each<[unknown, string[]]>([
@@ -25,7 +30,7 @@ it.each<[unknown, string[]]>([
   [{ a: ['b'] }, ['--name={"a":["b"]}']],
   [[], ['--name=[]']],
 ])('gives %j by name as %j', (value, expected) => {
-  expect(argumentsOf({ name: value })).toEqual({ arguments: expected, environment: {} })
+  expect(argumentsOf({ name: value })).toEqual({ arguments: expected, environment: {}, isSecret: false })
 })
 
 it.each<[unknown, string]>([
@@ -78,6 +83,7 @@ it('gives secrets as arguments, as scripts expect, and in the environment', () =
   expect(argumentsOf(values, secrets)).toEqual({
     arguments: ['--user=me', '--password=a b', '--login={"key":"k"}', '12', 'end'],
     environment,
+    isSecret: true,
   })
 })
 
@@ -85,9 +91,14 @@ it('gives secrets in the environment alone when the author says so, and keeps th
   expect(argumentsOf(values, secrets, { secret_arguments: false })).toEqual({
     arguments: ['--user=me', '', 'end'],
     environment,
+    isSecret: false,
   })
 })
 
 it('has no variable for a secret that is not given', () => {
-  expect(argumentsOf({ password: null }, secrets)).toEqual({ arguments: [], environment: {} })
+  expect(argumentsOf({ password: null }, secrets)).toEqual({ arguments: [], environment: {}, isSecret: false })
+})
+
+it('finds secrets in arguments that are not marked', () => {
+  expect(argumentsOf({ a: 'x', b: ['hidden'] }).isSecret).toBe(true)
 })

@@ -10,6 +10,8 @@ export interface ScriptArguments {
    * a process, but not its environment; whoever passes these on keeps them out of command lines too.
    */
   environment: Record<string, string>
+  /** Whether a secret is in any of the arguments. */
+  isSecret: boolean
 }
 
 /** The runner parameter by which the author of a script keeps secrets out of its arguments. */
@@ -18,7 +20,7 @@ export const secretArgumentsParameter = {
     type: 'boolean',
     default: true,
     description:
-      'Whether parameters marked secret are arguments of the script, which other accounts of its host can see. Always they are in its environment as SVC_ACTION_PARAM_<name>.',
+      'Whether parameters marked secret are arguments of the script. Those of scripts of sh and bash are hidden from other accounts of its host; of other programs these can see them. Always they are in its environment as SVC_ACTION_PARAM_<name>.',
   },
 } as const
 
@@ -29,7 +31,8 @@ export function scriptArguments({
   runnerParameters,
   actionParameters,
   parameterSchemas,
-}: Pick<RunContext, 'runnerParameters' | 'actionParameters' | 'parameterSchemas'>): ScriptArguments {
+  hides,
+}: Pick<RunContext, 'runnerParameters' | 'actionParameters' | 'parameterSchemas' | 'hides'>): ScriptArguments {
   const given = runnerParameters['kwarg_op']
   const operator = typeof given === 'string' ? given : DEFAULT_OPERATOR
   const hasSecretArguments = runnerParameters['secret_arguments'] !== false
@@ -51,7 +54,10 @@ export function scriptArguments({
     }
   }
   positional.sort((a, b) => a.position - b.position)
-  return { arguments: [...named, ...positional.map((argument) => argument.text)], environment }
+  const words = [...named, ...positional.map((argument) => argument.text)]
+  // Those that are too short to be looked for are secrets all the same.
+  const isSecret = (hasSecretArguments && Object.keys(environment).length > 0) || words.some((word) => hides(word))
+  return { arguments: words, environment, isSecret }
 }
 
 function positionalText(value: unknown): string {

@@ -19,7 +19,8 @@ export interface ScriptFile {
   head: string
 }
 
-const HEAD_BYTES = 256
+/** So much the system reads of a `#!` line. */
+export const HEAD_BYTES = 256
 
 /** Links are followed, but not out of the pack. `problem` is a sentence for the result of the execution. */
 export async function findScript(

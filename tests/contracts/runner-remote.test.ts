@@ -576,6 +576,22 @@ describe.concurrent('scripts', () => {
     expect(folders()).toEqual([])
   })
 
+  it.each(['#!/bin/sh', '#!/bin/bash -e', '#!/usr/bin/env bash', ''])(
+    'of %j are given secrets as arguments that nobody sees',
+    async (line) => {
+      const value = `it's "geheim"\n$HOME`
+      const { ended: running, dir } = runScript(
+        `${line}\nprintf '<%s>' "$@"; cat /proc/$$/cmdline | tr '\\0' ' ' >&2; exit 3`,
+        {},
+        { actionParameters: { a: value, b: 'x' }, parameterSchemas: { a: { secret: true } } },
+      )
+      const { stdout, stderr, code } = read((await running).result)
+      expect([stdout, code]).toEqual([`<--a=${value}><--b=x>`, 3])
+      expect(stderr).toContain(dir)
+      expect(stderr).not.toContain('geheim')
+    },
+  )
+
   it('leave nothing behind when they fail, time out or are canceled', async () => {
     const text = '#!/bin/sh\nmkdir "$(dirname "$0")/made" && echo x > "$(dirname "$0")/made/file"; echo up; '
     const abort = new AbortController()

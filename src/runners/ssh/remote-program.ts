@@ -6,6 +6,7 @@
  * standard input, and is to be seen there as it is on the machine of the server.
  */
 import { randomUUID } from 'node:crypto'
+import { quote } from '../../shell-words.ts'
 
 /** What every login shell understands; the program comes on standard input. */
 export const READ_PROGRAM = 'exec /bin/sh'
@@ -25,10 +26,6 @@ export interface RemoteProgram {
   startMark: string
   /** What sudo asks with, when it was given a password. */
   sudoPrompt: string | undefined
-}
-
-export function quote(text: string): string {
-  return `'${text.replaceAll("'", `'\\''`)}'`
 }
 
 /** One line, `<mark> <pid> <start time>`. The time is field 22 of `/proc/<pid>/stat`, or 0 where there is no such thing. */

@@ -1,6 +1,4 @@
-/** Command lines that are printed for people to type. */
-
-/** A word for a POSIX shell. */
+/** The text as one word of a POSIX shell; what needs no quotes stays readable. */
 export function quote(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }
