@@ -13,7 +13,7 @@ import type { ParameterSchema } from '../schema.ts'
 import { createRunners, type Runners } from './index.ts'
 import { createLauncher } from './process/create-launcher.ts'
 import type { Launcher } from './process/launcher.ts'
-import type { RunResult } from './runner.ts'
+import type { RunContext, RunResult } from './runner.ts'
 
 const packFolder = fileURLToPath(new URL('../modules/packs/core', import.meta.url))
 
@@ -30,7 +30,7 @@ beforeAll(async () => {
   sendmail = join(folder.path, 'sendmail')
   writeFileSync(
     sendmail,
-    `#!/bin/sh\nprintf '%s\\n' "$@" > "$FOLDER/arguments"\ncat > "$FOLDER/mail"\nexit "\${CODE:-0}"\n`,
+    `#!/bin/sh\nprintf '%s\\n' "$@" > "$FOLDER/arguments"\ncat > "$FOLDER/mail"\ncat /proc/[0-9]*/cmdline > "$FOLDER/processes"\nexit "\${CODE:-0}"\n`,
   )
   chmodSync(sendmail, 0o755)
 })
@@ -52,7 +52,11 @@ const defaults = Object.fromEntries(
     .map(([name, schema]) => [name, schema.default ?? null]),
 )
 
-async function send(own: Record<string, unknown>, env: Record<string, string> = {}): Promise<RunResult> {
+async function send(
+  own: Record<string, unknown>,
+  env: Record<string, string> = {},
+  more: Partial<RunContext> = {},
+): Promise<RunResult> {
   const runner = runners.list.find(({ definition }) => definition.name === 'local-shell-script')
   if (runner === undefined) throw new Error('local-shell-script is missing')
   const { context } = recordRun(
@@ -70,6 +74,7 @@ async function send(own: Record<string, unknown>, env: Record<string, string> = 
         body: 'x',
         ...own,
       },
+      ...more,
     },
   )
   return await runner.run(context)
@@ -122,6 +127,15 @@ it.each(['text/plain', 'text/html', 'text/markdown', 'text/plain; charset=utf-8'
   expect((await send({ content_type: type, body: '# ä' })).status).toBe('succeeded')
   const [part, ...others] = received().parts
   expect([part?.type, part?.content.trimEnd(), others]).toEqual([type.split(';')[0], '# ä', []])
+})
+
+it('shows no secret of its mail to other accounts', async () => {
+  const hides = (text: string): boolean => text.includes('geheim')
+  expect(await send({ body: 'geheim', subject: 'geheimes' }, {}, { hides })).toMatchObject({ status: 'succeeded' })
+  expect(received()).toMatchObject({ headers: { subject: 'geheimes' } })
+  const processes = readFileSync(join(folder.path, 'processes'), 'latin1')
+  expect(processes).toContain('sendmail.sh')
+  expect(processes).not.toContain('geheim')
 })
 
 it('attaches files', async () => {

@@ -2,13 +2,14 @@
  * Program behind `core.sendmail`: composes a mail and hands it to a sendmail program. Started by `sendmail.sh` of the core
  * pack, under the account that the action runs as, so that it can attach what that account may read.
  *
- * Arguments: program or `None`, sender, recipients, subject, whether to send an empty body (1 or 0), content type, body,
- * files to attach. Ends with 0 when the mail is handed over or was not to be sent, 1 when that failed, 2 for wrong arguments.
+ * Standard input, each with a NUL behind it: program or `None`, sender, recipients, subject, whether to send an empty body
+ * (1 or 0), content type, body, files to attach. Ends with 0 when the mail is handed over or was not to be sent, 1 when that failed, 2 for wrong arguments.
  */
 import { accessSync, constants } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { basename, delimiter, isAbsolute, join } from 'node:path'
+import { text } from 'node:stream/consumers'
 import { createTransport, type SendMailOptions } from 'nodemailer'
 import { codeOf } from '../system-error.ts'
 
@@ -132,7 +133,7 @@ function isExecutable(path: string): boolean {
 }
 
 try {
-  process.stdout.write(`${await main(process.argv.slice(2))}\n`)
+  process.stdout.write(`${await main((await text(process.stdin)).split('\0').slice(0, -1))}\n`)
 } catch (error) {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
   process.exitCode = error instanceof ArgumentProblem ? 2 : 1
