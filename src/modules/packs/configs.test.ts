@@ -134,7 +134,7 @@ describe('resolving', () => {
     )
     const { values, secrets } = resolve()
     expect(values).toEqual({ token: 'opened', plain: 'hello', fixed: 'abc', whole: { deep: ['def'] }, open: 'opened!' })
-    expect(new Set(secrets)).toEqual(new Set(['opened', 'hello', 'abc', 'def']))
+    expect(new Set(secrets)).toEqual(new Set(['opened', 'hello', 'abc', { deep: ['def'] }]))
   })
 
   test.each([
@@ -153,6 +153,17 @@ describe('resolving', () => {
         ),
       }),
     )
+  })
+
+  test('what the schema says nothing about is secret by its name, as in what is shown', async () => {
+    await register('host: {type: string}\n', 'host: a\npassword: hunter22\ndeep: {token: "{{ svckv.system.plain }}"}\n')
+    expect(configs.get('mine', false).values).toEqual({ host: 'a', password: MASK, deep: { token: MASK } })
+    expect(resolve()).toEqual({
+      values: { host: 'a', password: 'hunter22', deep: { token: 'hello' } },
+      secrets: ['hunter22', 'hello'],
+    })
+    await register(undefined, 'password: hunter22\n')
+    expect(resolve().secrets).toEqual(['hunter22'])
   })
 
   test('the template of a secret is not repeated', async () => {

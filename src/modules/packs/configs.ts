@@ -10,7 +10,7 @@ import { readJson } from '../../json.ts'
 import { problemAt, readMetadataFile, readYaml, type FileProblem, type MetadataDocument } from '../../metadata.ts'
 import { createRedactor } from '../../redact.ts'
 import { canonical, isObject, MASK } from '../../schema.ts'
-import { compileSecrets, keepMasked, type ReplaceSecrets } from '../../secrets.ts'
+import { compileSecrets, keepMasked, secretsIn, type ReplaceSecrets } from '../../secrets.ts'
 import { replaceSecretFile } from '../../secret-file.ts'
 import { createRenderer, findTemplates } from '../../template-values.ts'
 import type { HostFunction, TemplateScope } from '../../template.ts'
@@ -132,14 +132,13 @@ export function createConfigs(deps: {
     const attributes = attributesOf(pack)
     const stored = store.findConfig(pack)
     const values = fillDefaults(attributes, stored === undefined ? {} : openValues(pack, stored.values), true)
-    const secrets: unknown[] = []
     let isFixed = true
-    mapLeaves(attributes, values, ({ value, isSecret }) => {
-      if (isDynamic(value)) isFixed = false
-      else if (isSecret) secrets.push(value)
+    mapLeaves(attributes, values, ({ value }) => {
+      isFixed &&= !isDynamic(value)
       return value
     })
-    const made = { attributes, values, fixed: isFixed ? { values, secrets } : undefined }
+    const fixed = isFixed ? { values, secrets: secretsIn(values, secretsOf(attributes)) } : undefined
+    const made = { attributes, values, fixed }
     // Whatever stands in templates may name packs that do not exist.
     if (prepared.size >= MAX_PREPARED) prepared.clear()
     prepared.set(pack, made)
@@ -159,32 +158,27 @@ export function createConfigs(deps: {
       const found = findTemplates(values)
       const scope = templates(reader)
       const variables = new Map(Object.entries(scope.variables))
-      const secrets: unknown[] = []
+      const decrypted: unknown[] = []
       const filters = { ...scope.filters }
       const decrypt = filters['decrypt_kv']
-      if (decrypt !== undefined) filters['decrypt_kv'] = remembering(decrypt, secrets)
+      if (decrypt !== undefined) filters['decrypt_kv'] = remembering(decrypt, decrypted)
       let at = { key: '', value: '' }
       const renderer = createRenderer(found ?? { count: 0, isTooLong: false }, {
         filters,
         fail: (_, why) => configTemplateFailed(pack, at.key, at.value, why),
       })
       const resolved = mapLeaves(attributes, values, ({ path, value, isSecret }) => {
-        if (!isDynamic(value)) {
-          if (isSecret) secrets.push(value)
-          return value
-        }
+        if (!isDynamic(value)) return value
         at = { key: path.join('.'), value: isSecret ? MASK : value }
         const rendered = renderer.render(at.key, value, variables)
         // A key that does not exist reads as an empty text.
         if (rendered === '' || rendered === undefined) return null
         if (!isSecret) return rendered
-        const plain = isCipherText(rendered)
+        return isCipherText(rendered)
           ? renderer.render(at.key, '{{ value | decrypt_kv }}', new Map([['value', rendered]]))
           : rendered
-        secrets.push(plain)
-        return plain
       })
-      return { values: resolved, secrets }
+      return { values: resolved, secrets: [...new Set([...secretsIn(resolved, secretsOf(attributes)), ...decrypted])] }
     },
 
     async register({ ref, configSchema }) {
