@@ -203,6 +203,22 @@ describe('streams', () => {
     expect(await secrets.maskLater(long)).toEqual(long)
   })
 
+  it('hides what is nested too deep as a whole, and looks into the rest', async () => {
+    const nested = (depth: number): unknown => {
+      let value: unknown = 'a-secret'
+      for (let n = 0; n < depth; n++) value = n % 2 === 0 ? { inner: value, beside: 1 } : [value]
+      return value
+    }
+    const secrets = secretsOf('a-secret')
+    for (const depth of [10, 400, 1_000, 10_000, 100_000]) {
+      for (let value of [secrets.maskValue(nested(depth)), await secrets.maskLater(nested(depth))]) {
+        let levels = 0
+        for (; typeof value === 'object' && value !== null; levels++) value = Object.values(value)[0]
+        expect([depth, levels, value]).toEqual([depth, Math.min(depth, 501), MASK])
+      }
+    }
+  })
+
   it('lets others have the event loop while it masks a large result', async () => {
     let turns = 0
     const timer = setInterval(() => (turns += 1), 1)

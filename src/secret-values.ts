@@ -48,6 +48,8 @@ const MIN_LINE_LENGTH = 8
  * apart from a secret any more: all texts are hidden as a whole.
  */
 export const MAX_LENGTH_TOGETHER = 1024 * 1024
+/** Levels of lists and objects. What is deeper is hidden as a whole: looking into it would take more stack than there is. */
+const MAX_DEPTH = 500
 /** UTF-16 units that are masked before others are asked. */
 const SLICE_LENGTH = 256 * 1024
 const SLICE_MS = 5
@@ -127,15 +129,16 @@ function masking(newFilter: () => SecretFilter & { cut(): string }, numbers: Rea
     return typeof value === 'number' && numbers.has(value) ? MASK : value
   }
 
-  function maskValue(value: unknown): unknown {
+  function maskValue(value: unknown, depth = 0): unknown {
     if (typeof value !== 'object' || value === null) return maskScalar(value)
+    if (depth > MAX_DEPTH) return MASK
     if (Array.isArray(value)) {
-      const items = value.map(maskValue)
+      const items = value.map((item) => maskValue(item, depth + 1))
       return items.some((item, i) => item !== value[i]) ? items : value
     }
     let isChanged = false
     const entries = Object.entries(value).map(([name, inner]): [string, unknown] => {
-      const entry: [string, unknown] = [maskText(name), maskValue(inner)]
+      const entry: [string, unknown] = [maskText(name), maskValue(inner, depth + 1)]
       isChanged ||= entry[0] !== name || entry[1] !== inner
       return entry
     })
@@ -163,32 +166,36 @@ function masking(newFilter: () => SecretFilter & { cut(): string }, numbers: Rea
       parts.push(ends ? filter.end() : filter.cut())
       return parts.join('')
     }
-    const walk = async (inner: unknown, cut: boolean): Promise<unknown> => {
+    const walk = async (inner: unknown, cut: boolean, depth: number): Promise<unknown> => {
       if (typeof inner === 'string')
         return inner.length < SLICE_LENGTH && !cut ? maskText(inner) : maskLong(inner, !cut)
       if (typeof inner !== 'object' || inner === null) return maskScalar(inner)
+      if (depth > MAX_DEPTH) return MASK
       const waiting = pause()
       if (waiting !== undefined) await waiting
       if (Array.isArray(inner)) {
         const items: unknown[] = []
         for (const item of inner)
-          items.push(isScalar(item) && !isLong(item) ? maskScalar(item) : await walk(item, false))
+          items.push(isScalar(item) && !isLong(item) ? maskScalar(item) : await walk(item, false, depth + 1))
         return items
       }
       const entries: [string, unknown][] = []
       for (const [name, item] of Object.entries(inner)) {
         // Its entries are those of an object.
-        entries.push([maskText(name), await walk(item, isCut(name, inner as Readonly<Record<string, unknown>>))])
+        entries.push([
+          maskText(name),
+          await walk(item, isCut(name, inner as Readonly<Record<string, unknown>>), depth + 1),
+        ])
       }
       return Object.fromEntries(entries)
     }
-    return walk(value, false)
+    return walk(value, false, 0)
   }
 
   return {
     isIn: (text) => maskText(text) !== text,
     maskText,
-    maskValue,
+    maskValue: (value) => maskValue(value),
     maskLater,
     maskError<E>(error: E): E {
       if (!(error instanceof Error)) return error

@@ -17,7 +17,11 @@ function answer(request: IncomingMessage, response: ServerResponse): void {
     requests.push(`${request.method} ${request.url}`)
     const path = new URL(request.url ?? '/', url).pathname
     if (path === '/silent') return
-    if (path === '/status') response.writeHead(503).end('busy')
+    if (path.startsWith('/deep/')) {
+      const depth = Number(path.slice('/deep/'.length))
+      const levels = `{"a":[{"\\n\\\\":`.repeat(depth / 3)
+      response.writeHead(200, { 'Content-Type': 'application/json' }).end(`${levels}1${'}]}'.repeat(depth / 3)}`)
+    } else if (path === '/status') response.writeHead(503).end('busy')
     else if (path === '/away') response.writeHead(302, { Location: 'http://169.254.169.254/latest/meta-data/' }).end()
     else if (path === '/here') response.writeHead(302, { Location: '/echo' }).end()
     else {
@@ -114,6 +118,20 @@ describe('core.http', () => {
     await open.call('DELETE', `/v1/executions/${id}`)
     expect((await waitForStatus(open, id)).status).toBe('canceled')
   })
+
+  it.each([300, 3_000, 6_000, 30_000, 300_000])(
+    '03.9 an answer that is nested %d deep leaves nothing stuck and nothing unreadable',
+    async (depth) => {
+      for (const secret of [{}, { username: 'ann', password: 'hunter22' }]) {
+        const { id } = await run(open, { url: `${url}/deep/${depth}`, ...secret }, { action: 'core.http' })
+        const { status } = await waitForStatus(open, id, ['succeeded', 'failed'])
+        expect([depth, status]).toEqual([depth, expect.stringMatching(/succeeded|failed/) as unknown])
+        for (const path of ['/v1/executions?limit=5', `/v1/executions/${id}`, `/v1/executions/${id}/result`]) {
+          expect([path, (await open.call('GET', path)).status]).toEqual([path, 200])
+        }
+      }
+    },
+  )
 
   it('02.10 an unknown method and a missing URL are refused', async () => {
     for (const parameters of [{ url, method: 'CONNECT' }, {}]) {
