@@ -121,7 +121,7 @@ async function runPythonScript(deps: PythonScriptDeps, context: RunContext): Pro
   const pooled = given.length === 0 ? deps.interpreters.take(interpreter.program) : undefined
   if (pooled !== undefined) {
     const outcome = await carryOut(deps, context, pooled, job, read.timeoutSeconds)
-    if (outcome !== undefined) return outcome
+    if ('status' in outcome) return outcome
     // It died while it waited, or as soon as it was asked; nothing of the action has happened.
     if (signal.aborted) return notStarted()
   }
@@ -133,17 +133,18 @@ async function runPythonScript(deps: PythonScriptDeps, context: RunContext): Pro
     return startFailure(error.message, `${error.name} [${error.errno}]: ${error.message}`)
   }
   const outcome = await carryOut(deps, context, fresh, job, read.timeoutSeconds)
-  return outcome ?? startFailure(`The Python "${interpreter.program}" ended before it could carry out the action.`)
+  if ('status' in outcome) return outcome
+  return failureOf(outcome, `The Python "${interpreter.program}" ended before it could carry out the action.`)
 }
 
-/** Undefined when the interpreter ended before it had understood what to do, and nobody had told it to. */
+/** How the interpreter ended, when it did before it had understood what to do, and nobody had told it to. */
 async function carryOut(
   deps: PythonScriptDeps,
   context: RunContext,
   child: Child,
   job: string,
   timeoutSeconds: number,
-): Promise<RunResult | undefined> {
+): Promise<RunResult | ChildEnd> {
   const { stdin, reply: replyStream } = child
   if (stdin === undefined || replyStream === undefined) throw new Error('An interpreter has no stdin or no reply.')
   const reply = new ChildOutput(replyStream, {
@@ -155,7 +156,7 @@ async function carryOut(
     const end = await watchChild(deps, context, child, { timeoutSeconds })
     await reply.drain()
     const told = readReply(reply)
-    return told.isTaken || end.wasKilled ? resultOf(end, told, timeoutSeconds) : undefined
+    return told.isTaken || end.wasKilled ? resultOf(end, told, timeoutSeconds) : end
   } finally {
     stdin.destroy()
     replyStream.destroy()
@@ -246,18 +247,19 @@ function resultOf(end: ChildEnd, reply: Reply, timeoutSeconds: number): RunResul
   const exitCode = returnCodeOf(end.exit)
   if (end.wasKilled) return make('abandoned', exitCode, NO_VALUE)
   if (reply.isTooLarge) return make('failed', exitCode, NO_VALUE, reply.error ?? 'The returned value is too large.')
-  if (reply.error !== undefined) {
-    const { result } = startFailure(reply.error)
-    const { stdout, stderr } = end
-    const written = { stdout: stdout.text, stderr: stderr.text, exit_code: exitCode, ...truncatedFlags(end) }
-    return { status: 'failed', result: { ...result, ...written } }
-  }
+  if (reply.error !== undefined) return failureOf(end, reply.error)
   const status = statusOf(end.exit)
   if (!reply.isGiven) {
     const why = status === 'succeeded' ? 'The process of the action ended before run() returned anything.' : undefined
     return make(status === 'succeeded' ? 'failed' : status, exitCode, NO_VALUE, why)
   }
   return make(status === 'succeeded' && reply.succeeded === false ? 'failed' : status, exitCode, reply.result ?? null)
+}
+
+/** Of a run that did not get as far as the action; what was written says why. */
+function failureOf(end: ChildEnd, message: string): RunResult {
+  const written = { stdout: end.stdout.text, stderr: end.stderr.text, exit_code: returnCodeOf(end.exit) }
+  return { status: 'failed', result: { ...startFailure(message).result, ...written, ...truncatedFlags(end) } }
 }
 
 /** Of a run that was aborted before anything was started. */

@@ -1,5 +1,7 @@
 import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createRunners, type Runners } from '../../src/runners/index.ts'
@@ -407,12 +409,21 @@ except BlockingIOError:
       }
     })
 
-    it('is the real module where the action bears its name', async () => {
-      const entry = file(
-        'import uuid\nfrom svc.action import Action\nclass A(Action):\n    def run(self):\n        return str(uuid.UUID(int=1))\n',
-        'uuid.py',
-      )
-      expect((await start(entry).ended).result['result']).toBe('00000000-0000-0000-0000-000000000001')
+    it('is the real module where the action bears its name, loaded in advance or not', async () => {
+      const other = await make({ python: { poolSize: 0 } })
+      for (const [name, on] of [
+        ['uuid', runner],
+        ['uuid', other.runner],
+        ['statistics', other.runner],
+      ] as const) {
+        const entry = file(
+          `import ${name}\nfrom svc.action import Action\nclass A(Action):\n    def run(self):\n        return ${name}.__file__\n`,
+          `named/${name}.py`,
+        )
+        const { result } = await start(entry, {}, {}, on).ended
+        expect([result['result'], result['stderr']]).toEqual([expect.stringMatching(`/python3[^/]*/${name}\\.py$`), ''])
+      }
+      await other.runners.stop()
     })
 
     it.each([
@@ -421,6 +432,41 @@ except BlockingIOError:
     ])('fails clearly: %j', async (source, error) => {
       const { status, result } = await start(file(source)).ended
       expect([status, result['error']]).toEqual(['failed', expect.stringMatching(error)])
+    })
+
+    it.each<[string, string, RegExp, unknown]>([
+      [
+        'a module that is missing',
+        'import no_such_module\n',
+        /^Traceback.*\n  File "\S+\.py", line 1,[^]*no_such_module/,
+        0,
+      ],
+      ['a line that is no Python', 'x = 1\ndef y(:\n', /^  File "\S+\.py", line 2\n[^]*SyntaxError/, 0],
+      ['parameters that run() lacks', '', /^TypeError: .*run\(\) got an unexpected keyword argument 'more'\n$/, 1],
+      ['a class that cannot be made', '', /^TypeError: .*__init__\(\) missing 1 required .*'extra'\n$/, 2],
+    ])('is told where it is wrong, without files of others: %s', async (_, before, expected, kind) => {
+      const init = kind === 2 ? '    def __init__(self, config, extra, **more):\n        pass\n' : ''
+      const entry = file(
+        `${before}from svc.action import Action\nclass A(Action):\n${init}    def run(self):\n        pass\n`,
+      )
+      const { result } = await start(entry, { actionParameters: kind === 1 ? { more: 1 } : {} }).ended
+      expect(result).toMatchObject({ exit_code: 1, result: 'None', stderr: expect.stringMatching(expected) })
+      expect(result['stderr']).not.toMatch(/worker\.py|importlib/)
+    })
+
+    it('is the class that can be made, among several', async () => {
+      const entry = file(
+        `import abc
+from svc.action import Action
+class A(Action):
+    @abc.abstractmethod
+    def help(self): pass
+    def run(self): return "A"
+class B(Action):
+    def run(self): return "B"
+`,
+      )
+      expect((await start(entry).ended).result['result']).toBe('B')
     })
 
     it('may be a class made before there was a service', async () => {
@@ -483,10 +529,55 @@ time.sleep(1000)`,
       expect(markedProcesses(id)).toEqual([])
     })
 
-    it('works without a pool', async () => {
-      const other = await make({ python: { poolSize: 0 } })
+    it.each([
+      ['cut short', 'HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n12', /could not be asked/, null],
+      ['no HTTP', 'nonsense\r\n\r\n', /could not be asked/, null],
+      ['no JSON', 'HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\n<', /no JSON/, null],
+      ['a refusal', 'HTTP/1.1 403 F\r\nContent-Length: 21\r\n\r\n{"faultstring": "no"}', /403: no$/, 403],
+      [
+        'a redirect, which is not followed with the token',
+        'HTTP/1.1 302 Found\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n',
+        /302/,
+        302,
+      ],
+    ])('has one error for what the server answers: %s', async (_, answer, message, status) => {
+      const server = createServer((socket) =>
+        socket.once('data', () => socket.end(answer)).on('error', () => undefined),
+      )
+      await once(server.listen(0, '127.0.0.1'), 'listening')
+      const { port } = server.address() as AddressInfo // listens on TCP
+      const body = `try:
+    return self.action_service.get_user_info()
+except action_service.ServiceError as error:
+    return [str(error), error.status]`
+      const entry = action(body, 'from svc import action_service')
+      const env = {
+        ...recordRun({}).context.env,
+        SVC_ACTION_API_URL: `http://127.0.0.1:${port}/v1`,
+        SVC_ACTION_AUTH_TOKEN: 'x',
+      }
+      const proxies = { env: { http_proxy: 'http://127.0.0.1:1', HTTP_PROXY: 'http://127.0.0.1:1' } }
+      const { result } = await start(entry, { env }, proxies).ended
+      expect(result['result']).toEqual([expect.stringMatching(message), status])
+      server.close()
+    })
+
+    it('works without a pool, and where Python is told not to trust the folder of a program', async () => {
+      const env = { PATH: process.env['PATH'] ?? '', PYTHONSAFEPATH: '1' }
+      const other = await make({ python: { poolSize: 0 }, env })
       expect((await start(action('return 1'), {}, {}, other.runner).ended).result['result']).toBe(1)
       await other.runners.stop()
+    })
+
+    it('hands over what an interpreter says that cannot begin', async () => {
+      expect(await run('pass', {}, { env: { PYTHONHASHSEED: 'none' } })).toMatchObject({
+        status: 'failed',
+        result: {
+          error: expect.stringContaining('ended before'),
+          stderr: expect.stringContaining('PYTHONHASHSEED'),
+          exit_code: 1,
+        },
+      })
     })
 
     it('goes on with another interpreter when the waiting ones were killed', async () => {

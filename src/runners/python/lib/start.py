@@ -1,6 +1,7 @@
 """Runs one action: `python start.py <folder for bytecode>`. The job comes on stdin, `svc/worker.py` says what it is."""
 
 import gc
+import os
 import sys
 
 #: What nearly every action needs, directly or through the library it is written with.
@@ -20,6 +21,10 @@ def main():
             pass
     # From here on: those of Python itself have theirs where they were installed.
     sys.pycache_prefix = sys.argv[1]
+    # Python leaves it out where PYTHONSAFEPATH is set.
+    folder = os.path.dirname(os.path.abspath(__file__))
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
     from svc import worker
 
     # What is here now stays to the end: looking for garbage in it took most of the time of a short action, at its end.

@@ -131,6 +131,7 @@ def request(method, path, query=None, body=None, headers=None):
     :param body: what JSON can hold
     :raises ServiceError: with the reason
     """
+    from http.client import HTTPException
     from urllib import error, parse
     from urllib import request as http
 
@@ -160,16 +161,21 @@ def request(method, path, query=None, body=None, headers=None):
         raise ServiceError(
             "{} was answered with {}: {}".format(what, refusal.code, _reason(refusal)), refusal.code
         ) from None
-    except (error.URLError, OSError) as problem:
+    except (error.URLError, OSError, HTTPException) as problem:
         reason = getattr(problem, "reason", None) or problem
         raise ServiceError("{}: the server could not be asked: {}".format(what, reason)) from None
     if len(text) > MAX_ANSWER_BYTES:
         raise ServiceError("{}: the answer is larger than {} bytes.".format(what, MAX_ANSWER_BYTES))
-    return json.loads(text) if text else None
+    try:
+        return json.loads(text) if text else None
+    except ValueError:
+        raise ServiceError("{}: the answer is no JSON.".format(what)) from None
 
 
 def _reason(refusal):
+    from http.client import HTTPException
+
     try:
         return json.loads(refusal.read(64 * 1024))["faultstring"]
-    except (ValueError, KeyError, TypeError, OSError):
+    except (ValueError, KeyError, TypeError, OSError, HTTPException):
         return refusal.reason

@@ -141,9 +141,15 @@ def _load(file, path):
     if not os.path.isfile(file):
         raise Refused('The entry point "{}" of the action does not exist.'.format(os.path.basename(file)))
     sys.argv = [file]
+    name = os.path.splitext(os.path.basename(file))[0]
+    if name in getattr(sys, "stdlib_module_names", ()):
+        # While the folder of the action does not come first: whether it was loaded in advance must not matter.
+        try:
+            __import__(name)
+        except ImportError:
+            pass
     # Instead of the folder of this program.
     sys.path[:] = [os.path.dirname(file)] + path + [folder for folder in sys.path if folder not in path]
-    name = os.path.splitext(os.path.basename(file))[0]
     if name in sys.modules or not name.isidentifier():
         # An action called uuid.py must not take the place of what others import by that name.
         name = "svc_action_" + name
@@ -162,8 +168,9 @@ def _find_class(module, file):
         for name, value in sorted(vars(module).items())
         if isinstance(value, type) and issubclass(value, Action) and value.__module__ == module.__name__
     ]
-    # Bases of others are not meant.
+    # Bases of others are not meant, nor are those that cannot be made where another one can.
     last = [one for one in own if not any(other is not one and issubclass(other, one) for other in own)]
+    last.sort(key=lambda one: bool(one.__abstractmethods__))
     if not last:
         raise Refused(
             'The entry point "{}" defines no class derived from svc.action.Action.'.format(os.path.basename(file)),
@@ -172,12 +179,14 @@ def _find_class(module, file):
 
 
 def _make(found, config, service):
+    action = None
     try:
         action = found(config=config, action_service=service)
     except TypeError as problem:
-        # Those made before there was the second.
-        if "unexpected keyword argument" not in str(problem):
+        # Those made before there was the second, or with another name for the first.
+        if not str(problem).endswith(("argument 'config'", "argument 'action_service'")):
             raise
+    if action is None:
         action = found(config)
     if getattr(action, "action_service", None) is None:
         action.action_service = service
@@ -185,9 +194,9 @@ def _make(found, config, service):
 
 
 def _frames_of_the_action(problem):
-    """Without those of this file; none when `run` could not even be called with the parameters."""
+    """Without those that led to it, which are of the server and of what imports; None when there are no others."""
     frames = problem.__traceback__
-    while frames is not None and frames.tb_frame.f_code.co_filename == __file__:
+    while frames is not None and frames.tb_frame.f_code.co_filename.startswith((__file__, "<frozen importlib")):
         frames = frames.tb_next
     return frames
 
