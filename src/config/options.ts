@@ -515,7 +515,7 @@ export const options = {
       max: 268_435_456,
       unit: 'bytes',
       about:
-        'The most text kept as stdout, and as stderr, in the result of an execution. Longer output is cut there and marked; the output itself stays complete.',
+        'The most text kept as stdout, and as stderr, in the result of an execution; with several hosts each has an equal share of it. Longer output is cut there and marked; the output itself stays complete.',
     }),
     decode_json_output: boolean({
       default: false,

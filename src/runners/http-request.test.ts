@@ -352,6 +352,13 @@ describe('the request', () => {
 })
 
 describe('hosts', () => {
+  it('are the same whether an address of IPv4 is written as one of IPv6', async () => {
+    const url = 'http://[::ffff:127.0.0.1]:1/'
+    const black = await run({ url, url_hosts_blacklist: ['127.0.0.1'] })
+    expect(black.result['error']).toMatch(/is blacklisted/)
+    expect((await run({ url, url_hosts_whitelist: ['127.0.0.1'] })).result['error']).not.toMatch(/whitelisted/)
+  })
+
   it.each<[string, Record<string, unknown>, RegExp | undefined]>([
     [
       'blacklisted',
@@ -359,10 +366,22 @@ describe('hosts', () => {
       /^URL "http:\/\/127\.0\.0\.1:\d+\/" is blacklisted$/,
     ],
     ['blacklisted in another spelling', { url_hosts_blacklist: ['0x7f.1'] }, /is blacklisted/],
+    [
+      'blacklisted as an address of IPv6',
+      { url_hosts_blacklist: ['::FFFF:127.0.0.1', '[::1]', '::1', 'x.test.'] },
+      /is blacklisted/,
+    ],
     ['not blacklisted', { url_hosts_blacklist: ['27.0.0.1', '127.0.0'] }, undefined],
     ['whitelisted', { url_hosts_whitelist: ['127.0.0.1'] }, undefined],
     ['not whitelisted', { url_hosts_whitelist: ['example.test'] }, /is not whitelisted$/],
     ['without lists', { url_hosts_whitelist: [], url_hosts_blacklist: null }, undefined],
+    ...['127.0.0.1:80', 'x.test:', 'http://127.0.0.1/', 'x/y', 'me@x.test', ' x.test', '', '[::1]:80', 'a%zz'].map(
+      (entry): [string, Record<string, unknown>, RegExp] => [
+        `with the entry ${JSON.stringify(entry)}`,
+        { url_hosts_blacklist: ['x', entry] },
+        /"url_hosts_blacklist" has the entry ".*host names and addresses alone/,
+      ],
+    ),
     ['with both', { url_hosts_whitelist: ['a'], url_hosts_blacklist: ['b'] }, /mutually exclusive/],
   ])('%s', async (_, parameters, error) => {
     const outcome = await run(parameters)

@@ -270,6 +270,15 @@ describe.concurrent('several hosts', () => {
     ])
   })
 
+  it('share the room of one result', async () => {
+    const cmd = `printf '%0${MAX_RESULT_BYTES - 100}d' 0; printf '%0${MAX_RESULT_BYTES / 2}d' 0 >&2`
+    const result = await run({ hosts: both, cmd })
+    const half = '0'.repeat(MAX_RESULT_BYTES / 2)
+    const cut = { ...ended(0, half), stderr: half, stdout_truncated: true }
+    expect(result.result).toEqual({ '127.0.0.1': cut, '127.0.0.2': cut })
+    expect(answerOf(await run({ hosts: sshd.address, cmd }))).not.toHaveProperty('stdout_truncated')
+  })
+
   it('come one after the other, or at once', async () => {
     const file = join(site.folder, `at-once-${newId()}`)
     // Each tells that it is there, and waits until another one is, or for nothing.

@@ -94,17 +94,35 @@ function hostsOf(parameters: Parameters, name: string): Set<string> | undefined 
   if (given === undefined) return undefined
   if (!Array.isArray(given)) throw new HttpProblem(`The parameter "${name}" must be a list of hosts`)
   if (given.length === 0) return undefined
-  return new Set(given.map((host: unknown) => normalizedHost(textOf(host))))
+  return new Set(
+    given.map((entry: unknown) => {
+      const host = normalizedHost(textOf(entry))
+      // One that never matches would let through what it is meant to hold back.
+      if (host !== undefined) return host
+      const shown = JSON.stringify(textOf(entry).slice(0, 100))
+      throw new HttpProblem(
+        `The parameter "${name}" has the entry ${shown}; give host names and addresses alone, without scheme, port and path`,
+      )
+    }),
+  )
 }
 
-/** As in a URL: addresses in their one spelling, names in lower case. */
-function normalizedHost(host: string): string {
-  const bracketed = host.includes(':') && !host.startsWith('[') ? `[${host}]` : host
-  return URL.canParse(`http://${bracketed}/`) ? plainHost(new URL(`http://${bracketed}/`).hostname) : host
+/** As in a URL: addresses in their one spelling, names in lower case. @returns undefined when it is no host */
+function normalizedHost(host: string): string | undefined {
+  const isAddress = (host.match(/:/g)?.length ?? 0) > 1 && !host.startsWith('[')
+  const url = `http://${isAddress ? `[${host}]` : host}/`
+  if (/[\s/\\?#@]/.test(host) || /:\d*$/.test(isAddress ? '' : host) || !URL.canParse(url)) return undefined
+  return plainHost(new URL(url).hostname)
 }
 
+const MAPPED = /^\[::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})\]$/
+
+/** An address of IPv4 in that of IPv6 leads to the same host. */
 function plainHost(host: string): string {
-  return host.endsWith('.') ? host.slice(0, -1) : host
+  const mapped = MAPPED.exec(host)
+  if (mapped === null) return host.endsWith('.') ? host.slice(0, -1) : host
+  const [high, low] = [parseInt(mapped[1] ?? '', 16), parseInt(mapped[2] ?? '', 16)]
+  return [high >> 8, high & 255, low >> 8, low & 255].join('.')
 }
 
 // Headers

@@ -34,7 +34,8 @@ export function parseHosts(text: string): { hosts: HostAddress[] } | { problem: 
     const key = `${host.toLowerCase()} ${port ?? ''}`
     if (found.has(key)) continue
     if (found.size === MAX_HOSTS) return { problem: `The parameter "hosts" names more than ${MAX_HOSTS} hosts.` }
-    const label = labels.has(host) ? `${host}:${port ?? 22}` : host
+    const shown = host.includes(':') ? `[${host}]` : host
+    const label = labels.has(host) ? `${shown}:${port ?? 22}` : host
     labels.add(host)
     found.set(key, { host, port, label })
   }

@@ -121,8 +121,10 @@ export async function runOnHosts(deps: RemoteDeps, context: RunContext, work: Re
     const failed = await prepare(deps, work, connected)
     if (failed.length > 0) return startFailure(`Failed copying content to remote boxes. ${failed.join(' ')}`)
     connected.sort((a, b) => order(addresses, a.label) - order(addresses, b.label))
+    // A share for each host: all results together are one.
+    const share = { ...deps, maxResultBytes: Math.max(1, Math.floor(deps.maxResultBytes / connected.length)) }
     await forEachAtOnce(connected, atOnce, async (host) => {
-      results.set(host.label, await runOnHost(deps, context, host, command, timeoutSeconds))
+      results.set(host.label, await runOnHost(share, context, host, command, timeoutSeconds))
     })
   } catch (error) {
     // Of keys and configuration; others are results of their hosts.
