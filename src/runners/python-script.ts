@@ -1,5 +1,6 @@
 /** Runs the class in a Python file of a pack (contract 03, 3.6 to 3.9). */
 import { join } from 'node:path'
+import { readJson } from '../json.ts'
 import type { ParameterSchema } from '../schema.ts'
 import { childEnvironment } from './environment.ts'
 import { ChildOutput } from './process/child-output.ts'
@@ -215,7 +216,7 @@ function readReply({ text, isTruncated }: ChildOutput): Reply {
   const isTaken = text.startsWith('job\n')
   if (!isTaken || isTruncated) return { ...nothing, isTaken, isTooLarge: isTruncated }
   try {
-    const said: unknown = JSON.parse(text.slice('job\n'.length))
+    const said: unknown = readJson(text.slice('job\n'.length))
     if (typeof said !== 'object' || said === null) return { ...nothing, isTaken }
     const { result, succeeded, error, is_too_large: isTooLarge } = said as Record<string, unknown> // an object
     return {

@@ -125,6 +125,14 @@ describe.each(kinds)('python-script on launcher %s', (kind) => {
       expect([status, result]).toEqual(['succeeded', { stdout: 'out\n', stderr: '', exit_code: 0, result: returned }])
     })
 
+    it('has each name as it was, however JSON writes it', async () => {
+      // One after the other: what was read before is what another may be taken for.
+      for (const name of ['\\', '\n', 'é', '\u0007']) {
+        const given = { beside: 1, [name]: 2 }
+        expect(await value('return p["given"]', { actionParameters: { given } })).toEqual(given)
+      }
+    })
+
     it.each<[string, RunResult['status'], unknown]>([
       ['pass', 'succeeded', null],
       ['return (True, 1)', 'succeeded', 1],
