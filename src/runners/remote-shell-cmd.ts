@@ -4,7 +4,7 @@ import type { Runner } from './runner.ts'
 import { MAX_ARGUMENT_BYTES, remoteParameters, runOnHosts, type RemoteDeps } from './ssh/run-on-hosts.ts'
 
 export function createRemoteShellCmd(deps: RemoteDeps): Runner {
-  const { hosts, dir, ...others } = remoteParameters(deps.settings.remoteDir)
+  const { hosts, dir, ...others } = remoteParameters(deps.settings.remoteDir, true)
   return {
     definition: {
       name: 'remote-shell-cmd',

@@ -32,7 +32,7 @@ export const MAX_ARGUMENT_BYTES = 131_071
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/
 
 /** Those that both runners have. */
-export function remoteParameters(remoteDir: string): Record<string, ParameterSchema> {
+export function remoteParameters(remoteDir: string, mayNameKeyFile = false): Record<string, ParameterSchema> {
   return {
     hosts: {
       type: 'string',
@@ -44,7 +44,7 @@ export function remoteParameters(remoteDir: string): Record<string, ParameterSch
     private_key: {
       type: 'string',
       secret: true,
-      description: 'Private key to log in with; without key and password that of the system user.',
+      description: `Private key to log in with, ${mayNameKeyFile ? 'its text or the path of its file on the server' : 'its text'}; without key and password that of the system user.`,
     },
     passphrase: { type: 'string', secret: true, description: 'Passphrase of the private key.' },
     port: { type: 'integer', default: USUAL_PORT, description: 'Port of hosts that name none.' },
