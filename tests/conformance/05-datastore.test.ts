@@ -305,7 +305,10 @@ describe('02.6 templates of executions', () => {
     const secret = `canary${randomBytes(8).toString('hex')}`
     const { body } = await put('sealed', secret, { secret: true })
     expect(await echo('{{ svckv.system.sealed }}')).toMatchObject({ output: body.value })
-    expect(await echo('{{ svckv.system.sealed | decrypt_kv }}')).toMatchObject({ output: secret })
+    // What it gives is hidden wherever it turns up; its length is not.
+    expect(await echo('[{{ svckv.system.sealed | decrypt_kv }}]')).toMatchObject({ output: '[********]' })
+    const length = '{{ svckv.system.sealed | decrypt_kv | length }}'
+    expect(await echo(length)).toMatchObject({ output: String(secret.length) })
     const hidden = await runToEnd(
       server,
       { token: '{{ svckv.system.sealed | decrypt_kv }}', vault: { key: '{{ svckv.system.sealed | decrypt_kv }}' } },
