@@ -10,5 +10,6 @@ export interface TemporaryFolder {
 
 export function makeFolder(): TemporaryFolder {
   const path = mkdtempSync(join(tmpdir(), 'svc-test-'))
-  return { path, remove: () => rmSync(path, { recursive: true, force: true }) }
+  // What has just lost its server may still be writing there.
+  return { path, remove: () => rmSync(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 50 }) }
 }
