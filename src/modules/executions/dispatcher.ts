@@ -190,11 +190,11 @@ export function createDispatcher(deps: {
     const status = signal.aborted && stopped === ('shutdown' satisfies StopReason) ? 'abandoned' : outcome.status
     await processKnown
     const masks = masksOf(ready.secrets)
-    const said = masks === undefined ? outcome.result : await masks.maskLater(outcome.result, isCutText)
-    const { result, sealed } = deps.concealResult(execution, said as RunResult['result']) // a copy of one
     const rest = await intake.finish()
     const ended = merge(rest, { steps: [store.deleteProcess(execution.id)], facts: [] })
     try {
+      const said = masks === undefined ? outcome.result : await masks.maskLater(outcome.result, isCutText)
+      const { result, sealed } = deps.concealResult(execution, said as RunResult['result']) // a copy of one
       const { ttlSeconds } = outcome
       const exit = {
         kind: 'exit',
@@ -205,7 +205,7 @@ export function createDispatcher(deps: {
       } as const
       await change.settle(execution, [exit], ended)
     } catch (error) {
-      // A result that cannot be stored must not leave the execution running for ever.
+      // A result that cannot be masked or stored must not leave the execution running for ever.
       log.error('execution.result_lost', 'The result of an execution cannot be stored', {
         execution_id: execution.id,
         error: masks?.maskError(error) ?? error,
