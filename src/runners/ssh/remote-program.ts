@@ -160,14 +160,23 @@ find_tree() {
 }
 pause() { sleep 0.1 2>/dev/null || sleep 1; }
 end=$(( $(date +%s) + g ))
-told=' '
+in_time() { [ "$(date +%s)" -le "$end" ]; }
+told=
 while l=$(find_tree); [ -n "$l" ]; do
-  for i in $l; do
-    case $told in *" $i "*) ;; *) told="$told$i "; kill -TERM "$i" 2>/dev/null ;; esac
-  done
-  [ "$(date +%s)" -le "$end" ] || break
+  # Each is told once: many take a second TERM for an order to drop everything.
+  new=$(echo "$l" | awk -v told="$told" '
+    BEGIN { for (i = split(told, one); i > 0; i--) known[one[i]] = 1 }
+    !($1 in known)')
+  [ -z "$new" ] || kill -TERM $new 2>/dev/null
+  # While that one lives it may start more all the time, and looking at all of them takes the time that is left.
+  while [ -n "$p" ] && in_time && kill -0 "$p" 2>/dev/null; do pause; done
+  in_time || break
+  # One that starts others without end is not told of by name any more, but by their end.
+  [ "\${#told}" -gt 60000 ] || told="$told "$(echo $new)
   pause
 done
+# First what may start more: these take longer to list the more there are.
+case " "$(echo $l)" " in *" $p "*) kill -KILL "$p" "-$p" 2>/dev/null ;; esac
 n=0
 while l=$(find_tree); [ -n "$l" ]; do
   kill -KILL $l 2>/dev/null
