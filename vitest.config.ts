@@ -18,6 +18,8 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'code',
+          // Much of the time they wait, for what others do.
+          maxWorkers: 3,
           include: ['src/**/*.test.ts', 'migrations/**/*.test.ts', 'tests/**/*.test.ts'],
           exclude: [...SERVERS, ...RECOVERY, ...ALONE, 'tests/bench/**'],
           setupFiles: ['./tests/helpers/leaks.ts'],
@@ -30,6 +32,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'servers',
+          maxWorkers: 3,
           include: SERVERS.map((folder) => `${folder}/*.test.ts`),
           setupFiles: ['./tests/helpers/leaks.ts'],
           testTimeout: 120_000,
