@@ -168,15 +168,10 @@ export function createKeyStore(database: Database): KeyStore {
         .where('expire_timestamp', '<=', at)
       const atMost = isShort(filter) ? countUpTo(matching(section, filter).select('name')) : undefined
       const anyExpired = countUpTo(expired.select('id'))
-      const [all, gone] = await Promise.all([
-        atMost ?? countOnThread(ofAll),
-        anyExpired === 0
-          ? 0
-          : anyExpired === undefined
-            ? countOnThread(ofExpired)
-            : (database.first(ofExpired)?.n ?? 0),
-      ])
-      return all - gone
+      if (anyExpired === 0) return atMost ?? (await countOnThread(ofAll))
+      if (atMost !== undefined && anyExpired !== undefined) return atMost - (database.first(ofExpired)?.n ?? 0)
+      // In one statement: in between some that have expired may go.
+      return await countOnThread(build.selectNoFrom(sql<number>`(${ofAll}) - (${ofExpired})`.as('n')))
     },
 
     insert: (item, at) => [
