@@ -32,7 +32,6 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'servers',
-          maxWorkers: 3,
           include: SERVERS.map((folder) => `${folder}/*.test.ts`),
           setupFiles: ['./tests/helpers/leaks.ts'],
           testTimeout: 120_000,

@@ -191,8 +191,14 @@ async function startFake(
       fake.received += data.toString('latin1')
       onData(socket, data)
     })
-  }).listen(port, host)
-  await once(server, 'listening')
+  })
+  // With a port that is given, somebody else may still have a connection from there.
+  await waitFor('the address to be free', () =>
+    once(server.listen(port, host), 'listening').then(
+      () => true,
+      () => false,
+    ),
+  )
   const fake: FakeServer = {
     port: (server.address() as AddressInfo).port, // a TCP server's address
     connections: 0,
