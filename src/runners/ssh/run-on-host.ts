@@ -9,6 +9,7 @@ import { PromptFilter } from '../process/prompt-filter.ts'
 import type { RunContext, StopReason } from '../runner.ts'
 import { SshError, textOf, type Connection, type SshTarget } from './connection.ts'
 import type { ConnectionPool, Lease } from './pool.ts'
+import { truncatedFlags } from '../process/run-command.ts'
 import { killProgram, READ_PROGRAM, remoteProgram, type RemoteCommand, type RemoteProcess } from './remote-program.ts'
 import { StartFilter } from './start-filter.ts'
 
@@ -336,10 +337,7 @@ class HostRun {
   #result(): HostResult {
     const stdout = this.#textOf(this.#stdout)
     const stderr = this.#textOf(this.#stderr)
-    const truncated = {
-      ...(this.#stdout.isTruncated ? { stdout_truncated: true } : {}),
-      ...(this.#stderr.isTruncated ? { stderr_truncated: true } : {}),
-    }
+    const truncated = truncatedFlags({ stdout: this.#stdout, stderr: this.#stderr })
     if (this.#hasTimedOut) {
       const error = `Action failed to complete in ${this.#timeoutSeconds} seconds`
       return { ...outcome(-9, stdout, stderr), timeout: true, error, traceback: '', ...truncated }

@@ -2,6 +2,7 @@
 import type { ParameterSchema } from '../../schema.ts'
 import { environmentText } from '../environment.ts'
 import { startFailure } from '../process/run-command.ts'
+import { readRunParameters } from '../run-parameters.ts'
 import type { RunContext, RunResult } from '../runner.ts'
 import { textOf } from './connection.ts'
 import { parseHosts, type HostAddress } from './hosts.ts'
@@ -25,8 +26,6 @@ export interface RemoteDeps extends HostRunDeps {
 const DEFAULT_TIMEOUT_SECONDS = 60
 const DEFAULT_CWD = '/tmp'
 const USUAL_PORT = 22
-/** Of parameter `env`, as on this machine. */
-const MAX_VARIABLES = 10_000
 /** What Linux takes as one argument of a program, its end included. */
 export const MAX_ARGUMENT_BYTES = 131_071
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/
@@ -161,10 +160,9 @@ function readParameters(deps: RemoteDeps, context: RunContext, work: RemoteWork)
   if (listed.hosts.length === 0) {
     return startFailure(`No hosts specified to run action "${context.actionRef}" on; give them as "hosts".`)
   }
-  const timeoutSeconds = given['timeout'] ?? DEFAULT_TIMEOUT_SECONDS
-  if (typeof timeoutSeconds !== 'number' || !(timeoutSeconds >= 0)) {
-    return startFailure('The parameter "timeout" must be 0 (no limit) or a positive number of seconds.')
-  }
+  const common = readRunParameters(given, DEFAULT_TIMEOUT_SECONDS)
+  if ('problem' in common) return startFailure(common.problem)
+  const { timeoutSeconds } = common
   const port = given['port'] ?? USUAL_PORT
   if (typeof port !== 'number' || port < 1 || port > 65_535) {
     return startFailure('The parameter "port" must be a number from 1 to 65535.')
@@ -173,13 +171,8 @@ function readParameters(deps: RemoteDeps, context: RunContext, work: RemoteWork)
   if (sudoPassword !== undefined && /[\r\n\0]/.test(sudoPassword)) {
     return startFailure('The parameter "sudo_password" must be a single line of text.')
   }
-  const variables = given['env'] ?? undefined
-  if (variables !== undefined && !isRecord(variables)) return startFailure('The parameter "env" must be an object.')
-  if (variables !== undefined && Object.keys(variables).length > MAX_VARIABLES) {
-    return startFailure(`The parameter "env" has more than ${MAX_VARIABLES} variables.`)
-  }
   const env: Record<string, string> = {}
-  for (const [name, value] of Object.entries(variables ?? {})) {
+  for (const [name, value] of Object.entries(common.env ?? {})) {
     if (!VARIABLE.test(name)) {
       const shown = JSON.stringify(name.slice(0, 200))
       return startFailure(`The parameter "env" has the name ${shown}; shells take letters, digits and _ alone.`)
@@ -265,8 +258,4 @@ async function forEachAtOnce<T>(items: readonly T[], atOnce: number, work: (item
   // All of them end before anybody goes on, also when one has thrown.
   const ended = await Promise.allSettled(workers)
   for (const one of ended) if (one.status === 'rejected') throw one.reason
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
