@@ -1,5 +1,6 @@
 /** Options that many commands share, and looking over arguments before commander parses them. */
-import { Command, InvalidArgumentError, Option } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
+import type { CliCommand } from './command.ts'
 
 /** Flags about where and how the server is reached, under the names commander gives them. */
 export interface ConnectionFlags {
@@ -38,61 +39,33 @@ function createGlobalOptions(): Option[] {
   ]
 }
 
+/** Heading that the options of all commands stand under, below those of the command itself. */
+const commonGroup = 'Common options:'
+
 function createCredentialOptions(): Option[] {
   return [
-    new Option('-t, --token <token>', 'token to authenticate with (environment: SVC_AUTH_TOKEN)'),
-    new Option('--api-key <key>', 'API key to authenticate with (environment: SVC_API_KEY)'),
+    new Option('-t, --token <token>', 'token to authenticate with (environment: SVC_AUTH_TOKEN)').helpGroup(
+      commonGroup,
+    ),
+    new Option('--api-key <key>', 'API key to authenticate with (environment: SVC_API_KEY)').helpGroup(commonGroup),
   ]
 }
 
-/** What every command has in common: errors are thrown, and say where help is. */
-export function createCommand(command: Command): Command {
-  return command
-    .exitOverride()
-    .enablePositionalOptions()
-    .helpOption('-h, --help', 'show this help')
-    .helpCommand(false)
-    .showHelpAfterError('(--help shows how the command is used)')
-}
-
-/**
- * A command with short names of several letters, such as `-tg` for `--timestamp-gt`, which commander would take for
- * `-t g`.
- */
-export class AliasedCommand extends Command {
-  readonly #longNames: Readonly<Record<string, string>>
-
-  constructor(name: string, longNames: Readonly<Record<string, string>>) {
-    super(name)
-    this.#longNames = longNames
-  }
-
-  override parseOptions(argv: string[]): ReturnType<Command['parseOptions']> {
-    return super.parseOptions(
-      argv.map((arg) => {
-        const [name = ''] = arg.split('=', 1)
-        const longName = Object.hasOwn(this.#longNames, name) ? this.#longNames[name] : undefined
-        return longName === undefined ? arg : `${longName}${arg.slice(name.length)}`
-      }),
-    )
-  }
-}
-
 /** Adds the global flags to `svc`. */
-export function addGlobalOptions(program: Command): void {
+export function addGlobalOptions(program: CliCommand): void {
   for (const option of createGlobalOptions()) program.addOption(option)
   for (const option of createCredentialOptions()) program.addOption(option.hideHelp())
   program.option('--print-config', 'print the effective configuration and exit with 3')
 }
 
 /** Adds what every command of the client takes: credentials, machine output, and, unlisted, the global flags. */
-export function addCommonOptions(command: Command): Command {
+export function addCommonOptions(command: CliCommand): CliCommand {
   for (const option of createCredentialOptions()) command.addOption(option)
   return addOutputOptions(command)
 }
 
 /** The same for a command that makes the credential, and for which `-t` may mean something else. */
-export function addLoginOptions(command: Command): Command {
+export function addLoginOptions(command: CliCommand): CliCommand {
   return addPasswordOption(addCommonOptionsWithoutT(command)).option(
     '-l, --ttl <seconds>',
     'how long the token shall be valid',
@@ -101,26 +74,28 @@ export function addLoginOptions(command: Command): Command {
 }
 
 /** As `addCommonOptions`, for a command for which `-t` means something else. */
-export function addCommonOptionsWithoutT(command: Command): Command {
+export function addCommonOptionsWithoutT(command: CliCommand): CliCommand {
   for (const name of ['--token <token>', '--api-key <key>']) command.addOption(new Option(name).hideHelp())
   return addOutputOptions(command)
 }
 
-export function addPasswordOption(command: Command): Command {
+export function addPasswordOption(command: CliCommand): CliCommand {
   return command.option(
     '-p, --password <password>',
     'the password; other users of this machine see it in the list of processes',
   )
 }
 
-function addOutputOptions(command: Command): Command {
-  command.addOption(new Option('-j, --json', 'print JSON').conflicts('yaml')).option('-y, --yaml', 'print YAML')
+function addOutputOptions(command: CliCommand): CliCommand {
+  command
+    .addOption(new Option('-j, --json', 'print JSON').conflicts('yaml').helpGroup(commonGroup))
+    .addOption(new Option('-y, --yaml', 'print YAML').helpGroup(commonGroup))
   for (const option of createGlobalOptions()) command.addOption(option.hideHelp())
   return command
 }
 
 /** Adds the options of a list: how many, which columns, how wide. */
-export function addListOptions(command: Command): Command {
+export function addListOptions(command: CliCommand): CliCommand {
   return addWidthOption(
     command
       .option('-n, --last <count>', 'how many; -1: all', parseLast, 50)
@@ -128,17 +103,15 @@ export function addListOptions(command: Command): Command {
   )
 }
 
-/** Of a list with `addTimeOptions`, for `AliasedCommand`. */
-export const timeAliases = { '-tg': '--timestamp-gt', '-tl': '--timestamp-lt' }
-
 /** Adds a range of time. @param what it is about, such as `those that began` */
-export function addTimeOptions(command: Command, what: string): Command {
+export function addTimeOptions(command: CliCommand, what: string): CliCommand {
   return command
-    .option('--timestamp-gt <time>', `only ${what} later, such as 2030-01-01T00:00:00Z (short: -tg)`)
-    .option('--timestamp-lt <time>', `only ${what} earlier (short: -tl)`)
+    .option('--timestamp-gt <time>', `only ${what} later, such as 2030-01-01T00:00:00Z`)
+    .option('--timestamp-lt <time>', `only ${what} earlier`)
+    .shortNames({ '-tg': '--timestamp-gt', '-tl': '--timestamp-lt' })
 }
 
-export function addWidthOption(command: Command): Command {
+export function addWidthOption(command: CliCommand): CliCommand {
   return command.option('-w, --width <columns...>', 'width of the columns: one for all, or one each', collectWidth)
 }
 

@@ -1,8 +1,10 @@
 import http from 'node:http'
 import { Readable } from 'node:stream'
 import { describe, expect, test, vi } from 'vitest'
+import { commands } from './commands/index.ts'
 import { parseParameters } from './parameters.ts'
 import { runProgram } from './program.ts'
+import { leavesOf, readTree } from './reference/tree.ts'
 import { CliFailure } from './failures.ts'
 
 /** Nothing listens there, so what gets as far as a request ends with a refused connection. */
@@ -168,26 +170,26 @@ describe('the program', () => {
   test('help is grouped, ends with 0, and every command shows an example', async () => {
     const { code, stdout } = await run('--help')
     expect(code).toBe(0)
-    for (const heading of ['Server:', 'Actions:', 'Executions:', 'Access:', 'Examples:'])
-      expect(stdout).toContain(`\n${heading}\n`)
-    const leaves = ['run', 'action list', 'action get', 'action execute']
-    leaves.push(...['list', 'get', 'cancel', 're-run', 'tail'].map((name) => `execution ${name}`))
-    leaves.push('auth', 'login', 'whoami', 'rbac apply')
-    leaves.push(...['list', 'get', 'create', 'delete', 'enable', 'disable', 'load'].map((name) => `apikey ${name}`))
-    const changes = ['list', 'get', 'add', 'passwd', 'update', 'enable', 'disable', 'delete']
-    leaves.push(...changes.map((name) => `user ${name}`))
-    leaves.push(...['list', 'get'].flatMap((name) => [`role ${name}`, `role-assignment ${name}`]))
-    leaves.push('trace list', 'trace get')
-    leaves.push(...['list', 'get', 'set', 'delete', 'delete_by_prefix', 'load'].map((name) => `key ${name}`))
-    for (const command of leaves) {
-      const help = await run(...command.split(' '), '--help')
+    for (const { group, name, example } of commands) {
+      expect(stdout).toContain(`\n${group}\n`)
+      expect(stdout).toMatch(new RegExp(`^ {2}${name} `, 'm'))
+      expect(stdout).toContain(`\n    ${example}\n`)
+    }
+    const pages = await readTree()
+    for (const page of leavesOf(pages)) {
+      const words = page.name.split(' ')
+      const help = await run(...words, '--help')
       expect(help).toEqual({
         code: 0,
         stderr: '',
-        stdout: expect.stringMatching(new RegExp(`^Usage: svc ${command} `)),
+        stdout: expect.stringMatching(new RegExp(`^Usage: svc ${page.name}[ |]`)),
       })
-      expect(help.stdout).toMatch(/\nExamples?:\n {2}svc /)
-      expect(await run('help', ...command.split(' '))).toEqual(help)
+      expect(help.stdout).toMatch(/\nExamples?:\n {2}\S/)
+      expect(await run('help', ...words)).toEqual(help)
+    }
+    for (const { name, example } of commands) {
+      const examples = leavesOf(pages.filter((page) => page.name === name)).flatMap((page) => page.examples)
+      expect(examples).toContain(example)
     }
   })
 

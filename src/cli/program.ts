@@ -1,11 +1,12 @@
 /** The commander program: global flags, lazily loaded commands, exit codes. */
-import { Command, CommanderError } from 'commander'
+import { CommanderError, type Command } from 'commander'
 import { hasCode } from '../system-error.ts'
 import { version } from '../version.ts'
-import { commands, type CommandEntry } from './commands/index.ts'
+import { CliCommand } from './command.ts'
+import { commands, loadCommand, type CommandEntry } from './commands/index.ts'
 import { exitCodes } from './exit-codes.ts'
 import { CliFailure, Interrupted, NotFound } from './failures.ts'
-import { addGlobalOptions, createCommand, optionLength, type CommonFlags } from './options.ts'
+import { addGlobalOptions, optionLength, type CommonFlags } from './options.ts'
 import type { CommandContext } from './session.ts'
 
 interface GlobalFlags extends CommonFlags {
@@ -14,7 +15,7 @@ interface GlobalFlags extends CommonFlags {
 }
 
 /** Stands for a command whose code is not loaded, and leaves all its arguments to that. */
-class LazyCommand extends Command {
+class LazyCommand extends CliCommand {
   override parseOptions(argv: string[]): ReturnType<Command['parseOptions']> {
     return { operands: [...argv], unknown: [] }
   }
@@ -25,19 +26,13 @@ export async function runProgram(args: string[]): Promise<number> {
   // Stays, since output may still be under way when the command has ended.
   if (process.stdout.listenerCount('error', endWithOutput) === 0) process.stdout.on('error', endWithOutput)
   let exitCode: number = exitCodes.ok
-  const program = createCommand(new Command('svc'))
+  const program = new CliCommand('svc')
     .description('Event-driven automation: run actions, watch their output, react to events.')
-    .configureHelp({ subcommandTerm: (command) => command.name() })
+    .configureHelp({
+      subcommandTerm: (command) => command.name(),
+      subcommandDescription: (command) => [command.summary(), ...examplesOf(command)].join('\n  '),
+    })
     .option('--version', 'print the version of this client and of the server')
-    .addHelpText(
-      'after',
-      `
-Examples:
-  svc serve
-  svc run core.local date -R
-  svc execution list -n 5
-  svc help run`,
-    )
   addGlobalOptions(program)
   const context: CommandContext = {
     globals: () => program.opts<GlobalFlags>(),
@@ -75,6 +70,7 @@ function createLazyCommand(entry: CommandEntry, context: CommandContext): Comman
   if (entry.alias !== undefined) command.alias(entry.alias)
   return command
     .summary(entry.summary)
+    .examples(entry.example)
     .helpGroup(entry.group)
     .helpOption(false)
     .argument('[arguments...]')
@@ -86,20 +82,18 @@ function createLazyCommand(entry: CommandEntry, context: CommandContext): Comman
         // A server goes on when nobody reads its greeting.
         process.stdout.off('error', endWithOutput).on('error', () => undefined)
       }
-      const command = await load(entry, context)
+      const command = await loadCommand(entry, context)
       await command.parseAsync([...before, ...args], { from: 'user' })
     })
 }
 
-async function load(entry: CommandEntry, context: CommandContext): Promise<Command> {
-  return createCommand(await entry.load(context)).name(`svc ${entry.name}`)
-}
-
-function createHelpCommand(program: Command, context: CommandContext): Command {
-  return createCommand(new Command('help'))
+function createHelpCommand(program: Command, context: CommandContext): CliCommand {
+  return new CliCommand('help')
+    .summary('Show how a command is used.')
     .description('Show how a command is used.')
     .helpGroup('Help:')
     .argument('[command...]', 'the command, such as execution list')
+    .examples('svc help execution list')
     .action(async ([name, ...rest]: string[]) => {
       if (name === undefined) program.help()
       const entry = commands.find((each) => each.name === name || each.alias === name)
@@ -107,9 +101,13 @@ function createHelpCommand(program: Command, context: CommandContext): Command {
         await program.parseAsync([name], { from: 'user' })
         return
       }
-      const command = await load(entry, context)
+      const command = await loadCommand(entry, context)
       await command.parseAsync([...rest, '--help'], { from: 'user' })
     })
+}
+
+function examplesOf(command: Command): readonly string[] {
+  return command instanceof CliCommand ? command.exampleLines : []
 }
 
 async function answerFlag(flags: GlobalFlags): Promise<number> {

@@ -1,16 +1,9 @@
 /** The sub-commands that kinds of records share: `list`, `get`, `create` and the others (contract 09, 9.2 and 9.3). */
-import { Command } from 'commander'
+import { CliCommand } from './command.ts'
 import type { Query } from './client.ts'
 import { recordIn } from './execution-calls.ts'
 import { exitCodes } from './exit-codes.ts'
-import {
-  addCommonOptions,
-  addListOptions,
-  AliasedCommand,
-  createCommand,
-  splitAttributes,
-  type CommonFlags,
-} from './options.ts'
+import { addCommonOptions, addListOptions, splitAttributes, type CommonFlags } from './options.ts'
 import { printable, type Json } from './print.ts'
 import {
   callOn,
@@ -62,8 +55,6 @@ export interface AttributeFlags extends CommonFlags {
 export interface ListCommandOptions<F> {
   /** Columns in place of those of the resource. */
   columns?: (flags: F) => readonly string[] | undefined
-  /** What short names of several letters stand for, such as `-tg` for `--timestamp-gt`. */
-  longNames?: Readonly<Record<string, string>>
 }
 
 /** `list`, without a description and an example. @param query what the further options of the command ask for */
@@ -71,9 +62,9 @@ export function createListCommand<F extends ListFlags>(
   context: CommandContext,
   resource: Resource,
   query: (flags: F) => Query = () => ({}),
-  { columns = () => undefined, longNames = {} }: ListCommandOptions<F> = {},
-): Command {
-  return addListOptions(addCommonOptions(createCommand(new AliasedCommand('list', longNames)))).action((flags: F) =>
+  { columns = () => undefined }: ListCommandOptions<F> = {},
+): CliCommand {
+  return addListOptions(addCommonOptions(new CliCommand('list'))).action((flags: F) =>
     withSession(context, flags, (session) =>
       showList(session, { ...resource, columns: columns(flags) ?? resource.columns }, query(flags), flags),
     ),
@@ -108,8 +99,8 @@ export function createEachCommand<F extends CommonFlags>(
   name: string,
   operand: Operand,
   work: (session: Session, id: string, flags: F) => Promise<number>,
-): Command {
-  return addCommonOptions(createCommand(new Command(name)))
+): CliCommand {
+  return addCommonOptions(new CliCommand(name))
     .argument(...operand)
     .action((ids: string[], flags: F) =>
       withSession(context, flags, (session) => forEachId(session, ids, (id) => work(session, id, flags))),
@@ -117,14 +108,14 @@ export function createEachCommand<F extends CommonFlags>(
 }
 
 /** `get`, without a description and an example. */
-export function createGetCommand(context: CommandContext, resource: Resource, ...operand: Operand): Command {
+export function createGetCommand(context: CommandContext, resource: Resource, ...operand: Operand): CliCommand {
   const { name, path } = resource
   const work = async (session: Session, id: string, flags: AttributeFlags): Promise<number> =>
     showRecord(session, resource, await getRecord(session, name, path, id), flags)
   return addAttributeOption(createEachCommand(context, 'get', operand, work))
 }
 
-export function addAttributeOption(command: Command): Command {
+export function addAttributeOption(command: CliCommand): CliCommand {
   return command.option('-a, --attr <name...>', 'attributes to print')
 }
 
@@ -137,8 +128,8 @@ export function createCreateCommand(
   context: CommandContext,
   resource: Resource,
   afterwards: (session: Session, created: Json) => void = () => undefined,
-): Command {
-  return addAttributeOption(addCommonOptions(createCommand(new Command('create'))))
+): CliCommand {
+  return addAttributeOption(addCommonOptions(new CliCommand('create')))
     .argument(...fileOperand)
     .action((file: string, flags: AttributeFlags) =>
       withSession(context, flags, async (session) => {
@@ -156,8 +147,8 @@ export function createUpdateCommand(
   resource: Resource,
   operand: Operand,
   afterwards: (session: Session, updated: Json) => void = () => undefined,
-): Command {
-  return addAttributeOption(addCommonOptions(createCommand(new Command('update'))))
+): CliCommand {
+  return addAttributeOption(addCommonOptions(new CliCommand('update')))
     .argument(...operand)
     .argument(...fileOperand)
     .action((id: string, file: string, flags: AttributeFlags) =>
@@ -192,7 +183,7 @@ export function createSwitchCommand(
   resource: Resource,
   name: 'enable' | 'disable',
   ...operand: Operand
-): Command {
+): CliCommand {
   const work = async (session: Session, id: string, flags: AttributeFlags): Promise<number> => {
     const subject = subjectOf(resource, id)
     const record = recordIn(await callOn(session, 'GET', subject))
@@ -203,7 +194,7 @@ export function createSwitchCommand(
 }
 
 /** `delete`, without a description and an example. */
-export function createDeleteCommand(context: CommandContext, resource: Resource, ...operand: Operand): Command {
+export function createDeleteCommand(context: CommandContext, resource: Resource, ...operand: Operand): CliCommand {
   return createEachCommand(context, 'delete', operand, async (session, id) => {
     await callOn(session, 'DELETE', subjectOf(resource, id))
     await session.print(`${resource.name} "${printable(id)}" is deleted.\n`)

@@ -1,7 +1,7 @@
 /** `svc action`: what can be run. */
-import { Command } from 'commander'
+import { CliCommand } from '../command.ts'
 import { exitCodes } from '../exit-codes.ts'
-import { createCommand, type CommonFlags } from '../options.ts'
+import { type CommonFlags } from '../options.ts'
 import { printable } from '../print.ts'
 import { callOn } from '../records.ts'
 import {
@@ -32,36 +32,32 @@ const action: Resource = {
 
 const actions: Operand = ['<ref...>', 'references or ids']
 
-export function createActionCommand(context: CommandContext): Command {
+export function createActionCommand(context: CommandContext): CliCommand {
   const list = createListCommand(context, action, ({ pack }: ListFlags & { pack?: string }) => ({ pack }))
     .description('List actions.')
     .option('-p, --pack <pack>', 'only those of this pack')
-    .addHelpText('after', '\nExample:\n  svc action list -p core')
+    .examples('svc action list -p core')
 
   const get = createGetCommand(context, action, ...actions)
     .description('Show actions with their parameters.')
-    .addHelpText('after', '\nExample:\n  svc action get core.local')
+    .examples('svc action get core.local')
 
   const create = createCreateCommand(context, action)
     .description('Make an action. Its pack must be registered.')
-    .addHelpText(
-      'after',
-      `
-Example:
-  svc action create greet.yaml
-
-greet.yaml:
-  name: greet
-  pack: default
-  runner_type: local-shell-cmd
-  parameters:
-    who: {type: string, required: true}
-    cmd: {default: 'echo "hello {{ who }}"', immutable: true}`,
+    .examples('svc action create greet.yaml')
+    .sample(
+      'greet.yaml',
+      `name: greet
+pack: default
+runner_type: local-shell-cmd
+parameters:
+  who: {type: string, required: true}
+  cmd: {default: 'echo "hello {{ who }}"', immutable: true}`,
     )
 
   const update = createUpdateCommand(context, action, ['<ref>', 'reference or id'])
     .description('Replace an action: what the definition leaves out has its default from now on.')
-    .addHelpText('after', '\nExample:\n  svc action update default.greet greet.yaml')
+    .examples('svc action update default.greet greet.yaml')
 
   const work = async (session: Session, id: string, flags: DeleteFlags): Promise<number> => {
     const body = flags.removeFiles === true ? { remove_files: true } : {}
@@ -72,18 +68,17 @@ greet.yaml:
   const remove = createEachCommand(context, 'delete', actions, work)
     .description('Delete actions. Their executions stay known.')
     .option('-r, --remove-files', 'their metadata files and entry points as well')
-    .addHelpText('after', '\nExample:\n  svc action delete default.greet')
+    .examples('svc action delete default.greet')
 
   const enable = createSwitchCommand(context, action, 'enable', ...actions)
     .description('Let actions be run again.')
-    .addHelpText('after', '\nExample:\n  svc action enable default.greet')
+    .examples('svc action enable default.greet')
 
   const disable = createSwitchCommand(context, action, 'disable', ...actions)
     .description('Let actions not be run until they are enabled.')
-    .addHelpText('after', '\nExample:\n  svc action disable default.greet')
+    .examples('svc action disable default.greet')
 
-  return createCommand(new Command('action'))
-    .description('List, show, make, change, switch, delete and run actions.')
+  return new CliCommand('action')
     .addCommand(list)
     .addCommand(get)
     .addCommand(create)

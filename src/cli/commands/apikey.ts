@@ -1,12 +1,12 @@
 /** `svc apikey`: keys for programs (contract 01, 1.9; contract 09, 9.3). */
-import { Command } from 'commander'
+import { CliCommand } from '../command.ts'
 import { isId } from '../../ids.ts'
 import { parseExpiry, parseMetadata, parseScope, type Scope } from '../api-key-options.ts'
 import type { Answer } from '../client.ts'
 import { recordIn, textOf } from '../execution-calls.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { NotFound } from '../failures.ts'
-import { addCommonOptions, addListOptions, addWidthOption, createCommand, type CommonFlags } from '../options.ts'
+import { addCommonOptions, addListOptions, addWidthOption, type CommonFlags } from '../options.ts'
 import type { Json } from '../print.ts'
 import { withSecretInput } from '../prompt.ts'
 import { callOn, createRecord, forEachId } from '../records.ts'
@@ -33,7 +33,7 @@ const apiKey: Resource = {
   ],
 }
 const keyNote =
-  '\nA key in place of an id is seen by other users of this machine in the list of processes; - reads it from standard input.'
+  'A key in place of an id is seen by other users of this machine in the list of processes; - reads it from standard input.'
 const keyArgument = 'ids or keys, or - to read a key from standard input'
 
 interface KeyListFlags extends ListFlags {
@@ -50,13 +50,13 @@ interface CreateFlags extends AttributeFlags {
   scope?: Scope[]
 }
 
-export function createApiKeyCommand(context: CommandContext): Command {
-  const list = addListOptions(addCommonOptions(createCommand(new Command('list'))))
+export function createApiKeyCommand(context: CommandContext): CliCommand {
+  const list = addListOptions(addCommonOptions(new CliCommand('list')))
     .description('List API keys.')
     .option('-u, --user <user>', 'only of this user')
     .option('-d, --detail', 'every attribute')
     .option('--show-secrets', 'with the hashes of the keys; only for administrators')
-    .addHelpText('after', '\nExample:\n  svc apikey list -n -1 -y --show-secrets > keys.yaml')
+    .examples('svc apikey list -n -1 -y --show-secrets > keys.yaml')
     .action((flags: KeyListFlags) =>
       withKeys(context, flags, (session) => {
         const query = { user: flags.user, show_secrets: flags.showSecrets }
@@ -65,11 +65,12 @@ export function createApiKeyCommand(context: CommandContext): Command {
       }),
     )
 
-  const get = addCommonOptions(createCommand(new Command('get')))
+  const get = addCommonOptions(new CliCommand('get'))
     .description('Show API keys.')
     .argument('<key-or-id...>', keyArgument)
     .option('-a, --attr <name...>', 'attributes to print')
-    .addHelpText('after', `${keyNote}\n\nExample:\n  svc apikey get 6000000000000000000000aa`)
+    .notes(keyNote)
+    .examples('svc apikey get 6000000000000000000000aa')
     .action((keys: string[], flags: AttributeFlags) =>
       withKeys(context, flags, (session) =>
         forEachKey(session, keys, async (key) =>
@@ -78,7 +79,7 @@ export function createApiKeyCommand(context: CommandContext): Command {
       ),
     )
 
-  const create = addCommonOptions(createCommand(new Command('create')))
+  const create = addCommonOptions(new CliCommand('create'))
     .description('Make an API key. It is shown only now.')
     .option('-u, --user <user>', 'whose key, when it is not your own; needs its own permission')
     .option('-m, --metadata <json>', 'what to remember with it, a JSON object', parseMetadata)
@@ -95,16 +96,14 @@ export function createApiKeyCommand(context: CommandContext): Command {
       (text: string, before: Scope[] | undefined) => parseScope(text, before),
     )
     .option('-a, --attr <name...>', 'attributes to print')
-    .addHelpText(
-      'after',
-      `
-Without --scope a key may do whatever its user may; with it, what both allow. The types are those of
-GET /v1/rbac/permission_types.
-
-Examples:
-  svc apikey create -m '{"used_by": "deploy"}' --expires 90d
-  svc apikey create -k --scope webhook_send@webhook:sample
-  svc apikey create -k --scope action_execute,action_view@action:core:local --scope execution_list`,
+    .notes(
+      'Without --scope a key may do whatever its user may; with it, what both allow. The types are those of GET /v1/rbac/permission_types.',
+    )
+    .examples(
+      'svc apikey create -k --expires 90d',
+      `svc apikey create -m '{"used_by": "deploy"}' --expires 90d`,
+      'svc apikey create -k --scope webhook_send@webhook:sample',
+      'svc apikey create -k --scope action_execute,action_view@action:core:local --scope execution_list',
     )
     .action((flags: CreateFlags) => withKeys(context, flags, (session) => createKey(session, flags)))
 
@@ -114,38 +113,36 @@ Examples:
     return exitCodes.ok
   })
     .description('Delete API keys: they are worthless at once.')
-    .addHelpText('after', `${keyNote}\n\nExample:\n  svc apikey delete 6000000000000000000000aa`)
+    .notes(keyNote)
+    .examples('svc apikey delete 6000000000000000000000aa')
 
   const enable = createChangeCommand(context, 'enable', (session, key, flags) => setEnabled(session, key, true, flags))
     .description('Let disabled API keys work again.')
-    .addHelpText('after', `${keyNote}\n\nExample:\n  svc apikey enable 6000000000000000000000aa`)
+    .notes(keyNote)
+    .examples('svc apikey enable 6000000000000000000000aa')
 
   const disable = createChangeCommand(context, 'disable', (session, key, flags) =>
     setEnabled(session, key, false, flags),
   )
     .description('Make API keys worthless until they are enabled.')
-    .addHelpText('after', `${keyNote}\n\nExample:\n  svc apikey disable 6000000000000000000000aa`)
+    .notes(keyNote)
+    .examples('svc apikey disable 6000000000000000000000aa')
 
-  const load = addWidthOption(addCommonOptions(createCommand(new Command('load'))))
+  const load = addWidthOption(addCommonOptions(new CliCommand('load')))
     .description('Take over API keys of another server, or of this one, from a file.')
     .argument('<file>', 'one object or a list, in .json or .yaml')
-    .addHelpText(
-      'after',
-      `
-Each entry has user and key_hash, and may have metadata, enabled (false when it is left out), expires_at, scopes
-and id: a key of that id is changed to what the entry says. A file in which something is wrong is refused before
-anything is sent.
-
-Example:
-  svc apikey list -n -1 -y --show-secrets > keys.yaml
-  svc --url https://other.example.com apikey load keys.yaml`,
+    .notes(
+      'Each entry has user and key_hash, and may have metadata, enabled (false when it is left out), expires_at, scopes and id: a key of that id is changed to what the entry says. A file in which something is wrong is refused before anything is sent.',
+    )
+    .examples(
+      'svc apikey list -n -1 -y --show-secrets > keys.yaml',
+      'svc --url https://other.example.com apikey load keys.yaml',
     )
     .action((file: string, flags: CommonFlags & { width?: number[] }) =>
       withKeys(context, flags, (session) => loadKeys(session, file, flags.width)),
     )
 
-  return createCommand(new Command('apikey'))
-    .description('Make, list, disable and delete API keys, with which programs call the server.')
+  return new CliCommand('apikey')
     .addCommand(list)
     .addCommand(get)
     .addCommand(create)
@@ -159,8 +156,8 @@ function createChangeCommand(
   context: CommandContext,
   name: string,
   work: (session: Session, key: string, flags: CommonFlags) => Promise<number>,
-): Command {
-  return addCommonOptions(createCommand(new Command(name)))
+): CliCommand {
+  return addCommonOptions(new CliCommand(name))
     .argument('<key-or-id...>', keyArgument)
     .action((keys: string[], flags: CommonFlags) =>
       withKeys(context, flags, (session) => forEachKey(session, keys, (key) => work(session, key, flags))),

@@ -1,5 +1,5 @@
 /** `svc auth`, `svc login`, `svc whoami`: tokens, and who has one (contract 09, 9.3). */
-import { Command } from 'commander'
+import { CliCommand } from '../command.ts'
 import { escapeUnprintable } from '../../redact.ts'
 import type { Answer } from '../client.ts'
 import { changeConfigFile } from '../config-edit.ts'
@@ -7,7 +7,7 @@ import { recordIn, textOf, toObject } from '../execution-calls.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, HttpFailure, NotLoggedIn } from '../failures.ts'
 import { keepToken } from '../login.ts'
-import { addCommonOptions, addLoginOptions, createCommand, type CommonFlags } from '../options.ts'
+import { addCommonOptions, addLoginOptions, type CommonFlags } from '../options.ts'
 import { formatTime, printable, type Json } from '../print.ts'
 import { withSecretInput } from '../prompt.ts'
 import { printRecord } from '../records.ts'
@@ -27,22 +27,16 @@ interface KeptLoginFlags extends LoginFlags {
 }
 
 const withoutLogin = { withoutLogin: true }
-const passwordSources = `
-Without -p the password is asked for; when standard input is no terminal, its first line is the password.`
+const passwordSources =
+  'Without -p the password is asked for; when standard input is no terminal, its first line is the password.'
 
-export function createAuthCommand(context: CommandContext): Command {
-  return addLoginOptions(createCommand(new Command('auth')))
+export function createAuthCommand(context: CommandContext): CliCommand {
+  return addLoginOptions(new CliCommand('auth'))
     .description('Make a token and print it.')
     .argument('<user>', 'whose token')
     .option('-t, --only-token', 'print nothing but the token')
-    .addHelpText(
-      'after',
-      `${passwordSources}
-
-Examples:
-  svc auth alice
-  export SVC_AUTH_TOKEN=$(svc auth alice -t -l 3600 < password-file)`,
-    )
+    .notes(passwordSources)
+    .examples('svc auth alice', 'export SVC_AUTH_TOKEN=$(svc auth alice -t -l 3600 < password-file)')
     .action((user: string, flags: TokenFlags) =>
       withSession(
         context,
@@ -59,30 +53,25 @@ Examples:
     )
 }
 
-export function createLoginCommand(context: CommandContext): Command {
-  return addLoginOptions(createCommand(new Command('login')))
+export function createLoginCommand(context: CommandContext): CliCommand {
+  return addLoginOptions(new CliCommand('login'))
     .description('Log in: further commands act as this user.')
     .argument('<user>', 'who')
     .option('-w, --write-password', 'keep the password too, as it is, in the configuration file')
-    .addHelpText(
-      'after',
-      `${passwordSources}
-
-The name of the user is kept in the configuration file (~/.svc/config), the token beside it. Without the
-password there, log in again when the token has expired.
-
-Example:
-  svc login alice`,
+    .notes(
+      passwordSources,
+      'The name of the user is kept in the configuration file (~/.svc/config), the token beside it. Without the password there, log in again when the token has expired.',
     )
+    .examples('svc login alice')
     .action((user: string, flags: KeptLoginFlags) =>
       withSession(context, flags, (session) => logIn(session, user, flags), withoutLogin),
     )
 }
 
-export function createWhoamiCommand(context: CommandContext): Command {
-  return addCommonOptions(createCommand(new Command('whoami')))
+export function createWhoamiCommand(context: CommandContext): CliCommand {
+  return addCommonOptions(new CliCommand('whoami'))
     .description('Tell who is logged in, how that is proved, and which roles come with it.')
-    .addHelpText('after', '\nExample:\n  svc whoami')
+    .examples('svc whoami')
     .action((flags: CommonFlags) => withSession(context, flags, showUser))
 }
 

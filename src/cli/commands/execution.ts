@@ -1,20 +1,12 @@
 /** `svc execution`: what ran, what runs, and what came of it (contract 09, 9.5). */
-import { Command, Option } from 'commander'
+import { Option } from 'commander'
+import { CliCommand } from '../command.ts'
 import { segment } from '../client.ts'
 import { executionName, getExecution, isMissing, recordIn, tailExecution, textOf } from '../execution-calls.ts'
 import { markWorkflows, printExecution, withStatusText } from '../execution-print.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, NotFound } from '../failures.ts'
-import {
-  addCommonOptions,
-  addListOptions,
-  addTimeOptions,
-  AliasedCommand,
-  createCommand,
-  splitAttributes,
-  timeAliases,
-  type CommonFlags,
-} from '../options.ts'
+import { addCommonOptions, addListOptions, addTimeOptions, splitAttributes, type CommonFlags } from '../options.ts'
 import { attributeOf, printable, type Json } from '../print.ts'
 import { forEachId, listRecords, printList } from '../records.ts'
 import { createEachCommand } from '../resources.ts'
@@ -63,11 +55,8 @@ interface TailFlags extends CommonFlags {
   includeMetadata?: boolean
 }
 
-export function createExecutionCommand(context: CommandContext): Command {
-  const list = addTimeOptions(
-    addListOptions(addCommonOptions(createCommand(new AliasedCommand('list', timeAliases)))),
-    'those that began',
-  )
+export function createExecutionCommand(context: CommandContext): CliCommand {
+  const list = addTimeOptions(addListOptions(addCommonOptions(new CliCommand('list'))), 'those that began')
     .description('List executions, the newest last.')
     .option('--action <ref>', 'only of this action')
     .option('--status <status>', 'only in this status')
@@ -75,43 +64,42 @@ export function createExecutionCommand(context: CommandContext): Command {
     .option('--trigger_instance <id>', 'only those that this trigger instance caused')
     .addOption(new Option('-s, --sort <order>', 'which ones, when not all').choices(['asc', 'desc']).default('desc'))
     .option('-l, --showall', 'also those started by other executions')
-    .addHelpText('after', '\nExample:\n  svc execution list -n 10 --status failed')
+    .examples('svc execution list -n 10 --status failed')
     .action((flags: ListFlags) => withSession(context, flags, (session) => listExecutions(session, flags)))
 
-  const get = addDisplayOptions(addCommonOptions(createCommand(new Command('get'))), '-a, --attr')
+  const get = addDisplayOptions(addCommonOptions(new CliCommand('get')), '-a, --attr')
     .description('Show executions with their results.')
     .argument('<id...>', 'ids, or last')
     .option('-x, --exclude-result', 'without the results')
-    .addHelpText('after', '\nExample:\n  svc execution get last')
+    .examples('svc execution get last')
     .action((ids: string[], flags: GetFlags) =>
       withSession(context, flags, (session) => forEachId(session, ids, (id) => showExecution(session, id, flags))),
     )
 
   const cancel = createEachCommand(context, 'cancel', ['<id...>', 'ids'], cancelExecution)
     .description('Stop executions and everything they started.')
-    .addHelpText('after', '\nExample:\n  svc execution cancel 6000000000000000000000aa')
+    .examples('svc execution cancel 6000000000000000000000aa')
 
-  const rerun = addRunOptions(createCommand(new ActionCommand('re-run')))
+  const rerun = addRunOptions(new ActionCommand('re-run'))
     .description('Run the action of an execution again, with the same parameters or other ones.')
     .argument('<id>', 'id, or last')
     .argument('[parameters...]', 'name=value for what shall differ')
     .option('--tasks <name...>', 'only these tasks of a workflow')
     .option('--no-reset <name...>', 'tasks, out of those, that keep the results of their items')
-    .addHelpText('after', '\nExample:\n  svc execution re-run last timeout=120')
+    .examples('svc execution re-run last timeout=120')
     .action((id: string, words: string[], flags: RerunFlags) =>
       withSession(context, flags, (session) => rerunExecution(session, id, words, flags)),
     )
 
-  const tail = addCommonOptions(createCommand(new Command('tail')))
+  const tail = addCommonOptions(new CliCommand('tail'))
     .description('Print the output of an execution while it comes.')
     .argument('[id]', 'id, or last', 'last')
     .addOption(new Option('--type <type>', 'only this output').choices(['stdout', 'stderr', 'other']))
     .option('--include-metadata', 'time and type before each piece')
-    .addHelpText('after', '\nExample:\n  svc execution tail last --type stderr')
+    .examples('svc execution tail last', 'svc execution tail last --type stderr')
     .action((id: string, flags: TailFlags) => withSession(context, flags, (session) => tailOne(session, id, flags)))
 
-  return createCommand(new Command('execution'))
-    .description('List, show, follow, repeat and stop executions.')
+  return new CliCommand('execution')
     .addCommand(list)
     .addCommand(get)
     .addCommand(cancel)

@@ -2,132 +2,153 @@
  * Every command: how it is called and where its code is. Code is loaded only when its command is used, so that the client
  * starts at once. To add a command: write `commands/<noun>.ts` and a line here.
  */
-import type { Command } from 'commander'
+import type { CliCommand } from '../command.ts'
 import type { CommandContext } from '../session.ts'
 
 export interface CommandEntry {
   name: string
   /** Another name for it. */
   alias?: string
-  /** For `svc --help`. */
+  /** For `svc --help`; also what a command that only has sub-commands is described by. */
   summary: string
+  /** For `svc --help`: one of its own examples, or of its sub-commands. */
+  example: string
   /** Heading it stands under in `svc --help`. */
   group: string
-  load(context: CommandContext): Promise<Command>
+  load(context: CommandContext): Promise<CliCommand>
 }
 
 export const commands: readonly CommandEntry[] = [
   {
     name: 'serve',
     summary: 'Run the server in the foreground.',
+    example: 'svc serve --config-file /etc/svc/svc.conf --api-port 8101',
     group: 'Server:',
     load: async ({ setExitCode }) => (await import('./serve.ts')).createServeCommand(setExitCode),
   },
   {
     name: 'run',
     summary: 'Run an action and wait for its result.',
+    example: 'svc run core.local date -R',
     group: 'Actions:',
     load: async (context) => (await import('./run.ts')).createRunCommand(context),
   },
   {
     name: 'action',
     summary: 'List, show, make, change, delete and run actions.',
+    example: 'svc action list -p core',
     group: 'Actions:',
     load: async (context) => (await import('./action.ts')).createActionCommand(context),
   },
   {
     name: 'policy',
     summary: 'Say how many executions of an action run at once, and which are run again.',
+    example: 'svc policy create one_deploy.yaml',
     group: 'Actions:',
     load: async (context) => (await import('./policy.ts')).createPolicyCommand(context),
   },
   {
     name: 'policy-type',
     summary: 'List and show the types of policies.',
+    example: 'svc policy-type list',
     group: 'Actions:',
     load: async (context) => (await import('./policy-type.ts')).createPolicyTypeCommand(context),
   },
   {
     name: 'pack',
     summary: 'List, install, remove and register packs of actions and rules.',
+    example: 'svc pack install examples',
     group: 'Packs:',
     load: async (context) => (await import('./pack.ts')).createPackCommand(context),
   },
   {
     name: 'execution',
     summary: 'List, show, follow, repeat and stop executions.',
+    example: 'svc execution tail last',
     group: 'Executions:',
     load: async (context) => (await import('./execution.ts')).createExecutionCommand(context),
   },
   {
     name: 'inquiry',
     summary: 'List, show and answer the questions that executions wait for.',
+    example: 'svc inquiry list',
     group: 'Executions:',
     load: async (context) => (await import('./inquiry.ts')).createInquiryCommand(context),
   },
   {
     name: 'rule',
     summary: 'Say what shall run when something happens, and try it.',
+    example: 'svc rule create on_order.yaml',
     group: 'Events:',
     load: async (context) => (await import('./rule.ts')).createRuleCommand(context),
   },
   {
     name: 'trigger',
     summary: 'List and make the kinds of events that rules react to.',
+    example: 'svc trigger getspecs core.svc.webhook',
     group: 'Events:',
     load: async (context) => (await import('./trigger.ts')).createTriggerCommand(context),
   },
   {
     name: 'trigger-instance',
     summary: 'List what has happened, explain what came of it, repeat it.',
+    example: 'svc trigger-instance explain 6000000000000000000000aa',
     group: 'Events:',
     load: async (context) => (await import('./trigger-instance.ts')).createTriggerInstanceCommand(context),
   },
   {
     name: 'rule-enforcement',
     summary: 'List and show what rules have started.',
+    example: 'svc rule-enforcement list -n 10 --rule default.on_order',
     group: 'Events:',
     load: async (context) => (await import('./rule-enforcement.ts')).createRuleEnforcementCommand(context),
   },
   {
     name: 'webhook',
     summary: 'List and show webhooks.',
+    example: 'svc webhook list',
     group: 'Events:',
     load: async (context) => (await import('./webhook.ts')).createWebhookCommand(context),
   },
   {
     name: 'timer',
     summary: 'List and show timers.',
+    example: 'svc timer list -ty core.svc.IntervalTimer',
     group: 'Events:',
     load: async (context) => (await import('./timer.ts')).createTimerCommand(context),
   },
   {
     name: 'trace',
     summary: 'List and show everything that came of an event.',
+    example: 'svc trace list -c order-17',
     group: 'Events:',
     load: async (context) => (await import('./trace.ts')).createTraceCommand(context),
   },
   {
     name: 'key',
     summary: 'List, show, set and delete what the datastore keeps.',
+    example: 'svc key set web.url https://example.com',
     group: 'Datastore:',
     load: async (context) => (await import('./key.ts')).createKeyCommand(context),
   },
   {
     name: 'login',
     summary: 'Log in: further commands act as this user.',
+    example: 'svc login alice',
     group: 'Access:',
     load: async (context) => (await import('./auth.ts')).createLoginCommand(context),
   },
   {
     name: 'whoami',
     summary: 'Tell who is logged in, and with which roles.',
+    example: 'svc whoami',
     group: 'Access:',
     load: async (context) => (await import('./auth.ts')).createWhoamiCommand(context),
   },
   {
     name: 'auth',
     summary: 'Make a token and print it.',
+    example: 'svc auth alice',
     group: 'Access:',
     load: async (context) => (await import('./auth.ts')).createAuthCommand(context),
   },
@@ -135,31 +156,43 @@ export const commands: readonly CommandEntry[] = [
     name: 'apikey',
     alias: 'api-key',
     summary: 'Make, list, disable and delete API keys.',
+    example: 'svc apikey create -k --expires 90d',
     group: 'Access:',
     load: async (context) => (await import('./apikey.ts')).createApiKeyCommand(context),
   },
   {
     name: 'user',
     summary: 'Add, list, change and delete users.',
+    example: 'svc user add alice --nickname chat=al',
     group: 'Access:',
     load: async (context) => (await import('./user.ts')).createUserCommand(context),
   },
   {
     name: 'role',
     summary: 'List and show roles.',
+    example: 'svc role list -s',
     group: 'Access:',
     load: async (context) => (await import('./role.ts')).createRoleCommand(context),
   },
   {
     name: 'role-assignment',
     summary: 'List and show which users have which roles.',
+    example: 'svc role-assignment list -u alice',
     group: 'Access:',
     load: async (context) => (await import('./role.ts')).createRoleAssignmentCommand(context),
   },
   {
     name: 'rbac',
     summary: 'Apply the definition files of roles.',
+    example: 'svc rbac apply',
     group: 'Access:',
     load: async (context) => (await import('./rbac.ts')).createRbacCommand(context),
   },
 ]
+
+/** The command with all that belongs to it. */
+export async function loadCommand(entry: CommandEntry, context: CommandContext): Promise<CliCommand> {
+  const command = (await entry.load(context)).name(`svc ${entry.name}`)
+  if (entry.alias !== undefined) command.alias(entry.alias)
+  return command.description() === '' ? command.description(entry.summary) : command
+}

@@ -1,11 +1,11 @@
 /** `svc inquiry`: what executions ask people (contract 08, 8.15; contract 09, 9.3). */
-import { Command } from 'commander'
+import { CliCommand } from '../command.ts'
 import { readJson } from '../../json.ts'
 import { isObject } from '../../schema.ts'
 import { recordIn } from '../execution-calls.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure } from '../failures.ts'
-import { addCommonOptions, createCommand, type CommonFlags } from '../options.ts'
+import { addCommonOptions, type CommonFlags } from '../options.ts'
 import { castValue, type ParameterSchema } from '../parameters.ts'
 import { printable, type Json } from '../print.ts'
 import { withSecretInput, type SecretInput } from '../prompt.ts'
@@ -26,32 +26,28 @@ interface RespondFlags extends CommonFlags {
   response?: string
 }
 
-export function createInquiryCommand(context: CommandContext): Command {
+export function createInquiryCommand(context: CommandContext): CliCommand {
   const list = createListCommand(context, inquiry)
     .description('List the inquiries that wait for a response.')
-    .addHelpText('after', '\nExample:\n  svc inquiry list')
+    .examples('svc inquiry list')
 
   const get = createGetCommand(context, inquiry, '<id...>', 'ids')
     .description('Show inquiries that wait for a response.')
-    .addHelpText('after', '\nExample:\n  svc inquiry get 6b02e6f49b672bb6c21844e4')
+    .examples('svc inquiry get 6b02e6f49b672bb6c21844e4')
 
-  const respond = addCommonOptions(createCommand(new Command('respond')))
+  const respond = addCommonOptions(new CliCommand('respond'))
     .description(
       'Respond to an inquiry: each property of its schema is asked for, or is the next line of standard input.',
     )
     .argument('<id>', 'id')
     .option('-r, --response <json>', 'the response; other users of this machine see it in the list of processes')
-    .addHelpText(
-      'after',
-      `\nExamples:\n  svc inquiry respond 6b02e6f49b672bb6c21844e4\n  svc inquiry respond 6b02e6f49b672bb6c21844e4 -r '{"continue": true}'`,
+    .examples(
+      'svc inquiry respond 6b02e6f49b672bb6c21844e4',
+      `svc inquiry respond 6b02e6f49b672bb6c21844e4 -r '{"continue": true}'`,
     )
     .action((id: string, flags: RespondFlags) => withSession(context, flags, (session) => answer(session, id, flags)))
 
-  return createCommand(new Command('inquiry'))
-    .description('List, show and answer inquiries.')
-    .addCommand(list)
-    .addCommand(get)
-    .addCommand(respond)
+  return new CliCommand('inquiry').addCommand(list).addCommand(get).addCommand(respond)
 }
 
 async function answer(session: Session, id: string, { response: given }: RespondFlags): Promise<number> {

@@ -1,17 +1,11 @@
 /** `svc key`: the key-value pairs of the datastore (contract 05, 5.11; contract 09, 9.3). */
-import { Command, InvalidArgumentError } from 'commander'
+import { InvalidArgumentError } from 'commander'
+import { CliCommand } from '../command.ts'
 import type { Query } from '../client.ts'
 import { recordIn, textOf } from '../execution-calls.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, NotFound } from '../failures.ts'
-import {
-  addCommonOptions,
-  addListOptions,
-  addWidthOption,
-  createCommand,
-  parseSeconds,
-  type CommonFlags,
-} from '../options.ts'
+import { addCommonOptions, addListOptions, addWidthOption, parseSeconds, type CommonFlags } from '../options.ts'
 import { printable, type Json } from '../print.ts'
 import { withSecretInput } from '../prompt.ts'
 import { callOn, listRecords } from '../records.ts'
@@ -36,7 +30,7 @@ const pair: Resource = {
 }
 const names: Operand = ['<name...>', 'names']
 const valueNote =
-  'A value on the command line is seen by other users of this machine in the list of processes. Left out, it is asked for,\n' +
+  'A value on the command line is seen by other users of this machine in the list of processes. Left out, it is asked for, ' +
   'or is the next line of standard input.'
 
 interface PlaceFlags extends CommonFlags {
@@ -64,12 +58,12 @@ interface LoadFlags extends CommonFlags {
   width?: number[]
 }
 
-export function createKeyCommand(context: CommandContext): Command {
-  const list = addPlaceOptions(addListOptions(addCommonOptions(createCommand(new Command('list')))), 'all')
+export function createKeyCommand(context: CommandContext): CliCommand {
+  const list = addPlaceOptions(addListOptions(addCommonOptions(new CliCommand('list'))), 'all')
     .description('List key-value pairs.')
     .option('--prefix <text>', 'only those whose names begin with it')
     .option('-d, --decrypt', 'secrets as plain text')
-    .addHelpText('after', '\nExamples:\n  svc key list --prefix web.\n  svc key list -n -1 -j > keys.json')
+    .examples('svc key list --prefix web.', 'svc key list -n -1 -j > keys.json')
     .action((flags: PairListFlags) =>
       withPairs(context, flags, (session) => {
         const { prefix, decrypt, user, scope = user === undefined ? 'all' : undefined } = flags
@@ -85,19 +79,17 @@ export function createKeyCommand(context: CommandContext): Command {
   const get = addAttributeOption(addPlaceOptions(createEachCommand(context, 'get', names, work), 'system'))
     .description('Show key-value pairs.')
     .option('-d, --decrypt', 'secrets as plain text')
-    .addHelpText('after', '\nExample:\n  svc key get web.url')
+    .examples('svc key get web.url')
 
-  const set = addAttributeOption(addPlaceOptions(addCommonOptions(createCommand(new Command('set'))), 'system'))
+  const set = addAttributeOption(addPlaceOptions(addCommonOptions(new CliCommand('set')), 'system'))
     .description('Give a key its value.')
     .argument('<name>', 'name')
     .argument('[value]', 'value')
     .option('-l, --ttl <seconds>', 'keep it for so long; default: for good', parseSeconds)
     .option('-e, --encrypt', 'it is a secret: the server keeps it encrypted')
     .option('--encrypted', 'the value is encrypted already, as another list has shown it')
-    .addHelpText(
-      'after',
-      `\n${valueNote}\n\nExamples:\n  svc key set web.url https://example.com\n  svc key set -e web.password`,
-    )
+    .notes(valueNote)
+    .examples('svc key set web.url https://example.com', 'svc key set -e web.password')
     .action((name: string, value: string | undefined, flags: SetFlags) =>
       withPairs(context, flags, (session) => setPair(session, name, value, flags)),
     )
@@ -111,37 +103,28 @@ export function createKeyCommand(context: CommandContext): Command {
     'system',
   )
     .description('Delete key-value pairs.')
-    .addHelpText('after', '\nExample:\n  svc key delete web.url')
+    .examples('svc key delete web.url')
 
-  const removeByPrefix = addPlaceOptions(addCommonOptions(createCommand(new Command('delete_by_prefix'))), 'system')
+  const removeByPrefix = addPlaceOptions(addCommonOptions(new CliCommand('delete_by_prefix')), 'system')
     .description('Delete all key-value pairs whose names begin alike.')
     .requiredOption('-p, --prefix <text>', 'what their names begin with', parsePrefix)
-    .addHelpText('after', '\nExample:\n  svc key delete_by_prefix -p web.')
+    .examples('svc key delete_by_prefix -p web.')
     .action((flags: PlaceFlags & { prefix: string }) =>
       withPairs(context, flags, (session) => deleteByPrefix(session, flags)),
     )
 
-  const load = addWidthOption(addCommonOptions(createCommand(new Command('load'))))
+  const load = addWidthOption(addCommonOptions(new CliCommand('load')))
     .description('Set key-value pairs from a file.')
     .argument('<file>', 'one object or a list, in .json or .yaml')
     .option('-c, --convert', 'values that are no text become their JSON')
-    .addHelpText(
-      'after',
-      `
-Each entry has name and value, and may have scope, user, secret, encrypted, ttl, description and expire_timestamp. A
-file in which something is wrong is refused before anything is sent; entries that have expired are left out.
-
-Encrypted values are taken back by the server that has encrypted them. For another one, list them with -d: then the file
-holds the secrets themselves.
-
-Examples:
-  svc key list --scope=all -n -1 -j > keys.json
-  svc key load keys.json`,
+    .notes(
+      'Each entry has name and value, and may have scope, user, secret, encrypted, ttl, description and expire_timestamp. A file in which something is wrong is refused before anything is sent; entries that have expired are left out.',
+      'Encrypted values are taken back by the server that has encrypted them. For another one, list them with -d: then the file holds the secrets themselves.',
     )
+    .examples('svc key list --scope=all -n -1 -j > keys.json', 'svc key load keys.json')
     .action((file: string, flags: LoadFlags) => withPairs(context, flags, (session) => loadPairs(session, file, flags)))
 
-  return createCommand(new Command('key'))
-    .description('List, show, set and delete the key-value pairs of the datastore.')
+  return new CliCommand('key')
     .addCommand(list)
     .addCommand(get)
     .addCommand(set)
@@ -150,7 +133,7 @@ Examples:
     .addCommand(load)
 }
 
-function addPlaceOptions(command: Command, defaultScope: string): Command {
+function addPlaceOptions(command: CliCommand, defaultScope: string): CliCommand {
   return command
     .option(
       '-s, --scope <scope>',

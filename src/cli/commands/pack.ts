@@ -1,7 +1,7 @@
 /** `svc pack`: folders of actions, rules and more: which there are, and getting others (contract 09, 9.3). */
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { Command } from 'commander'
+import { CliCommand } from '../command.ts'
 import {
   exitCodeOf,
   getExecution,
@@ -15,7 +15,7 @@ import {
 } from '../execution-calls.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { HttpFailure, Interrupted } from '../failures.ts'
-import { addCommonOptions, createCommand, type CommonFlags } from '../options.ts'
+import { addCommonOptions, type CommonFlags } from '../options.ts'
 import { printable, type Json } from '../print.ts'
 import { getRecord } from '../records.ts'
 import { createGetCommand, createListCommand, type Resource } from '../resources.ts'
@@ -39,56 +39,51 @@ interface RegisterFlags extends CommonFlags {
   failOnFailure: boolean
 }
 
-export function createPackCommand(context: CommandContext): Command {
-  const list = createListCommand(context, pack)
-    .description('List packs.')
-    .addHelpText('after', '\nExample:\n  svc pack list')
+export function createPackCommand(context: CommandContext): CliCommand {
+  const list = createListCommand(context, pack).description('List packs.').examples('svc pack list')
 
   const get = createGetCommand(context, pack, '<ref...>', 'references or ids')
     .description('Show packs with their files.')
-    .addHelpText('after', '\nExample:\n  svc pack get examples')
+    .examples('svc pack get examples')
 
-  const install = addCommonOptions(createCommand(new Command('install')))
+  const install = addCommonOptions(new CliCommand('install'))
     .description('Install packs, or other versions of them.')
     .argument('<source...>', 'where from: a name, a folder, an archive, or a git repository; then =version')
     .option('--force', 'also what is made for other versions, and of what has problems as much as can be used')
     .option('--skip-dependencies', 'without the packs that it needs')
-    .addHelpText(
-      'after',
-      `
-Folders and archives are those of the machine of the server; a relative path starts where this command is run.
-
-Examples:
-  svc pack install examples
-  svc pack install ./my-pack
-  svc pack install /srv/web-1.2.0.tar.gz
-  svc pack install https://git.example.org/web.git=v1.2.0`,
+    .notes(
+      'Folders and archives are those of the machine of the server; a relative path starts where this command is run.',
+    )
+    .examples(
+      'svc pack install examples',
+      'svc pack install ./my-pack',
+      'svc pack install /srv/web-1.2.0.tar.gz',
+      'svc pack install https://git.example.org/web.git=v1.2.0',
     )
     .action((sources: string[], flags: InstallFlags) =>
       withSession(context, flags, (session) => installPacks(session, sources, flags)),
     )
 
-  const uninstall = addCommonOptions(createCommand(new Command('uninstall')))
+  const uninstall = addCommonOptions(new CliCommand('uninstall'))
     .alias('remove')
     .description('Remove packs with all that they have brought; their configurations stay.')
     .argument('<ref...>', 'references')
-    .addHelpText('after', '\nExample:\n  svc pack remove examples')
+    .examples('svc pack remove examples')
     .action((refs: string[], flags: CommonFlags) =>
       withSession(context, flags, (session) => uninstallPacks(session, refs)),
     )
 
-  const register = addCommonOptions(createCommand(new Command('register')))
+  const register = addCommonOptions(new CliCommand('register'))
     .description('Register what the folders of packs hold.')
     .argument('[pack...]', 'references, or paths of folders; without any: all packs')
     .option('--types <types>', 'only these kinds, with commas between them, such as action,rule')
     .option('--no-fail-on-failure', 'end with 0 although something could not be used')
-    .addHelpText('after', '\nExample:\n  svc pack register examples --types action,rule')
+    .examples('svc pack register examples --types action,rule')
     .action((packs: string[], flags: RegisterFlags) =>
       withSession(context, flags, (session) => registerPacks(session, packs, flags)),
     )
 
-  return createCommand(new Command('pack'))
-    .description('List, install, remove and register packs.')
+  return new CliCommand('pack')
     .addCommand(list)
     .addCommand(get)
     .addCommand(install)

@@ -1,6 +1,5 @@
 /** `svc policy-type`: what kinds of policies there are (contract 09, 9.3). */
-import { Command } from 'commander'
-import { createCommand } from '../options.ts'
+import { CliCommand } from '../command.ts'
 import { createGetCommand, createListCommand, type Resource } from '../resources.ts'
 import type { CommandContext } from '../session.ts'
 
@@ -12,17 +11,14 @@ const policyType: Resource = {
   order: ['id', 'uid', 'ref', 'resource_type', 'name', 'description', 'enabled', 'module', 'parameters'],
 }
 
-export function createPolicyTypeCommand(context: CommandContext): Command {
+export function createPolicyTypeCommand(context: CommandContext): CliCommand {
   const list = createListCommand(context, policyType)
     .description('List the types of policies.')
-    .addHelpText('after', '\nExample:\n  svc policy-type list')
+    .examples('svc policy-type list')
 
   const get = createGetCommand(context, policyType, '<ref...>', 'references or ids')
     .description('Show types of policies, with the parameters they take.')
-    .addHelpText('after', '\nExample:\n  svc policy-type get action.retry')
+    .examples('svc policy-type get action.retry')
 
-  return createCommand(new Command('policy-type'))
-    .description('List and show the types of policies.')
-    .addCommand(list)
-    .addCommand(get)
+  return new CliCommand('policy-type').addCommand(list).addCommand(get)
 }

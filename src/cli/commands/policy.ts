@@ -1,7 +1,6 @@
 /** `svc policy`: how many executions of an action run at once, and which are run again (contract 09, 9.3; contract 02, 2.11). */
-import { Command } from 'commander'
+import { CliCommand } from '../command.ts'
 import type { Query } from '../client.ts'
-import { createCommand } from '../options.ts'
 import {
   createCreateCommand,
   createDeleteCommand,
@@ -29,43 +28,39 @@ interface PolicyListFlags extends ListFlags {
   pack?: string
 }
 
-export function createPolicyCommand(context: CommandContext): Command {
-  const list = createListCommand(context, policy, queryOf, { longNames: { '-pt': '--policy-type' } })
+export function createPolicyCommand(context: CommandContext): CliCommand {
+  const list = createListCommand(context, policy, queryOf)
+    .shortNames({ '-pt': '--policy-type' })
     .description('List policies.')
     .option('-r, --resource-ref <ref>', 'only those about this action')
-    .option('--policy-type <ref>', 'only those of this type (short: -pt)')
+    .option('--policy-type <ref>', 'only those of this type')
     .option('-p, --pack <pack>', 'only those of this pack')
-    .addHelpText('after', '\nExample:\n  svc policy list -pt action.retry')
+    .examples('svc policy list -pt action.retry')
 
   const get = createGetCommand(context, policy, ...policies)
     .description('Show policies.')
-    .addHelpText('after', '\nExample:\n  svc policy get default.one_deploy')
+    .examples('svc policy get default.one_deploy')
 
   const create = createCreateCommand(context, policy)
     .description('Make a policy. It takes effect at once.')
-    .addHelpText(
-      'after',
-      `
-Example:
-  svc policy create one_deploy.yaml
-
-one_deploy.yaml:
-  name: one_deploy
-  resource_ref: shop.deploy
-  policy_type: action.concurrency.attr
-  parameters: {threshold: 1, attributes: [environment]}`,
+    .examples('svc policy create one_deploy.yaml')
+    .sample(
+      'one_deploy.yaml',
+      `name: one_deploy
+resource_ref: shop.deploy
+policy_type: action.concurrency.attr
+parameters: {threshold: 1, attributes: [environment]}`,
     )
 
   const update = createUpdateCommand(context, policy, ['<ref>', 'reference or id'])
     .description('Replace a policy: what the definition leaves out has its default from now on.')
-    .addHelpText('after', '\nExample:\n  svc policy update default.one_deploy one_deploy.yaml')
+    .examples('svc policy update default.one_deploy one_deploy.yaml')
 
   const remove = createDeleteCommand(context, policy, ...policies)
     .description('Delete policies. Executions that wait because of them go on.')
-    .addHelpText('after', '\nExample:\n  svc policy delete default.one_deploy')
+    .examples('svc policy delete default.one_deploy')
 
-  return createCommand(new Command('policy'))
-    .description('List, show, make, change and delete policies.')
+  return new CliCommand('policy')
     .addCommand(list)
     .addCommand(get)
     .addCommand(create)

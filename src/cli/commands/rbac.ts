@@ -1,8 +1,8 @@
 /** `svc rbac apply`, also called `svc-apply-rbac-definitions` (contract 11, 11.6). */
-import { Command } from 'commander'
+import { CliCommand } from '../command.ts'
 import { recordIn, toObject } from '../execution-calls.ts'
 import { exitCodes } from '../exit-codes.ts'
-import { addCommonOptions, createCommand, type CommonFlags } from '../options.ts'
+import { addCommonOptions, type CommonFlags } from '../options.ts'
 import { cellText, renderTable } from '../print.ts'
 import { showList, type Resource } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
@@ -15,26 +15,21 @@ interface ApplyFlags extends CommonFlags {
 const kinds = ['roles', 'assignments', 'mappings'] as const
 const counts = ['created', 'updated', 'removed'] as const
 
-export function createRbacCommand(context: CommandContext): Command {
-  const apply = addCommonOptions(createCommand(new Command('apply')))
+export function createRbacCommand(context: CommandContext): CliCommand {
+  const apply = addCommonOptions(new CliCommand('apply'))
     .description(
       "Make the server's roles and assignments those of its definition files: the folder rbac below its base path, with " +
         'roles/*.yaml, assignments/*.yaml and mappings/*.yaml. When a file is wrong, nothing is changed.',
     )
     .option('--verbose', 'also list the roles and assignments that count now')
-    .addHelpText(
-      'after',
-      `
-Also called svc-apply-rbac-definitions. Only administrators may do this; whoever may signal the server can
-have it read the files without a login, with: kill -HUP <pid of svc serve>
-
-Example:
-  svc rbac apply --verbose`,
+    .notes(
+      'Also called svc-apply-rbac-definitions. Only administrators may do this; whoever may signal the server can have it read the files without a login, with: kill -HUP <pid of svc serve>',
     )
+    .examples('svc rbac apply', 'svc rbac apply --verbose')
     .action((flags: ApplyFlags) =>
       withSession(context, flags, (session) => applyDefinitions(session, flags.verbose === true)),
     )
-  return createCommand(new Command('rbac')).description('Apply the definition files of roles.').addCommand(apply)
+  return new CliCommand('rbac').addCommand(apply)
 }
 
 async function applyDefinitions(session: Session, isVerbose: boolean): Promise<number> {

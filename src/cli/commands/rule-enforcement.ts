@@ -1,7 +1,7 @@
 /** `svc rule-enforcement`: what rules have started (contract 09, 9.3; contract 05, 5.7). */
-import { Command } from 'commander'
+import { CliCommand } from '../command.ts'
 import { isId } from '../../ids.ts'
-import { addTimeOptions, createCommand, timeAliases } from '../options.ts'
+import { addTimeOptions } from '../options.ts'
 import { createGetCommand, createListCommand, type ListFlags, type Resource } from '../resources.ts'
 import type { CommandContext } from '../session.ts'
 
@@ -23,7 +23,7 @@ interface EnforcementListFlags extends ListFlags {
   timestampLt?: string
 }
 
-export function createRuleEnforcementCommand(context: CommandContext): Command {
+export function createRuleEnforcementCommand(context: CommandContext): CliCommand {
   const queryOf = ({ triggerInstance, execution, rule = '', timestampGt, timestampLt }: EnforcementListFlags) => ({
     trigger_instance: triggerInstance,
     execution,
@@ -31,22 +31,16 @@ export function createRuleEnforcementCommand(context: CommandContext): Command {
     enforced_at_gt: timestampGt,
     enforced_at_lt: timestampLt,
   })
-  const list = addTimeOptions(
-    createListCommand(context, ruleEnforcement, queryOf, { longNames: timeAliases }),
-    'what was enforced',
-  )
+  const list = addTimeOptions(createListCommand(context, ruleEnforcement, queryOf), 'what was enforced')
     .description('List what rules have started, or could not start, the newest last.')
     .option('--trigger-instance <id>', 'only what this trigger instance has caused')
     .option('--execution <id>', 'only what has started this execution')
     .option('--rule <ref>', 'only of this rule: reference or id')
-    .addHelpText('after', '\nExample:\n  svc rule-enforcement list -n 10 --rule default.on_order')
+    .examples('svc rule-enforcement list -n 10 --rule default.on_order')
 
   const get = createGetCommand(context, ruleEnforcement, '<id...>', 'ids')
     .description('Show what rules have started, or why they could not.')
-    .addHelpText('after', '\nExample:\n  svc rule-enforcement get 6000000000000000000000aa')
+    .examples('svc rule-enforcement get 6000000000000000000000aa')
 
-  return createCommand(new Command('rule-enforcement'))
-    .description('List and show what rules have started.')
-    .addCommand(list)
-    .addCommand(get)
+  return new CliCommand('rule-enforcement').addCommand(list).addCommand(get)
 }

@@ -1,10 +1,10 @@
 /** `svc rule test`, also called `svc-rule-tester`: whether a rule would match, without running anything (contract 05, 5.12). */
-import { Command } from 'commander'
+import { CliCommand } from '../command.ts'
 import type { Answer } from '../client.ts'
 import { recordIn, toObject } from '../execution-calls.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, HttpFailure, NotFound } from '../failures.ts'
-import { addCommonOptions, createCommand, type CommonFlags } from '../options.ts'
+import { addCommonOptions, type CommonFlags } from '../options.ts'
 import { printable, type Json } from '../print.ts'
 import { readDefinition } from '../resources.ts'
 import { maskSecretsOf } from '../rule-secrets.ts'
@@ -18,21 +18,17 @@ interface TestFlags extends CommonFlags {
   triggerInstanceId?: string
 }
 
-export function createRuleTestCommand(context: CommandContext): Command {
-  return addCommonOptions(createCommand(new Command('test')))
+export function createRuleTestCommand(context: CommandContext): CliCommand {
+  return addCommonOptions(new CliCommand('test'))
     .description('Tell whether a rule would match, and why not. Nothing is run.')
     .option('--rule <file>', 'the rule, in .yaml or .json')
     .option('--rule-ref <ref>', 'the rule, one that the server has: reference or id')
     .option('--trigger-instance <file>', 'what happens, in .yaml or .json: {trigger: <reference>, payload: {…}}')
     .option('--trigger-instance-id <id>', 'what happens, something that has happened before')
-    .addHelpText(
-      'after',
-      `
-Also called svc-rule-tester. Ends with 0 when the rule matches, with 1 when it does not.
-
-Examples:
-  svc rule test --rule on_order.yaml --trigger-instance order.yaml
-  svc rule test --rule-ref default.on_order --trigger-instance-id 6000000000000000000000aa`,
+    .notes('Also called svc-rule-tester. Ends with 0 when the rule matches, with 1 when it does not.')
+    .examples(
+      'svc rule test --rule on_order.yaml --trigger-instance order.yaml',
+      'svc rule test --rule-ref default.on_order --trigger-instance-id 6000000000000000000000aa',
     )
     .action((flags: TestFlags) => withSession(context, flags, (session) => testRule(session, flags)))
 }

@@ -1,8 +1,8 @@
 /** `svc rule`: what shall run when something happens (contract 09, 9.3). */
-import { Command, Option } from 'commander'
+import { Option } from 'commander'
+import { CliCommand } from '../command.ts'
 import type { Query } from '../client.ts'
 import { textOf } from '../execution-calls.ts'
-import { createCommand } from '../options.ts'
 import { printable, type Json } from '../print.ts'
 import {
   createCreateCommand,
@@ -52,7 +52,7 @@ interface RuleListFlags extends ListFlags {
   pack?: string
 }
 
-export function createRuleCommand(context: CommandContext): Command {
+export function createRuleCommand(context: CommandContext): CliCommand {
   const list = createListCommand(context, rule, queryOf, {
     columns: ({ iftt }) => (iftt === true ? ifThenColumns : undefined),
   })
@@ -63,49 +63,44 @@ export function createRuleCommand(context: CommandContext): Command {
     .option('--disabled', 'only those that are not')
     .option('--iftt', 'if which trigger, then which action')
     .option('-p, --pack <pack>', 'only those of this pack')
-    .addHelpText('after', '\nExample:\n  svc rule list --enabled --iftt')
+    .examples('svc rule list --enabled --iftt')
 
   const get = createGetCommand(context, rule, ...rules)
     .description('Show rules.')
-    .addHelpText('after', '\nExample:\n  svc rule get default.on_order')
+    .examples('svc rule get default.on_order')
 
   const create = createCreateCommand(context, rule, tellDisabled)
     .description('Make a rule. It is disabled unless its definition says "enabled: true".')
-    .addHelpText(
-      'after',
-      `
-Example:
-  svc rule create on_order.yaml
-
-on_order.yaml:
-  name: on_order
-  enabled: true
-  trigger: {type: core.svc.webhook, parameters: {url: orders}}
-  criteria:
-    trigger.body.kind: {type: equals, pattern: order}
-  action:
-    ref: core.local
-    parameters: {cmd: echo "order $ID", env: {ID: "{{ trigger.body.id }}"}}`,
+    .examples('svc rule create on_order.yaml')
+    .sample(
+      'on_order.yaml',
+      `name: on_order
+enabled: true
+trigger: {type: core.svc.webhook, parameters: {url: orders}}
+criteria:
+  trigger.body.kind: {type: equals, pattern: order}
+action:
+  ref: core.local
+  parameters: {cmd: echo "order $ID", env: {ID: "{{ trigger.body.id }}"}}`,
     )
 
   const update = createUpdateCommand(context, rule, ['<ref>', 'reference or id'], tellDisabled)
     .description('Replace a rule: what the definition leaves out has its default from now on.')
-    .addHelpText('after', '\nExample:\n  svc rule update default.on_order on_order.yaml')
+    .examples('svc rule update default.on_order on_order.yaml')
 
   const remove = createDeleteCommand(context, rule, ...rules)
     .description('Delete rules. What they have caused stays known.')
-    .addHelpText('after', '\nExample:\n  svc rule delete default.on_order')
+    .examples('svc rule delete default.on_order')
 
   const enable = createSwitchCommand(context, rule, 'enable', ...rules)
     .description('Let rules react to what happens from now on.')
-    .addHelpText('after', '\nExample:\n  svc rule enable default.on_order')
+    .examples('svc rule enable default.on_order')
 
   const disable = createSwitchCommand(context, rule, 'disable', ...rules)
     .description('Let rules react to nothing until they are enabled.')
-    .addHelpText('after', '\nExample:\n  svc rule disable default.on_order')
+    .examples('svc rule disable default.on_order')
 
-  return createCommand(new Command('rule'))
-    .description('List, show, make, change, switch, delete and try rules.')
+  return new CliCommand('rule')
     .addCommand(list)
     .addCommand(get)
     .addCommand(create)

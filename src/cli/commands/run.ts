@@ -1,5 +1,6 @@
 /** `svc run`: runs an action; also what `action execute` and `execution re-run` share with it (contract 09, 9.4). */
-import { Command, InvalidArgumentError, Option } from 'commander'
+import { InvalidArgumentError, Option } from 'commander'
+import { CliCommand } from '../command.ts'
 import { segment } from '../client.ts'
 import {
   exitCodeOf,
@@ -13,7 +14,7 @@ import {
 } from '../execution-calls.ts'
 import { printExecution } from '../execution-print.ts'
 import { CliFailure, HttpFailure, Interrupted, NotFound } from '../failures.ts'
-import { addCommonOptions, createCommand, optionLength, splitAttributes, type CommonFlags } from '../options.ts'
+import { addCommonOptions, optionLength, splitAttributes, type CommonFlags } from '../options.ts'
 import { isAssignment, parseParameters, type ParameterSchemas } from '../parameters.ts'
 import { attributeOf, cellText, printable, wrapText, type Json } from '../print.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
@@ -43,33 +44,31 @@ export interface RerunFlags extends RunFlags {
   reset?: string[] | boolean
 }
 
-export function createRunCommand(context: CommandContext): Command {
+export function createRunCommand(context: CommandContext): CliCommand {
   return configureRun(new ActionCommand('run'), context, false)
     .description('Run an action and wait for its result.')
-    .addHelpText(
-      'after',
-      `
-Words without = from the first one on are the command of an action that has a parameter "cmd"; options of svc go before.
-
-Examples:
-  svc run core.local date -R
-  svc run core.local cmd='make test' cwd=/srv/app timeout=600
-  svc run --tail core.local -- tail -f /var/log/syslog`,
+    .notes(
+      'Words without = from the first one on are the command of an action that has a parameter "cmd"; options of svc go before.',
+    )
+    .examples(
+      'svc run core.local date -R',
+      "svc run core.local cmd='make test' cwd=/srv/app timeout=600",
+      'svc run --tail core.local -- tail -f /var/log/syslog',
     )
 }
 
-export function createExecuteCommand(context: CommandContext): Command {
+export function createExecuteCommand(context: CommandContext): CliCommand {
   return configureRun(new ActionCommand('execute'), context, true)
     .description('Run an action without waiting for its result.')
-    .addHelpText('after', `\nExample:\n  svc action execute core.local cmd='make test'`)
+    .examples("svc action execute core.local cmd='make test'")
 }
 
 /**
  * Tells options of svc from words for the action before commander looks at them: after the reference, the first word that
  * is no assignment ends the options, and `-h` asks for the help of that action.
  */
-export class ActionCommand extends Command {
-  override parseOptions(argv: string[]): ReturnType<Command['parseOptions']> {
+export class ActionCommand extends CliCommand {
+  override parseOptions(argv: string[]): ReturnType<CliCommand['parseOptions']> {
     return super.parseOptions(splitAtCommand(argv, this.options))
   }
 }
@@ -92,7 +91,7 @@ function splitAtCommand(args: readonly string[], options: readonly Option[]): st
 }
 
 /** Options of every command that starts an execution. */
-export function addRunOptions(command: Command): Command {
+export function addRunOptions(command: CliCommand): CliCommand {
   addCommonOptions(command)
     .option('-a, --async', 'do not wait for the end')
     .option('--tail', 'print the output while it comes')
@@ -105,7 +104,7 @@ export function addRunOptions(command: Command): Command {
 }
 
 /** @param attr its flags; where something is run, `-a` means `--async` */
-export function addDisplayOptions(command: Command, attr = '--attr'): Command {
+export function addDisplayOptions(command: CliCommand, attr = '--attr'): CliCommand {
   return command
     .option('-k, --key <key>', 'print only this key of the result')
     .option('-d, --detail', 'print every attribute, as a table')
@@ -120,8 +119,8 @@ function parseCount(text: string): number {
   return Number(text)
 }
 
-function configureRun(command: Command, context: CommandContext, isAsync: boolean): Command {
-  createCommand(command)
+function configureRun(command: CliCommand, context: CommandContext, isAsync: boolean): CliCommand {
+  command
     .argument('<action>', 'reference of the action, such as core.local')
     .argument('[parameters...]', 'name=value, or @name=path for the text of a file')
     .option('--trace-tag <tag>', 'tag of the trace to start or join')

@@ -1,5 +1,6 @@
 /** `svc serve`: the server in the foreground. */
-import { Command, Option } from 'commander'
+import { Option } from 'commander'
+import { CliCommand } from '../command.ts'
 import { startApp, type App } from '../../app.ts'
 import {
   collectFlags,
@@ -14,11 +15,11 @@ import { codeOf } from '../../system-error.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { findTerminal } from '../terminal.ts'
 
-export function createServeCommand(setExitCode: (code: number) => void): Command {
-  const command = new Command('serve')
+export function createServeCommand(setExitCode: (code: number) => void): CliCommand {
+  const command = new CliCommand('serve')
     .description('Run the server in the foreground.')
     .option('--config-file <path>', 'configuration file; may be given several times, later ones win', collect, [])
-    .addHelpText('after', '\nExample:\n  svc serve --config-file /etc/svc/svc.conf --api-port 8101\n')
+    .examples('svc serve --config-file /etc/svc/svc.conf --api-port 8101')
   for (const { flag, description } of configFlags) command.addOption(new Option(`${flag} [value]`, description))
   return command.action(async (values: Record<string, unknown> & { configFile: string[] }) => {
     setExitCode(await serve(values.configFile, collectFlags(values)))

@@ -1,6 +1,5 @@
 /** `svc timer`: at which times rules react (contract 09, 9.3; contract 05, 5.8). */
-import { Command } from 'commander'
-import { createCommand } from '../options.ts'
+import { CliCommand } from '../command.ts'
 import { createGetCommand, createListCommand, type ListFlags, type Resource } from '../resources.ts'
 import type { CommandContext } from '../session.ts'
 
@@ -16,19 +15,17 @@ interface TimerListFlags extends ListFlags {
   timerType?: string
 }
 
-export function createTimerCommand(context: CommandContext): Command {
+export function createTimerCommand(context: CommandContext): CliCommand {
   const queryOf = ({ timerType }: TimerListFlags) => ({ timer_type: timerType })
-  const list = createListCommand(context, timer, queryOf, { longNames: { '-ty': '--timer-type' } })
+  const list = createListCommand(context, timer, queryOf)
+    .shortNames({ '-ty': '--timer-type' })
     .description('List the timers that rules have made.')
-    .option('--timer-type <ref>', 'only of this type, such as core.svc.CronTimer (short: -ty)')
-    .addHelpText('after', '\nExample:\n  svc timer list -ty core.svc.IntervalTimer')
+    .option('--timer-type <ref>', 'only of this type, such as core.svc.CronTimer')
+    .examples('svc timer list -ty core.svc.IntervalTimer')
 
   const get = createGetCommand(context, timer, '<ref...>', 'references or ids')
     .description('Show timers.')
-    .addHelpText('after', '\nExample:\n  svc timer get 6000000000000000000000aa')
+    .examples('svc timer get 6000000000000000000000aa')
 
-  return createCommand(new Command('timer'))
-    .description('List and show timers. Each is made by the rules that name it.')
-    .addCommand(list)
-    .addCommand(get)
+  return new CliCommand('timer').addCommand(list).addCommand(get)
 }

@@ -1,10 +1,11 @@
 /** `svc trace`: everything that came of one event (contract 07; contract 09, 9.6). */
-import { Command, Option } from 'commander'
+import { Option } from 'commander'
+import { CliCommand } from '../command.ts'
 import { causationOf, componentKinds, listOf, withoutNoopTriggers, type ComponentKind } from '../causation.ts'
 import { textOf, toList } from '../execution-calls.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { NotFound } from '../failures.ts'
-import { addCommonOptions, addListOptions, createCommand, splitAttributes } from '../options.ts'
+import { addCommonOptions, addListOptions, splitAttributes } from '../options.ts'
 import { cellText, formatTime, printable, renderTable, truncationNote, type Json } from '../print.ts'
 import { getRecord, listRecords, printList } from '../records.ts'
 import {
@@ -44,8 +45,8 @@ interface GetFlags extends AttributeFlags, MemberFlags {
   hideNoopTriggers?: boolean
 }
 
-export function createTraceCommand(context: CommandContext): Command {
-  const list = addListOptions(addCommonOptions(createCommand(new Command('list'))))
+export function createTraceCommand(context: CommandContext): CliCommand {
+  const list = addListOptions(addCommonOptions(new CliCommand('list')))
     .description('List traces, the newest last. When there is but one, it is shown with everything in it.')
     .addOption(
       new Option('-c, --trace-tag <tag>', 'only with this tag').conflicts(['execution', 'rule', 'triggerInstance']),
@@ -54,7 +55,7 @@ export function createTraceCommand(context: CommandContext): Command {
     .addOption(createMemberOption('-r, --rule <id>', 'only those in which this rule has matched', ['triggerInstance']))
     .addOption(createMemberOption('-g, --trigger-instance <id>', 'only with this trigger instance', []))
     .addOption(new Option('-s, --sort <order>', 'which ones, when not all').choices(['asc', 'desc']).default('desc'))
-    .addHelpText('after', '\nExample:\n  svc trace list -c order-17')
+    .examples('svc trace list -c order-17')
     .action((flags: TraceListFlags) => withSession(context, flags, (session) => listTraces(session, flags)))
 
   const work = async (session: Session, id: string, flags: GetFlags): Promise<number> => {
@@ -78,15 +79,12 @@ export function createTraceCommand(context: CommandContext): Command {
     .option('--show-rules', 'rules, and what else is asked for')
     .option('--show-trigger-instances', 'trigger instances, and what else is asked for')
     .option('-n, --hide-noop-triggers', 'without trigger instances that have caused nothing')
-    .addHelpText(
-      'after',
-      '\nExamples:\n  svc trace get 6000000000000000000000aa\n  svc trace get 6000000000000000000000aa -e 6000000000000000000000bb',
+    .examples(
+      'svc trace get 6000000000000000000000aa',
+      'svc trace get 6000000000000000000000aa -e 6000000000000000000000bb',
     )
 
-  return createCommand(new Command('trace'))
-    .description('List and show traces: everything that came of one event.')
-    .addCommand(list)
-    .addCommand(get)
+  return new CliCommand('trace').addCommand(list).addCommand(get)
 }
 
 function createMemberOption(flags: string, description: string, others: string[]): Option {

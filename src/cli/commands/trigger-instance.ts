@@ -1,8 +1,8 @@
 /** `svc trigger-instance`: what has happened, and what came of it (contract 09, 9.3; contract 05, 5.3). */
-import { Command } from 'commander'
+import { CliCommand } from '../command.ts'
 import { recordIn, textOf, toList, toObject } from '../execution-calls.ts'
 import { exitCodes } from '../exit-codes.ts'
-import { addCommonOptionsWithoutT, addTimeOptions, createCommand, timeAliases, type CommonFlags } from '../options.ts'
+import { addCommonOptionsWithoutT, addTimeOptions, type CommonFlags } from '../options.ts'
 import { formatTime, printable, type Json } from '../print.ts'
 import { callOn } from '../records.ts'
 import {
@@ -35,7 +35,7 @@ interface InstanceListFlags extends ListFlags {
   status?: string
 }
 
-export function createTriggerInstanceCommand(context: CommandContext): Command {
+export function createTriggerInstanceCommand(context: CommandContext): CliCommand {
   const queryOf = ({ trigger, triggerType, status, timestampGt, timestampLt }: InstanceListFlags) => ({
     trigger,
     trigger_type: triggerType,
@@ -43,30 +43,26 @@ export function createTriggerInstanceCommand(context: CommandContext): Command {
     timestamp_gt: timestampGt,
     timestamp_lt: timestampLt,
   })
-  const list = addTimeOptions(
-    createListCommand(context, triggerInstance, queryOf, { longNames: timeAliases }),
-    'what happened',
-  )
+  const list = addTimeOptions(createListCommand(context, triggerInstance, queryOf), 'what happened')
     .description('List what has happened, the newest last.')
     .option('--trigger <ref>', 'only of this trigger')
     .option('--trigger-type <ref>', 'only of triggers of this type, such as core.svc.webhook')
     .option('--status <status>', 'only in this status: pending, processed or processing_failed')
-    .addHelpText('after', '\nExample:\n  svc trigger-instance list -n 10 --trigger-type core.svc.webhook')
+    .examples('svc trigger-instance list -n 10 --trigger-type core.svc.webhook')
 
   const get = createGetCommand(context, triggerInstance, ...instances)
     .description('Show what has happened, and what it carried.')
-    .addHelpText('after', '\nExample:\n  svc trigger-instance get 6000000000000000000000aa')
+    .examples('svc trigger-instance get 6000000000000000000000aa')
 
   const reEmit = createEachCommand(context, 're-emit', instances, (session, id) => reEmitInstance(session, id))
     .description('Let it happen again: rules look at the same payload as they are now.')
-    .addHelpText('after', '\nExample:\n  svc trigger-instance re-emit 6000000000000000000000aa')
+    .examples('svc trigger-instance re-emit 6000000000000000000000aa')
 
   const explain = createEachCommand(context, 'explain', instances, explainInstance)
     .description('Tell why it has, or has not, started anything: the verdict of each rule.')
-    .addHelpText('after', '\nExample:\n  svc trigger-instance explain 6000000000000000000000aa')
+    .examples('svc trigger-instance explain 6000000000000000000000aa')
 
-  return createCommand(new Command('trigger-instance'))
-    .description('List, show, explain and repeat what has happened.')
+  return new CliCommand('trigger-instance')
     .addCommand(list)
     .addCommand(get)
     .addCommand(reEmit)
@@ -75,11 +71,11 @@ export function createTriggerInstanceCommand(context: CommandContext): Command {
 }
 
 /** `svc-trigger-refire -t <id>` (contract 05, 5.12). */
-function createRefireCommand(context: CommandContext): Command {
-  return addCommonOptionsWithoutT(createCommand(new Command('refire')))
+function createRefireCommand(context: CommandContext): CliCommand {
+  return addCommonOptionsWithoutT(new CliCommand('refire'))
     .description('Let something that has happened happen again. Called svc-trigger-refire.')
     .requiredOption('-t, --trigger-instance-id <id>', 'what has happened')
-    .addHelpText('after', '\nExample:\n  svc-trigger-refire -t 6000000000000000000000aa')
+    .examples('svc-trigger-refire -t 6000000000000000000000aa')
     .action((flags: CommonFlags & { triggerInstanceId: string }) =>
       withSession(context, flags, (session) => reEmitInstance(session, flags.triggerInstanceId, 'Trigger re-fired.')),
     )

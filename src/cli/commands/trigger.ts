@@ -1,7 +1,7 @@
 /** `svc trigger`: kinds of events, that is trigger types, and the triggers of each (contract 09, 9.3; contract 05, 5.1 and 5.2). */
-import { Command } from 'commander'
+import { CliCommand } from '../command.ts'
 import { textOf } from '../execution-calls.ts'
-import { addCommonOptions, addListOptions, createCommand } from '../options.ts'
+import { addCommonOptions, addListOptions } from '../options.ts'
 import { getRecord } from '../records.ts'
 import {
   createCreateCommand,
@@ -33,36 +33,35 @@ const trigger: Resource = {
 }
 const types: Operand = ['<ref...>', 'references or ids']
 
-export function createTriggerCommand(context: CommandContext): Command {
+export function createTriggerCommand(context: CommandContext): CliCommand {
   const list = createListCommand(context, triggerType, ({ pack }: ListFlags & { pack?: string }) => ({ pack }))
     .description('List the kinds of events that rules can react to.')
     .option('-p, --pack <pack>', 'only those of this pack')
-    .addHelpText('after', '\nExample:\n  svc trigger list -p core')
+    .examples('svc trigger list -p core')
 
   const get = createGetCommand(context, triggerType, ...types)
     .description('Show kinds of events, with the schemas of their parameters and of what they carry.')
-    .addHelpText('after', '\nExample:\n  svc trigger get core.svc.webhook')
+    .examples('svc trigger get core.svc.webhook')
 
   const create = createCreateCommand(context, triggerType)
     .description('Make a kind of event of your own.')
-    .addHelpText('after', '\nExample:\n  svc trigger create deployed.yaml')
+    .examples('svc trigger create deployed.yaml')
 
   const update = createUpdateCommand(context, triggerType, ['<ref>', 'reference or id'])
     .description('Replace a kind of event: what the definition leaves out has its default from now on.')
-    .addHelpText('after', '\nExample:\n  svc trigger update shop.deployed deployed.yaml')
+    .examples('svc trigger update shop.deployed deployed.yaml')
 
   const remove = createDeleteCommand(context, triggerType, ...types)
     .description('Delete kinds of events.')
-    .addHelpText('after', '\nExample:\n  svc trigger delete shop.deployed')
+    .examples('svc trigger delete shop.deployed')
 
-  const specs = addListOptions(addCommonOptions(createCommand(new Command('getspecs'))))
+  const specs = addListOptions(addCommonOptions(new CliCommand('getspecs')))
     .description('List the triggers of a kind: with which parameters rules use it.')
     .argument('<ref>', 'reference or id of the kind')
-    .addHelpText('after', '\nExample:\n  svc trigger getspecs core.svc.webhook')
+    .examples('svc trigger getspecs core.svc.webhook')
     .action((ref: string, flags: ListFlags) => withSession(context, flags, (session) => listSpecs(session, ref, flags)))
 
-  return createCommand(new Command('trigger'))
-    .description('List, show, make, change and delete the kinds of events that rules can react to.')
+  return new CliCommand('trigger')
     .addCommand(list)
     .addCommand(get)
     .addCommand(create)

@@ -1,10 +1,11 @@
 /** `svc user`: accounts, on a server or in a password file (contract 01, 1.6). */
-import { Command, InvalidArgumentError } from 'commander'
+import { InvalidArgumentError } from 'commander'
+import { CliCommand } from '../command.ts'
 import { removeUser, PasswordFileProblem, setPassword, userNames } from '../../password-file.ts'
 import { recordIn, textOf, toObject } from '../execution-calls.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, NotFound } from '../failures.ts'
-import { addCommonOptions, addPasswordOption, createCommand, type CommonFlags } from '../options.ts'
+import { addCommonOptions, addPasswordOption, type CommonFlags } from '../options.ts'
 import { printable, type Json } from '../print.ts'
 import { withSecretInput, type SecretInput } from '../prompt.ts'
 import { callOn, createRecord, forEachId } from '../records.ts'
@@ -25,8 +26,8 @@ const user: Resource = {
   columns: ['name', 'is_service', 'is_disabled', 'has_password', 'created_at'],
   order: ['name', 'is_service', 'is_disabled', 'has_password', 'nicknames', 'created_at'],
 }
-const passwordHelp = `
-Without -p the password is asked for; when standard input is no terminal, it is the next line of that.`
+const passwordHelp =
+  'Without -p the password is asked for; when standard input is no terminal, it is the next line of that.'
 
 interface UserListFlags extends ListFlags {
   service?: boolean
@@ -49,30 +50,27 @@ interface AddFlags extends AccountFlags {
   file?: string
 }
 
-export function createUserCommand(context: CommandContext): Command {
+export function createUserCommand(context: CommandContext): CliCommand {
   const queryOf = ({ service, disabled }: UserListFlags) => ({ is_service: service, is_disabled: disabled })
   const list = createListCommand(context, user, queryOf)
     .description('List users. Who is no administrator may not.')
     .option('--service', 'only service accounts')
     .option('--disabled', 'only users who are disabled')
-    .addHelpText('after', '\nExample:\n  svc user list --disabled')
+    .examples('svc user list --disabled')
 
   const get = createGetCommand(context, user, '<name...>', 'names')
     .description('Show users.')
-    .addHelpText('after', '\nExample:\n  svc user get alice')
+    .examples('svc user get alice')
 
   const add = addFileOption(addPasswordOption(addAccountOptions(addUserOptions('add'))))
     .description('Add a user.')
     .argument('<name>', 'who')
     .option('--no-password', 'a user who has none here: one of another authentication backend, or with API keys alone')
     .option('--service', 'a service account, which may have tokens made for other users')
-    .addHelpText(
-      'after',
-      `${passwordHelp}
-
-Examples:
-  svc user add alice --nickname chat=al
-  svc user add alice --file /var/lib/svc/htpasswd < password-file`,
+    .notes(passwordHelp)
+    .examples(
+      'svc user add alice --nickname chat=al',
+      'svc user add alice --file /var/lib/svc/htpasswd < password-file',
     )
     .action((name: string, flags: AddFlags) =>
       flags.file === undefined
@@ -83,15 +81,8 @@ Examples:
   const passwd = addFileOption(addPasswordOption(addUserOptions('passwd')))
     .description('Change a password: your own, or as an administrator that of any user.')
     .argument('[name]', 'whose; default: your own')
-    .addHelpText(
-      'after',
-      `${passwordHelp}
-For your own password the present one is asked for first.
-
-Examples:
-  svc user passwd
-  svc user passwd admin --file /var/lib/svc/htpasswd`,
-    )
+    .notes(`${passwordHelp} For your own password the present one is asked for first.`)
+    .examples('svc user passwd', 'svc user passwd admin --file /var/lib/svc/htpasswd')
     .action((name: string | undefined, flags: PasswordFlags) =>
       flags.file === undefined
         ? withSession(context, flags, (session) => changePassword(session, name, flags))
@@ -103,38 +94,31 @@ Examples:
     .argument('<name>', 'who')
     .option('--service', 'make it a service account, which may have tokens made for other users')
     .option('--no-service', 'make it an ordinary user')
-    .addHelpText(
-      'after',
-      `
-A nickname without a name, such as chat=, is removed.
-
-Example:
-  svc user update alice --nickname chat=al --no-service`,
-    )
+    .notes('A nickname without a name, such as chat=, is removed.')
+    .examples('svc user update alice --nickname chat=al --no-service')
     .action((name: string, flags: AccountFlags) =>
       withSession(context, flags, (session) => updateUser(session, name, flags)),
     )
 
   const enable = createSwitchCommand(context, 'enable', false)
     .description('Let disabled users log in again.')
-    .addHelpText('after', '\nExample:\n  svc user enable alice')
+    .examples('svc user enable alice')
 
   const disable = createSwitchCommand(context, 'disable', true)
     .description('Lock users out: their passwords, tokens and API keys are refused at once.')
-    .addHelpText('after', '\nExample:\n  svc user disable alice')
+    .examples('svc user disable alice')
 
   const remove = addFileOption(addUserOptions('delete'))
     .description('Delete users, with their tokens, API keys and items of the datastore.')
     .argument('<name...>', 'who')
-    .addHelpText('after', '\nExample:\n  svc user delete alice')
+    .examples('svc user delete alice')
     .action((names: string[], flags: PasswordFlags) => {
       const { file } = flags
       if (file !== undefined) return withFile(context, (io) => deleteFromFile(io, file, names))
       return withSession(context, flags, (session) => forEachId(session, names, (name) => deleteUser(session, name)))
     })
 
-  return createCommand(new Command('user'))
-    .description('Add, list, change and delete users.')
+  return new CliCommand('user')
     .addCommand(list)
     .addCommand(get)
     .addCommand(add)
@@ -145,15 +129,15 @@ Example:
     .addCommand(remove)
 }
 
-function addUserOptions(name: string): Command {
-  return addCommonOptions(createCommand(new Command(name)))
+function addUserOptions(name: string): CliCommand {
+  return addCommonOptions(new CliCommand(name))
 }
 
-function addFileOption(command: Command): Command {
+function addFileOption(command: CliCommand): CliCommand {
   return command.option('--file <htpasswd>', 'change this password file, and ask no server')
 }
 
-function addAccountOptions(command: Command): Command {
+function addAccountOptions(command: CliCommand): CliCommand {
   return command.option('--nickname <origin=name>', 'name in a chat; may be given several times', collectNickname)
 }
 
@@ -163,7 +147,7 @@ function collectNickname(text: string, before: Record<string, string> | undefine
   return Object.fromEntries([...Object.entries(before ?? {}), [origin, name]])
 }
 
-function createSwitchCommand(context: CommandContext, name: string, isDisabled: boolean): Command {
+function createSwitchCommand(context: CommandContext, name: string, isDisabled: boolean): CliCommand {
   return createEachCommand(context, name, ['<name...>', 'who'], async (session, each) => {
     const changed = await callOn(session, 'PUT', subjectOf(each), { body: { is_disabled: isDisabled } })
     return showRecord(session, user, recordIn(changed), {})

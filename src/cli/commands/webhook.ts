@@ -1,6 +1,5 @@
 /** `svc webhook`: which addresses rules listen on (contract 09, 9.3; contract 06, 6.2). */
-import { Command } from 'commander'
-import { createCommand } from '../options.ts'
+import { CliCommand } from '../command.ts'
 import { attributeOf } from '../print.ts'
 import { createGetCommand, createListCommand, type Resource } from '../resources.ts'
 import type { CommandContext } from '../session.ts'
@@ -16,17 +15,14 @@ const webhook: Resource = {
   extend: (record) => ({ ...record, url: attributeOf(record, 'parameters.url') }),
 }
 
-export function createWebhookCommand(context: CommandContext): Command {
+export function createWebhookCommand(context: CommandContext): CliCommand {
   const list = createListCommand(context, webhook)
     .description('List the webhooks that rules have made.')
-    .addHelpText('after', '\nExample:\n  svc webhook list')
+    .examples('svc webhook list')
 
   const get = createGetCommand(context, webhook, '<url...>', 'names, as they stand after /v1/webhooks/')
     .description('Show webhooks.')
-    .addHelpText('after', '\nExample:\n  svc webhook get github/push')
+    .examples('svc webhook get github/push')
 
-  return createCommand(new Command('webhook'))
-    .description('List and show webhooks. Each is made by the rules that name it.')
-    .addCommand(list)
-    .addCommand(get)
+  return new CliCommand('webhook').addCommand(list).addCommand(get)
 }

@@ -1,0 +1,70 @@
+/** Everything there is to say about the commands, as data: what the manual page and `docs/cli.md` are rendered from. */
+import type { Command } from 'commander'
+import { CliCommand, type Sample } from '../command.ts'
+import { commands, loadCommand } from '../commands/index.ts'
+import type { CommandContext } from '../session.ts'
+
+export interface Described {
+  /** As it is written, such as `-n, --last <count>` or `<ref...>`. */
+  term: string
+  description: string
+}
+
+export interface CommandPage {
+  /** How it is called, such as `execution list`. */
+  name: string
+  /** Other names, for the last word. */
+  aliases: readonly string[]
+  /** Heading it stands under in `svc --help`; of sub-commands that of their command. */
+  group: string
+  description: string
+  /** Such as `svc execution list [options]`. */
+  usage: string
+  arguments: readonly Described[]
+  /** Of the command itself: those that all commands share are left out. */
+  options: readonly Described[]
+  notes: readonly string[]
+  examples: readonly string[]
+  samples: readonly Sample[]
+  children: readonly CommandPage[]
+}
+
+/** Pages are only read: nothing is run with them. */
+const nowhere: CommandContext = { globals: () => ({}), setExitCode: () => undefined }
+
+/** Every command with its sub-commands, in the order of `svc --help`. Loads all of them. */
+export async function readTree(): Promise<CommandPage[]> {
+  return Promise.all(
+    commands.map(async (entry) => describe(await loadCommand(entry, nowhere), `svc ${entry.name}`, entry.group)),
+  )
+}
+
+/** The commands that do something themselves. */
+export function leavesOf(pages: readonly CommandPage[]): CommandPage[] {
+  return pages.flatMap((page) => (page.children.length === 0 ? [page] : leavesOf(page.children)))
+}
+
+function describe(command: Command, path: string, group: string): CommandPage {
+  const help = command.createHelp()
+  const own = command.options.filter((option) => !option.hidden && option.helpGroupHeading === undefined)
+  const known = command instanceof CliCommand ? command : undefined
+  return {
+    name: path.replace(/^svc /, ''),
+    aliases: command.aliases(),
+    group: group.replace(/:$/, ''),
+    description: command.description(),
+    usage: `${path} ${command.usage()}`,
+    arguments: command.registeredArguments.map((argument) => ({
+      term: help.argumentTerm(argument),
+      description: help.argumentDescription(argument),
+    })),
+    options: own.map((option) => ({
+      term: known?.optionTerm(option) ?? option.flags,
+      description: help.optionDescription(option),
+    })),
+    notes: known?.noteParagraphs ?? [],
+    examples: known?.exampleLines ?? [],
+    samples: known?.sampleFiles ?? [],
+    children: command.commands.map((child) => describe(child, `${path} ${child.name()}`, group)),
+  }
+}
