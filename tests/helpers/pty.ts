@@ -14,14 +14,19 @@ export interface TerminalRun {
   readonly exit: Promise<number | null>
 }
 
-/** @param env is all there is besides PATH */
+/**
+ * @param env is all there is besides PATH
+ * @param columns how wide the terminal is; without, it does not say
+ */
 export async function startAtTerminal(
   command: readonly string[],
   env: Record<string, string> = {},
+  columns?: number,
 ): Promise<TerminalRun> {
   await ensureDebianPackage('bsdutils', SCRIPT)
   const line = command.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ')
-  const child = spawn(SCRIPT, ['--quiet', '--return', '--echo', 'always', '--command', `exec ${line}`, '/dev/null'], {
+  const script = `${columns === undefined ? '' : `stty cols ${columns} rows 50; `}exec ${line}`
+  const child = spawn(SCRIPT, ['--quiet', '--return', '--echo', 'always', '--command', script, '/dev/null'], {
     env: { PATH: process.env['PATH'] ?? '', SHELL: '/bin/sh', ...env },
     stdio: ['pipe', 'pipe', 'inherit'],
   })

@@ -2,7 +2,7 @@
 import { Option } from 'commander'
 import { CliCommand } from '../command.ts'
 import { segment } from '../client.ts'
-import { executionName, getExecution, isMissing, recordIn, tailExecution, textOf } from '../execution-calls.ts'
+import { executionName, getExecution, isMissing, recordIn, textOf } from '../execution-calls.ts'
 import { markWorkflows, printExecution, withStatusText } from '../execution-print.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, NotFound } from '../failures.ts'
@@ -11,6 +11,7 @@ import { attributeOf, printable, type Json } from '../print.ts'
 import { forEachId, listRecords, printList } from '../records.ts'
 import { createEachCommand } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
+import { tailExecution } from '../tail.ts'
 import {
   ActionCommand,
   addDisplayOptions,

@@ -7,7 +7,6 @@ import {
   getExecution,
   recordIn,
   statusOf,
-  tailExecution,
   textOf,
   toList,
   toObject,
@@ -20,6 +19,7 @@ import { printable, type Json } from '../print.ts'
 import { getRecord } from '../records.ts'
 import { createGetCommand, createListCommand, type Resource } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
+import { tailExecution } from '../tail.ts'
 
 const pack: Resource = {
   name: 'Pack',

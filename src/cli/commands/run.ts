@@ -2,22 +2,14 @@
 import { InvalidArgumentError, Option } from 'commander'
 import { CliCommand } from '../command.ts'
 import { segment } from '../client.ts'
-import {
-  exitCodeOf,
-  getExecution,
-  recordIn,
-  statusOf,
-  tailExecution,
-  textOf,
-  toObject,
-  waitForEnd,
-} from '../execution-calls.ts'
+import { exitCodeOf, getExecution, recordIn, statusOf, textOf, toObject, waitForEnd } from '../execution-calls.ts'
 import { printExecution } from '../execution-print.ts'
 import { CliFailure, HttpFailure, Interrupted, NotFound } from '../failures.ts'
 import { addCommonOptions, optionLength, splitAttributes, type CommonFlags } from '../options.ts'
 import { isAssignment, parseParameters, type ParameterSchemas } from '../parameters.ts'
 import { attributeOf, cellText, printable, wrapText, type Json } from '../print.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
+import { tailExecution } from '../tail.ts'
 
 export const actionName = 'Action'
 

@@ -1,0 +1,142 @@
+/**
+ * Contract 09: every command as it looks, without a terminal and at one, against a live server; and every route of the
+ * server has a command.
+ */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { leavesOf, readTree } from '../../src/cli/reference/tree.ts'
+import { makeFolder } from '../helpers/folders.ts'
+import { startRecorder, type Recorder } from '../helpers/recorder.ts'
+import { outcomeFile, playScenario, type Scenario, type Stage } from '../helpers/scenarios.ts'
+import { startServer, type TestServer } from '../helpers/server.ts'
+import { accessScenarios, prepareAccess } from './scenarios/access.ts'
+import { contentScenarios } from './scenarios/content.ts'
+import { eventScenarios } from './scenarios/events.ts'
+import { runScenarios } from './scenarios/runs.ts'
+import { toolScenarios } from './scenarios/tools.ts'
+
+/** Routes that no command is made of, and why. */
+const deliberate: Readonly<Record<string, string>> = {
+  'GET /v1/openapi.json': 'for programs',
+  'GET /v1/docs': 'for browsers',
+  'GET /v1/docs/{file}': 'for browsers',
+  'GET /v1/packs/views/file/{ref}/icon.png': 'for browsers; "pack file" shows any file',
+  'GET /v1/actions/views/overview': 'as "action list", with the parameters of runners besides: for the web client',
+  'GET /v1/executions/views/filters': 'choices for menus of the web client',
+  'GET /v1/executions/{id}/result': 'as "execution get", as one stream for programs',
+  'GET /v1/executions/{id}/attribute/{name}': 'as "execution get -a"',
+  'GET /v1/rules/views': 'as "rule list", with descriptions of triggers: for the web client',
+  'GET /v1/rules/views/{ref_or_id}': 'as "rule get", likewise',
+  'GET /v1/ruleenforcements/views': 'as "rule-enforcement list", with executions: for the web client',
+  'GET /v1/ruleenforcements/views/{id}': 'as "rule-enforcement get", likewise',
+  'POST /v1/triggers': 'rules make the triggers that they need',
+  'PUT /v1/triggers/{id}': 'likewise',
+  'DELETE /v1/triggers/{id}': 'likewise',
+}
+
+interface StageDefinition {
+  /** Also the folder of the outcomes. */
+  folder: string
+  settings?: Record<string, string>
+  /** Writes files into the base path before the server starts. @returns variables for the client */
+  prepare?: (basePath: string) => Promise<Record<string, string>>
+  of: (server: TestServer) => Scenario[]
+}
+
+const stages: readonly StageDefinition[] = [
+  { folder: 'content', of: contentScenarios },
+  { folder: 'runs', of: runScenarios },
+  { folder: 'events', of: eventScenarios },
+  {
+    folder: 'access',
+    settings: { 'auth.enable': 'True', 'rbac.enable': 'True' },
+    prepare: prepareAccess,
+    of: accessScenarios,
+  },
+  { folder: 'tools', of: toolScenarios },
+]
+
+const played = new Set<string>()
+const requested = new Set<string>()
+
+for (const { folder, settings = {}, prepare = () => Promise.resolve({}), of } of stages) {
+  if (of(placeholder()).length === 0) continue
+  describe(`scenarios of ${folder}`, () => {
+    const home = makeFolder()
+    const base = makeFolder()
+    let server: TestServer
+    let recorder: Recorder
+    let stage: Stage
+    /** Known once the server is there; their number has to be known before. */
+    let scenarios: Scenario[] = []
+
+    beforeAll(async () => {
+      const env = await prepare(base.path)
+      server = await startServer({ settings, basePath: base.path })
+      recorder = await startRecorder(server.urls.api)
+      stage = { folder, env: { HOME: home.path, SVC_API_URL: `${recorder.url}/v1`, ...env } }
+      scenarios = of(server)
+    })
+    afterAll(async () => {
+      for (const request of recorder.requests) requested.add(request)
+      await recorder.close()
+      await server.stop()
+      home.remove()
+      base.remove()
+    })
+
+    // Titles and commands do not depend on the server.
+    for (const [index, { command, about }] of of(placeholder()).entries()) {
+      it(`09.3 ${command}${about === undefined ? '' : `, ${about}`}`, async () => {
+        const scenario = scenarios[index]
+        if (scenario === undefined) throw new Error('scenarios depend on the server')
+        await expect(await playScenario(scenario, stage)).toMatchFileSnapshot(outcomeFile(scenario, stage))
+        played.add(command)
+      })
+    }
+  })
+}
+
+/** Scenarios may not look at the server before they are played. */
+function placeholder(): TestServer {
+  return new Proxy({} as TestServer, {
+    get: (_target, name) => {
+      throw new Error(`a scenario looks at server.${String(name)} before it is played`)
+    },
+  })
+}
+
+describe('completeness', () => {
+  it('09.3 every command has a scenario', async () => {
+    const names = leavesOf(await readTree()).map(({ name }) => name)
+    expect(names.filter((name) => !played.has(name) && name !== 'serve')).toEqual([])
+  })
+
+  it('09.3 every route has a command, or a reason to have none', async () => {
+    const server = await startServer()
+    const { body } = await server.call<{ paths: Record<string, object> }>('GET', '/v1/openapi.json')
+    await server.stop()
+    const routes = Object.entries(body.paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    )
+    // The most particular one counts: /views/overview is no id.
+    const patterns = routes.map((route) => ({ route, pattern: patternOf(route) }))
+    const used = new Set<string>()
+    for (const request of requested) {
+      const fitting = patterns.filter(({ pattern }) => pattern.test(request)).map(({ route }) => route)
+      const [best] = fitting.toSorted((a, b) => (a.match(/\{/g)?.length ?? 0) - (b.match(/\{/g)?.length ?? 0))
+      if (best !== undefined) used.add(best)
+    }
+    const unused = routes.filter((route) => !used.has(route))
+    expect(unused.toSorted()).toEqual(Object.keys(deliberate).toSorted())
+  })
+})
+
+function patternOf(route: string): RegExp {
+  const text = route
+    .replace(/[.?+*^$()|[\]\\]/g, '\\$&')
+    .replace(/\{file_path\}/, '.+')
+    .replace(/\{\w+\}/g, '[^/]+')
+  return new RegExp(
+    `^${text.replace(/^(\w+) \/(v1\b)?/, (_all, method: string, v1 = '') => `${method} /(?:api/)?${v1}`)}$`,
+  )
+}
