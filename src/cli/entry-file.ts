@@ -3,6 +3,7 @@ import { readJson } from '../json.ts'
 import { exitCodes } from './exit-codes.ts'
 import { CliFailure } from './failures.ts'
 import { printable, type Json } from './print.ts'
+import { countOf } from './progress.ts'
 import { printList } from './records.ts'
 import type { Resource } from './resources.ts'
 import type { Session } from './session.ts'
@@ -69,7 +70,9 @@ export async function loadEntries<T>(
 ): Promise<void> {
   const loaded: Json[] = []
   let failure: CliFailure | undefined
+  const progress = session.progress('Loading')
   for (const [index, entry] of entries.entries()) {
+    progress.update(`Loading: ${countOf(index, entries.length)}`)
     try {
       loaded.push(await send(entry))
     } catch (error) {
@@ -79,6 +82,7 @@ export async function loadEntries<T>(
       break
     }
   }
+  progress.stop()
   if (loaded.length > 0 || failure === undefined) {
     await printList(session, loaded, { columns, attributes: undefined, widths, name, pluralName, isTruncated: false })
   }

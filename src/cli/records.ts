@@ -15,6 +15,7 @@ import {
   truncationNote,
   type Json,
 } from './print.ts'
+import { countOf } from './progress.ts'
 import type { Session } from './session.ts'
 
 /** No server refuses a page of this size. */
@@ -29,6 +30,7 @@ export interface Page {
 /** The first `count` records of a list, all for -1. */
 export async function listRecords(session: Session, path: string, query: Query, count: number): Promise<Page> {
   const records = new Map<string, Json>()
+  const progress = session.progress('Reading')
   for (let offset = 0; ;) {
     const wanted = count === -1 ? PAGE_SIZE : Math.min(PAGE_SIZE, count - records.size)
     const answer = await session.client.call('GET', path, { query: { ...query, limit: wanted, offset } })
@@ -38,7 +40,11 @@ export async function listRecords(session: Session, path: string, query: Query, 
     for (const [index, record] of page.entries()) records.set(textOf(record['id']) || String(offset + index), record)
     offset += page.length
     const isEnd = page.length === 0 || offset >= total
-    if (!isEnd && (count === -1 || records.size < count)) continue
+    if (!isEnd && (count === -1 || records.size < count)) {
+      progress.update(`Reading: ${countOf(offset, count === -1 ? total : Math.min(count, total))}`)
+      continue
+    }
+    progress.stop()
     // Lists that have no pages come as a whole.
     const wantedRecords = [...records.values()].slice(0, count === -1 ? undefined : count)
     return { records: wantedRecords, isTruncated: !isEnd || wantedRecords.length < records.size }

@@ -4,6 +4,7 @@ import { createClient, type Client, type ClientOptions, type Login } from './cli
 import { exitCodes } from './exit-codes.ts'
 import type { CommonFlags } from './options.ts'
 import { isColored, toJson } from './print.ts'
+import { createProgressLine, type Progress } from './progress.ts'
 import { loadSettings, type Settings } from './settings.ts'
 import { toYaml } from './yaml.ts'
 
@@ -22,8 +23,13 @@ export interface Session {
   print(text: string): Promise<void>
   /** JSON or YAML, as asked for. */
   printMachine(value: unknown): Promise<void>
-  /** Notes and progress, on standard error. */
+  /** Notes, on standard error. */
   note(text: string): void
+  /**
+   * Says at the bottom of the terminal what is being waited for, with the time since now; elsewhere nothing. Stopped with
+   * the command at the latest.
+   */
+  progress(text: string): Progress
 }
 
 /** What `program.ts` gives to the commands. */
@@ -65,7 +71,9 @@ export async function withSession(
   { withoutLogin = false }: SessionOptions = {},
 ): Promise<void> {
   const { settings, warnings } = loadSettings({ ...context.globals(), ...flags }, process.env)
+  const line = createProgressLine(process.stderr, process.env)
   const note = (text: string): void => {
+    line.makeWay(text)
     process.stderr.write(text)
   }
   const warn = (text: string): void => note(`WARNING: ${text}\n`)
@@ -89,6 +97,7 @@ export async function withSession(
   })
   const form: OutputForm = flags.json === true ? 'json' : flags.yaml === true ? 'yaml' : 'human'
   const print = async (text: string): Promise<void> => {
+    if (process.stdout.isTTY) line.makeWay(text)
     if (!process.stdout.write(text)) await once(process.stdout, 'drain')
   }
   const session: Session = {
@@ -102,11 +111,13 @@ export async function withSession(
     printMachine: (value) =>
       print(form === 'yaml' ? `---\n${toYaml(value, { sortKeys: true })}` : `${toJson(value)}\n`),
     note,
+    progress: (text) => line.start(text),
   }
   process.on('SIGINT', interrupt)
   try {
     context.setExitCode(await work(session))
   } finally {
+    line.close()
     // What is left to print must outlive the repetition of a signal, too.
     if (interruptedAt === undefined) process.off('SIGINT', interrupt)
     client.close()

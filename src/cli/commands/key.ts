@@ -8,6 +8,7 @@ import { CliFailure, NotFound } from '../failures.ts'
 import { addCommonOptions, addListOptions, addWidthOption, parseSeconds, type CommonFlags } from '../options.ts'
 import { printable, type Json } from '../print.ts'
 import { withSecretInput } from '../prompt.ts'
+import { countOf } from '../progress.ts'
 import { callOn, listRecords } from '../records.ts'
 import {
   addAttributeOption,
@@ -196,7 +197,9 @@ async function deleteByPrefix(session: Session, flags: PlaceFlags & { prefix: st
   const query: Query = { ...placeOf(flags), prefix: flags.prefix }
   const { records } = await listRecords(session, pair.path, query, -1)
   const deleted: string[] = []
-  for (const { name: given, scope, user } of records) {
+  const progress = session.progress('Deleting')
+  for (const [index, { name: given, scope, user }] of records.entries()) {
+    progress.update(`Deleting: ${countOf(index, records.length)}`)
     const name = textOf(given)
     const place: PlaceFlags = { scope: textOf(scope), ...(typeof user === 'string' && user !== '' ? { user } : {}) }
     try {
@@ -209,6 +212,7 @@ async function deleteByPrefix(session: Session, flags: PlaceFlags & { prefix: st
     deleted.push(name)
     if (session.form === 'human') await sayDeleted(session, name)
   }
+  progress.stop()
   if (session.form !== 'human') await session.printMachine(deleted)
   else if (deleted.length === 0) await session.print('No matching items found\n')
   return exitCodes.ok

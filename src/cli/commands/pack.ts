@@ -154,7 +154,9 @@ async function registerPacks(session: Session, packs: string[], flags: RegisterF
     // What is wrong comes back with what has been registered.
     fail_on_failure: false,
   }
+  const progress = session.progress('Registering')
   const answer = recordIn(await session.client.call('POST', '/packs/register', { body }))
+  progress.stop()
   const problems = toList(answer['problems'])
   if (session.form === 'human') {
     const counts = Object.entries(toObject(answer)).filter(([name]) => name !== 'problems')

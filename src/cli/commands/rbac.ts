@@ -33,7 +33,9 @@ export function createRbacCommand(context: CommandContext): CliCommand {
 }
 
 async function applyDefinitions(session: Session, isVerbose: boolean): Promise<number> {
+  const progress = session.progress('Applying')
   const answer = recordIn(await session.client.call('POST', '/rbac/definitions/apply'))
+  progress.stop()
   if (session.form !== 'human') {
     await session.printMachine(answer)
     return exitCodes.ok
