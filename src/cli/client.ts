@@ -7,10 +7,10 @@ import { readFileSync } from 'node:fs'
 import http from 'node:http'
 import https from 'node:https'
 import { readJson } from '../json.ts'
-import { isLoopback } from '../loopback.ts'
 import { createRedactor, escapeUnprintable, secretMask } from '../redact.ts'
 import { codeOf } from '../system-error.ts'
 import { CliFailure, ConnectionFailure, HttpFailure, Interrupted } from './failures.ts'
+import { canUseProxies, findProxy, namesProxy, type Proxy } from './proxy.ts'
 import type { Credential, Settings } from './settings.ts'
 import { quote } from '../shell-words.ts'
 
@@ -27,6 +27,8 @@ export interface JsonRequest {
   body?: unknown
   /** Stands for the path in what is printed, when that holds a secret. */
   shownPath?: string
+  /** Asks the authentication service in place of the API. Default false. */
+  isForAuth?: boolean
 }
 
 export interface Answer {
@@ -37,7 +39,11 @@ export interface Answer {
 
 export interface Client {
   readonly apiUrl: string
-  /** Path below the API's address, such as `/executions`. @throws HttpFailure, ConnectionFailure, Interrupted */
+  /**
+   * Path below the address of the API, such as `/executions`, or of the authentication service.
+   *
+   * @throws HttpFailure, ConnectionFailure, Interrupted
+   */
   call(method: 'GET' | 'POST' | 'PUT' | 'DELETE', path: string, request?: JsonRequest): Promise<Answer>
   /**
    * Logs in: a token of the authentication service. The password goes alone, without any other credential.
@@ -90,32 +96,56 @@ interface Outgoing extends JsonRequest {
   isLogin?: boolean
 }
 
+/** How a server is reached; by its origin. */
+interface Way {
+  agent: http.Agent
+  proxy: Proxy | undefined
+}
+
 export function createClient({ settings, login, interrupted, warn, debug, env }: ClientOptions): Client {
-  const agents = new Map<string, http.Agent>()
+  const ways = new Map<string, Way>()
+  let isProxyIgnored = false
   const secretNames = new Set<string>()
   const redactor = createRedactor(true)
   const authorities = typeof settings.cacert === 'string' ? readAuthorities(settings.cacert) : undefined
 
-  function agentOf(url: URL): http.Agent {
-    let agent = agents.get(url.origin)
-    if (agent !== undefined) return agent
-    // A proxy for the whole network has nothing to do with this host.
-    const proxyEnv = isLoopback(url.hostname.replace(/^\[(.*)\]$/, '$1')) ? {} : { proxyEnv: env }
-    if (url.protocol === 'https:') {
-      agent = new https.Agent({
-        keepAlive: true,
-        rejectUnauthorized: settings.cacert !== false,
-        ...(authorities === undefined ? {} : { ca: authorities }),
-        ...proxyEnv,
-      })
-      if (settings.cacert === false && !settings.silenceSslWarnings) {
-        warn(`The certificate of ${url.host} is not verified; name its authorities with --cacert, or --cacert true.`)
-      }
-    } else {
-      agent = new http.Agent({ keepAlive: true, ...proxyEnv })
+  function wayTo(url: URL): Way {
+    let way = ways.get(url.origin)
+    if (way === undefined) {
+      way = findWay(url)
+      ways.set(url.origin, way)
     }
-    agents.set(url.origin, agent)
-    return agent
+    return way
+  }
+
+  function findWay(url: URL): Way {
+    const proxy = usableProxy(url)
+    const options = { keepAlive: true, proxyEnv: proxy?.agentEnv ?? {} }
+    if (url.protocol === 'http:') return { agent: new http.Agent(options), proxy }
+    if (settings.cacert === false && !settings.silenceSslWarnings) {
+      warn(`The certificate of ${url.host} is not verified; name its authorities with --cacert, or --cacert true.`)
+    }
+    const agent = new https.Agent({
+      ...options,
+      rejectUnauthorized: settings.cacert !== false,
+      ...(authorities === undefined ? {} : { ca: authorities }),
+    })
+    return { agent, proxy }
+  }
+
+  /** Says what this Node cannot do, rather than go around a proxy without a word. */
+  function usableProxy(url: URL): Proxy | undefined {
+    const proxy = findProxy(url, env)
+    const { node } = process.versions
+    if (proxy === undefined || canUseProxies(node)) return proxy
+    if (!isProxyIgnored) {
+      warn(
+        `The proxy that ${proxy.variable} names is not used, since Node ${node} cannot; 22.21 and newer, and 24.5 and ` +
+          `newer, can. ${url.host} is asked directly.`,
+      )
+    }
+    isProxyIgnored = true
+    return undefined
   }
 
   function headersFor(body: Buffer | undefined, request: Outgoing): Record<string, string> {
@@ -131,13 +161,14 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
   }
 
   /** Resolves when the head of the answer is there. */
-  function send(method: string, request: Outgoing): Promise<http.IncomingMessage> {
-    if (interrupted.aborted) return Promise.reject(new Interrupted())
+  async function send(method: string, request: Outgoing): Promise<http.IncomingMessage> {
+    if (interrupted.aborted) throw new Interrupted()
     const url = new URL(request.base)
     const target = `${url.pathname.replace(/\/$/, '')}${request.path}${queryText(request.query ?? {})}`
     const body = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body))
     const headers = headersFor(body, request)
-    if (settings.debug) debug(curlLine(method, shownUrl(request), headers, request.body))
+    const { agent, proxy } = wayTo(url)
+    if (settings.debug) debug(curlLine(method, request, headers, proxy))
     return new Promise((resolve, reject) => {
       const sent = (url.protocol === 'https:' ? https : http).request({
         protocol: url.protocol,
@@ -147,7 +178,7 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
         method,
         path: target,
         headers,
-        agent: agentOf(url),
+        agent,
         signal: interrupted,
       })
       sent.setTimeout(SILENCE_MS, () =>
@@ -184,10 +215,17 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
     return { status, headers: response.headers, body: parsed.value }
   }
 
+  /** A response whose text is read as it comes. */
+  async function opened(response: http.IncomingMessage, request: Outgoing): Promise<http.IncomingMessage> {
+    if (response.statusCode !== 200) throw await failure(response, 'GET', request)
+    if (settings.debug) debug(answerLines(response.statusCode, response.statusMessage, ''))
+    return response
+  }
+
   function toFailure(error: Error, origin: string): Error {
     if (interrupted.aborted) return new Interrupted()
     if (error instanceof CliFailure) return error
-    return new ConnectionFailure(describeConnection(error, origin))
+    return new ConnectionFailure(describeConnection(error, origin, ways.get(origin)?.proxy))
   }
 
   async function readText(response: http.IncomingMessage, maxBytes: number, origin: string): Promise<string> {
@@ -232,26 +270,46 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
     const words = escapeLines(faultstring)
     const httpFailure = new HttpFailure(status, reason, words, typeof code === 'string' ? code : '', maskedUrl)
     httpFailure.message += hint
+    const proxy = ways.get(origin)?.proxy
+    if (proxy !== undefined && typeof said !== 'string') {
+      httpFailure.message += `\nThat may be the answer of the proxy ${proxy.url}, which ${proxy.variable} names.`
+    }
     return httpFailure
   }
 
   /** As it would be typed, secrets masked. */
-  function curlLine(method: string, url: string, headers: Record<string, string>, body: unknown): string {
+  function curlLine(
+    method: string,
+    request: Outgoing,
+    headers: Record<string, string>,
+    proxy: Proxy | undefined,
+  ): string {
+    const url = shownUrl(request)
     const parts = ['curl', '-X', method]
+    if (url.startsWith('https:') && settings.cacert === false) parts.push('-k')
+    if (url.startsWith('https:') && typeof settings.cacert === 'string') parts.push('--cacert', quote(settings.cacert))
+    if (proxy !== undefined) parts.push('-x', quote(proxy.shownUrl))
+    else if (namesProxy(env)) parts.push('--noproxy', quote('*'))
+    if (headers['Accept'] === 'text/event-stream') parts.push('-N')
     for (const [name, value] of Object.entries(headers)) {
-      if (name === 'Content-Length') continue
-      const isSecret = ['X-Auth-Token', 'Svc-Api-Key', 'Authorization'].includes(name)
+      if (name === 'Content-Length' || name === 'Authorization') continue
+      const isSecret = ['X-Auth-Token', 'Svc-Api-Key'].includes(name)
       parts.push('-H', quote(`${name}: ${isSecret ? secretMask : value}`))
     }
+    const { basicAuth, body } = request
+    if (basicAuth !== undefined) parts.push('-u', quote(`${basicAuth.split(':', 1)[0]}:${secretMask}`))
     if (body !== undefined) parts.push('--data-binary', quote(JSON.stringify(body, mask)))
-    return `# ${escapeLines([...parts, quote(redactor.maskUrl(url))].join(' '))}`
+    return escapeUnprintable([...parts, quote(redactor.maskUrl(url))].join(' '))
   }
 
+  /** Comments for a shell that all of it is pasted into. */
   function answerLines(status: number, reason: string | undefined, text: string): string {
     const parsed = parseJson(text)
-    const shownText = escapeLines(parsed === undefined ? text : JSON.stringify(parsed.value, mask))
+    const shownText = parsed === undefined ? text : JSON.stringify(parsed.value, mask)
     const cut = shownText.length > MAX_DEBUG_LENGTH ? `${shownText.slice(0, MAX_DEBUG_LENGTH)}…` : shownText
-    return `# ${status} ${escapeUnprintable(reason ?? '')}\n${cut}`
+    return [`${status} ${reason ?? ''}`, ...(cut === '' ? [] : cut.split('\n'))]
+      .map((line) => `# ${escapeUnprintable(line)}`)
+      .join('\n')
   }
 
   function mask(name: string, value: unknown): unknown {
@@ -267,7 +325,8 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
   return {
     apiUrl: settings.apiUrl,
     async call(method, path, request = {}) {
-      const outgoing = { ...request, base: settings.apiUrl, path, headers: { Accept: 'application/json' } }
+      const base = request.isForAuth === true ? settings.authUrl : settings.apiUrl
+      const outgoing = { ...request, base, path, headers: { Accept: 'application/json' } }
       return readAnswer(await sendAs(method, outgoing), method, outgoing)
     },
     async createToken(user, password, ttlSeconds) {
@@ -285,15 +344,12 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
     },
     async openText(path, query) {
       const outgoing = { base: settings.apiUrl, path, query, headers: { Accept: 'text/plain' } }
-      const response = await sendAs('GET', outgoing)
-      if (response.statusCode !== 200) throw await failure(response, 'GET', outgoing)
-      return response
+      return opened(await sendAs('GET', outgoing), outgoing)
     },
     async openStream(path, query, headers) {
       const accept = { Accept: 'text/event-stream', ...headers }
       const outgoing = { base: settings.streamUrl, path, query, headers: accept }
-      const response = await sendAs('GET', outgoing)
-      if (response.statusCode !== 200) throw await failure(response, 'GET', outgoing)
+      const response = await opened(await sendAs('GET', outgoing), outgoing)
       if (response.headers['content-type']?.startsWith('text/event-stream') !== true) {
         response.destroy()
         throw new CliFailure(`${redactor.maskUrl(shownUrl(outgoing))} is no event stream; see --stream-url.`)
@@ -304,7 +360,7 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
       for (const name of names) secretNames.add(name)
     },
     close() {
-      for (const agent of agents.values()) agent.destroy()
+      for (const { agent } of ways.values()) agent.destroy()
     },
   }
 }
@@ -333,8 +389,9 @@ function queryText(query: Query): string {
   return text === '' ? '' : `?${text}`
 }
 
-function describeConnection(error: Error, origin: string): string {
+function describeConnection(error: Error, origin: string, proxy: Proxy | undefined): string {
   const code = codeOf(error) ?? String(error)
+  if (proxy !== undefined) return describeProxied(error, code, origin, proxy)
   switch (code) {
     case 'ECONNREFUSED':
       return (
@@ -355,6 +412,29 @@ function describeConnection(error: Error, origin: string): string {
     default:
       if (code.startsWith('HPE_')) return `${origin} does not answer in HTTP (${code}).`
       return `Cannot connect to ${origin}: ${error.message || code}`
+  }
+}
+
+function describeProxied(error: Error, code: string, origin: string, { url, variable }: Proxy): string {
+  const place = `the proxy ${url} (${variable})`
+  switch (code) {
+    case 'ERR_PROXY_TUNNEL': {
+      // Its own words repeat all of this around the status line.
+      const statusLine = /: (HTTP\/[^]{1,200})$/.exec(error.message)?.[1]
+      return `Cannot connect to ${origin}: ${place} does not lead there (${escapeUnprintable(statusLine ?? error.message)}).`
+    }
+    case 'ECONNREFUSED':
+      return `Cannot connect to ${origin}: ${place} refuses connections. Correct ${variable}, or name the host in no_proxy.`
+    case 'ENOTFOUND':
+    case 'EAI_AGAIN':
+      return `Cannot connect to ${origin}: the host name of ${place} cannot be resolved.`
+    case 'ECONNRESET':
+    case 'EPIPE':
+    case 'HPE_INVALID_EOF_STATE':
+      return `The connection to ${origin} through ${place} was closed before there was an answer.`
+    default:
+      if (code.startsWith('HPE_')) return `What ${place} answers for ${origin} is not HTTP (${code}).`
+      return `Cannot connect to ${origin} through ${place}: ${escapeUnprintable(error.message || code)}`
   }
 }
 

@@ -242,7 +242,7 @@ describe('09.7 automatic login', () => {
     configure(stored())
     const first = await svc(['--debug', 'whoami'])
     expect(first.code).toBe(0)
-    expect(first.stderr).toMatch(/^# curl -X POST .*\/tokens$/m)
+    expect(first.stderr).toMatch(/^curl -X POST .*\/tokens$/m)
     const kept = readFileSync(tokenFile, 'utf8')
     expect((await svc(['--version'])).stdout).toMatch(/^svc [\d.]+\nserver [\d.]+ \(/)
     const second = await svc(['--debug', 'whoami'])
@@ -466,7 +466,7 @@ describe('09.3 apikey', () => {
     expect((await svc(['whoami'], { env })).code).toBe(0)
     // Nothing else is sent: it could undo what others change at the same time.
     const { stderr } = await admin('--debug', 'apikey', 'enable', id)
-    expect([...stderr.matchAll(/^# curl -X (\w+).*--data-binary '(.*?)'/gm)].map(([, ...sent]) => sent)).toEqual([
+    expect([...stderr.matchAll(/^curl -X (\w+).*--data-binary '(.*?)'/gm)].map(([, ...sent]) => sent)).toEqual([
       ['PUT', '{"enabled":true}'],
     ])
     expect(await admin('apikey', 'delete', id)).toEqual({
@@ -884,7 +884,7 @@ describe('00.15 secrets', () => {
     const printed: string[] = []
     const debug = async (args: string[], input?: string): Promise<void> => {
       const { code, stderr } = await svc(['--debug', ...args], input === undefined ? {} : { input })
-      expect([args, code, /^# curl /m.test(stderr)]).toEqual([args, 0, true])
+      expect([args, code, /^curl /m.test(stderr)]).toEqual([args, 0, true])
       printed.push(stderr)
     }
     await debug(['auth', 'canary', '-t'], secret)

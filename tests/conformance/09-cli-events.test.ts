@@ -307,7 +307,7 @@ action:
     ]) {
       const { stdout, stderr } = await svc('--debug', 'rule', ...words)
       expect([words, `${stdout}${stderr}`]).toEqual([words, expect.not.stringContaining('canary')])
-      expect(stderr).toMatch(/^# curl -X (?:GET|POST|PUT) /m)
+      expect(stderr).toMatch(/^curl -X (?:GET|POST|PUT) /m)
     }
   })
 

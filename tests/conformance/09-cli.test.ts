@@ -196,10 +196,8 @@ describe('09.1 invocation and exit codes', () => {
       'cmd=true',
     ]
     const { code, stdout, stderr } = await runCli(args, env({ MY_VALUE: 'hush-4' }))
-    expect(stderr).toMatch(/^# curl -X GET .*\/actions\/views\/parameters\/core\.local$/m)
-    expect(stderr).toMatch(
-      /^# curl -X POST -H .* --data-binary '\{"action":"core\.local",.*\}' http.*\/v1\/executions$/m,
-    )
+    expect(stderr).toMatch(/^curl -X GET .*\/actions\/views\/parameters\/core\.local$/m)
+    expect(stderr).toMatch(/^curl -X POST -H .* --data-binary '\{"action":"core\.local",.*\}' http.*\/v1\/executions$/m)
     expect(stderr).toContain("-H 'Svc-Api-Key: ********'")
     expect(stderr).not.toContain('hush')
     expect(stderr).not.toContain(Buffer.from('u:hush-2').toString('base64'))

@@ -1,0 +1,211 @@
+/** Contract 09, 9.1 and 9.7: how the client reaches the server, with which credentials, and what it shows of that. */
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { makeAuthority } from '../helpers/certificates.ts'
+import { runCli, type CliExit } from '../helpers/cli.ts'
+import { makeFolder } from '../helpers/folders.ts'
+import { basicAuth, firstPassword } from '../helpers/logins.ts'
+import { startProxy, type TestProxy } from '../helpers/proxy.ts'
+import { startServer, type TestServer } from '../helpers/server.ts'
+
+const folder = makeFolder()
+const home = join(folder.path, 'home')
+const configFile = join(home, '.svc', 'config')
+
+let server: TestServer
+let password: string
+
+beforeAll(async () => {
+  server = await startServer({ settings: { 'auth.enable': 'True' } })
+  password = firstPassword(server.basePath)
+})
+
+afterAll(async () => {
+  await server.stop()
+  folder.remove()
+})
+
+beforeEach(() => {
+  rmSync(home, { recursive: true, force: true })
+  mkdirSync(home)
+})
+
+const svc = (args: readonly string[], env: Record<string, string> = {}, input = ''): Promise<CliExit> =>
+  runCli(args, { HOME: home, ...env }, { input })
+
+function configure(text: string): void {
+  mkdirSync(join(home, '.svc'), { mode: 0o700 })
+  writeFileSync(configFile, text, { mode: 0o600 })
+}
+
+const placeOf = (url: string): string => new URL(url).host
+
+describe('09.7 network proxies', () => {
+  let proxy: TestProxy
+  /** A name that only the proxy knows. */
+  const behind = (scheme = 'http'): Record<string, string> => ({
+    SVC_BASE_URL: `${scheme}://svc.test`,
+  })
+
+  beforeAll(async () => {
+    proxy = await startProxy({
+      hosts: {
+        'svc.test:9100': placeOf(server.urls.auth),
+        'svc.test:9101': placeOf(server.urls.api),
+        'svc.test:9102': placeOf(server.urls.stream),
+      },
+    })
+  })
+  afterAll(() => proxy.close())
+
+  it('09.7 requests, logins and event streams go through it', async () => {
+    configure(`[credentials]\nusername = admin\npassword = ${password}\n`)
+    const env = { ...behind(), http_proxy: proxy.url }
+    const whoami = await svc(['whoami'], env)
+    expect(whoami).toMatchObject({ code: 0, stderr: '', stdout: expect.stringContaining('"admin"') })
+    const ran = await svc(['run', '--tail', 'core.local', 'echo through'], env)
+    expect([ran.code, ran.stderr, ran.stdout]).toEqual([0, '', expect.stringContaining('\nthrough\n')])
+    expect(proxy.requests.slice(0, 2)).toEqual(['POST http://svc.test:9100/tokens', 'GET http://svc.test:9101/v1/user'])
+    expect(proxy.requests).toContainEqual(expect.stringMatching(/^GET http:\/\/svc\.test:9102\/v1\/\w+/))
+    expect(proxy.credentials.every((each) => each === undefined)).toBe(true)
+  })
+
+  it('09.7 either letter case, and the scheme may be missing', async () => {
+    for (const env of [{ HTTP_PROXY: proxy.url }, { http_proxy: `127.0.0.1:${proxy.port}` }]) {
+      const { code, stdout } = await svc(['whoami'], { ...behind(), ...env })
+      expect([code, stdout]).toEqual([1, 'Not authenticated\n'])
+    }
+  })
+
+  it('09.7 no_proxy, and what runs on this machine, are asked directly', async () => {
+    const before = proxy.requests.length
+    for (const name of ['no_proxy', 'NO_PROXY']) {
+      const direct = await svc(['whoami'], { ...behind(), http_proxy: proxy.url, [name]: '.test' })
+      expect([direct.code, direct.stdout]).toEqual([
+        1,
+        expect.stringMatching(/^ERROR: Cannot connect to http:\/\/svc\.test:9101: the host name cannot be resolved/),
+      ])
+    }
+    const local = await svc(['whoami'], { SVC_API_URL: `${server.urls.api}/v1`, http_proxy: proxy.url })
+    expect(local.stdout).toBe('Not authenticated\n')
+    expect(proxy.requests.length).toBe(before)
+  })
+
+  it('09.7 https goes through a tunnel, and the certificate is that of the server', async () => {
+    const authority = await makeAuthority(folder.path, 'behind')
+    const { certFile, keyFile } = authority.issue('svc', 'DNS:svc.test')
+    const tls = ['auth', 'api', 'stream'].flatMap((section) => [
+      [`${section}.use_ssl`, 'True'],
+      [`${section}.cert`, certFile],
+      [`${section}.key`, keyFile],
+    ])
+    const secure = await startServer({ settings: { 'auth.enable': 'True', ...Object.fromEntries(tls) } })
+    const tunnel = await startProxy({
+      hosts: {
+        'svc.test:9100': placeOf(secure.urls.auth),
+        'svc.test:9101': placeOf(secure.urls.api),
+        'svc.test:9102': placeOf(secure.urls.stream),
+      },
+      credential: basicAuth('al ice', 'pro:xy@1'),
+    })
+    try {
+      const secret = firstPassword(secure.basePath)
+      configure(`[credentials]\nusername = admin\npassword = ${secret}\n`)
+      const named = `http://al%20ice:pro%3Axy%401@127.0.0.1:${tunnel.port}`
+      const env = { ...behind('https'), https_proxy: named, SVC_CACERT: authority.caFile }
+      const ran = await svc(['--debug', 'run', '--tail', 'core.local', 'echo through'], env)
+      expect([ran.code, ran.stdout]).toEqual([0, expect.stringContaining('\nthrough\n')])
+      expect(new Set(tunnel.requests)).toEqual(
+        new Set(['CONNECT svc.test:9100', 'CONNECT svc.test:9101', 'CONNECT svc.test:9102']),
+      )
+      expect(ran.stderr).toContain(` -x 'http://al%20ice:********@127.0.0.1:${tunnel.port}' `)
+      expect(ran.stderr).not.toMatch(/pro:xy|pro%3Axy/)
+
+      const refused = await svc(['whoami'], { ...env, https_proxy: `http://al%20ice:wrong@127.0.0.1:${tunnel.port}` })
+      expect([refused.code, refused.stdout, refused.stderr]).toEqual([
+        1,
+        expect.stringMatching(
+          /^ERROR: Cannot connect to https:\/\/svc\.test:9101: the proxy http:\/\/127\.0\.0\.1:\d+ \(https_proxy\) does not lead there \(HTTP\/1\.1 407 Proxy Authentication Required\)\.\n$/,
+        ),
+        '',
+      ])
+      const elsewhere = await makeAuthority(folder.path, 'elsewhere')
+      const mistrusted = await svc(['whoami', '-t', 'x'], { ...env, SVC_CACERT: elsewhere.caFile })
+      expect([mistrusted.code, mistrusted.stdout]).toEqual([
+        1,
+        expect.stringMatching(/^ERROR: Cannot connect .*certificate/),
+      ])
+      const unchecked = await svc(['whoami', '-t', 'x'], { ...env, SVC_CACERT: 'false' })
+      expect([unchecked.stdout, unchecked.stderr]).toEqual([
+        'Not authenticated\n',
+        expect.stringMatching(/^WARNING: The certificate of svc\.test:9101 is not verified/),
+      ])
+    } finally {
+      await tunnel.close()
+      await secure.stop()
+    }
+  })
+
+  it('09.7 credentials of the proxy are sent to it, and shown nowhere', async () => {
+    const strict = await startProxy({
+      hosts: { 'svc.test:9101': placeOf(server.urls.api) },
+      credential: basicAuth('al', 'hush-1'),
+    })
+    try {
+      const env = { ...behind(), http_proxy: `http://al:hush-1@127.0.0.1:${strict.port}` }
+      const { stdout, stderr } = await svc(['--debug', 'whoami', '--basic-auth', 'front:hush-2'], env)
+      expect(stdout).toBe('Not authenticated\n')
+      expect(strict.credentials).toEqual([basicAuth('al', 'hush-1')])
+      expect(stderr).not.toMatch(/hush|aHVzaC/)
+      const refused = await svc(['whoami'], { ...env, http_proxy: `http://al:hush-3@127.0.0.1:${strict.port}` })
+      expect([refused.code, refused.stdout]).toEqual([
+        1,
+        expect.stringMatching(
+          /^ERROR: 407 Client Error: Proxy Auth[^]*the proxy http:\/\/127\.0\.0\.1:\d+, which http_proxy names\.\n$/,
+        ),
+      ])
+      expect(refused.stdout).not.toContain('hush')
+      const lost = await svc(['whoami'], { ...env, SVC_BASE_URL: 'http://nowhere.test' })
+      expect([lost.code, lost.stdout]).toEqual([1, expect.stringMatching(/^ERROR: 502 [^]*no such host[^]*the proxy/)])
+    } finally {
+      await strict.close()
+    }
+  })
+
+  it('09.7 a proxy that is down, unknown or no proxy is named', async () => {
+    for (const [address, message] of [
+      [
+        'http://u:hush@127.0.0.1:1',
+        /the proxy http:\/\/127\.0\.0\.1:1 \(HTTP_PROXY\) refuses connections\. Correct HTTP_PROXY/,
+      ],
+      [
+        'http://proxy.invalid:3128',
+        /the host name of the proxy http:\/\/proxy\.invalid:3128 \(HTTP_PROXY\) cannot be resolved/,
+      ],
+      ['socks5://hush@127.0.0.1:1', /^ERROR: HTTP_PROXY is not the address of an HTTP proxy/],
+    ] as const) {
+      const { code, stdout, stderr } = await svc(['whoami'], { ...behind(), HTTP_PROXY: address })
+      expect([code, stdout, stderr]).toEqual([1, expect.stringMatching(message), ''])
+      expect(stdout).not.toContain('hush')
+    }
+  })
+
+  it('09.7 a Node that knows no proxies: one warning, and not without a word around it', async () => {
+    const older = join(folder.path, 'older.cjs')
+    writeFileSync(
+      older,
+      "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '22.14.0' } })\n",
+    )
+    const env = { ...behind(), http_proxy: proxy.url, NODE_OPTIONS: `--require ${older}` }
+    configure(`[credentials]\nusername = admin\npassword = ${password}\n`)
+    const before = proxy.requests.length
+    const { code, stderr } = await svc(['whoami'], env)
+    expect(code).toBe(1)
+    expect(stderr).toMatch(/^WARNING: The proxy that http_proxy names is not used, since Node 22\.14\.0 cannot/)
+    expect(stderr.match(/The proxy that/g)).toHaveLength(1)
+    expect(proxy.requests.length).toBe(before)
+    const exempt = await svc(['whoami'], { ...env, no_proxy: 'svc.test' })
+    expect(exempt.stderr).not.toContain('The proxy that')
+  })
+})
