@@ -5,7 +5,19 @@ import { readFile, writeFile } from 'node:fs/promises'
 /** Path within the repository, and how its text is made. */
 const generated = [
   { path: 'svc.conf.example', make: async () => (await import('../src/config/example.ts')).renderExample() },
+  {
+    path: 'docs/cli.md',
+    make: async () => (await import('../src/cli/reference/markdown.ts')).renderMarkdown(await readReference()),
+  },
+  {
+    path: 'docs/svc.1',
+    make: async () => (await import('../src/cli/reference/manual.ts')).renderManual(await readReference()),
+  },
 ]
+
+async function readReference() {
+  return (await import('../src/cli/reference/tree.ts')).readReference()
+}
 
 const onlyCheck = process.argv.includes('--check')
 const outdated = []

@@ -2,7 +2,11 @@
  * A command of the client: what commander knows of it, and what else is told to those who use it. Help, the manual page,
  * `docs/cli.md` and completion are all made from it (`reference/`).
  */
-import { Command, Help, type Option } from 'commander'
+import { styleText } from 'node:util'
+import { Command, Option, type Help } from 'commander'
+import { commonGroup } from './options.ts'
+import { descriptionColumn, indentText, renderParagraph, renderTerms, usableWidth } from './reference/screen.ts'
+import type { Described } from './reference/text.ts'
 
 /** A file that an example speaks of. */
 export interface Sample {
@@ -14,17 +18,22 @@ export class CliCommand extends Command {
   readonly #examples: string[] = []
   readonly #notes: string[] = []
   readonly #samples: Sample[] = []
+  readonly #footer: string[] = []
   readonly #shortNames = new Map<string, string>()
+  readonly #lists: { title: string; items: readonly Described[] }[] = []
+  #listsExamples = false
 
   constructor(name: string) {
     super(name)
     this.exitOverride()
       .enablePositionalOptions()
-      .helpOption('-h, --help', 'show this help')
+      .addHelpOption(new Option('-h, --help', 'show this help').helpGroup(commonGroup))
       .helpCommand(false)
       .showHelpAfterError('(--help shows how the command is used)')
-      .configureHelp({ optionTerm: (option) => this.optionTerm(option), groupItems: ownGroupFirst })
-      .addHelpText('after', () => this.#afterHelp())
+      .configureHelp({
+        styleTitle: (title) => styleText('bold', title, { validateStream: false }),
+        formatHelp: (_command, help) => this.#help(help),
+      })
   }
 
   /** Command lines as they would be typed. The first one tells most. */
@@ -83,22 +92,124 @@ export class CliCommand extends Command {
     )
   }
 
-  #afterHelp(): string {
-    const indent = (text: string): string => text.replace(/^(?=.)/gm, '  ')
+  /** The other names it can be called by, in full. */
+  get otherNames(): string[] {
+    return this.aliases().map((alias) => this.#path.replace(/[^ ]+$/, alias))
+  }
+
+  /** Shows a further list in help, between commands and options. */
+  list(title: string, items: readonly Described[]): this {
+    this.#lists.push({ title, items })
+    return this
+  }
+
+  /** Lists commands with an example each, as `svc --help` does. */
+  listExamples(): this {
+    this.#listsExamples = true
+    return this
+  }
+
+  /** What help shows below everything else, a paragraph each. */
+  footer(...paragraphs: string[]): this {
+    this.#footer.push(...paragraphs)
+    return this
+  }
+
+  get #path(): string {
+    const { parent } = this
+    return parent instanceof CliCommand ? `${parent.#path} ${this.name()}` : this.name()
+  }
+
+  #help(help: Help): string {
+    const width = usableWidth(help.helpWidth ?? 80)
+    const section = (title: string, body: string): string[] =>
+      body === '' ? [] : [`${help.styleTitle(title)}\n${body}`]
+    const operands = help.visibleArguments(this).map((argument) => ({
+      term: help.argumentTerm(argument),
+      description: help.argumentDescription(argument),
+    }))
+    const groups = groupOptions(help.visibleOptions(this)).map(([title, options]) => ({
+      title,
+      items: options.map((option) => ({ term: this.optionTerm(option), description: optionText(option) })),
+    }))
+    const column = descriptionColumn([...operands, ...groups.flatMap(({ items }) => items)].map(({ term }) => term))
     const parts = [
-      ...this.#notes,
-      ...(this.#examples.length === 0
-        ? []
-        : [`${this.#examples.length === 1 ? 'Example' : 'Examples'}:\n${indent(this.#examples.join('\n'))}`]),
-      ...this.#samples.map(({ name, text }) => `${name}:\n${indent(text)}`),
+      `${help.styleTitle('Usage:')} ${this.#path} ${this.usage()}`,
+      renderParagraph(this.description(), width),
+      ...(this.otherNames.length === 0 ? [] : [`Also called: ${this.otherNames.join(', ')}`]),
+      ...this.#commandSections(help, width).flatMap(({ title, body }) => section(title, body)),
+      ...this.#lists.flatMap(({ title, items }) => section(title, renderTerms(items, width))),
+      ...section('Arguments:', renderTerms(operands, width, column)),
+      ...groups.flatMap(({ title, items }) => section(title, renderTerms(items, width, column))),
+      ...this.#notes.map((note) => renderParagraph(note, width)),
+      ...section(
+        this.#examples.length === 1 ? 'Example:' : 'Examples:',
+        this.#listsExamples ? '' : indentText(this.#examples.join('\n'), 2),
+      ),
+      ...this.#samples.flatMap(({ name, text }) => section(`${name}:`, indentText(text, 2))),
+      ...this.#footer.map((text) => renderParagraph(text, width)),
     ]
-    return parts.map((part) => `\n${part}`).join('\n')
+    return `${parts.join('\n\n')}\n`
+  }
+
+  #commandSections(help: Help, width: number): { title: string; body: string }[] {
+    const known = help.visibleCommands(this).filter((command) => command instanceof CliCommand)
+    const termOf = (command: CliCommand): string =>
+      this.#listsExamples ? command.name() : `${namesOf(command).join(', ')}${operandsOf(command)}`
+    const column = descriptionColumn(known.map(termOf))
+    const titles = [...new Set(known.map((command) => command.helpGroup()))]
+    return titles.map((title) => ({
+      title: title === '' ? 'Commands:' : title,
+      body: known
+        .filter((command) => command.helpGroup() === title)
+        .flatMap((command) => [
+          renderTerms(
+            [{ term: termOf(command), description: command.summary() || command.description() }],
+            width,
+            column,
+          ),
+          ...(this.#listsExamples ? command.exampleLines.slice(0, 1).map((line) => indentText(line, 4)) : []),
+        ])
+        .join('\n'),
+    }))
   }
 }
 
+function namesOf(command: Command): string[] {
+  return [command.name(), ...command.aliases()]
+}
+
+function operandsOf(command: Command): string {
+  return command.registeredArguments
+    .map((argument) => {
+      const word = `${argument.name()}${argument.variadic ? '...' : ''}`
+      return argument.required ? ` <${word}>` : ` [${word}]`
+    })
+    .join('')
+}
+
 /** What is particular about a command goes before what all have in common. */
-const ownGroupFirst: Help['groupItems'] = (...args) => {
-  const groups = new Help().groupItems(...args)
-  const own = groups.get('Options:')
-  return own === undefined ? groups : new Map([['Options:', own], ...groups])
+function groupOptions(options: readonly Option[]): [title: string, options: Option[]][] {
+  const groups = new Map<string, Option[]>()
+  for (const option of options) {
+    const title = option.helpGroupHeading ?? 'Options:'
+    groups.set(title, [...(groups.get(title) ?? []), option])
+  }
+  const common = groups.get(commonGroup)
+  if (common === undefined) return [...groups]
+  groups.delete(commonGroup)
+  const own = groups.get('Options:') ?? []
+  // One alone, such as --help, is worth no heading.
+  return common.length > 1 ? [...groups, [commonGroup, common]] : [...groups.set('Options:', [...own, ...common])]
+}
+
+/** What an option is for, which values it takes, and which it has by itself. */
+export function optionText({ description, argChoices, defaultValue, defaultValueDescription }: Option): string {
+  const facts = [
+    ...(argChoices === undefined ? [] : [argChoices.join(', ')]),
+    ...(defaultValue === undefined || Array.isArray(defaultValue) || typeof defaultValue === 'boolean'
+      ? []
+      : [`default: ${defaultValueDescription ?? String(defaultValue)}`]),
+  ]
+  return facts.length === 0 ? description : `${description} (${facts.join('; ')})`
 }

@@ -1,6 +1,7 @@
 /** Options that many commands share, and looking over arguments before commander parses them. */
 import { InvalidArgumentError, Option } from 'commander'
 import type { CliCommand } from './command.ts'
+import { fileRows, settingRows, type SettingRow } from './setting-rows.ts'
 
 /** Flags about where and how the server is reached, under the names commander gives them. */
 export interface ConnectionFlags {
@@ -23,44 +24,47 @@ export interface CommonFlags extends ConnectionFlags {
   yaml?: boolean
 }
 
-/** Of `svc` itself; every command takes them too, so that their place on the line does not matter. */
-function createGlobalOptions(): Option[] {
-  return [
-    new Option('--url <url>', 'base URL of the server, without a port'),
-    new Option('--api-url <url>', 'address of the API'),
-    new Option('--auth-url <url>', 'address of the authentication service'),
-    new Option('--stream-url <url>', 'address of the event streams'),
-    new Option('--api-version <version>', 'version in derived addresses'),
-    new Option('--cacert <path|true|false>', 'authorities that the server certificate is checked against'),
-    new Option('--config-file <path>', "the client's configuration file (default: ~/.svc/config)"),
-    new Option('--skip-config', 'read no configuration file'),
-    new Option('--basic-auth <user:password>', 'credentials for a proxy in front of the server'),
-    new Option('--debug', 'print each request as a curl command'),
-  ]
-}
+type OptionRow = Omit<SettingRow, 'section' | 'name'>
+
+/** Those that tell who is asking, and the others, in the order they are shown. */
+const credentialFlags: readonly (keyof ConnectionFlags)[] = ['token', 'apiKey']
+const optionRows: readonly OptionRow[] = [...settingRows, ...fileRows]
 
 /** Heading that the options of all commands stand under, below those of the command itself. */
-const commonGroup = 'Common options:'
+export const commonGroup = 'Common options:'
+
+/** Of `svc` itself; every command takes them too, so that their place on the line does not matter. */
+function createGlobalOptions(): Option[] {
+  return optionRows.flatMap(({ flag, term, about, kind, default: usual, defaultText = usual }) =>
+    term === undefined || flag === undefined || credentialFlags.includes(flag)
+      ? []
+      : [
+          new Option(
+            term,
+            defaultText === undefined || kind === 'boolean' ? about : `${about} (default: ${defaultText})`,
+          ),
+        ],
+  )
+}
 
 function createCredentialOptions(): Option[] {
-  return [
-    new Option('-t, --token <token>', 'token to authenticate with (environment: SVC_AUTH_TOKEN)').helpGroup(
-      commonGroup,
-    ),
-    new Option('--api-key <key>', 'API key to authenticate with (environment: SVC_API_KEY)').helpGroup(commonGroup),
-  ]
+  return optionRows.flatMap(({ flag, term, about, env }) =>
+    term !== undefined && flag !== undefined && credentialFlags.includes(flag)
+      ? [new Option(term, `${about} (environment: ${env})`)]
+      : [],
+  )
 }
 
 /** Adds the global flags to `svc`. */
 export function addGlobalOptions(program: CliCommand): void {
   for (const option of createGlobalOptions()) program.addOption(option)
-  for (const option of createCredentialOptions()) program.addOption(option.hideHelp())
+  for (const option of createCredentialOptions()) program.addOption(option)
   program.option('--print-config', 'print the effective configuration and exit with 3')
 }
 
 /** Adds what every command of the client takes: credentials, machine output, and, unlisted, the global flags. */
 export function addCommonOptions(command: CliCommand): CliCommand {
-  for (const option of createCredentialOptions()) command.addOption(option)
+  for (const option of createCredentialOptions()) command.addOption(option.helpGroup(commonGroup))
   return addOutputOptions(command)
 }
 

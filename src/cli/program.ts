@@ -28,10 +28,8 @@ export async function runProgram(args: string[]): Promise<number> {
   let exitCode: number = exitCodes.ok
   const program = new CliCommand('svc')
     .description('Event-driven automation: run actions, watch their output, react to events.')
-    .configureHelp({
-      subcommandTerm: (command) => command.name(),
-      subcommandDescription: (command) => [command.summary(), ...examplesOf(command)].join('\n  '),
-    })
+    .usage('[options] <command>')
+    .listExamples()
     .option('--version', 'print the version of this client and of the server')
   addGlobalOptions(program)
   const context: CommandContext = {
@@ -39,12 +37,16 @@ export async function runProgram(args: string[]): Promise<number> {
     setExitCode: (code) => {
       exitCode = code
     },
+    showHelp: async () => {
+      await addTopics(program)
+      program.outputHelp()
+    },
   }
   for (const entry of commands) program.addCommand(createLazyCommand(entry, context))
-  program.addCommand(createHelpCommand(program, context))
 
   try {
     const leading = args.slice(0, leadingLength(args, program))
+    if (leading.length === args.length) await addTopics(program)
     if (leading.some((arg) => arg === '--version' || arg === '--print-config')) {
       program.parseOptions(leading)
       return await answerFlag(program.opts<GlobalFlags>())
@@ -87,27 +89,15 @@ function createLazyCommand(entry: CommandEntry, context: CommandContext): Comman
     })
 }
 
-function createHelpCommand(program: Command, context: CommandContext): CliCommand {
-  return new CliCommand('help')
-    .summary('Show how a command is used.')
-    .description('Show how a command is used.')
-    .helpGroup('Help:')
-    .argument('[command...]', 'the command, such as execution list')
-    .examples('svc help execution list')
-    .action(async ([name, ...rest]: string[]) => {
-      if (name === undefined) program.help()
-      const entry = commands.find((each) => each.name === name || each.alias === name)
-      if (entry === undefined) {
-        await program.parseAsync([name], { from: 'user' })
-        return
-      }
-      const command = await loadCommand(entry, context)
-      await command.parseAsync([...rest, '--help'], { from: 'user' })
-    })
-}
-
-function examplesOf(command: Command): readonly string[] {
-  return command instanceof CliCommand ? command.exampleLines : []
+/** They are read only by who asks for them. */
+async function addTopics(program: CliCommand): Promise<void> {
+  const { topics } = await import('./reference/topics.ts')
+  program
+    .list(
+      'Topics:',
+      topics.map(({ name, summary }) => ({ term: name, description: summary })),
+    )
+    .footer('svc help <command>, or svc <command> --help, tells how a command is used; svc help <topic> about a topic.')
 }
 
 async function answerFlag(flags: GlobalFlags): Promise<number> {

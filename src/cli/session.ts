@@ -37,6 +37,8 @@ export interface CommandContext {
   /** Flags given before the command. */
   globals(): CommonFlags
   readonly setExitCode: (code: number) => void
+  /** Prints what `svc --help` does. */
+  readonly showHelp: () => Promise<void>
 }
 
 /** One key press reaches the client from the terminal, and once more from the older Node that started it. */

@@ -9,6 +9,7 @@ import { secretMask } from '../redact.ts'
 import { codeOf, hasCode } from '../system-error.ts'
 import { CliFailure } from './failures.ts'
 import type { ConnectionFlags } from './options.ts'
+import { settingRows, type SettingRow } from './setting-rows.ts'
 
 const MAX_FILE_BYTES = 1024 * 1024
 
@@ -53,37 +54,7 @@ interface Value {
   source: Source
 }
 
-interface Row {
-  section: string
-  name: string
-  flag?: keyof ConnectionFlags
-  env?: string
-  default?: string
-  kind?: 'boolean' | 'secret'
-  /** Not looked for in the file. */
-  notInFile?: true
-}
-
-const rows = [
-  { section: 'general', name: 'base_url', flag: 'url', env: 'SVC_BASE_URL', default: 'http://127.0.0.1' },
-  { section: 'general', name: 'api_version', flag: 'apiVersion', env: 'SVC_API_VERSION', default: 'v1' },
-  { section: 'general', name: 'cacert', flag: 'cacert', env: 'SVC_CACERT' },
-  { section: 'general', name: 'silence_ssl_warnings', default: 'False', kind: 'boolean' },
-  { section: 'general', name: 'silence_schema_output', default: 'True', kind: 'boolean' },
-  { section: 'cli', name: 'debug', flag: 'debug', env: 'SVC_CLI_DEBUG', default: 'False', kind: 'boolean' },
-  { section: 'cli', name: 'cache_token', default: 'True', kind: 'boolean' },
-  { section: 'cli', name: 'timezone', default: 'UTC' },
-  { section: 'credentials', name: 'username' },
-  { section: 'credentials', name: 'password', kind: 'secret' },
-  { section: 'credentials', name: 'token', flag: 'token', env: 'SVC_AUTH_TOKEN', kind: 'secret', notInFile: true },
-  { section: 'credentials', name: 'api_key', flag: 'apiKey', env: 'SVC_API_KEY', kind: 'secret' },
-  { section: 'credentials', name: 'basic_auth', flag: 'basicAuth', env: 'SVC_BASIC_AUTH', kind: 'secret' },
-  { section: 'api', name: 'url', flag: 'apiUrl', env: 'SVC_API_URL' },
-  { section: 'auth', name: 'url', flag: 'authUrl', env: 'SVC_AUTH_URL' },
-  { section: 'stream', name: 'url', flag: 'streamUrl', env: 'SVC_STREAM_URL' },
-] as const satisfies readonly Row[]
-
-type Key = `${(typeof rows)[number]['section']}.${string}`
+type Key = `${(typeof settingRows)[number]['section']}.${string}`
 
 export interface LoadedSettings {
   settings: Settings
@@ -99,7 +70,7 @@ export function loadSettings(flags: ConnectionFlags, env: NodeJS.ProcessEnv): Lo
   const file = findFile(flags, env)
   const ini = file === undefined ? undefined : readFile(file, warnings)
   const values = new Map<string, Value>()
-  for (const row of rows) {
+  for (const row of settingRows) {
     const value = valueOf(row, flags, env, ini)
     if (value !== undefined) values.set(`${row.section}.${row.name}`, value)
   }
@@ -174,7 +145,7 @@ function readFile({ path, isExplicit, isOurs }: ConfigFile, warnings: string[]):
 
 /** A line for each option of a file that the client does not know. */
 export function findUnknown(path: string, sections: IniFile['sections']): string[] {
-  const known: readonly Row[] = rows
+  const known: readonly SettingRow[] = settingRows
   return [...sections].flatMap(([section, options]) =>
     [...options]
       .filter(([name]) => !known.some((row) => row.section === section && row.name === name && !row.notInFile))
@@ -183,7 +154,7 @@ export function findUnknown(path: string, sections: IniFile['sections']): string
 }
 
 function valueOf(
-  row: Row,
+  row: SettingRow,
   flags: ConnectionFlags,
   env: NodeJS.ProcessEnv,
   ini: IniFile['sections'] | undefined,
@@ -321,7 +292,7 @@ function describe(
       : `# Configuration file: ${file.path}${wasRead ? '' : ' (does not exist)'}`,
   ]
   let section = ''
-  for (const row of rows as readonly Row[]) {
+  for (const row of settingRows as readonly SettingRow[]) {
     const value = values.get(`${row.section}.${row.name}`)
     if (row.section !== section) lines.push('', `[${row.section}]`)
     section = row.section
@@ -336,7 +307,7 @@ function describe(
   return `${lines.join('\n')}\n`
 }
 
-function whence(source: Source, row: Row): string {
+function whence(source: Source, row: SettingRow): string {
   if (source === 'environment') return `environment variable ${row.env}`
   return source
 }

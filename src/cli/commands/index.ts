@@ -188,11 +188,26 @@ export const commands: readonly CommandEntry[] = [
     group: 'Access:',
     load: async (context) => (await import('./rbac.ts')).createRbacCommand(context),
   },
+  {
+    name: 'help',
+    summary: 'Show how a command is used, or tell about a topic.',
+    example: 'svc help execution list',
+    group: 'Help:',
+    load: async (context) => (await import('./help.ts')).createHelpCommand(context),
+  },
+  {
+    name: 'manual',
+    summary: 'Show the manual page: all commands, options and topics.',
+    example: 'svc manual',
+    group: 'Help:',
+    load: async (context) => (await import('./manual.ts')).createManualCommand(context),
+  },
 ]
 
 /** The command with all that belongs to it. */
 export async function loadCommand(entry: CommandEntry, context: CommandContext): Promise<CliCommand> {
   const command = (await entry.load(context)).name(`svc ${entry.name}`)
   if (entry.alias !== undefined) command.alias(entry.alias)
+  if (command.commands.length > 0) command.footer(`svc ${entry.name} <command> --help tells more about one of them.`)
   return command.description() === '' ? command.description(entry.summary) : command
 }

@@ -19,8 +19,16 @@ export function createServeCommand(setExitCode: (code: number) => void): CliComm
   const command = new CliCommand('serve')
     .description('Run the server in the foreground.')
     .option('--config-file <path>', 'configuration file; may be given several times, later ones win', collect, [])
-    .examples('svc serve --config-file /etc/svc/svc.conf --api-port 8101')
-  for (const { flag, description } of configFlags) command.addOption(new Option(`${flag} [value]`, description))
+    .notes(
+      'Without --config-file the first of `$SVC_CONFIG_FILE`, `./svc.conf` and `/etc/svc/svc.conf` that exists is read; none is needed.',
+      'Every option of the configuration file is also a flag, and a variable of the environment: `[api] port` is `--api-port 8101` and `SVC_API__PORT=8101`. A flag goes before the environment, that before the file; a flag without a value means True. svc.conf.example has all of them with their defaults, `svc serve --help` lists them.',
+      'The server stops when it gets TERM or Ctrl-C: running actions may still finish for a while, not after a second one. HUP lets it read again what may change while it runs (certificates, definitions of roles), USR1 opens the audit file anew. It ends with 78 when its configuration cannot be used.',
+    )
+    .examples('svc serve', 'svc serve --config-file /etc/svc/svc.conf --api-port 8101')
+  for (const { flag, key, description } of configFlags) {
+    const section = key.slice(0, key.indexOf('.'))
+    command.addOption(new Option(`${flag} [value]`, description).helpGroup(`Configuration, [${section}]:`))
+  }
   return command.action(async (values: Record<string, unknown> & { configFile: string[] }) => {
     setExitCode(await serve(values.configFile, collectFlags(values)))
   })

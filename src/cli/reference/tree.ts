@@ -1,18 +1,17 @@
 /** Everything there is to say about the commands, as data: what the manual page and `docs/cli.md` are rendered from. */
 import type { Command } from 'commander'
-import { CliCommand, type Sample } from '../command.ts'
+import { CliCommand, optionText, type Sample } from '../command.ts'
 import { commands, loadCommand } from '../commands/index.ts'
+import { addCommonOptions, addGlobalOptions } from '../options.ts'
 import type { CommandContext } from '../session.ts'
-
-export interface Described {
-  /** As it is written, such as `-n, --last <count>` or `<ref...>`. */
-  term: string
-  description: string
-}
+import type { Described } from './text.ts'
+import { topics, type Topic } from './topics.ts'
 
 export interface CommandPage {
   /** How it is called, such as `execution list`. */
   name: string
+  /** For lists; the description where there is none. */
+  summary: string
   /** Other names, for the last word. */
   aliases: readonly string[]
   /** Heading it stands under in `svc --help`; of sub-commands that of their command. */
@@ -30,12 +29,15 @@ export interface CommandPage {
 }
 
 /** Pages are only read: nothing is run with them. */
-const nowhere: CommandContext = { globals: () => ({}), setExitCode: () => undefined }
+const nowhere: CommandContext = { globals: () => ({}), setExitCode: () => undefined, showHelp: () => Promise.resolve() }
 
 /** Every command with its sub-commands, in the order of `svc --help`. Loads all of them. */
 export async function readTree(): Promise<CommandPage[]> {
   return Promise.all(
-    commands.map(async (entry) => describe(await loadCommand(entry, nowhere), `svc ${entry.name}`, entry.group)),
+    commands.map(async (entry) => ({
+      ...describe(await loadCommand(entry, nowhere), `svc ${entry.name}`, entry.group),
+      summary: entry.summary,
+    })),
   )
 }
 
@@ -44,12 +46,43 @@ export function leavesOf(pages: readonly CommandPage[]): CommandPage[] {
   return pages.flatMap((page) => (page.children.length === 0 ? [page] : leavesOf(page.children)))
 }
 
+/** All that is told about the client. */
+export interface Reference {
+  pages: readonly CommandPage[]
+  /** Of every command that asks a server. */
+  commonOptions: readonly Described[]
+  /** Of `svc` itself; they may also stand behind the command. */
+  globalOptions: readonly Described[]
+  topics: readonly Topic[]
+}
+
+export async function readReference(): Promise<Reference> {
+  return { pages: await readTree(), commonOptions: readCommonOptions(), globalOptions: readGlobalOptions(), topics }
+}
+
+function readCommonOptions(): Described[] {
+  return describeOptions(addCommonOptions(new CliCommand('')), true)
+}
+
+function readGlobalOptions(): Described[] {
+  const program = new CliCommand('')
+  addGlobalOptions(program)
+  return describeOptions(program, false)
+}
+
+function describeOptions(command: CliCommand, isShared: boolean): Described[] {
+  return command.options
+    .filter((option) => !option.hidden && (option.helpGroupHeading !== undefined) === isShared)
+    .map((option) => ({ term: command.optionTerm(option), description: optionText(option) }))
+}
+
 function describe(command: Command, path: string, group: string): CommandPage {
   const help = command.createHelp()
   const own = command.options.filter((option) => !option.hidden && option.helpGroupHeading === undefined)
   const known = command instanceof CliCommand ? command : undefined
   return {
     name: path.replace(/^svc /, ''),
+    summary: command.summary() || command.description(),
     aliases: command.aliases(),
     group: group.replace(/:$/, ''),
     description: command.description(),
@@ -60,7 +93,7 @@ function describe(command: Command, path: string, group: string): CommandPage {
     })),
     options: own.map((option) => ({
       term: known?.optionTerm(option) ?? option.flags,
-      description: help.optionDescription(option),
+      description: optionText(option),
     })),
     notes: known?.noteParagraphs ?? [],
     examples: known?.exampleLines ?? [],

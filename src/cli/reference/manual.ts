@@ -1,0 +1,148 @@
+/** Everything that is told about the client as a manual page: the language of man(7), for groff and mandoc. */
+import type { CommandPage, Reference } from './tree.ts'
+import { spansOf, type Block, type Described, type Table } from './text.ts'
+
+export function renderManual({ pages, commonOptions, globalOptions, topics }: Reference): string {
+  const [introduction, ...others] = topics
+  const lines = [
+    '.\\" Generated from the commands and topics in src/cli; change those, then run "npm run generate".',
+    // Words as they would be typed are not hyphenated, and lines of code are left as they are.
+    '.TH SVC 1 "" svc "svc manual"',
+    '.nh',
+    '.ad l',
+    section('Name'),
+    'svc \\- event\\-driven automation server, and its command line client',
+    section('Synopsis'),
+    `.B svc`,
+    running('[options] <command> [options] [arguments]'),
+    '.br',
+    '.B svc help',
+    running('[command | topic]'),
+    section('Description'),
+    running(
+      '`svc` is one executable: `svc serve` is the server, everything else talks to a server over HTTP. `svc help <command>` or `svc <command> --help` tells how one command is used, `svc help <topic>` prints one of the sections below.',
+    ),
+    section('Commands'),
+    ...leaves(pages).flatMap(renderCommand),
+    section('Options of all commands'),
+    'Every command that asks a server has these:',
+    ...described(commonOptions),
+    '.PP',
+    running('Those of `svc` itself may stand before the command or behind it:'),
+    ...described(globalOptions),
+    ...others.flatMap((topic) => [section(topic.manualTitle ?? topic.title), ...renderBlocks(topic.blocks)]),
+    ...(introduction === undefined ? [] : [section('Examples'), ...renderBlocks(introduction.blocks)]),
+    section('See also'),
+    `${['curl', 'jq'].map((name) => `.BR ${name} (1)`).join(' ,\n')}`,
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+function section(title: string): string {
+  return `.SH ${quote(title.toUpperCase())}`
+}
+
+function leaves(pages: readonly CommandPage[]): CommandPage[] {
+  return pages.flatMap((page) => (page.children.length === 0 ? [page] : leaves(page.children)))
+}
+
+function renderCommand({
+  name,
+  aliases,
+  usage,
+  description,
+  notes,
+  examples,
+  samples,
+  ...page
+}: CommandPage): string[] {
+  const others = aliases.map((alias) => `\`svc ${name.replace(/[^ ]+$/, alias)}\``)
+  return [
+    `.SS ${quote(usage, true)}`,
+    running(description),
+    ...(others.length === 0 ? [] : ['.PP', running(`Also called: ${others.join(', ')}.`)]),
+    ...described([...page.arguments.map(withBrackets), ...page.options]),
+    ...notes.flatMap((note) => ['.PP', running(note)]),
+    ...(examples.length === 0
+      ? []
+      : ['.PP', examples.length === 1 ? 'Example:' : 'Examples:', ...verbatim(examples.join('\n'))]),
+    ...samples.flatMap((sample) => ['.PP', running(`\`${sample.name}\`:`), ...verbatim(sample.text)]),
+  ]
+}
+
+function withBrackets({ term, description }: Described): Described {
+  return { term: `<${term}>`, description }
+}
+
+function described(items: readonly Described[]): string[] {
+  return items.flatMap(({ term, description }) => ['.TP', bold(term), running(description)])
+}
+
+function renderBlocks(blocks: readonly Block[]): string[] {
+  return blocks.flatMap((block, index) => renderBlock(block, index === 0))
+}
+
+function renderBlock(block: Block, isFirst: boolean): string[] {
+  if (typeof block === 'string') return [...(isFirst ? [] : ['.PP']), running(block)]
+  if ('lines' in block) return verbatim(block.lines)
+  if ('list' in block) return block.list.flatMap((item) => ['.IP \\(bu 2', running(item)])
+  return block.rows.flatMap((row) => renderRow(block, row))
+}
+
+/** As on a terminal: what it means, then what else there is to know. */
+function renderRow({ header }: Table, row: readonly string[]): string[] {
+  const [term = '', ...cells] = row
+  const details = cells.slice(0, -1).flatMap((cell, index) => (cell === '' ? [] : [`${header[index + 1]}: ${cell}`]))
+  return [
+    '.TP',
+    running(term),
+    running(cells.at(-1) ?? ''),
+    ...(details.length === 0 ? [] : ['.br', running(`${details.join('; ')}.`)]),
+  ]
+}
+
+function verbatim(text: string): string[] {
+  return ['.PP', '.RS 4', '.nf', ...text.split('\n').map((line) => startSafely(escape(line, true))), '.fi', '.RE']
+}
+
+/** One line of running text. */
+function running(text: string): string {
+  const escaped = spansOf(text)
+    .map(({ text: part, isCode }) => (isCode ? `\\fB${escape(part, true)}\\fP` : escape(part, false)))
+    .join('')
+  return startSafely(escaped)
+}
+
+function bold(text: string): string {
+  return `\\fB${escape(text, true)}\\fP`
+}
+
+/** An argument of a macro. */
+function quote(text: string, isCode = false): string {
+  return `"${escape(text, isCode).replaceAll('"', '\\(dq')}"`
+}
+
+/** A line that begins with one of these would be a command to the formatter. */
+function startSafely(line: string): string {
+  return /^[.']/.test(line) ? `\\&${line}` : line
+}
+
+const typed: Readonly<Record<string, string>> = {
+  '-': '\\-',
+  "'": '\\(aq',
+  '`': '\\(ga',
+  '^': '\\(ha',
+  '~': '\\(ti',
+}
+
+/** @param isCode whether characters have to be those that can be typed again */
+function escape(text: string, isCode: boolean): string {
+  return text
+    .replaceAll('\\', '\\e')
+    .replace(/[-'`^~]/g, (character) => (isCode || character === '~' ? (typed[character] ?? '') : character))
+    .replace(/[^\x20-\x7e]/gu, (character) => `\\[u${hexOf(character)}]`)
+}
+
+function hexOf(character: string): string {
+  return (character.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0')
+}

@@ -1,0 +1,113 @@
+/** Everything that is told about the client as one page of Markdown: `docs/cli.md`. */
+import type { CommandPage, Reference } from './tree.ts'
+import { spansOf, type Block, type Described } from './text.ts'
+import type { Topic } from './topics.ts'
+
+export function renderMarkdown({ pages, commonOptions, globalOptions, topics }: Reference): string {
+  const groups = [...new Set(pages.map(({ group }) => group))]
+  const parts = [
+    '# The command line client',
+    '<!-- Generated from the commands and topics in src/cli; change those, then run "npm run generate". -->',
+    inline(
+      '`svc` is one executable: `svc serve` is the server, everything else talks to a server over HTTP. `svc --help` lists the commands, `svc help run` or `svc run --help` tells how one is used, `svc manual` shows all of this page as a manual page.',
+    ),
+    ...topics.slice(0, 1).flatMap((topic) => renderTopic(topic)),
+    '## Commands',
+    ...groups.flatMap((group) => [
+      `**${group}**`,
+      table(
+        ['Command', 'What it does', 'Sub-commands'],
+        pages
+          .filter((page) => page.group === group)
+          .map((page) => [
+            link(page, page.name),
+            inline(page.summary),
+            page.children.map((child) => link(child, child.name.slice(page.name.length + 1))).join(', '),
+          ]),
+      ),
+    ]),
+    ...topics.slice(1).flatMap((topic) => renderTopic(topic)),
+    '## Options of all commands',
+    inline('Every command that asks a server has these:'),
+    terms('Option', commonOptions),
+    inline('Those of `svc` itself may stand before the command or behind it:'),
+    terms('Option', globalOptions),
+    '# Reference',
+    ...pages.flatMap((page) => renderPage(page, 2)),
+  ]
+  return `${parts.filter((part) => part !== '').join('\n\n')}\n`
+}
+
+function renderTopic({ title, blocks }: Topic): string[] {
+  return [`## ${title}`, ...blocks.map(renderBlock)]
+}
+
+function renderPage(page: CommandPage, level: number): string[] {
+  return [
+    `${'#'.repeat(level)} svc ${page.name}`,
+    inline(page.description),
+    ...(page.aliases.length === 0
+      ? []
+      : [`Also called: ${page.aliases.map((alias) => code(`svc ${page.name.replace(/[^ ]+$/, alias)}`)).join(', ')}.`]),
+    ...(page.children.length > 0 ? [] : renderUse(page)),
+    ...page.children.flatMap((child) => renderPage(child, level + 1)),
+  ]
+}
+
+function renderUse({ usage, arguments: operands, options, notes, examples, samples }: CommandPage): string[] {
+  return [
+    fence(usage),
+    terms('Argument', operands),
+    terms('Option', options),
+    ...notes.map(inline),
+    examples.length === 0
+      ? ''
+      : `${examples.length === 1 ? 'Example' : 'Examples'}:\n\n${fence(examples.join('\n'), 'sh')}`,
+    ...samples.map(({ name, text }) => `${code(name)}:\n\n${fence(text)}`),
+  ]
+}
+
+function renderBlock(block: Block): string {
+  if (typeof block === 'string') return inline(block)
+  if ('lines' in block) return fence(block.lines)
+  if ('list' in block) return block.list.map((item) => `- ${inline(item)}`).join('\n')
+  return table(
+    block.header,
+    block.rows.map((row) => row.map(inline)),
+  )
+}
+
+function terms(title: string, items: readonly Described[]): string {
+  if (items.length === 0) return ''
+  return table(
+    [title, 'Meaning'],
+    items.map(({ term, description }) => [code(term), inline(description)]),
+  )
+}
+
+/** Cells are Markdown already. */
+function table(header: readonly string[], rows: readonly (readonly string[])[]): string {
+  // A column without anything in it says nothing.
+  const columns = header.map((_, index) => index).filter((index) => rows.some((row) => (row[index] ?? '') !== ''))
+  const line = (cells: readonly string[]): string =>
+    `| ${columns.map((index) => (cells[index] ?? '').replaceAll('|', '\\|')).join(' | ')} |`.replace(/ +(?=\|)/g, ' ')
+  return [line(header), `|${columns.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n')
+}
+
+function inline(text: string): string {
+  return spansOf(text)
+    .map((span) => (span.isCode ? code(span.text) : span.text.replace(/[\\*<>[\]]|(?<!\w)_|_(?!\w)/g, '\\$&')))
+    .join('')
+}
+
+function code(text: string): string {
+  return `\`${text}\``
+}
+
+function fence(text: string, language = ''): string {
+  return `\`\`\`${language}\n${text}\n\`\`\``
+}
+
+function link(page: CommandPage, text: string): string {
+  return `[${code(text)}](#svc-${page.name.replaceAll(' ', '-')})`
+}

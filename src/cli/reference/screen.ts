@@ -1,0 +1,78 @@
+/** What is told about the client, as it looks on a terminal. */
+import { displayWidth, wrapText } from '../print.ts'
+import { plainText, type Block, type Described, type Table } from './text.ts'
+
+/** Wider lines are hard to read. */
+const WIDEST = 100
+/** Terms that are longer have their description below. */
+const LONGEST_TERM = 30
+const INDENT = 2
+/** Between a term and its description. */
+const GAP = 2
+
+/** Columns to use of a terminal of that width. */
+export function usableWidth(columns: number): number {
+  return Math.max(40, Math.min(columns, WIDEST))
+}
+
+/** Running text in lines of `width` columns, that begin with blanks. */
+export function renderParagraph(text: string, width: number, indent = 0): string {
+  return wrapText(plainText(text), width - indent)
+    .map((line) => indentText(line, indent))
+    .join('\n')
+}
+
+/** Lines that stay as they are. */
+export function indentText(text: string, indent: number): string {
+  return text.replace(/^(?=.)/gm, ' '.repeat(indent))
+}
+
+/** Where descriptions begin when these terms stand one below the other. */
+export function descriptionColumn(terms: readonly string[]): number {
+  const lengths = terms.map(displayWidth).filter((length) => length <= LONGEST_TERM)
+  return INDENT + Math.max(8, ...lengths) + GAP
+}
+
+/** Terms, and beside each what it means. @param column where that begins */
+export function renderTerms(
+  items: readonly Described[],
+  width: number,
+  column = descriptionColumn(items.map(({ term }) => term)),
+): string {
+  return items
+    .map(({ term, description }) => {
+      const text = renderParagraph(description, width, column)
+      const start = indentText(term, INDENT)
+      if (text === '') return start
+      return displayWidth(start) + GAP > column ? `${start}\n${text}` : start.padEnd(column) + text.slice(column)
+    })
+    .join('\n')
+}
+
+export function renderBlocks(blocks: readonly Block[], width: number): string {
+  return blocks.map((block) => renderBlock(block, width)).join('\n\n')
+}
+
+function renderBlock(block: Block, width: number): string {
+  if (typeof block === 'string') return renderParagraph(block, width)
+  if ('lines' in block) return indentText(block.lines, 4)
+  if ('list' in block) return block.list.map((item) => renderItem(item, width)).join('\n')
+  if (block.header.length > 2) return block.rows.map((row) => renderRow(block, row, width)).join('\n')
+  return renderTerms(
+    block.rows.map(([term = '', description = '']) => ({ term: plainText(term), description })),
+    width,
+  )
+}
+
+function renderItem(item: string, width: number): string {
+  return `- ${renderParagraph(item, width, 2).slice(2)}`
+}
+
+/** A row that is too wide for a terminal, below each other. */
+function renderRow({ header }: Table, row: readonly string[], width: number): string {
+  const [term = '', ...cells] = row
+  const meaning = cells.at(-1) ?? ''
+  const details = cells.slice(0, -1).flatMap((cell, index) => (cell === '' ? [] : [`${header[index + 1]}: ${cell}`]))
+  const text = [meaning, ...(details.length === 0 ? [] : [details.join('; ')])]
+  return [`  ${plainText(term)}`, ...text.map((line) => renderParagraph(line, width, 8))].join('\n')
+}

@@ -1,0 +1,52 @@
+/**
+ * What is told about the client, in the few forms that a terminal, Markdown and a manual page can all show. In running
+ * text, words between backticks are what is typed or printed; so are options and placeholders such as `<id>`.
+ */
+
+export interface Described {
+  /** As it is written, such as `-n, --last <count>` or `<ref...>`. */
+  term: string
+  description: string
+}
+
+export type Block =
+  /** A paragraph. */
+  | string
+  | { list: readonly string[] }
+  /** Lines that stay as they are, such as commands and what they print. */
+  | { lines: string }
+  | Table
+
+/** The first column names what the others tell of; in the last one is running text. Empty cells say nothing. */
+export interface Table {
+  header: readonly string[]
+  rows: readonly (readonly string[])[]
+}
+
+export interface Span {
+  text: string
+  isCode: boolean
+}
+
+const code = /`([^`]+)`|(?<![\w-])(?:--?[a-z][\w-]*(?:\/--[\w-]+)?|-1)(?![\w-])|<[a-z][\w .|-]*>/gi
+
+/** Running text, taken apart at what is typed or printed. */
+export function spansOf(text: string): Span[] {
+  const spans: Span[] = []
+  let end = 0
+  const add = (part: string, isCode: boolean): void => {
+    if (part !== '') spans.push({ text: part, isCode })
+  }
+  for (const match of text.matchAll(code)) {
+    add(text.slice(end, match.index), false)
+    add(match[1] ?? match[0], true)
+    end = match.index + match[0].length
+  }
+  add(text.slice(end), false)
+  return spans
+}
+
+/** Without the backticks. */
+export function plainText(text: string): string {
+  return text.replaceAll('`', '')
+}
