@@ -1,6 +1,6 @@
 /** Reading and printing records of any kind: lists page by page, one record as a table (contract 09, 9.2). */
 import { secretMask } from '../redact.ts'
-import { segment, type Answer, type Query } from './client.ts'
+import { segment, type Answer, type JsonRequest, type Query } from './client.ts'
 import { listIn, recordIn, textOf } from './execution-calls.ts'
 import { exitCodes } from './exit-codes.ts'
 import { CliFailure, HttpFailure, NotFound } from './failures.ts'
@@ -155,7 +155,7 @@ export async function callOn(
   session: Session,
   method: 'GET' | 'POST' | 'PUT' | 'DELETE',
   { kind, path, id, part = '', isSecret = false }: Subject,
-  request: { query?: Query; body?: unknown } = {},
+  request: Omit<JsonRequest, 'shownPath'> = {},
 ): Promise<Answer> {
   const shownId = isSecret ? secretMask : id
   if (id === '') throw new NotFound(kind, shownId)

@@ -1,6 +1,7 @@
 /** The token of a login, kept for the next command: `~/.svc/token-<user>` (contract 09, 9.7). */
 import { createHash } from 'node:crypto'
 import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
+import { unlink } from 'node:fs/promises'
 import { join } from 'node:path'
 import { readJson } from '../json.ts'
 import { replaceSecretFile } from '../secret-file.ts'
@@ -12,6 +13,8 @@ import { quote } from '../shell-words.ts'
 const MAX_BYTES = 64 * 1024
 /** A token that ends while a request is under way is of no use. */
 const EARLY_SECONDS = 15
+/** The last moment that has a name. */
+const LATEST_SECONDS = 8.64e12
 /** File systems take 255 bytes. */
 const MAX_NAME_LENGTH = 200
 
@@ -24,7 +27,7 @@ export interface TokenPlace {
   authUrl: string
 }
 
-interface CachedToken {
+export interface KeptToken {
   token: string
   /** Epoch seconds. */
   expireTimestamp: number
@@ -49,15 +52,34 @@ export function readCachedToken(
   warn: (text: string) => void,
   nowSeconds: number = Date.now() / 1000,
 ): string | undefined {
-  const path = tokenPath(place)
-  const text = readFile(path, warn)
-  if (text === undefined) return undefined
-  const cached = parse(text)
-  if (cached === undefined) {
+  const cached = readKeptToken(place, warn)
+  if (cached === undefined) return undefined
+  if (cached === 'damaged') {
+    const path = tokenPath(place)
     throw new CliFailure(`The kept token ${path} is damaged; delete it and try again: rm ${quote(path)}`)
   }
   const isOfServer = cached.authUrl === '' || cached.authUrl === place.authUrl
   return isOfServer && cached.expireTimestamp - EARLY_SECONDS > nowSeconds ? cached.token : undefined
+}
+
+/** Whatever is there, for whichever server and however old; undefined: nothing. */
+export function readKeptToken(
+  place: Pick<TokenPlace, 'folder' | 'user'>,
+  warn: (text: string) => void,
+): KeptToken | 'damaged' | undefined {
+  const text = readFile(tokenPath(place), warn)
+  return text === undefined ? undefined : (parse(text) ?? 'damaged')
+}
+
+/** @returns whether there was one. @throws the failure of the file system */
+export async function removeKeptToken(place: Pick<TokenPlace, 'folder' | 'user'>): Promise<boolean> {
+  try {
+    await unlink(tokenPath(place))
+    return true
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return false
+    throw error
+  }
 }
 
 /** @param expireTimestamp epoch seconds. @throws the failure of the file system */
@@ -88,7 +110,7 @@ function readFile(path: string, warn: (text: string) => void): string | undefine
   }
 }
 
-function parse(text: string): CachedToken | undefined {
+function parse(text: string): KeptToken | undefined {
   let value: unknown
   try {
     value = readJson(text)
@@ -99,5 +121,7 @@ function parse(text: string): CachedToken | undefined {
   const { token, expire_timestamp, auth_url = '' }: Record<string, unknown> = { ...value }
   if (typeof token !== 'string' || !isCredentialText(token)) return undefined
   if (typeof expire_timestamp !== 'number' || typeof auth_url !== 'string') return undefined
+  if (Math.abs(expire_timestamp) > LATEST_SECONDS) return undefined
+  if (auth_url !== '' && !URL.canParse(auth_url)) return undefined
   return { token, expireTimestamp: expire_timestamp, authUrl: auth_url }
 }

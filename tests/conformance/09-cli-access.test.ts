@@ -206,6 +206,185 @@ describe('09.3 login', () => {
   })
 })
 
+describe('09.3 logout', () => {
+  const isValid = async (token: string): Promise<boolean> => (await svc(['whoami', '-t', token])).code === 0
+  const keptToken = (): string => (JSON.parse(readFileSync(tokenFile, 'utf8')) as { token: string }).token
+  const elsewhere = { SVC_AUTH_URL: 'http://127.0.0.1:1' }
+
+  it('the kept token is revoked, and with name and password forgotten; all else stays', async () => {
+    configure('[credentials]\n# mine\napi_url = x\n[cli]\ntimezone = Asia/Tokyo\n')
+    expect((await svc(['login', 'admin', '-w', '-p', password])).code).toBe(0)
+    const token = keptToken()
+    const other = (await svc(['auth', 'admin', '-t', '-p', password])).stdout.trim()
+    const { code, stdout, stderr } = await svc(['--debug', 'logout'])
+    expect([code, stdout]).toEqual([0, 'Logged out admin\n'])
+    expect(stderr).toMatch(/^curl -X DELETE .*\/tokens\/\*{8}'?$/m)
+    expect(stderr).not.toContain(token)
+    expect([await isValid(token), await isValid(other)]).toEqual([false, true])
+    expect(readFileSync(configFile, 'utf8')).toBe('[credentials]\n# mine\napi_url = x\n[cli]\ntimezone = Asia/Tokyo\n')
+    expect(readdirSync(join(home, '.svc'))).toEqual(['config'])
+    expect(await svc(['logout'])).toMatchObject({ code: 0, stdout: 'Nobody is logged in.\n' })
+    expect(JSON.parse((await svc(['logout', '-j'])).stdout)).toEqual({ user: null, revoked: 0 })
+  })
+
+  it('--all revokes every token of the user', async () => {
+    await admin('user', 'add', 'leaver', '-p', 'leaver-1')
+    expect((await svc(['login', 'leaver', '-p', 'leaver-1'])).code).toBe(0)
+    const other = (await svc(['auth', 'leaver', '-t', '-p', 'leaver-1'])).stdout.trim()
+    expect((await svc(['logout', '--all'])).stdout).toBe('2 tokens of "leaver" were revoked.\nLogged out leaver\n')
+    expect(await isValid(other)).toBe(false)
+    expect(existsSync(join(home, '.svc', 'token-leaver'))).toBe(false)
+    // Without a token, with the password.
+    writeFileSync(configFile, '[credentials]\nusername = leaver\npassword = leaver-1\n')
+    expect(JSON.parse((await svc(['logout', '--all', '-j'])).stdout)).toEqual({ user: 'leaver', revoked: 1 })
+    expect([readFileSync(configFile, 'utf8'), readdirSync(join(home, '.svc'))]).toEqual(['[credentials]\n', ['config']])
+  })
+
+  it('a server out of reach: the login is forgotten, and a warning tells that the token is still valid', async () => {
+    await svc(['login', 'admin', '-p', password])
+    const token = keptToken()
+    // As a login at a server that is gone.
+    const cached = JSON.parse(readFileSync(tokenFile, 'utf8')) as Record<string, unknown>
+    writeFileSync(tokenFile, JSON.stringify({ ...cached, auth_url: elsewhere.SVC_AUTH_URL }), { mode: ownerOnly })
+    const { code, stdout, stderr } = await svc(['logout'])
+    expect([code, stdout]).toEqual([0, 'Logged out admin\n'])
+    expect(stderr).toMatch(
+      /^WARNING: The token could not be revoked, and stays valid until \w{3}, .* UTC: Cannot connect to http:\/\/127\.0\.0\.1:1: /,
+    )
+    expect([existsSync(tokenFile), readFileSync(configFile, 'utf8'), await isValid(token)]).toEqual([
+      false,
+      '[credentials]\n',
+      true,
+    ])
+
+    await svc(['login', 'admin', '-p', password])
+    const before = readFileSync(configFile, 'utf8')
+    const all = await svc(['logout', '--all', '-t', token], { env: elsewhere })
+    expect([all.code, all.stdout]).toEqual([1, expect.stringMatching(/^ERROR: Cannot connect /)])
+    expect([existsSync(tokenFile), readFileSync(configFile, 'utf8')]).toEqual([true, before])
+  })
+
+  it('a token is revoked where it was made, and nobody else sees it', async () => {
+    await svc(['login', 'admin', '-p', password])
+    const token = keptToken()
+    const { code, stderr } = await svc(['logout'], { env: { ...elsewhere, SVC_BASIC_AUTH: 'front:door' } })
+    expect([code, stderr, await isValid(token)]).toEqual([0, '', false])
+  })
+
+  it('tokens that are revoked, expired, damaged or missing do not stand in the way', async () => {
+    const login = (): Promise<CliExit> => svc(['login', 'admin', '-p', password])
+    const logout = async (): Promise<[number | null, string, string]> => {
+      const { code, stdout, stderr } = await svc(['logout'])
+      expect(existsSync(tokenFile)).toBe(false)
+      return [code, stdout, stderr]
+    }
+    await login()
+    expect((await admin('token', 'revoke', keptToken())).stdout).toBe('Token is revoked.\n')
+    expect(await logout()).toEqual([0, 'Logged out admin\n', ''])
+    await login()
+    const cached = JSON.parse(readFileSync(tokenFile, 'utf8')) as Record<string, unknown>
+    writeFileSync(tokenFile, JSON.stringify({ ...cached, expire_timestamp: 1, auth_url: elsewhere.SVC_AUTH_URL }))
+    expect(await logout()).toEqual([0, 'Logged out admin\n', ''])
+    for (const damaged of [
+      '{',
+      '{"token": "x", "expire_timestamp": 1e300}',
+      '{"token": "x", "expire_timestamp": 1, "auth_url": "?"}',
+    ]) {
+      await login()
+      writeFileSync(tokenFile, damaged)
+      expect(await logout()).toEqual([
+        0,
+        'Logged out admin\n',
+        expect.stringMatching(/^WARNING: The kept token was damaged/),
+      ])
+    }
+    await login()
+    rmSync(tokenFile)
+    expect(await logout()).toEqual([0, 'Logged out admin\n', expect.stringContaining('No token had been kept')])
+  })
+
+  it('what is still valid besides is named; without a configuration file there is nothing to log out of', async () => {
+    await svc(['login', 'admin', '-p', password])
+    const { code, stderr } = await svc(['logout'], { env: { SVC_API_KEY: 'some-key' } })
+    expect([code, stderr]).toEqual([0, expect.stringContaining('A token or API key is given besides')])
+    expect((await svc(['--skip-config', 'logout'])).stdout).toMatch(/^ERROR: A login is kept in the configuration file/)
+  })
+})
+
+describe('01.7 token', () => {
+  const make = async (user = 'admin', secret = password): Promise<string> =>
+    (await svc(['auth', user, '-t'], { input: secret })).stdout.trim()
+
+  it('01.7 revoke by value, from standard input, by id, and all of a user', async () => {
+    const asAdmin = { SVC_AUTH_TOKEN: (await admin('whoami'), adminToken ?? '') }
+    const [first, second] = [await make(), await make()]
+    const { code, stdout, stderr } = await svc(['--debug', 'token', 'revoke', first, '-'], {
+      env: asAdmin,
+      input: second,
+    })
+    expect([code, stdout]).toEqual([0, 'Token is revoked.\nToken is revoked.\n'])
+    expect([stderr.includes(first), stderr.includes(second)]).toEqual([false, false])
+    const { stdout: json } = await svc(['auth', 'admin', '-j'], { input: password })
+    const { id } = JSON.parse(json) as { id: string }
+    expect((await admin('token', 'revoke', id)).stdout).toBe(`Token "${id}" is revoked.\n`)
+    expect(await admin('token', 'revoke', id, first)).toEqual({
+      code: 2,
+      stdout: `Token "${id}" is not found.\n\nToken "********" is not found.\n\n`,
+      stderr: '',
+    })
+
+    await admin('user', 'add', 'tokens', '-p', 'tokens-1')
+    const [own, other] = [await make('tokens', 'tokens-1'), await make('tokens', 'tokens-1')]
+    const foreign = await svc(['token', 'revoke', '--user', 'admin', '-t', own])
+    expect([foreign.code, foreign.stdout]).toEqual([1, expect.stringMatching(/^ERROR: 403 /)])
+    expect((await svc(['token', 'revoke', other, '-t', own])).code).toBe(0)
+    expect((await admin('token', 'revoke', '--user', 'tokens')).stdout).toBe('1 token of "tokens" was revoked.\n')
+    expect(await adminJson('token', 'revoke', '--user', 'tokens')).toEqual({ user: 'tokens', revoked: 0 })
+    for (const args of [[], ['x', '--user', 'y']]) expect((await admin('token', 'revoke', ...args)).code).toBe(2)
+    expect((await svc(['token', 'revoke', 'x'])).stdout).toMatch(/^ERROR: 401 /)
+  })
+
+  it('01.5 validate ends with 0 for a valid token, and with 1 for another', async () => {
+    const token = await make()
+    const { code, stdout, stderr } = await admin('--debug', 'token', 'validate', token)
+    expect([code, stdout, stderr.includes(token)]).toEqual([0, 'The token is valid.\n', false])
+    expect(await adminJson('token', 'validate', token)).toEqual({ valid: true })
+    await admin('token', 'revoke', token)
+    const piped = await svc(['token', 'validate', '-'], { env: { SVC_AUTH_TOKEN: adminToken ?? '' }, input: token })
+    expect([piped.code, piped.stdout]).toEqual([1, 'The token is not valid.\n'])
+    const json = await admin('token', 'validate', 'nonsense', '-j')
+    expect([json.code, JSON.parse(json.stdout)]).toEqual([1, { valid: false }])
+    expect((await admin('token', 'validate', '')).code).toBe(1)
+    expect((await svc(['token', 'validate', token])).stdout).toMatch(/^ERROR: 401 /)
+  })
+})
+
+describe('11.7 permission-type', () => {
+  it('11.7 list shows all of them in a table; get those of a type of resource', async () => {
+    const { code, stdout } = await admin('permission-type', 'list')
+    expect([code, stdout]).toEqual([
+      0,
+      expect.stringMatching(/\| resource_type +\| permission_type +\| description +\|/),
+    ])
+    expect(stdout).toMatch(/\| action +\| action_execute +\| \w/)
+    const records = await adminJson<Record<string, string>[]>('permission-type', 'list')
+    expect(records).toContainEqual({
+      resource_type: 'action',
+      permission_type: 'action_execute',
+      description: expect.any(String),
+    })
+    expect((await admin('permission-type', 'list', '-a', 'permission_type', '-w', '60')).stdout).toMatch(
+      /^\+-+\+\n\| permission_type +\|\n/,
+    )
+    const get = await admin('permission-type', 'get', 'nope', 'action')
+    expect([get.code, get.stdout]).toEqual([
+      2,
+      expect.stringMatching(/^Resource Type "nope" is not found\.\n\n[^]*\| action_execute +\| \w/),
+    ])
+    expect(await adminJson('permission-type', 'get', 'action')).toMatchObject({ action_execute: expect.any(String) })
+  })
+})
+
 describe('09.3 whoami', () => {
   it('09.3 tells user, method, end of the token, and roles', async () => {
     const { code, stdout, stderr } = await admin('whoami')

@@ -8,9 +8,9 @@ import { exitCodes } from '../exit-codes.ts'
 import { NotFound } from '../failures.ts'
 import { addCommonOptions, addListOptions, addWidthOption, type CommonFlags } from '../options.ts'
 import type { Json } from '../print.ts'
-import { withSecretInput } from '../prompt.ts'
-import { callOn, createRecord, forEachId } from '../records.ts'
+import { callOn, createRecord, type Subject } from '../records.ts'
 import { showList, showRecord, type AttributeFlags, type ListFlags, type Resource } from '../resources.ts'
+import { forEachSecret, subjectOfSecret } from '../secret-ids.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 
 const apiKey: Resource = {
@@ -97,7 +97,7 @@ export function createApiKeyCommand(context: CommandContext): CliCommand {
     )
     .option('-a, --attr <name...>', 'attributes to print')
     .notes(
-      'Without --scope a key may do whatever its user may; with it, what both allow. The types are those of GET /v1/rbac/permission_types.',
+      'Without --scope a key may do whatever its user may; with it, what both allow. "svc permission-type list" lists the types.',
     )
     .examples(
       'svc apikey create -k --expires 90d',
@@ -176,19 +176,15 @@ function withKeys(
   })
 }
 
-function subjectOf(key: string) {
-  return { kind: apiKey.name, path: apiKey.path, id: key, isSecret: !isId(key) }
-}
+const subjectOf = (key: string): Subject => subjectOfSecret(apiKey, key)
 
-/** As `forEachId`; every `-` stands for the next line of standard input. */
+/** Of ids, keys, and `-` for a key of standard input. */
 function forEachKey(
   session: Session,
   keys: readonly string[],
   work: (key: string) => Promise<number>,
 ): Promise<number> {
-  return withSecretInput(session, (input) =>
-    forEachId(session, keys, async (key) => work(key === '-' ? await input.ask('API key') : key)),
-  )
+  return forEachSecret(session, keys, 'API key', work)
 }
 
 async function createKey(session: Session, flags: CreateFlags): Promise<number> {

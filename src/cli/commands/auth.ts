@@ -1,7 +1,7 @@
-/** `svc auth`, `svc login`, `svc whoami`: tokens, and who has one (contract 09, 9.3). */
+/** `svc auth`, `svc login`, `svc logout`, `svc whoami`: tokens, and who has one (contract 09, 9.3). */
 import { CliCommand } from '../command.ts'
-import { escapeUnprintable } from '../../redact.ts'
-import type { Answer } from '../client.ts'
+import { escapeUnprintable, secretMask } from '../../redact.ts'
+import { segment, type Answer } from '../client.ts'
 import { changeConfigFile } from '../config-edit.ts'
 import { recordIn, textOf, toObject } from '../execution-calls.ts'
 import { exitCodes } from '../exit-codes.ts'
@@ -11,7 +11,10 @@ import { addCommonOptions, addLoginOptions, type CommonFlags } from '../options.
 import { formatTime, printable, type Json } from '../print.ts'
 import { withSecretInput } from '../prompt.ts'
 import { printRecord } from '../records.ts'
-import { withSession, type CommandContext, type Session } from '../session.ts'
+import { openClient, withSession, type CommandContext, type Session } from '../session.ts'
+import type { ConfigFile, Settings } from '../settings.ts'
+import { readKeptToken, removeKeptToken, type KeptToken } from '../token-cache.ts'
+import { revokedText, revokeTokensOf } from './token.ts'
 
 interface LoginFlags extends CommonFlags {
   password?: string
@@ -20,6 +23,10 @@ interface LoginFlags extends CommonFlags {
 
 interface TokenFlags extends LoginFlags {
   onlyToken?: boolean
+}
+
+interface LogoutFlags extends CommonFlags {
+  all?: boolean
 }
 
 interface KeptLoginFlags extends LoginFlags {
@@ -68,6 +75,20 @@ export function createLoginCommand(context: CommandContext): CliCommand {
     )
 }
 
+export function createLogoutCommand(context: CommandContext): CliCommand {
+  return addCommonOptions(new CliCommand('logout'))
+    .description(
+      'Log out: the token that "svc login" has kept is revoked on the server and deleted here, and the name and the password leave the configuration file.',
+    )
+    .option('--all', 'revoke every token of the user, also those of other machines')
+    .notes(
+      'When the server cannot be reached, the login is forgotten here all the same, and a warning says until when its token is valid. With --all nothing is changed then.',
+      'API keys and tokens in the environment are not touched; see "svc apikey disable" and "svc token revoke".',
+    )
+    .examples('svc logout', 'svc logout --all')
+    .action((flags: LogoutFlags) => withSession(context, flags, (session) => logOut(session, flags.all === true)))
+}
+
 export function createWhoamiCommand(context: CommandContext): CliCommand {
   return addCommonOptions(new CliCommand('whoami'))
     .description('Tell who is logged in, how that is proved, and which roles come with it.')
@@ -87,19 +108,13 @@ async function makeToken(session: Session, user: string, password: string, { ttl
 async function logIn(session: Session, user: string, flags: KeptLoginFlags): Promise<number> {
   const { settings } = session
   const { folder, authUrl } = settings
-  if (settings.configFile === undefined) {
-    throw new CliFailure(
-      settings.folder === ''
-        ? 'There is no home directory to keep a login in; set HOME, or use "svc auth".'
-        : 'A login is kept in the configuration file; leave out --skip-config, or use "svc auth".',
-    )
-  }
+  const configFile = configFileOf(settings)
   const password = await readPassword(session, flags)
   const answer = await makeToken(session, user, password, flags)
   const record = recordIn(answer)
   const isWritten = flags.writePassword === true
   const changes = { username: user, password: isWritten ? password : undefined }
-  await changeConfigFile(settings.configFile, folder, 'credentials', changes)
+  await changeConfigFile(configFile, folder, 'credentials', changes)
   const warn = (text: string): void => session.note(`WARNING: ${text}\n`)
   const isKept = settings.cachesToken && (await keepToken({ folder, user, authUrl }, answer, warn))
   await session.print(`Logged in as ${escapeUnprintable(user)}\n`)
@@ -108,7 +123,7 @@ async function logIn(session: Session, user: string, flags: KeptLoginFlags): Pro
     session.note(
       isKept
         ? `\nNote: The password was not saved; log in again when the token expires, on ${end}.\n` +
-            `With -w/--write-password it is kept in ${settings.configFile.path}, where whoever can read that file finds it.\n`
+            `With -w/--write-password it is kept in ${configFile.path}, where whoever can read that file finds it.\n`
         : '\nNote: Neither the password nor the token was saved ([cli] cache_token), so no further command is logged in.\n',
     )
   }
@@ -118,6 +133,91 @@ async function logIn(session: Session, user: string, flags: KeptLoginFlags): Pro
     )
   }
   return exitCodes.ok
+}
+
+/** @throws CliFailure when no configuration file is read */
+function configFileOf({ configFile, folder }: Settings): ConfigFile {
+  if (configFile !== undefined) return configFile
+  throw new CliFailure(
+    folder === ''
+      ? 'There is no home directory to keep a login in; set HOME, or use "svc auth".'
+      : 'A login is kept in the configuration file; leave out --skip-config, or use "svc auth".',
+  )
+}
+
+async function logOut(session: Session, isAll: boolean): Promise<number> {
+  const { settings, form } = session
+  const { account, folder } = settings
+  const configFile = configFileOf(settings)
+  const warn = (text: string): void => session.note(`WARNING: ${text}\n`)
+  let revoked = 0
+  if (account === undefined) {
+    if (form === 'human') await session.print('Nobody is logged in.\n')
+  } else {
+    const { username } = account
+    // First, since it may need the login.
+    if (isAll) revoked = await revokeTokensOf(session, username)
+    const kept = readKeptToken({ folder, user: username }, warn)
+    if (!isAll && kept !== undefined) revoked = await revokeKept(session, kept, warn)
+    await removeToken({ folder, user: username })
+    await changeConfigFile(configFile, folder, 'credentials', { username: undefined, password: undefined })
+    if (form === 'human') {
+      if (isAll) await session.print(revokedText(revoked, username))
+      await session.print(`Logged out ${escapeUnprintable(username)}\n`)
+      if (!isAll && kept === undefined) session.note('\nNote: No token had been kept.\n')
+    }
+  }
+  if (form !== 'human') await session.printMachine({ user: account?.username ?? null, revoked })
+  if (settings.credential !== undefined) {
+    session.note(
+      '\nNote: A token or API key is given besides, in the environment, the configuration file or on the command line. It is still valid.\n',
+    )
+  }
+  return exitCodes.ok
+}
+
+/** By the server that made it. What the server refuses is worthless already. @returns how many were revoked */
+async function revokeKept(
+  session: Session,
+  kept: KeptToken | 'damaged',
+  warn: (text: string) => void,
+): Promise<number> {
+  if (kept === 'damaged') {
+    warn('The kept token was damaged, and is deleted without being revoked.')
+    return 0
+  }
+  const { token, expireTimestamp, authUrl } = kept
+  if (expireTimestamp <= Date.now() / 1000) return 0
+  const { settings } = session
+  const isHere = authUrl === '' || authUrl === settings.authUrl
+  const client = await openClient(
+    {
+      ...settings,
+      ...(isHere ? {} : { authUrl, basicAuth: undefined }),
+      credential: { header: 'X-Auth-Token', value: token },
+    },
+    { interrupted: session.interrupted, warn, debug: (text) => session.note(`${text}\n`) },
+  )
+  try {
+    await client.call('DELETE', `/tokens/${segment(token)}`, { shownPath: `/tokens/${secretMask}`, isForAuth: true })
+    return 1
+  } catch (error) {
+    if (!(error instanceof CliFailure)) throw error
+    if (error instanceof HttpFailure && [401, 404].includes(error.status)) return 0
+    const end = formatTime(new Date(expireTimestamp * 1000).toISOString(), settings.timezone)
+    warn(`The token could not be revoked, and stays valid until ${end}: ${error.message}`)
+    return 0
+  } finally {
+    client.close()
+  }
+}
+
+async function removeToken(place: { folder: string; user: string }): Promise<void> {
+  try {
+    await removeKeptToken(place)
+  } catch (error) {
+    throw new CliFailure(`The kept token cannot be deleted: ${error instanceof Error ? error.message : String(error)}`)
+  }
 }
 
 async function showUser(session: Session): Promise<number> {

@@ -139,6 +139,13 @@ export const commands: readonly CommandEntry[] = [
     load: async (context) => (await import('./auth.ts')).createLoginCommand(context),
   },
   {
+    name: 'logout',
+    summary: 'Log out: revoke the token of the login, and forget it.',
+    example: 'svc logout',
+    group: 'Access:',
+    load: async (context) => (await import('./auth.ts')).createLogoutCommand(context),
+  },
+  {
     name: 'whoami',
     summary: 'Tell who is logged in, and with which roles.',
     example: 'svc whoami',
@@ -151,6 +158,13 @@ export const commands: readonly CommandEntry[] = [
     example: 'svc auth alice',
     group: 'Access:',
     load: async (context) => (await import('./auth.ts')).createAuthCommand(context),
+  },
+  {
+    name: 'token',
+    summary: 'Revoke tokens, and ask whether one is valid.',
+    example: 'svc token revoke --user alice',
+    group: 'Access:',
+    load: async (context) => (await import('./token.ts')).createTokenCommand(context),
   },
   {
     name: 'apikey',
@@ -180,6 +194,13 @@ export const commands: readonly CommandEntry[] = [
     example: 'svc role-assignment list -u alice',
     group: 'Access:',
     load: async (context) => (await import('./role.ts')).createRoleAssignmentCommand(context),
+  },
+  {
+    name: 'permission-type',
+    summary: 'List what roles and API keys can be allowed.',
+    example: 'svc permission-type get action',
+    group: 'Access:',
+    load: async (context) => (await import('./permission-type.ts')).createPermissionTypeCommand(context),
   },
   {
     name: 'rbac',

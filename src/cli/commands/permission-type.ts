@@ -1,0 +1,55 @@
+/** `svc permission-type`: what roles and API keys can be allowed (contract 11, 11.7). */
+import { CliCommand } from '../command.ts'
+import { recordIn, toObject } from '../execution-calls.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { addCommonOptions, addWidthOption, splitAttributes } from '../options.ts'
+import type { Json } from '../print.ts'
+import { printList } from '../records.ts'
+import { createGetCommand, type ListFlags, type Resource } from '../resources.ts'
+import { withSession, type CommandContext, type Session } from '../session.ts'
+
+/** The server groups them by the type of resource that they are about; that is what `get` names. */
+const resourceType: Resource = {
+  name: 'Resource Type',
+  pluralName: 'Resource Types',
+  path: '/rbac/permission_types',
+  columns: ['resource_type', 'permission_type', 'description'],
+  order: [],
+}
+
+type TypeListFlags = Omit<ListFlags, 'last'>
+
+export function createPermissionTypeCommand(context: CommandContext): CliCommand {
+  const list = addWidthOption(addCommonOptions(new CliCommand('list')))
+    .description('List everything that roles and API keys can be allowed. Who is no administrator may not.')
+    .option('-a, --attr <name...>', 'attributes to print, such as permission_type; "all"')
+    .examples('svc permission-type list', 'svc permission-type list -a permission_type -w 40')
+    .action((flags: TypeListFlags) => withSession(context, flags, (session) => listTypes(session, flags)))
+
+  const get = createGetCommand(context, resourceType, '<resource-type...>', 'types of resources')
+    .description('Show what can be allowed about a type of resource, such as actions.')
+    .examples('svc permission-type get action')
+
+  return new CliCommand('permission-type').addCommand(list).addCommand(get)
+}
+
+async function listTypes(session: Session, flags: TypeListFlags): Promise<number> {
+  const types = recordIn(await session.client.call('GET', resourceType.path))
+  const records = Object.entries(types).flatMap(([resource, permissions]) =>
+    Object.entries(toObject(permissions)).map(([permission, description]): Json => ({
+      resource_type: resource,
+      permission_type: permission,
+      description,
+    })),
+  )
+  const { columns } = resourceType
+  await printList(session, records, {
+    columns,
+    attributes: splitAttributes(flags.attr),
+    widths: flags.width,
+    name: 'Permission Type',
+    pluralName: 'Permission Types',
+    isTruncated: false,
+  })
+  return exitCodes.ok
+}

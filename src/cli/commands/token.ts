@@ -1,0 +1,84 @@
+/** `svc token`: making tokens worthless, and asking whether one is valid (contract 01, 1.5 and 1.7). `svc auth` makes them. */
+import { isId } from '../../ids.ts'
+import { CliCommand } from '../command.ts'
+import { recordIn } from '../execution-calls.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { CliFailure } from '../failures.ts'
+import { addCommonOptions, type CommonFlags } from '../options.ts'
+import { printable } from '../print.ts'
+import { withSecretInput } from '../prompt.ts'
+import { callOn } from '../records.ts'
+import { forEachSecret, subjectOfSecret } from '../secret-ids.ts'
+import { withSession, type CommandContext, type Session } from '../session.ts'
+
+const token = { name: 'Token', path: '/tokens' }
+const processNote =
+  'A token on the command line is seen by other users of this machine in the list of processes; - reads it from standard input, or asks for it at a terminal.'
+
+interface RevokeFlags extends CommonFlags {
+  user?: string
+}
+
+export function createTokenCommand(context: CommandContext): CliCommand {
+  const revoke = addCommonOptions(new CliCommand('revoke'))
+    .description('Make tokens worthless at once: your own, or as an administrator those of anybody.')
+    .argument('[token-or-id...]', 'tokens or their ids, or - to read a token from standard input')
+    .option('--user <name>', 'all tokens of this user')
+    .notes(processNote, '"svc logout" revokes the token that "svc login" has kept, and forgets it.')
+    .examples('svc token revoke - < token-file', 'svc token revoke --user alice')
+    .action((words: string[], flags: RevokeFlags) => {
+      const { user } = flags
+      if ((user === undefined) === (words.length === 0)) {
+        throw new CliFailure('Name either the tokens to revoke, or with --user whose.', exitCodes.usage)
+      }
+      return withSession(context, flags, (session) =>
+        user === undefined ? revokeTokens(session, words) : revokeAll(session, user),
+      )
+    })
+
+  const validate = addCommonOptions(new CliCommand('validate'))
+    .description('Ask whether a token is valid: 0 when it is, 1 when it is not.')
+    .argument('<token>', 'the token, or - to read it from standard input')
+    .notes(processNote, 'Who asks has to be logged in, or to use a credential with -t or --api-key.')
+    .examples('svc token validate - < token-file')
+    .action((word: string, flags: CommonFlags) =>
+      withSession(context, flags, (session) => validateToken(session, word)),
+    )
+
+  return new CliCommand('token').addCommand(revoke).addCommand(validate)
+}
+
+function revokeTokens(session: Session, words: readonly string[]): Promise<number> {
+  return forEachSecret(session, words, 'Token', async (word) => {
+    await callOn(session, 'DELETE', subjectOfSecret(token, word), { isForAuth: true })
+    await session.print(`${token.name} ${isId(word) ? `"${word}" ` : ''}is revoked.\n`)
+    return exitCodes.ok
+  })
+}
+
+async function revokeAll(session: Session, user: string): Promise<number> {
+  const revoked = await revokeTokensOf(session, user)
+  if (session.form === 'human') await session.print(revokedText(revoked, user))
+  else await session.printMachine({ user, revoked })
+  return exitCodes.ok
+}
+
+/** @returns how many there were */
+export async function revokeTokensOf({ client }: Session, user: string): Promise<number> {
+  return Number(recordIn(await client.call('DELETE', '/tokens', { query: { user }, isForAuth: true }))['revoked'])
+}
+
+export function revokedText(count: number, user: string): string {
+  const what = count === 1 ? '1 token' : `${count === 0 ? 'No' : count} tokens`
+  return `${what} of "${printable(user)}" ${count === 1 ? 'was' : 'were'} revoked.\n`
+}
+
+async function validateToken(session: Session, word: string): Promise<number> {
+  const value = word === '-' ? await withSecretInput(session, (input) => input.ask('Token')) : word
+  const request = { body: { token: value }, isForAuth: true }
+  const answer = recordIn(await session.client.call('POST', '/tokens/validate', request))
+  const isValid = answer['valid'] === true
+  if (session.form === 'human') await session.print(`The token is ${isValid ? '' : 'not '}valid.\n`)
+  else await session.printMachine(answer)
+  return isValid ? exitCodes.ok : exitCodes.failed
+}
