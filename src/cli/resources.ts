@@ -162,7 +162,10 @@ export function createUpdateCommand(
     )
 }
 
-const fileOperand: Operand = ['<file>', 'its definition, in .yaml or .json']
+const fileOperand: Operand = [
+  '<file>',
+  'its definition, in .yaml or .json; what is wrong with it is named with the line',
+]
 
 /** What an author has written into a file. @throws CliFailure (2) */
 export async function readDefinition(path: string): Promise<Json> {

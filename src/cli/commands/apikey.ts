@@ -55,7 +55,7 @@ export function createApiKeyCommand(context: CommandContext): CliCommand {
     .description('List API keys.')
     .option('-u, --user <user>', 'only of this user')
     .option('-d, --detail', 'every attribute')
-    .option('--show-secrets', 'with the hashes of the keys; only for administrators')
+    .option('--show-secrets', 'with the hashes of the keys, which are masked otherwise; only for administrators')
     .examples('svc apikey list -n -1 -y --show-secrets > keys.yaml')
     .action((flags: KeyListFlags) =>
       withKeys(context, flags, (session) => {
@@ -132,7 +132,7 @@ export function createApiKeyCommand(context: CommandContext): CliCommand {
     .description('Take over API keys of another server, or of this one, from a file.')
     .argument('<file>', 'one object or a list, in .json or .yaml')
     .notes(
-      'Each entry has user and key_hash, and may have metadata, enabled (false when it is left out), expires_at, scopes and id: a key of that id is changed to what the entry says. A file in which something is wrong is refused before anything is sent.',
+      'Each entry has `user` and `key_hash`, and may have `metadata`, `enabled` (false when it is left out), `expires_at`, `scopes` and `id`: a key of that id is changed to what the entry says. A file in which something is wrong, such as a masked hash, is refused before anything is sent.',
     )
     .examples(
       'svc apikey list -n -1 -y --show-secrets > keys.yaml',

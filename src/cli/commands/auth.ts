@@ -35,11 +35,11 @@ interface KeptLoginFlags extends LoginFlags {
 
 const withoutLogin = { withoutLogin: true }
 const passwordSources =
-  'Without -p the password is asked for; when standard input is no terminal, its first line is the password.'
+  'Without -p the password is asked for, without echo; when standard input is no terminal, its first line is the password.'
 
 export function createAuthCommand(context: CommandContext): CliCommand {
   return addLoginOptions(new CliCommand('auth'))
-    .description('Make a token and print it.')
+    .description('Make a token and print it. Nothing of it is kept.')
     .argument('<user>', 'whose token')
     .option('-t, --only-token', 'print nothing but the token')
     .notes(passwordSources)
@@ -67,9 +67,9 @@ export function createLoginCommand(context: CommandContext): CliCommand {
     .option('-w, --write-password', 'keep the password too, as it is, in the configuration file')
     .notes(
       passwordSources,
-      'The name of the user is kept in the configuration file (~/.svc/config), the token beside it. Without the password there, log in again when the token has expired.',
+      'The name is kept in the configuration file (`~/.svc/config`), where nothing else changes and an earlier password goes; the token is kept beside it. With -w the client logs in again by itself when the token has expired, else run this again.',
     )
-    .examples('svc login alice')
+    .examples('svc login alice', 'svc login alice < password-file')
     .action((user: string, flags: KeptLoginFlags) =>
       withSession(context, flags, (session) => logIn(session, user, flags), withoutLogin),
     )

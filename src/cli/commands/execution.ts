@@ -70,7 +70,7 @@ export function createExecutionCommand(context: CommandContext): CliCommand {
 
   const get = addDisplayOptions(addCommonOptions(new CliCommand('get')), '-a, --attr')
     .description('Show executions with their results.')
-    .argument('<id...>', 'ids, or last')
+    .argument('<id...>', 'ids, or last: the one created last, of those that you may see')
     .option('-x, --exclude-result', 'without the results')
     .examples('svc execution get last')
     .action((ids: string[], flags: GetFlags) =>
@@ -97,6 +97,10 @@ export function createExecutionCommand(context: CommandContext): CliCommand {
     .argument('[id]', 'id, or last', 'last')
     .addOption(new Option('--type <type>', 'only this output').choices(['stdout', 'stderr', 'other']))
     .option('--include-metadata', 'time and type before each piece')
+    .notes(
+      'What was written so far is printed first. After a broken connection it goes on where it was: nothing is lost or printed twice. Who may see an execution, but not follow streams (permission `stream_view`), gets all of it at the end.',
+      'The text is that of the action, untouched; what is not UTF-8 comes as U+FFFD.',
+    )
     .examples('svc execution tail last', 'svc execution tail last --type stderr')
     .action((id: string, flags: TailFlags) => withSession(context, flags, (session) => tailOne(session, id, flags)))
 

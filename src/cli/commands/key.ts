@@ -87,7 +87,7 @@ export function createKeyCommand(context: CommandContext): CliCommand {
     .argument('<name>', 'name')
     .argument('[value]', 'value')
     .option('-l, --ttl <seconds>', 'keep it for so long; default: for good', parseSeconds)
-    .option('-e, --encrypt', 'it is a secret: the server keeps it encrypted')
+    .option('-e, --encrypt', 'it is a secret: the server keeps it encrypted, and shows it only with -d')
     .option('--encrypted', 'the value is encrypted already, as another list has shown it')
     .notes(valueNote)
     .examples('svc key set web.url https://example.com', 'svc key set -e web.password')
@@ -107,7 +107,7 @@ export function createKeyCommand(context: CommandContext): CliCommand {
     .examples('svc key delete web.url')
 
   const removeByPrefix = addPlaceOptions(addCommonOptions(new CliCommand('delete_by_prefix')), 'system')
-    .description('Delete all key-value pairs whose names begin alike.')
+    .description('Delete all key-value pairs of one scope whose names begin alike.')
     .requiredOption('-p, --prefix <text>', 'what their names begin with', parsePrefix)
     .examples('svc key delete_by_prefix -p web.')
     .action((flags: PlaceFlags & { prefix: string }) =>
@@ -120,7 +120,7 @@ export function createKeyCommand(context: CommandContext): CliCommand {
     .option('-c, --convert', 'values that are no text become their JSON')
     .notes(
       'Each entry has name and value, and may have scope, user, secret, encrypted, ttl, description and expire_timestamp. A file in which something is wrong is refused before anything is sent; entries that have expired are left out.',
-      'Encrypted values are taken back by the server that has encrypted them. For another one, list them with -d: then the file holds the secrets themselves.',
+      'Encrypted values are taken back by the server that has encrypted them, under the same name. For another one, list them with -d: then the file holds the secrets themselves.',
     )
     .examples('svc key list --scope=all -n -1 -j > keys.json', 'svc key load keys.json')
     .action((file: string, flags: LoadFlags) => withPairs(context, flags, (session) => loadPairs(session, file, flags)))

@@ -47,12 +47,13 @@ export function createPackCommand(context: CommandContext): CliCommand {
     .examples('svc pack get examples')
 
   const install = addCommonOptions(new CliCommand('install'))
-    .description('Install packs, or other versions of them.')
+    .description('Install packs, or other versions of them, and print how that goes.')
     .argument('<source...>', 'where from: a name, a folder, an archive, or a git repository; then =version')
     .option('--force', 'also what is made for other versions, and of what has problems as much as can be used')
     .option('--skip-dependencies', 'without the packs that it needs')
     .notes(
-      'Folders and archives are those of the machine of the server; a relative path starts where this command is run.',
+      'A source that begins with a dot, has a slash in it (`web/`) or names an archive is a path, which starts where this command is run; the server has to see the same files. `web` alone is always the name of a pack that comes with the program.',
+      'It ends with 1 when the installation fails. Who may install, but not view executions of packs.install, is told the id of the execution and not how it ends.',
     )
     .examples(
       'svc pack install examples',
@@ -78,6 +79,7 @@ export function createPackCommand(context: CommandContext): CliCommand {
     .argument('[pack...]', 'references, or paths of folders; without any: all packs')
     .option('--types <types>', 'only these kinds, with commas between them, such as action,rule')
     .option('--no-fail-on-failure', 'end with 0 although something could not be used')
+    .notes('It prints how much of each kind there is. What cannot be used is named with file, line and key.')
     .examples('svc pack register examples --types action,rule')
     .action((packs: string[], flags: RegisterFlags) =>
       withSession(context, flags, (session) => registerPacks(session, packs, flags)),

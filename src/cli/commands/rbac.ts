@@ -17,13 +17,12 @@ const counts = ['created', 'updated', 'removed'] as const
 
 export function createRbacCommand(context: CommandContext): CliCommand {
   const apply = addCommonOptions(new CliCommand('apply'))
-    .description(
-      "Make the server's roles and assignments those of its definition files: the folder rbac below its base path, with " +
-        'roles/*.yaml, assignments/*.yaml and mappings/*.yaml. When a file is wrong, nothing is changed.',
-    )
+    .description("Make the server's roles and assignments those of its definition files.")
     .option('--verbose', 'also list the roles and assignments that count now')
     .notes(
-      'Also called svc-apply-rbac-definitions. Only administrators may do this; whoever may signal the server can have it read the files without a login, with: kill -HUP <pid of svc serve>',
+      'The files are those of the folder `rbac` below the base path of the server: `roles/*.yaml`, `assignments/*.yaml` and `mappings/*.yaml`. Printed is how many were created, updated and removed; when a file is wrong, all problems are listed and nothing is changed.',
+      'Only administrators may do this. Whoever may signal the server can have it read the files without a login: `kill -HUP <pid of svc serve>`.',
+      'Also called svc-apply-rbac-definitions.',
     )
     .examples('svc rbac apply', 'svc rbac apply --verbose')
     .action((flags: ApplyFlags) =>

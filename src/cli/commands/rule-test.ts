@@ -25,7 +25,11 @@ export function createRuleTestCommand(context: CommandContext): CliCommand {
     .option('--rule-ref <ref>', 'the rule, one that the server has: reference or id')
     .option('--trigger-instance <file>', 'what happens, in .yaml or .json: {trigger: <reference>, payload: {…}}')
     .option('--trigger-instance-id <id>', 'what happens, something that has happened before')
-    .notes('Also called svc-rule-tester. Ends with 0 when the rule matches, with 1 when it does not.')
+    .notes(
+      'A rule is needed, and something that happens. What is printed is the criterion that does not hold, or the parameters that the action would get; the server looks, with its datastore.',
+      'Ends with 0 when the rule matches, with 1 when it does not. A rule that matches and would start nothing all the same, because its parameters do not fit the action, ends with 0 and says so.',
+      'Also called svc-rule-tester.',
+    )
     .examples(
       'svc rule test --rule on_order.yaml --trigger-instance order.yaml',
       'svc rule test --rule-ref default.on_order --trigger-instance-id 6000000000000000000000aa',

@@ -40,11 +40,13 @@ export function createRunCommand(context: CommandContext): CliCommand {
   return configureRun(new ActionCommand('run'), context, false)
     .description('Run an action and wait for its result.')
     .notes(
-      'Words without = from the first one on are the command of an action that has a parameter "cmd"; options of svc go before.',
+      'Words without = from the first one on are the command of an action that has a parameter `cmd`; options of svc go before. `svc run <action> -h` shows which parameters there are; `svc help parameters` tells how values are written.',
+      'A server that restarts meanwhile is waited for up to a minute.',
     )
     .examples(
       'svc run core.local date -R',
       "svc run core.local cmd='make test' cwd=/srv/app timeout=600",
+      'svc run -k stdout core.local hostname',
       'svc run --tail core.local -- tail -f /var/log/syslog',
     )
 }
@@ -87,7 +89,10 @@ export function addRunOptions(command: CliCommand): CliCommand {
   addCommonOptions(command)
     .option('-a, --async', 'do not wait for the end')
     .option('--tail', 'print the output while it comes')
-    .option('-e, --inherit-env', 'give the variables of this environment to the action, as its parameter "env"')
+    .option(
+      '-e, --inherit-env',
+      'give the variables of this environment to the action as its parameter `env`, without those of this machine, shell or client (PATH, HOME, SVC_...)',
+    )
     .option('-u, --user <name>', 'run as this user')
     .option('--delay <milliseconds>', 'start that much later', parseCount)
     .option('--auto-dict', 'make objects of list items such as key:value')
@@ -98,7 +103,7 @@ export function addRunOptions(command: CliCommand): CliCommand {
 /** @param attr its flags; where something is run, `-a` means `--async` */
 export function addDisplayOptions(command: CliCommand, attr = '--attr'): CliCommand {
   return command
-    .option('-k, --key <key>', 'print only this key of the result')
+    .option('-k, --key <key>', 'print only this key of the result, text as it is')
     .option('-d, --detail', 'print every attribute, as a table')
     .option(`${attr} <name...>`, 'print these attributes, such as status or result.stdout')
     .option('--raw', 'print a workflow like any other execution')

@@ -78,7 +78,10 @@ export function createTraceCommand(context: CommandContext): CliCommand {
     .option('--show-executions', 'executions, and what else is asked for')
     .option('--show-rules', 'rules, and what else is asked for')
     .option('--show-trigger-instances', 'trigger instances, and what else is asked for')
-    .option('-n, --hide-noop-triggers', 'without trigger instances that have caused nothing')
+    .option('-n, --hide-noop-triggers', 'without trigger instances for which no rule has matched')
+    .notes(
+      'With -e, -r or -g only what led to it is shown, back to where everything began. A rule that has matched several times is shown with all its matches.',
+    )
     .examples(
       'svc trace get 6000000000000000000000aa',
       'svc trace get 6000000000000000000000aa -e 6000000000000000000000bb',

@@ -45,7 +45,7 @@ export function createTriggerInstanceCommand(context: CommandContext): CliComman
   })
   const list = addTimeOptions(createListCommand(context, triggerInstance, queryOf), 'what happened')
     .description('List what has happened, the newest last.')
-    .option('--trigger <ref>', 'only of this trigger')
+    .option('--trigger <ref>', 'only of this trigger; see: svc trigger getspecs')
     .option('--trigger-type <ref>', 'only of triggers of this type, such as core.svc.webhook')
     .option('--status <status>', 'only in this status: pending, processed or processing_failed')
     .examples('svc trigger-instance list -n 10 --trigger-type core.svc.webhook')
@@ -60,6 +60,9 @@ export function createTriggerInstanceCommand(context: CommandContext): CliComman
 
   const explain = createEachCommand(context, 'explain', instances, explainInstance)
     .description('Tell why it has, or has not, started anything: the verdict of each rule.')
+    .notes(
+      'Of each rule of the trigger: that it is disabled, that it matched and which execution it started, or which criterion did not hold, with the value it saw. -j prints all of what the server says.',
+    )
     .examples('svc trigger-instance explain 6000000000000000000000aa')
 
   return new CliCommand('trigger-instance')

@@ -58,6 +58,9 @@ export function createTriggerCommand(context: CommandContext): CliCommand {
   const specs = addListOptions(addCommonOptions(new CliCommand('getspecs')))
     .description('List the triggers of a kind: with which parameters rules use it.')
     .argument('<ref>', 'reference or id of the kind')
+    .notes(
+      'Triggers with parameters, as those of webhooks and timers, have names that nobody chose. This list tells which is which.',
+    )
     .examples('svc trigger getspecs core.svc.webhook')
     .action((ref: string, flags: ListFlags) => withSession(context, flags, (session) => listSpecs(session, ref, flags)))
 

@@ -27,7 +27,11 @@ const user: Resource = {
   order: ['name', 'is_service', 'is_disabled', 'has_password', 'nicknames', 'created_at'],
 }
 const passwordHelp =
-  'Without -p the password is asked for; when standard input is no terminal, it is the next line of that.'
+  'Without -p the password is asked for, without echo; when standard input is no terminal, it is the next line of that.'
+
+const fileNote =
+  'With --file that file is changed and no server asked: for a lost password of the administrator, and for installing by ' +
+  'script. Every other line of it stays as it is, and the change counts from the next login.'
 
 interface UserListFlags extends ListFlags {
   service?: boolean
@@ -67,7 +71,7 @@ export function createUserCommand(context: CommandContext): CliCommand {
     .argument('<name>', 'who')
     .option('--no-password', 'a user who has none here: one of another authentication backend, or with API keys alone')
     .option('--service', 'a service account, which may have tokens made for other users')
-    .notes(passwordHelp)
+    .notes(passwordHelp, fileNote)
     .examples(
       'svc user add alice --nickname chat=al',
       'svc user add alice --file /var/lib/svc/htpasswd < password-file',
@@ -81,7 +85,7 @@ export function createUserCommand(context: CommandContext): CliCommand {
   const passwd = addFileOption(addPasswordOption(addUserOptions('passwd')))
     .description('Change a password: your own, or as an administrator that of any user.')
     .argument('[name]', 'whose; default: your own')
-    .notes(`${passwordHelp} For your own password the present one is asked for first.`)
+    .notes(`${passwordHelp} For your own password the present one is asked for first.`, fileNote)
     .examples('svc user passwd', 'svc user passwd admin --file /var/lib/svc/htpasswd')
     .action((name: string | undefined, flags: PasswordFlags) =>
       flags.file === undefined
@@ -110,6 +114,7 @@ export function createUserCommand(context: CommandContext): CliCommand {
 
   const remove = addFileOption(addUserOptions('delete'))
     .description('Delete users, with their tokens, API keys and items of the datastore.')
+    .notes(fileNote)
     .argument('<name...>', 'who')
     .examples('svc user delete alice')
     .action((names: string[], flags: PasswordFlags) => {

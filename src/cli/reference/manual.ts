@@ -1,6 +1,6 @@
 /** Everything that is told about the client as a manual page: the language of man(7), for groff and mandoc. */
 import type { CommandPage, Reference } from './tree.ts'
-import { spansOf, type Block, type Described, type Table } from './text.ts'
+import { introduction, spansOf, type Block, type Described, type Table } from './text.ts'
 
 export function renderManual({ pages, commonOptions, globalOptions, topics }: Reference): string {
   const [introduction, ...others] = topics
@@ -19,9 +19,7 @@ export function renderManual({ pages, commonOptions, globalOptions, topics }: Re
     '.B svc help',
     running('[command | topic]'),
     section('Description'),
-    running(
-      '`svc` is one executable: `svc serve` is the server, everything else talks to a server over HTTP. `svc help <command>` or `svc <command> --help` tells how one command is used, `svc help <topic>` prints one of the sections below.',
-    ),
+    running(introduction),
     section('Commands'),
     ...leaves(pages).flatMap(renderCommand),
     section('Options of all commands'),

@@ -1,6 +1,6 @@
 /** Everything that is told about the client as one page of Markdown: `docs/cli.md`. */
 import type { CommandPage, Reference } from './tree.ts'
-import { spansOf, type Block, type Described } from './text.ts'
+import { introduction, spansOf, type Block, type Described } from './text.ts'
 import type { Topic } from './topics.ts'
 
 export function renderMarkdown({ pages, commonOptions, globalOptions, topics }: Reference): string {
@@ -8,9 +8,8 @@ export function renderMarkdown({ pages, commonOptions, globalOptions, topics }: 
   const parts = [
     '# The command line client',
     '<!-- Generated from the commands and topics in src/cli; change those, then run "npm run generate". -->',
-    inline(
-      '`svc` is one executable: `svc serve` is the server, everything else talks to a server over HTTP. `svc --help` lists the commands, `svc help run` or `svc run --help` tells how one is used, `svc manual` shows all of this page as a manual page.',
-    ),
+    inline(introduction),
+    '[events.md](events.md) tells what rules can say, [packs.md](packs.md) what packs hold, [access.md](access.md) who may do what.',
     ...topics.slice(0, 1).flatMap((topic) => renderTopic(topic)),
     '## Commands',
     ...groups.flatMap((group) => [

@@ -3,6 +3,10 @@
  * text, words between backticks are what is typed or printed; so are options and placeholders such as `<id>`.
  */
 
+/** What the manual page and `docs/cli.md` begin with. */
+export const introduction =
+  '`svc` is one executable: `svc serve` is the server, everything else talks to a server over HTTP. `svc --help` lists commands and topics; `svc help <command>`, or `svc <command> --help`, tells how a command is used, `svc help <topic>` about a topic. `svc manual` shows all of it as a manual page.'
+
 export interface Described {
   /** As it is written, such as `-n, --last <count>` or `<ref...>`. */
   term: string

@@ -229,7 +229,7 @@ timezone = Europe/Berlin`,
       list: [
         'When only the API is named, the other two are taken to be behind the same address (`/auth`, `/stream/v1`), as they are with `svc serve` and behind a proxy.',
         'Without `cacert` an https server is believed unchecked, with a warning.',
-        'The variables `http_proxy`, `https_proxy` and `no_proxy` are obeyed in either letter case, from Node.js 22.21 on; the local host is never asked through a proxy.',
+        'The variables `http_proxy`, `https_proxy` and `no_proxy` are obeyed in either letter case, as curl reads them, from Node.js 22.21 on; what runs on this machine is never asked through a proxy.',
         'The file may hold credentials: `chmod 600 ~/.svc/config`. The client warns when other users can read it or its folder.',
         'The options of the server are another matter: `svc help serve`.',
       ],
