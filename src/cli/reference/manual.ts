@@ -3,7 +3,7 @@ import type { CommandPage, Reference } from './tree.ts'
 import { introduction, spansOf, type Block, type Described, type Table } from './text.ts'
 
 export function renderManual({ pages, commonOptions, globalOptions, topics }: Reference): string {
-  const [introduction, ...others] = topics
+  const [first, ...others] = topics
   const lines = [
     '.\\" Generated from the commands and topics in src/cli; change those, then run "npm run generate".',
     // Words as they would be typed are not hyphenated, and lines of code are left as they are.
@@ -29,7 +29,7 @@ export function renderManual({ pages, commonOptions, globalOptions, topics }: Re
     running('Those of `svc` itself may stand before the command or behind it:'),
     ...described(globalOptions),
     ...others.flatMap((topic) => [section(topic.manualTitle ?? topic.title), ...renderBlocks(topic.blocks)]),
-    ...(introduction === undefined ? [] : [section('Examples'), ...renderBlocks(introduction.blocks)]),
+    ...(first === undefined ? [] : [section('Examples'), ...renderBlocks(first.blocks)]),
     section('See also'),
     `${['curl', 'jq'].map((name) => `.BR ${name} (1)`).join(' ,\n')}`,
   ]
