@@ -2,8 +2,8 @@
 import type { Readable } from 'node:stream'
 import { CliFailure, ConnectionFailure } from './failures.ts'
 
-/** A line longer than this is no event of the server. */
-const MAX_LINE_LENGTH = 64 * 1024 * 1024
+/** An event longer than this is none of the server's. */
+const MAX_EVENT_LENGTH = 64 * 1024 * 1024
 
 export interface ServerEvent {
   name: string
@@ -14,21 +14,28 @@ export interface ServerEvent {
 
 /** Ends when the stream ends. @throws ConnectionFailure, and what the stream fails with */
 export async function* readEvents(stream: Readable): AsyncGenerator<ServerEvent> {
-  let pending = ''
+  /** Of a line that has no end yet; joined once that is there, because a line may come in very many parts. */
+  let parts: string[] = []
+  let length = 0
   let name = ''
   let data: string[] = []
   let id = ''
   for await (const chunk of readText(stream)) {
+    length += chunk.length
+    if (length > MAX_EVENT_LENGTH) throw new ConnectionFailure('The stream sent an event without end.')
+    const isContinued = parts.at(-1)?.endsWith('\r') !== true && !/[\r\n]/.test(chunk)
+    parts.push(chunk)
+    if (isContinued) continue
     // A carriage return at the end may be the first half of a line break.
-    const text = pending + chunk
-    const lines = text.split(/\r\n|\n|\r(?!$)/)
-    pending = lines.pop() ?? ''
-    if (pending.length > MAX_LINE_LENGTH) throw new ConnectionFailure('The stream sent a line without end.')
+    const lines = parts.join('').split(/\r\n|\n|\r(?!$)/)
+    const rest = lines.pop() ?? ''
+    parts = rest === '' ? [] : [rest]
     for (const line of lines) {
       if (line === '') {
         if (data.length > 0) yield { name: name || 'message', data: data.join('\n'), id }
         name = ''
         data = []
+        length = rest.length
         continue
       }
       const colon = line.indexOf(':')

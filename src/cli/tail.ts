@@ -1,5 +1,7 @@
-/** Following the output of an execution (contract 09, 9.5). */
+/** Following the output of one execution (contract 09, 9.5). */
+import { addAbortListener } from 'node:events'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Readable } from 'node:stream'
 import { segment } from './client.ts'
 import { readEvents, readText } from './events.ts'
 import {
@@ -21,44 +23,96 @@ import {
   waitForEnd,
   waitingStatuses,
 } from './execution-calls.ts'
-import { CliFailure, Interrupted, NotFound } from './failures.ts'
+import { CliFailure, ConnectionFailure, Interrupted, NotFound } from './failures.ts'
 import type { Json } from './print.ts'
 import type { Session } from './session.ts'
+import { createPieceOutput, type TailOutput } from './tail-output.ts'
 
-const FIRST_RETRY_MS = 100
-const SLOWEST_RETRY_MS = 3000
+export const FIRST_RETRY_MS = 100
+export const SLOWEST_RETRY_MS = 3000
+/** A stream that says nothing for so long is asked about: the execution may have ended, and its last word be lost. */
+const SILENCE_MS = 5000
+const SILENCE_OF_ENDED_MS = 1000
+/** When connections tell nothing more of an execution that has ended for so long, that is taken for the end. */
+const EMPTINESS_MS = 5000
+const MAX_EVENT_ID_LENGTH = 256
 
 export interface TailOptions {
   type?: 'stdout' | 'stderr' | 'other' | undefined
   /** `[<timestamp>][<type>] ` before each piece. */
   includeMetadata: boolean
+  /** Also everything that it starts, and what that starts. Default false. */
+  isNested?: boolean
 }
 
 /** Prints the output of an execution while it comes, then how it ended. @returns the status */
 export async function tailExecution(session: Session, record: Json, options: TailOptions): Promise<string> {
-  const id = textOf(record['id'])
-  const tail = new Tail(session, id, options)
-  if (!isFinal(statusOf(record))) return tail.live()
-  return tail.stored()
+  if (options.isNested === true) {
+    const { tailFamily } = await import('./tail-nested.ts')
+    return tailFamily(session, record, options)
+  }
+  const output = createPieceOutput(session, options)
+  return followExecution(session, record, options, output, executionWords(textOf(record['id'])))
 }
+
+export interface FollowOptions extends TailOptions {
+  /** The server has answered before: one that cannot be reached now is waited for. Default false. */
+  isReachable?: boolean
+}
+
+/** What is said of an execution. */
+export interface TailWords {
+  readonly sayStarted: (output: TailOutput) => Promise<void>
+  readonly sayEnded: (output: TailOutput, status: string) => Promise<void>
+}
+
+export function executionWords(id: string): TailWords {
+  return {
+    sayStarted: (output) => output.say(`Execution ${id} has started.\n`),
+    sayEnded: (output, status) => output.say(`Execution ${id} has completed (status=${status}).`, true),
+  }
+}
+
+/**
+ * Prints all output of an execution, from its beginning to its end. Comes back exactly where a connection broke, also to
+ * a server that was started again.
+ *
+ * @param record with `id` and `status`
+ * @returns the status it has ended with
+ */
+export async function followExecution(
+  session: Session,
+  record: Json,
+  options: FollowOptions,
+  output: TailOutput,
+  words: TailWords,
+): Promise<string> {
+  const tail = new Tail(session, textOf(record['id']), options, output, words)
+  return isFinal(statusOf(record)) ? tail.stored() : tail.live()
+}
+
+class SilentStream extends ConnectionFailure {}
 
 class Tail {
   readonly #session: Session
   readonly #id: string
-  readonly #options: TailOptions
+  readonly #options: FollowOptions
+  readonly #output: TailOutput
+  readonly #words: TailWords
   #lastEventId = ''
   #saidStarted = false
-  #endsInNewline = true
 
-  constructor(session: Session, id: string, options: TailOptions) {
+  constructor(session: Session, id: string, options: FollowOptions, output: TailOutput, words: TailWords) {
     this.#session = session
     this.#id = id
     this.#options = options
+    this.#output = output
+    this.#words = words
   }
 
   async stored(): Promise<string> {
     await this.#follow()
-    return this.#sayCompleted()
+    return this.#sayEnded()
   }
 
   async live(): Promise<string> {
@@ -72,20 +126,14 @@ class Tail {
       ended.abort()
     }
     await started
-    return this.#sayCompleted(true)
+    return this.#sayEnded(true)
   }
 
   /** Output says that it runs, too; but a command may be silent for a long time. */
   async #watchStart(ended: AbortSignal): Promise<void> {
     for (let interval = FIRST_POLL_MS; !ended.aborted && !this.#saidStarted; interval *= POLL_GROWTH) {
-      const record = await getExecution(this.#session, this.#id, { include_attributes: 'status' }).catch(
-        (error: unknown) => {
-          if (mayPass(error)) return undefined
-          throw error
-        },
-      )
+      const status = await this.#askStatus()
       if (ended.aborted) return
-      const status = statusOf(record)
       if (status !== '' && !waitingStatuses.has(status)) {
         if (!isFinal(status)) await this.#sayStarted()
         return
@@ -97,21 +145,31 @@ class Tail {
     }
   }
 
+  /** @returns empty when the server does not answer now */
+  async #askStatus(): Promise<string> {
+    try {
+      return statusOf(await getExecution(this.#session, this.#id, { include_attributes: 'status' }))
+    } catch (error) {
+      if (mayPass(error)) return ''
+      throw error
+    }
+  }
+
   async #sayStarted(): Promise<void> {
     if (this.#saidStarted) return
     this.#saidStarted = true
-    await this.#session.print(`Execution ${this.#id} has started.\n\n`)
+    await this.#words.sayStarted(this.#output)
   }
 
   /** @param wasLive the start is part of the story, however short that was */
-  async #sayCompleted(wasLive = false): Promise<string> {
+  async #sayEnded(wasLive = false): Promise<string> {
     for (;;) {
       const record = await getExecution(this.#session, this.#id, { include_attributes: 'status,log' })
       const status = statusOf(record)
       if (isFinal(status)) {
         if (wasLive && toList(record['log']).some((entry) => entry['status'] === 'running')) await this.#sayStarted()
-        const end = this.#endsInNewline ? '\n' : '\n\n'
-        await this.#session.print(`${end}Execution ${this.#id} has completed (status=${status}).\n`)
+        await this.#output.flush()
+        await this.#words.sayEnded(this.#output, status)
         return status
       }
       // The stream also ends while an execution is being paused or resumed.
@@ -122,36 +180,77 @@ class Tail {
 
   /** Prints what comes until the server says that this was all; comes back exactly where a connection broke. */
   async #follow(beforeFirst?: () => Promise<void>): Promise<void> {
+    const session = this.#session
     let retry = FIRST_RETRY_MS
-    let lastAnswer: number | undefined
+    let lastAnswer = this.#options.isReachable === true ? performance.now() : undefined
+    let lastNews: number | undefined
+    let isOverdue = false
     for (;;) {
+      let hasEnded = false
       try {
         const headers: Record<string, string> = this.#lastEventId === '' ? {} : { 'Last-Event-ID': this.#lastEventId }
         const path = `/executions/${segment(this.#id)}/output`
-        const stream = await this.#session.client.openStream(path, { output_type: this.#options.type }, headers)
+        const stream = await session.client.openStream(path, { output_type: this.#options.type }, headers)
         lastAnswer = performance.now()
-        retry = FIRST_RETRY_MS
-        for await (const { name, data, id } of readEvents(stream)) {
-          lastAnswer = performance.now()
+        lastNews ??= lastAnswer
+        for await (const { name, data, id } of this.#readWatched(stream, isOverdue)) {
+          lastAnswer = lastNews = performance.now()
+          retry = FIRST_RETRY_MS
+          isOverdue = false
           if (name === 'EOF') return
           if (name === 'svc.execution.output__create') {
             await beforeFirst?.()
             await this.#printPiece(data)
           }
-          if (id !== '') this.#lastEventId = id
+          if (id.length <= MAX_EVENT_ID_LENGTH && /^[\x20-\x7e]+$/.test(id)) this.#lastEventId = id
         }
+        hasEnded = true
       } catch (error) {
-        if (this.#session.interrupted.aborted) throw new Interrupted()
+        if (session.interrupted.aborted) throw new Interrupted()
         if (isMissing(error)) throw new NotFound(executionName, this.#id)
         if (isForbidden(error) && this.#lastEventId === '' && !this.#options.includeMetadata) {
           return this.#printAtEnd(beforeFirst)
         }
         // Without any connection before, waiting would only hide a wrong address.
         if (!mayPass(error) || lastAnswer === undefined || performance.now() - lastAnswer > PATIENCE_MS) throw error
-        if (retry === FIRST_RETRY_MS * 2) this.#session.note('WARNING: The connection was lost; trying again.\n')
+        hasEnded = error instanceof SilentStream
+        if (retry === FIRST_RETRY_MS * 2 && !hasEnded) {
+          session.note('WARNING: The connection was lost; trying again.\n')
+        }
       }
-      await pause(this.#session, retry)
+      if (hasEnded && isFinal(await this.#askStatus())) {
+        if (isOverdue && lastNews !== undefined && performance.now() - lastNews > EMPTINESS_MS) {
+          session.note(`WARNING: The stream of execution ${this.#id} has no end; its last output may be missing.\n`)
+          return
+        }
+        isOverdue = true
+      }
+      await pause(session, retry)
       retry = Math.min(SLOWEST_RETRY_MS, retry * 2)
+    }
+  }
+
+  /** Breaks off a stream that stays open without a word although the execution has ended. */
+  async *#readWatched(stream: Readable, isOverdue: boolean): ReturnType<typeof readEvents> {
+    let isWaiting = true
+    const look = async (): Promise<void> => {
+      const isOver = isWaiting && isFinal(await this.#askStatus().catch(() => ''))
+      if (isOver && isWaiting) stream.destroy(new SilentStream('The stream has no end.'))
+      else timer.refresh()
+    }
+    const timer = setTimeout(() => void look(), isOverdue ? SILENCE_OF_ENDED_MS : SILENCE_MS)
+    const listener = addAbortListener(this.#session.interrupted, () => stream.destroy(new Interrupted()))
+    try {
+      for await (const event of readEvents(stream)) {
+        isWaiting = false
+        yield event
+        isWaiting = true
+        timer.refresh()
+      }
+    } finally {
+      isWaiting = false
+      clearTimeout(timer)
+      listener[Symbol.dispose]()
     }
   }
 
@@ -165,23 +264,24 @@ class Tail {
     const path = `/executions/${segment(this.#id)}/output`
     for await (const text of readText(await session.client.openText(path, { output_type: this.#options.type }))) {
       await beforeFirst?.()
-      this.#endsInNewline = text.endsWith('\n')
-      await session.print(text)
+      await this.#output.print({ text, type: this.#options.type ?? '', timestamp: '' })
     }
   }
 
   async #printPiece(data: string): Promise<void> {
-    let piece: Json
-    try {
-      piece = toObject(JSON.parse(data))
-    } catch {
-      throw new CliFailure('The stream sent an event that is not JSON; is this the stream of an svc server?')
-    }
+    const piece = parseEvent(data)
     const text = textOf(piece['data'])
     if (text === '') return
-    const { includeMetadata } = this.#options
-    const metadata = includeMetadata ? `[${textOf(piece['timestamp'])}][${textOf(piece['output_type'])}] ` : ''
-    this.#endsInNewline = text.endsWith('\n')
-    await this.#session.print(`${metadata}${text}`)
+    const [type, timestamp] = [textOf(piece['output_type']), textOf(piece['timestamp'])]
+    await this.#output.print({ text, type, timestamp })
+  }
+}
+
+/** @throws CliFailure when the stream is none of ours */
+export function parseEvent(data: string): Json {
+  try {
+    return toObject(JSON.parse(data))
+  } catch {
+    throw new CliFailure('The stream sent an event that is not JSON; is this the stream of an svc server?')
   }
 }

@@ -5,6 +5,7 @@ import net, { type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { runCli, startCli, type CliExit } from '../helpers/cli.ts'
+import { startCuttingProxy } from '../helpers/cutting-proxy.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { runToEnd, startServer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
@@ -855,51 +856,6 @@ async function startFake(answer: (path: string) => Reply): Promise<FakeServer> {
     requests,
     stop: async () => {
       listener.closeAllConnections()
-      await new Promise((resolve) => listener.close(resolve))
-    },
-  }
-}
-
-/** Passes bytes on, and cuts each connection after about so many of them. */
-async function startCuttingProxy(
-  url: string,
-  maxBytes: number,
-): Promise<{ port: number; cuts(): number; stop(): Promise<void> }> {
-  const { hostname, port } = new URL(url)
-  let cuts = 0
-  const sockets = new Set<net.Socket>()
-  const listener = net.createServer((client) => {
-    const upstream = net.connect(Number(port), hostname)
-    let passed = 0
-    for (const socket of [client, upstream]) {
-      sockets.add(socket)
-      socket
-        .on('error', () => undefined)
-        .on('close', () => {
-          sockets.delete(socket)
-          client.destroy()
-          upstream.destroy()
-        })
-    }
-    client.pipe(upstream)
-    upstream.on('data', (bytes: Buffer) => {
-      const allowed = bytes.subarray(0, maxBytes - passed)
-      passed += allowed.length
-      if (passed < maxBytes) client.write(allowed)
-      else {
-        cuts += 1
-        client.end(allowed)
-        upstream.destroy()
-      }
-    })
-  })
-  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve))
-  const address = listener.address() as AddressInfo // it listens on a port
-  return {
-    port: address.port,
-    cuts: () => cuts,
-    stop: async () => {
-      for (const socket of sockets) socket.destroy()
       await new Promise((resolve) => listener.close(resolve))
     },
   }

@@ -54,6 +54,7 @@ interface GetFlags extends CommonFlags {
 interface TailFlags extends CommonFlags {
   type?: 'stdout' | 'stderr' | 'other'
   includeMetadata?: boolean
+  nested?: boolean
 }
 
 export function createExecutionCommand(context: CommandContext): CliCommand {
@@ -96,12 +97,17 @@ export function createExecutionCommand(context: CommandContext): CliCommand {
     .description('Print the output of an execution while it comes.')
     .argument('[id]', 'id, or last', 'last')
     .addOption(new Option('--type <type>', 'only this output').choices(['stdout', 'stderr', 'other']))
-    .option('--include-metadata', 'time and type before each piece')
+    .option('--include-metadata', 'time and type before each piece; of children also their id')
+    .option('--nested', 'also everything that it starts, and what that starts, in whole lines')
     .notes(
-      'What was written so far is printed first. After a broken connection it goes on where it was: nothing is lost or printed twice. Who may see an execution, but not follow streams (permission `stream_view`), gets all of it at the end.',
-      'The text is that of the action, untouched; what is not UTF-8 comes as U+FFFD.',
+      'What was written so far is printed first; it goes on until the execution has ended, with --nested until all have, and ends with 0 whatever became of them. After a broken connection it goes on where it was: nothing is lost or printed twice. Who may see an execution, but not follow streams (permission `stream_view`), gets all of it at the end.',
+      'The text is that of the action, untouched; what is not UTF-8 comes as U+FFFD. On a terminal what was written to standard error is red, unless NO_COLOR is set.',
     )
-    .examples('svc execution tail last', 'svc execution tail last --type stderr')
+    .examples(
+      'svc execution tail last',
+      'svc execution tail last --type stderr',
+      'svc execution tail 6000000000000000000000aa --nested',
+    )
     .action((id: string, flags: TailFlags) => withSession(context, flags, (session) => tailOne(session, id, flags)))
 
   return new CliCommand('execution')
@@ -203,6 +209,7 @@ async function tailOne(session: Session, id: string, flags: TailFlags): Promise<
     await session.print('No executions found in db.\n')
     return exitCodes.usage
   }
-  await tailExecution(session, record, { type: flags.type, includeMetadata: flags.includeMetadata === true })
+  const { type, includeMetadata = false, nested: isNested = false } = flags
+  await tailExecution(session, record, { type, includeMetadata, isNested })
   return exitCodes.ok
 }
