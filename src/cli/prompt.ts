@@ -17,6 +17,12 @@ export interface SecretInput {
   askFor(question: string, isSecret: boolean): Promise<string>
   /** For a new secret: a person types it twice. @throws as `ask`, CliFailure when the two differ */
   askTwice(question: string): Promise<string>
+  /** Somebody sees the questions. */
+  isTerminal(): boolean
+  /** There is no further answer. */
+  hasEnded(): boolean
+  /** There was no answer to any question, not even an empty line. */
+  isUnused(): boolean
   /** Standard input is let go. */
   close(): void
 }
@@ -37,11 +43,13 @@ export function openSecretInput({ open, interrupted, note }: SecretInputOptions)
   let opened: Input | undefined
   let rest = ''
   let isAtEnd = false
+  let isEmpty = true
   let failure: CliFailure | undefined
   let wake = (): void => undefined
 
   // It may end, or fail, between two questions.
   const onData = (chunk: Buffer | string): void => {
+    isEmpty = false
     rest += typeof chunk === 'string' ? chunk : decoder.write(chunk)
     wake()
   }
@@ -150,6 +158,9 @@ export function openSecretInput({ open, interrupted, note }: SecretInputOptions)
       }
       return secret
     },
+    isTerminal: () => openInput().isTTY === true,
+    hasEnded: () => isAtEnd && rest === '',
+    isUnused: () => isEmpty,
     close() {
       interrupted.removeEventListener('abort', onAbort)
       opened?.off('data', onData).off('end', onEnd).off('error', onError).pause()

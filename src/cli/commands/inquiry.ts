@@ -1,14 +1,12 @@
 /** `svc inquiry`: what executions ask people (contract 08, 8.15; contract 09, 9.3). */
 import { CliCommand } from '../command.ts'
 import { readJson } from '../../json.ts'
-import { isObject } from '../../schema.ts'
-import { recordIn } from '../execution-calls.ts'
+import { recordIn, toObject } from '../execution-calls.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure } from '../failures.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'
-import { castValue, type ParameterSchema } from '../parameters.ts'
 import { printable, type Json } from '../print.ts'
-import { withSecretInput, type SecretInput } from '../prompt.ts'
+import { withSecretInput } from '../prompt.ts'
 import { callOn, getRecord } from '../records.ts'
 import { createGetCommand, createListCommand, type Resource } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
@@ -70,63 +68,18 @@ function responseIn(text: string): Json {
     const why = error instanceof Error ? error.message : String(error)
     throw new CliFailure(`The response is not valid JSON: ${why}`, exitCodes.usage)
   }
-  if (isObject(value)) return value
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return { ...value }
   throw new CliFailure('The response has to be a JSON object, such as {"continue": true}.', exitCodes.usage)
 }
 
 /** @throws NotFound, CliFailure, Interrupted */
 async function askAll(session: Session, id: string): Promise<Json> {
-  const { schema } = await getRecord(session, inquiry.name, inquiry.path, id)
-  const { properties, required } = isObject(schema) ? schema : {}
-  const needed = new Set<unknown>(Array.isArray(required) ? required : [])
-  const names = Object.entries(isObject(properties) ? properties : {})
-  return withSecretInput(session, async (input) => {
-    if (names.length === 0) return responseIn(await input.ask('Response (JSON)'))
-    const response: [string, unknown][] = []
-    for (const [name, property] of names) {
-      const known = isObject(property) ? property : {}
-      const isRequired = needed.has(name) || known['required'] === true
-      const value = await askOne(input, name, known, isRequired)
-      if (value !== undefined) response.push([name, value])
-    }
-    return Object.fromEntries(response)
-  })
-}
-
-/** @returns undefined when it is left out */
-async function askOne(
-  input: SecretInput,
-  name: string,
-  property: ParameterSchema & Json,
-  isRequired: boolean,
-): Promise<unknown> {
-  const isSecret = property.secret === true
-  const text = await input.askFor(questionOf(name, property, isRequired), isSecret)
-  if (text === '') {
-    if (property['default'] !== undefined) return property['default']
-    if (isRequired) throw new CliFailure(`"${printable(name)}" is required, and nothing was given.`)
-    return undefined
-  }
-  try {
-    return castValue(name, text, property, { autoDict: false })
-  } catch (error) {
-    // The message has the value in it.
-    if (isSecret)
-      throw new CliFailure(`The value of "${printable(name)}" is not of type ${printable(String(property.type))}.`)
-    throw error
-  }
-}
-
-/** Such as `continue (boolean): Whether to go on [true]`. */
-function questionOf(name: string, property: ParameterSchema & Json, isRequired: boolean): string {
-  const { type, enum: choices, description, default: usual } = property
-  const kind = Array.isArray(choices) ? choices.map(textOfChoice).join(', ') : typeof type === 'string' ? type : 'text'
-  const about = typeof description === 'string' && description !== '' ? `: ${description}` : ''
-  const hint =
-    usual !== undefined && property.secret !== true ? ` [${textOfChoice(usual)}]` : isRequired ? '' : ' [none]'
-  return printable(`${name} (${kind})${about}${hint}`)
-}
-
-function textOfChoice(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value)
+  const schema = toObject((await getRecord(session, inquiry.name, inquiry.path, id))['schema'])
+  const isKnown = Object.keys(toObject(schema['properties'])).length > 0
+  const { askObject } = await import('../questions.ts')
+  return withSecretInput(session, async (input) =>
+    isKnown
+      ? askObject({ input, note: (text: string) => session.note(text) }, schema, {})
+      : responseIn(await input.ask('Response (JSON)')),
+  )
 }
