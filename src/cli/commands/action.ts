@@ -1,8 +1,11 @@
 /** `svc action`: what can be run. */
 import { CliCommand } from '../command.ts'
+import { segment } from '../client.ts'
 import { exitCodes } from '../exit-codes.ts'
-import { type CommonFlags } from '../options.ts'
+import { CliFailure, NotFound } from '../failures.ts'
+import { addCommonOptions, type CommonFlags } from '../options.ts'
 import { printable } from '../print.ts'
+import { openFile, printFile } from '../raw-output.ts'
 import { callOn } from '../records.ts'
 import {
   createCreateCommand,
@@ -15,7 +18,7 @@ import {
   type Operand,
   type Resource,
 } from '../resources.ts'
-import type { CommandContext, Session } from '../session.ts'
+import { withSession, type CommandContext, type Session } from '../session.ts'
 import { actionName, createExecuteCommand } from './run.ts'
 
 interface DeleteFlags extends CommonFlags {
@@ -78,6 +81,14 @@ parameters:
     .description('Let actions not be run until they are enabled.')
     .examples('svc action disable default.greet')
 
+  const entryPoint = addCommonOptions(new CliCommand('entry-point'))
+    .description('Print the file that an action runs: byte for byte, unless on a terminal.')
+    .argument('<ref>', 'reference or id')
+    .examples('svc action entry-point examples.greet', 'svc action entry-point examples.greet > greet.py')
+    .action((ref: string, flags: CommonFlags) =>
+      withSession(context, flags, (session) => printEntryPoint(session, ref)),
+    )
+
   return new CliCommand('action')
     .addCommand(list)
     .addCommand(get)
@@ -86,5 +97,17 @@ parameters:
     .addCommand(remove)
     .addCommand(enable)
     .addCommand(disable)
+    .addCommand(entryPoint)
     .addCommand(createExecuteCommand(context))
+}
+
+async function printEntryPoint(session: Session, ref: string): Promise<number> {
+  if (ref === '') throw new NotFound(action.name, ref)
+  const path = `/actions/views/entry_point/${segment(ref)}`
+  const response = await openFile(session, path, (code, message) =>
+    // That of an action which has none is not found either, and the server says why.
+    code === 'ENTRY_POINT_NOT_FOUND' ? new CliFailure(message, exitCodes.usage) : new NotFound(action.name, ref),
+  )
+  await printFile(session, response, { ref })
+  return exitCodes.ok
 }

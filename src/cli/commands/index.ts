@@ -41,6 +41,20 @@ export const commands: readonly CommandEntry[] = [
     load: async (context) => (await import('./action.ts')).createActionCommand(context),
   },
   {
+    name: 'action-alias',
+    summary: 'List and show what can be said in a chat to run actions.',
+    example: 'svc action-alias list -p examples',
+    group: 'Actions:',
+    load: async (context) => (await import('./action-alias.ts')).createActionAliasCommand(context),
+  },
+  {
+    name: 'runner',
+    summary: 'List, show, enable and disable what actions are run by.',
+    example: 'svc runner list',
+    group: 'Actions:',
+    load: async (context) => (await import('./runner.ts')).createRunnerCommand(context),
+  },
+  {
     name: 'policy',
     summary: 'Say how many executions of an action run at once, and which are run again.',
     example: 'svc policy create one_deploy.yaml',
@@ -56,7 +70,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'pack',
-    summary: 'List, install, remove and register packs of actions and rules.',
+    summary: 'List, install, configure, remove and register packs of actions and rules.',
     example: 'svc pack install examples',
     group: 'Packs:',
     load: async (context) => (await import('./pack.ts')).createPackCommand(context),

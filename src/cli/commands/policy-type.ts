@@ -1,6 +1,6 @@
 /** `svc policy-type`: what kinds of policies there are (contract 09, 9.3). */
 import { CliCommand } from '../command.ts'
-import { createGetCommand, createListCommand, type Resource } from '../resources.ts'
+import { createGetCommand, createListCommand, type ListFlags, type Resource } from '../resources.ts'
 import type { CommandContext } from '../session.ts'
 
 const policyType: Resource = {
@@ -11,9 +11,16 @@ const policyType: Resource = {
   order: ['id', 'uid', 'ref', 'resource_type', 'name', 'description', 'enabled', 'module', 'parameters'],
 }
 
+interface PolicyTypeListFlags extends ListFlags {
+  resourceType?: string
+}
+
 export function createPolicyTypeCommand(context: CommandContext): CliCommand {
-  const list = createListCommand(context, policyType)
+  const list = createListCommand(context, policyType, ({ resourceType }: PolicyTypeListFlags) => ({
+    resource_type: resourceType,
+  }))
     .description('List the types of policies.')
+    .option('-r, --resource-type <type>', 'only those about this kind of thing, such as action')
     .examples('svc policy-type list')
 
   const get = createGetCommand(context, policyType, '<ref...>', 'references or ids')

@@ -1,0 +1,203 @@
+/** `svc pack config`: the configurations of packs, and setting them (contract 09, 9.3; contract 02, 2.9). */
+import { Option } from 'commander'
+import { secretMask } from '../../redact.ts'
+import { CliCommand } from '../command.ts'
+import { recordIn, textOf, toObject } from '../execution-calls.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { CliFailure, HttpFailure, NotFound } from '../failures.ts'
+import { addCommonOptions, splitAttributes } from '../options.ts'
+import { cellText, printable, type Json } from '../print.ts'
+import { withSecretInput } from '../prompt.ts'
+import { callOn, getRecord, listRecords, printList, printRecord } from '../records.ts'
+import { addAttributeOption, readDefinition, type AttributeFlags, type Resource } from '../resources.ts'
+import { withSession, type CommandContext, type Session } from '../session.ts'
+
+interface ConfigFlags extends AttributeFlags {
+  file?: string
+  show?: boolean
+  schema?: boolean
+}
+
+const configName = 'Configuration'
+const configPath = '/configs'
+const schemaPath = '/config_schemas'
+
+export function createConfigCommand(context: CommandContext, pack: Resource): CliCommand {
+  return addAttributeOption(addCommonOptions(new CliCommand('config')))
+    .description(
+      'Set the configuration of a pack: each of its attributes is asked for, or is the next line of standard input. Without a pack: list what can be configured.',
+    )
+    .argument('[ref]', 'reference of the pack')
+    .addOption(new Option('--file <values>', 'all values, from .yaml or .json; asks nothing').conflicts('schema'))
+    .addOption(new Option('--show', 'only show what is configured').conflicts(['file', 'schema']))
+    .option('--schema', 'only show what can be configured')
+    .notes(
+      'An empty answer keeps what is there, or takes the default. Secrets are not shown: ******** stands for one that is stored, in a file as well.',
+    )
+    .examples(
+      'svc pack config examples',
+      'svc pack config examples --show',
+      'svc pack config examples --file examples.yaml',
+    )
+    .sample('examples.yaml', 'greeting: Good morning')
+    .action((ref: string | undefined, flags: ConfigFlags) =>
+      withSession(context, flags, (session) =>
+        ref === undefined ? listConfigs(session, flags) : configure(session, pack, ref, flags),
+      ),
+    )
+}
+
+async function configure(session: Session, pack: Resource, ref: string, flags: ConfigFlags): Promise<number> {
+  if (flags.schema === true) return showSchema(session, ref, flags)
+  if (flags.show === true) {
+    await showConfig(session, await getRecord(session, configName, configPath, ref), flags)
+    return exitCodes.ok
+  }
+  const schema = { type: 'object', properties: toObject((await findRecord(session, schemaPath, ref))?.['attributes']) }
+  const { secretNames } = await import('../questions.ts')
+  session.client.maskNames(secretNames(schema))
+  const saved =
+    flags.file === undefined
+      ? await askConfig(session, pack, ref, schema)
+      : await save(session, pack, ref, await readDefinition(flags.file))
+  if (saved === undefined) {
+    session.note('Nothing was changed.\n')
+    return exitCodes.failed
+  }
+  await showConfig(session, saved, flags)
+  return exitCodes.ok
+}
+
+/** @returns what is saved; undefined when it is not to be */
+async function askConfig(session: Session, pack: Resource, ref: string, schema: Json): Promise<Json | undefined> {
+  const present = await findRecord(session, configPath, ref)
+  if (Object.keys(toObject(schema['properties'])).length === 0) {
+    await getRecord(session, pack.name, pack.path, ref)
+    throw new CliFailure(
+      `The pack "${printable(ref)}" does not say what can be configured; give the values with --file.`,
+    )
+  }
+  const { askObject, confirm } = await import('../questions.ts')
+  return withSecretInput(session, async (input) => {
+    const questions = { input, note: (text: string) => session.note(text), allowsTemplates: true }
+    let values = toObject(present?.['values'])
+    for (;;) {
+      values = await askObject(questions, schema, values)
+      if (!input.isTerminal()) {
+        // Nobody has said yes to anything.
+        if (input.isUnused()) throw new CliFailure('Standard input has no answers, and is no terminal; see --file.')
+        return save(session, pack, ref, values)
+      }
+      session.note(`\nThe configuration of ${printable(ref)}:\n${await preview(schema, values)}\n`)
+      if (!(await confirm(questions, 'Save it?', true))) return undefined
+      try {
+        return await save(session, pack, ref, values)
+      } catch (error) {
+        if (!(error instanceof HttpFailure && error.status === 400) || input.hasEnded()) throw error
+        session.note(`\nERROR: ${error.message}\n`)
+        if (!(await confirm(questions, 'Change the answers?', true))) return undefined
+      }
+    }
+  })
+}
+
+/** As YAML, its secrets masked. */
+async function preview(schema: Json, values: Json): Promise<string> {
+  // A schema is read as the server reads it; that costs time which only this needs.
+  const [{ compileSecrets, maskSecrets }, { toYaml }] = await Promise.all([
+    import('../../secrets.ts'),
+    import('../yaml.ts'),
+  ])
+  return toYaml(maskSecrets(values, compileSecrets(schema)))
+}
+
+/** Masks stand for what the server has stored in their place. @returns the configuration, its secrets masked */
+async function save(session: Session, pack: Resource, ref: string, values: Json): Promise<Json> {
+  return recordIn(await callOn(session, 'PUT', { kind: pack.name, path: configPath, id: ref }, { body: values }))
+}
+
+async function showConfig(session: Session, config: Json, { attr }: AttributeFlags): Promise<void> {
+  await printRecord(session, config, ['id', 'pack', 'values'], splitAttributes(attr))
+}
+
+async function showSchema(session: Session, ref: string, { attr }: AttributeFlags): Promise<number> {
+  const record = await getRecord(session, 'Configuration schema', schemaPath, ref)
+  if (session.form === 'human' && attr === undefined) {
+    const rows = attributesOf(toObject(record['attributes']), '')
+    await showRows(session, rows, ['attribute', 'type', 'required', 'default', 'description'], 'Attribute')
+  } else {
+    await printRecord(session, record, ['id', 'pack', 'attributes'], splitAttributes(attr))
+  }
+  return exitCodes.ok
+}
+
+/** One row for each attribute; those within others after these. */
+function attributesOf(properties: Json, path: string): Json[] {
+  return Object.entries(properties).flatMap(([name, property]) => {
+    const schema = toObject(property)
+    const { type, required, secret, default: preset, description, items, properties: inner } = schema
+    const choices = Array.isArray(schema['enum']) ? `: ${schema['enum'].map(cellText).join(', ')}` : ''
+    const own = {
+      attribute: `${path}${name}`,
+      type: `${textOf(type)}${secret === true ? ' (secret)' : ''}${choices}`,
+      required: required === true,
+      default: secret === true && preset !== undefined ? secretMask : preset,
+      description,
+    }
+    return [
+      own,
+      ...attributesOf(toObject(inner), `${path}${name}.`),
+      ...attributesOf(toObject(toObject(items)['properties']), `${path}${name}[].`),
+    ]
+  })
+}
+
+/** Packs that have a configuration, or say what can be configured. */
+async function listConfigs(session: Session, flags: ConfigFlags): Promise<number> {
+  const option = (['file', 'show', 'schema'] as const).find((name) => flags[name] !== undefined)
+  if (option !== undefined) throw new CliFailure(`--${option} needs the reference of a pack.`, exitCodes.usage)
+  const [configs, schemas] = await Promise.all(
+    [configPath, schemaPath].map(async (path) => (await listRecords(session, path, {}, -1)).records),
+  )
+  const byPack = new Map<string, Json>()
+  for (const { pack, attributes } of schemas ?? []) {
+    byPack.set(textOf(pack), { pack, configured: false, attributes, values: null })
+  }
+  for (const { pack, values } of configs ?? []) {
+    byPack.set(textOf(pack), { attributes: {}, ...byPack.get(textOf(pack)), pack, configured: true, values })
+  }
+  const records = [...byPack.entries()].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, record]) => record)
+  const rows =
+    session.form === 'human' && flags.attr === undefined
+      ? records.map((record) => ({ ...record, attributes: Object.keys(toObject(record['attributes'])).join(', ') }))
+      : records
+  await showRows(session, rows, ['pack', 'configured', 'attributes'], configName, splitAttributes(flags.attr))
+  return exitCodes.ok
+}
+
+async function showRows(
+  session: Session,
+  rows: Json[],
+  columns: readonly string[],
+  name: string,
+  attributes?: string[],
+): Promise<void> {
+  await printList(session, rows, {
+    columns,
+    attributes,
+    widths: undefined,
+    name,
+    pluralName: `${name}s`,
+    isTruncated: false,
+  })
+}
+
+/** @returns undefined when there is none */
+async function findRecord(session: Session, path: string, ref: string): Promise<Json | undefined> {
+  try {
+    return await getRecord(session, configName, path, ref)
+  } catch (error) {
+    if (error instanceof NotFound) return undefined
+    throw error
+  }
+}
