@@ -48,7 +48,7 @@ const stages: readonly StageDefinition[] = [
   { folder: 'events', of: eventScenarios },
   {
     folder: 'access',
-    settings: { 'auth.enable': 'True', 'rbac.enable': 'True' },
+    settings: { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default' },
     prepare: prepareAccess,
     of: accessScenarios,
   },

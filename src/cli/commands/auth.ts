@@ -51,8 +51,11 @@ export function createAuthCommand(context: CommandContext): CliCommand {
         async (session) => {
           const record = recordIn(await makeToken(session, user, await readPassword(session, flags), flags))
           if (flags.onlyToken === true) await session.print(`${textOf(record['token'])}\n`)
-          else
-            await printRecord(session, record, [], session.form === 'human' ? ['user', 'token', 'expiry'] : undefined)
+          else {
+            // A token that is broken into lines cannot be copied.
+            const wide = { ...session, terminalWidth: undefined }
+            await printRecord(wide, record, [], session.form === 'human' ? ['user', 'token', 'expiry'] : undefined)
+          }
           return exitCodes.ok
         },
         withoutLogin,
