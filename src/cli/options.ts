@@ -55,11 +55,13 @@ function createCredentialOptions(): Option[] {
   )
 }
 
-/** Adds the global flags to `svc`. */
-export function addGlobalOptions(program: CliCommand): void {
+/** Adds the flags of `svc` itself. */
+export function addGlobalOptions(program: CliCommand): CliCommand {
   for (const option of createGlobalOptions()) program.addOption(option)
   for (const option of createCredentialOptions()) program.addOption(option)
-  program.option('--print-config', 'print the effective configuration and exit with 3')
+  return program
+    .option('--version', 'print the version of this client and of the server')
+    .option('--print-config', 'print the effective configuration and exit with 3')
 }
 
 /** Adds what every command of the client takes: credentials, machine output, and, unlisted, the global flags. */

@@ -30,7 +30,6 @@ export async function runProgram(args: string[]): Promise<number> {
     .description('Event-driven automation: run actions, watch their output, react to events.')
     .usage('[options] <command>')
     .listExamples()
-    .option('--version', 'print the version of this client and of the server')
   addGlobalOptions(program)
   const context: CommandContext = {
     globals: () => program.opts<GlobalFlags>(),

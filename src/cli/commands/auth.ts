@@ -81,7 +81,7 @@ export function createLoginCommand(context: CommandContext): CliCommand {
 export function createLogoutCommand(context: CommandContext): CliCommand {
   return addCommonOptions(new CliCommand('logout'))
     .description(
-      'Log out: the token that "svc login" has kept is revoked on the server and deleted here, and the name and the password leave the configuration file.',
+      'Log out: revoke the token of the login, and forget it. The token is deleted here and on the server; the name and the password leave the configuration file.',
     )
     .option('--all', 'revoke every token of the user, also those of other machines')
     .notes(
@@ -94,7 +94,7 @@ export function createLogoutCommand(context: CommandContext): CliCommand {
 
 export function createWhoamiCommand(context: CommandContext): CliCommand {
   return addCommonOptions(new CliCommand('whoami'))
-    .description('Tell who is logged in, how that is proved, and which roles come with it.')
+    .description('Tell who is logged in, how that is proved, and with which roles.')
     .examples('svc whoami')
     .action((flags: CommonFlags) => withSession(context, flags, showUser))
 }

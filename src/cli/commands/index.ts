@@ -161,7 +161,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'whoami',
-    summary: 'Tell who is logged in, and with which roles.',
+    summary: 'Tell who is logged in, how that is proved, and with which roles.',
     example: 'svc whoami',
     group: 'Access:',
     load: async (context) => (await import('./auth.ts')).createWhoamiCommand(context),

@@ -47,7 +47,7 @@ $ svc run examples.greet -h`,
     },
     'A rule says what shall run when something happens. This one runs a command for each order that is sent to a webhook:',
     {
-      lines: `$ svc help rule create               (shows the file on_order.yaml)
+      lines: `$ svc help rule create          # shows what is in on_order.yaml
 $ svc rule create on_order.yaml
 $ curl -H 'Content-Type: application/json' \\
     -d '{"kind": "order", "id": 17}' http://127.0.0.1:9101/v1/webhooks/orders`,
