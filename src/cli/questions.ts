@@ -55,12 +55,12 @@ export async function askObject(questions: Questions, schema: Json, present: Jso
 /** @param usual what an empty answer means */
 export async function confirm({ input, note }: Questions, question: string, usual: boolean): Promise<boolean> {
   for (;;) {
-    const answer = await input.askFor(`${question} (y/n) [${usual ? 'y' : 'n'}]`, false)
+    const answer = await answerTo(input, `${question} (y/n) [${usual ? 'y' : 'n'}]`, false)
     if (answer.trim() === '') return usual
     const isYes = yesOrNo(answer)
     if (isYes !== undefined) return isYes
     const problem = 'Answer y or n.'
-    if (!mayAskAgain(input)) throw new CliFailure(problem)
+    if (!input.isTerminal()) throw new CliFailure(problem)
     note(`${problem}\n`)
   }
 }
@@ -69,7 +69,8 @@ export async function confirm({ input, note }: Questions, question: string, usua
 async function ask(questions: Questions, question: Question): Promise<unknown> {
   const { schema, present } = question
   if (schema['secret'] !== true) {
-    if (hasProperties(schema)) return askPart(questions, question)
+    const isObject = typeof present === 'object' && present !== null && !Array.isArray(present)
+    if (hasProperties(schema) && (present === undefined || isObject)) return askPart(questions, question)
     const { type, items } = schema
     const isCountable = type === 'array' && hasProperties(toObject(items))
     if (isCountable && (present === undefined || Array.isArray(present))) return askItems(questions, question)
@@ -137,18 +138,21 @@ async function repeat<T>(
   { isSecret, read }: { isSecret: boolean; read: (text: string) => T },
 ): Promise<T> {
   for (;;) {
-    const text = await input.askFor(question, isSecret)
+    const text = await answerTo(input, question, isSecret)
     try {
       return read(text)
     } catch (error) {
-      if (!(error instanceof CliFailure) || !mayAskAgain(input)) throw error
+      if (!(error instanceof CliFailure) || !input.isTerminal()) throw error
       note(`${error.message}\n`)
     }
   }
 }
 
-function mayAskAgain(input: SecretInput): boolean {
-  return input.isTerminal() && !input.hasEnded()
+/** Ctrl-D at a terminal is no answer: nothing is done by halves. @throws CliFailure, Interrupted */
+async function answerTo(input: SecretInput, question: string, isSecret: boolean): Promise<string> {
+  const text = await input.askFor(question, isSecret)
+  if (text !== '' || !input.isTerminal() || !input.hasEnded()) return text
+  throw new CliFailure('The input has ended; nothing was changed.')
 }
 
 /** @throws CliFailure */
@@ -161,7 +165,7 @@ function valueOf({ allowsTemplates = false }: Questions, { name, schema }: Quest
     if (chosen !== -1) return choices[chosen]
   }
   const isYes = type === 'boolean' ? yesOrNo(text) : undefined
-  const value = isYes ?? castValue(name, text, schema, { autoDict: false })
+  const value = isYes ?? castValue(printable(name), text, schema, { autoDict: false })
   if (Array.isArray(choices) && !choices.some((choice) => isDeepStrictEqual(choice, value))) {
     throw new CliFailure(`"${printable(name)}" has to be one of: ${printable(choices.map(textOfValue).join(', '))}`)
   }

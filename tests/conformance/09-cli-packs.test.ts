@@ -1,13 +1,15 @@
 /** `svc pack` as its users run it (contract 09, 9.3). */
-import { execFileSync } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { execFile, execFileSync } from 'node:child_process'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { header, missing, runCli, type CliExit } from '../helpers/cli.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
 import { createRbacFiles } from '../helpers/rbac.ts'
-import { startServer, type TestServer } from '../helpers/server.ts'
+import { startAtTerminal } from '../helpers/pty.ts'
+import { executable, startServer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 
 let server: TestServer
@@ -109,6 +111,102 @@ it('registers, and tells what is wrong where', async () => {
 
 it('needs something to install', async () => {
   expect((await svc('pack', 'install')).code).toBe(2)
+})
+
+it('prints files byte for byte, and what is no text neither on a terminal nor in JSON', async () => {
+  const path = makePack('pictures')
+  const bytes = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x00, 0xff, 0xfe, 0x0a])
+  writeFileSync(join(path, 'picture.png'), bytes)
+  const text = Buffer.from('\ufeffa\r\nno end')
+  writeFileSync(join(path, 'actions/text.txt'), text)
+  await svc('pack', 'install', path)
+  const read = async (name: string): Promise<Buffer> => {
+    const args = [executable, 'pack', 'file', 'pictures', name]
+    const { stdout } = await promisify(execFile)(process.execPath, args, { env: env(), encoding: 'buffer' })
+    return stdout
+  }
+  expect(await read('picture.png')).toEqual(bytes)
+  expect(await read('actions/text.txt')).toEqual(text)
+  const machine = await svc('pack', 'file', 'pictures', 'picture.png', '-j')
+  expect([machine.code, machine.stdout]).toEqual([1, expect.stringContaining('is no text')])
+  const terminal = await startAtTerminal(
+    [process.execPath, executable, 'pack', 'file', 'pictures', 'picture.png'],
+    env(),
+  )
+  expect([await terminal.exit, terminal.screen()]).toEqual([1, expect.stringContaining('is no text')])
+})
+
+it('keeps secrets that it has never seen, and prints none', async () => {
+  const path = makePack('secretive')
+  const attributes = [
+    'token: {type: string, secret: true}',
+    'port: {type: integer}',
+    'keys: {type: array, items: {secret: true}}',
+  ]
+  writeFileSync(join(path, 'config.schema.yaml'), attributes.join('\n'))
+  await svc('pack', 'install', path)
+  const stored = (): string => readFileSync(join(server.basePath, 'configs', 'secretive.yaml'), 'utf8')
+  const config = (input: string, ...args: string[]): Promise<CliExit> =>
+    runCli(['pack', 'config', 'secretive', '--debug', ...args], env(), { input })
+
+  const first = await config('first-secret\n1\nsecond-secret,third-secret\n')
+  expect([first.code, stored()]).toEqual([
+    0,
+    'token: first-secret\nport: 1\nkeys:\n  - second-secret\n  - third-secret\n',
+  ])
+  const second = await config('\n2\n\n')
+  expect([second.code, stored()]).toEqual([
+    0,
+    'token: first-secret\nport: 2\nkeys:\n  - second-secret\n  - third-secret\n',
+  ])
+  const file = join(folder.path, 'values.yaml')
+  writeFileSync(file, 'token: "********"\nkeys: [fourth-secret]\n')
+  const third = await config('', '--file', file)
+  expect([third.code, stored()]).toEqual([0, 'token: first-secret\nkeys:\n  - fourth-secret\n'])
+  for (const { stdout, stderr } of [first, second, third]) expect(stdout + stderr).not.toMatch(/\w+-secret/)
+
+  await server.call('PUT', '/v1/configs/secretive', {})
+  const nothing = await config('********\n')
+  expect([nothing.code, nothing.stdout]).toEqual([1, expect.stringContaining('there is none in its place')])
+})
+
+it('changes nothing when the answers end, or nobody has given any', async () => {
+  const path = makePack('unanswered')
+  writeFileSync(join(path, 'config.schema.yaml'), 'port: {type: integer, default: 1}\nname: {type: string}\n')
+  await svc('pack', 'install', path)
+  const piped = await svc('pack', 'config', 'unanswered')
+  expect([piped.code, piped.stdout]).toEqual([1, expect.stringContaining('has no answers')])
+  for (const [keys, code] of [
+    ['\u0004', 1],
+    ['\u0003', 130],
+  ] as const) {
+    const terminal = await startAtTerminal([process.execPath, executable, 'pack', 'config', 'unanswered'], env())
+    await terminal.typeAt('port (integer) [1]: ', '5\r')
+    await terminal.typeAt('name (string) [none]: ', keys)
+    expect([keys, await terminal.exit]).toEqual([keys, code])
+  }
+  expect((await server.call('GET', '/v1/configs/unanswered')).status).toBe(404)
+})
+
+it('takes types as several words, or with commas', async () => {
+  for (const types of [['action', 'rules'], ['actions,rule']]) {
+    const { stdout } = await svc('pack', 'register', 'packs', '--types', ...types, '-j')
+    expect(Object.keys(JSON.parse(stdout) as object)).toEqual(['actions', 'rules'])
+  }
+  const { code, stdout } = await svc('pack', 'register', '--types', 'action', 'packs')
+  expect([code, stdout]).toEqual([1, expect.stringContaining("'packs' is not one of")])
+})
+
+it('prints the packs that were installed or removed, in every form', async () => {
+  const path = makePack('printed')
+  const one = await svc('pack', 'install', path, '-j')
+  expect(JSON.parse(one.stdout)).toMatchObject({ ref: 'printed', version: '1.0.0' })
+  const two = await svc('pack', 'install', path, makePack('other'), '-j', '-a', 'ref')
+  expect(JSON.parse(two.stdout)).toEqual([{ ref: 'printed' }, { ref: 'other' }])
+  const table = await svc('pack', 'install', path, makePack('other'))
+  expect(header(table.stdout)).toEqual(['ref', 'name', 'description', 'version', 'author'])
+  const removed = await svc('pack', 'remove', 'printed', '-y')
+  expect(removed.stdout).toMatch(/^---\n(?:.+\n)*ref: printed\n/)
 })
 
 it('tells whoever may install and not look which execution does it', async () => {

@@ -93,7 +93,7 @@ async function askConfig(session: Session, pack: Resource, ref: string, schema: 
       try {
         return await save(session, pack, ref, values)
       } catch (error) {
-        if (!(error instanceof HttpFailure && error.status === 400) || input.hasEnded()) throw error
+        if (!(error instanceof HttpFailure && error.status === 400)) throw error
         session.note(`\nERROR: ${error.message}\n`)
         if (!(await confirm(questions, 'Change the answers?', true))) return undefined
       }
