@@ -68,7 +68,9 @@ describe('one property', () => {
     expect(await askObject(open([]).questions, schema, {})).toEqual({ it: 3 })
     expect(await askObject(open([]).questions, schema, { it: 0, other: 'x' })).toEqual({ it: 0, other: 'x' })
     await expect(askObject(open([]).questions, object({ it: { required: true } }), {})).rejects.toThrow('is required')
-    await expect(askObject(open([]).questions, object({ it: {} }, { required: ['it'] }), {})).rejects.toThrow()
+    await expect(askObject(open([]).questions, object({ it: {} }, { required: ['it'] }), {})).rejects.toThrow(
+      'required',
+    )
   })
 
   test('says nothing of a secret', async () => {

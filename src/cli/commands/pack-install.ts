@@ -19,7 +19,8 @@ import { attributeOf, printable, type Json } from '../print.ts'
 import { getRecord, printList, printRecord } from '../records.ts'
 import { addAttributeOption, type AttributeFlags, type Resource } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
-import { tailExecution } from '../tail.ts'
+import { createPieceOutput } from '../tail-output.ts'
+import { executionWords, followExecution } from '../tail.ts'
 
 interface InstallFlags extends AttributeFlags {
   force?: boolean
@@ -176,8 +177,17 @@ async function follow(
 
 async function readToEnd(session: Session, id: string): Promise<Json> {
   const begun = await getExecution(session, id)
-  if (session.form === 'human') await tailExecution(session, begun, { includeMetadata: false })
-  else await waitForEnd(session, id)
+  if (session.form === 'human') {
+    const options = { includeMetadata: false, isReachable: true }
+    const { sayEnded } = executionWords(id)
+    // What it says itself is enough, as long as it goes well.
+    await followExecution(session, begun, options, createPieceOutput(session, options), {
+      sayStarted: () => Promise.resolve(),
+      sayEnded: async (output, status) => (status === 'succeeded' ? undefined : sayEnded(output, status)),
+    })
+  } else {
+    await waitForEnd(session, id)
+  }
   return getExecution(session, id)
 }
 

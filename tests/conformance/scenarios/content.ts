@@ -192,6 +192,29 @@ export function contentScenarios(server: TestServer): Scenario[] {
     { command: 'pack list', args: () => ['pack', 'list'] },
     { command: 'pack get', args: () => ['pack', 'get', 'core', 'nope', '-a', 'ref', 'version'] },
     {
+      command: 'pack install',
+      before: () => manage('uninstall', 'examples'),
+      args: () => ['pack', 'install', 'examples'],
+    },
+    {
+      command: 'pack install',
+      about: 'several as JSON',
+      before: () => manage('uninstall', 'shop'),
+      args: () => ['pack', 'install', 'examples', source('shop'), '-j', '-a', 'ref,version'],
+    },
+    { command: 'pack install', about: 'unknown', args: () => ['pack', 'install', 'unheard_of'] },
+    {
+      command: 'pack install',
+      about: 'with a problem',
+      args: () => ['pack', 'install', wrong()],
+    },
+    {
+      command: 'pack install',
+      about: 'with a problem, by force',
+      before: () => manage('uninstall', 'wrong'),
+      args: () => ['pack', 'install', '--force', wrong()],
+    },
+    {
       command: 'pack register',
       before: () => manage('install', 'examples'),
       args: () => ['pack', 'register', 'examples'],
@@ -284,6 +307,10 @@ export function contentScenarios(server: TestServer): Scenario[] {
       input: '\n',
     },
     { command: 'pack config', about: 'unknown', args: () => ['pack', 'config', 'unheard_of'], input: '\n' },
+    { command: 'pack uninstall', before: newShop, args: () => ['pack', 'uninstall', 'shop'] },
+    { command: 'pack uninstall', about: 'unknown', args: () => ['pack', 'uninstall', 'shop'] },
+    { command: 'pack uninstall', about: 'refused', args: () => ['pack', 'remove', 'core'] },
+
     { command: 'inquiry list', before: askAlone, args: () => ['inquiry', 'list'] },
     { command: 'inquiry get', args: () => ['inquiry', 'get', asked] },
     { command: 'inquiry get', about: 'unknown', args: () => ['inquiry', 'get', unknownId] },
