@@ -319,7 +319,10 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
     if (name === 'env' && typeof value === 'object') {
       return Object.fromEntries(Object.keys(value).map((variable) => [variable, secretMask]))
     }
-    return value
+    if (typeof value === 'string') return value.replace(loginInUrl, `$1${secretMask}@`)
+    // A parameter in the file of an action, say.
+    const isSecretSchema = typeof value === 'object' && 'secret' in value && value.secret === true && 'default' in value
+    return isSecretSchema ? { ...value, default: secretMask } : value
   }
 
   return {
@@ -364,6 +367,9 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
     },
   }
 }
+
+/** As in the address of a repository, where the name alone may be a token; the name that all have is none. */
+const loginInUrl = /(:\/\/)(?!git@)[^/?#\s@]+@/g
 
 /** For who has no credential. */
 const loginAdvice =

@@ -14,10 +14,8 @@ export async function maskSecretsOf(session: Session, rule: Json): Promise<void>
     await read(session, '/actions/views/parameters/', action, ({ parameters }) => parameters),
     await read(session, '/triggertypes/', type, (record) => toObject(record['parameters_schema'])['properties']),
   ]
-  for (const schema of schemas) {
-    const names = Object.keys(schema).filter((name) => toObject(schema[name])['secret'] === true)
-    session.client.maskNames(names)
-  }
+  const { secretNames } = await import('./questions.ts')
+  for (const properties of schemas) session.client.maskNames(secretNames({ properties }))
 }
 
 /** Empty where the server has nothing of this name to show. */

@@ -1,13 +1,17 @@
 /** Contract 09, 9.1 and 9.7: how the client reaches the server, with which credentials, and what it shows of that. */
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { ensureDebianPackage } from '../helpers/apt.ts'
 import { makeAuthority } from '../helpers/certificates.ts'
 import { runCli, type CliExit } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { basicAuth, firstPassword } from '../helpers/logins.ts'
 import { startProxy, type TestProxy } from '../helpers/proxy.ts'
 import { startServer, type TestServer } from '../helpers/server.ts'
+import { waitFor } from '../helpers/wait.ts'
+import { idPattern } from './support.ts'
 
 const folder = makeFolder()
 const home = join(folder.path, 'home')
@@ -207,5 +211,118 @@ describe('09.7 network proxies', () => {
     expect(proxy.requests.length).toBe(before)
     const exempt = await svc(['whoami'], { ...env, no_proxy: 'svc.test' })
     expect(exempt.stderr).not.toContain('The proxy that')
+  })
+})
+
+describe('09.1 --debug', () => {
+  /** Lines of a shell, each with the credential that was masked in it. */
+  const curlLines = (stderr: string): string[] => [...stderr.matchAll(/^curl .*$/gm)].map(([line]) => line)
+  const runInShell = (line: string): string =>
+    execFileSync('/bin/sh', ['-c', line], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+  const urls = (): Record<string, string> => ({ SVC_API_URL: `${server.urls.api}/v1`, SVC_AUTH_URL: server.urls.auth })
+  let token: string
+
+  beforeAll(async () => {
+    await ensureDebianPackage('curl', '/usr/bin/curl')
+    token = (await svc(['auth', 'admin', '-t'], urls(), password)).stdout.trim()
+  })
+
+  it('09.1 its lines do the same when they are pasted with the credential, answers being comments', async () => {
+    const odd = `it's "quoted" $HOME \`id\` \u200b\u001b[31m\n😀`
+    const env = { ...urls(), SVC_AUTH_TOKEN: token }
+    const ran = await svc(['--debug', 'run', '-a', 'core.echo', `message=${odd}`], env)
+    expect(ran.code).toBe(0)
+    expect(ran.stderr.split('\n').filter((line) => line !== '' && !/^(curl |# )/.test(line))).toEqual([])
+    expect(ran.stderr).not.toContain(token)
+    const [line = ''] = curlLines(ran.stderr).filter((each) => each.includes('-X POST'))
+    const { id, parameters } = JSON.parse(
+      runInShell(line.replace('X-Auth-Token: ********', `X-Auth-Token: ${token}`)),
+    ) as {
+      id: string
+      parameters: unknown
+    }
+    expect([id, parameters]).toEqual([expect.stringMatching(idPattern), { message: odd }])
+
+    const login = await svc(['--debug', 'auth', 'admin'], env, password)
+    const [create = ''] = curlLines(login.stderr)
+    expect(JSON.parse(runInShell(create.replace("'admin:********'", `'admin:${password}'`)))).toMatchObject({
+      user: 'admin',
+    })
+  })
+
+  it('09.1 over TLS, and past a proxy that the client goes around', async () => {
+    const authority = await makeAuthority(folder.path, "it's pasted")
+    const { certFile, keyFile } = authority.issue('pasted', 'IP:127.0.0.1')
+    const tls = { 'api.use_ssl': 'True', 'api.cert': certFile, 'api.key': keyFile }
+    const secure = await startServer({ settings: tls })
+    try {
+      const env = {
+        SVC_API_URL: `${secure.urls.api}/v1`,
+        HTTPS_PROXY: 'http://127.0.0.1:1',
+        https_proxy: 'http://127.0.0.1:1',
+      }
+      for (const [cacert, flag] of [
+        [authority.caFile, ' --cacert '],
+        ['false', ' -k '],
+      ] as const) {
+        const { code, stderr } = await svc(['--debug', 'whoami', '--cacert', cacert], env)
+        expect([cacert, code, stderr]).toEqual([cacert, 0, expect.stringContaining(flag)])
+        const [line = ''] = curlLines(stderr)
+        const pasted = `export HTTPS_PROXY=http://127.0.0.1:1 https_proxy=http://127.0.0.1:1; ${line}`
+        expect(JSON.parse(runInShell(pasted))).toMatchObject({ username: expect.any(String) })
+      }
+    } finally {
+      await secure.stop()
+    }
+  })
+
+  it('00.15 no secret is in them', async () => {
+    const file = (name: string, text: string): string => {
+      const path = join(folder.path, name)
+      writeFileSync(path, text)
+      return path
+    }
+    const env = { ...urls(), SVC_AUTH_TOKEN: token, INHERITED: 'hush-env', SVC_BASIC_AUTH: 'front:hush-basic' }
+    const debug = async (args: string[], input = ''): Promise<void> => {
+      const { code, stdout, stderr } = await svc(['--debug', ...args], env, input)
+      expect([args, code, /^ERROR.*[^]*/m.exec(stdout)?.[0], curlLines(stderr).length > 0]).toEqual([
+        args,
+        0,
+        undefined,
+        true,
+      ])
+      expect([args, stderr.match(/.*(?:hush|aHVzaC).*/g)]).toEqual([args, null])
+    }
+    const action = `name: keeper
+pack: default
+runner_type: local-shell-cmd
+entry_point: ''
+parameters:
+  cmd: {default: 'true', immutable: true}
+  pin: {type: string, secret: true, default: hush-default}
+  login: {type: object, properties: {user: {type: string}, code: {type: string, secret: true}}}
+`
+    await debug(['action', 'create', file('keeper.yaml', action)])
+    await debug(['run', '-a', 'default.keeper', 'pin=hush-pin', 'login={"user": "al", "code": "hush-code"}'])
+    await debug(['run', '-a', '-e', 'core.local', 'true'])
+    await debug(['key', 'set', '-e', 'debugged', 'hush-value'])
+    await debug(['key', 'get', 'debugged', '-a', 'name'])
+    const rule = `name: keeping
+pack: default
+enabled: false
+trigger: {type: core.svc.webhook, parameters: {url: keeping, signature: {scheme: github, secret: hush-signature}}}
+action: {ref: default.keeper, parameters: {pin: hush-rule, login: {user: al, code: hush-nested}}}
+`
+    await debug(['rule', 'create', file('keeping.yaml', rule)])
+    await debug(['user', 'add', 'debugged'], 'hush-password\n')
+    await debug(['user', 'passwd', 'debugged'], 'hush-password-2\n')
+    const asked = await svc(['run', '-a', 'core.ask', '-j'], env)
+    const { id } = JSON.parse(asked.stdout) as { id: string }
+    await waitFor('the question', async () => (await svc(['inquiry', 'get', id], env)).code === 0)
+    await debug(['inquiry', 'respond', id, '-r', '{"continue": true, "why": "hush-answer"}'])
+    const sources = ['https://al:hush-git@127.0.0.1:1/a.git', 'https://hush-token@127.0.0.1:1/b.git']
+    const installed = await svc(['--debug', 'pack', 'install', ...sources], env)
+    expect(installed.stderr).toContain('https://********@127.0.0.1:1/a.git')
+    expect(`${installed.stdout}${installed.stderr}`).not.toMatch(/hush/)
   })
 })

@@ -167,7 +167,10 @@ export async function readParameters(
   const view = await viewOf(session, 'parameters', ref)
   // The client reads of each schema only what it checks for itself.
   const schemas = toObject(view['parameters']) as ParameterSchemas
-  session.client.maskNames(Object.keys(schemas).filter((name) => toObject(schemas[name])['secret'] === true))
+  if (session.settings.debug) {
+    const { secretNames } = await import('../questions.ts')
+    session.client.maskNames(secretNames({ properties: schemas }))
+  }
   const parameters = parseParameters(words, schemas, { autoDict: flags.autoDict === true })
   if (flags.inheritEnv !== true) return parameters
   return { ...parameters, env: { ...inheritedEnvironment(process.env), ...toObject(parameters['env']) } }
