@@ -3,9 +3,9 @@
  *
  * `node:http` and not `fetch`: it is loaded in half the time, and a command must answer at once.
  */
-import { readFileSync } from 'node:fs'
 import http from 'node:http'
 import https from 'node:https'
+import { readBoundedFileSync } from '../bounded-file.ts'
 import { readJson } from '../json.ts'
 import { createRedactor, escapeUnprintable, secretMask } from '../redact.ts'
 import { codeOf } from '../system-error.ts'
@@ -18,6 +18,9 @@ import { quote } from '../shell-words.ts'
 const SILENCE_MS = 60_000
 const MAX_ANSWER_BYTES = 256 * 1024 * 1024
 const MAX_ERROR_BYTES = 64 * 1024
+const MAX_AUTHORITIES_BYTES = 16 * 1024 * 1024
+/** Deeper ones could not be printed. */
+const MAX_DEPTH = 1000
 const MAX_DEBUG_LENGTH = 20_000
 
 export type Query = Record<string, string | number | boolean | undefined>
@@ -165,6 +168,9 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
     if (interrupted.aborted) throw new Interrupted()
     const url = new URL(request.base)
     const target = `${url.pathname.replace(/\/$/, '')}${request.path}${queryText(request.query ?? {})}`
+    if (isDeeper(request.body, MAX_DEPTH)) {
+      throw new CliFailure(`What is to be sent is nested deeper than ${MAX_DEPTH} levels; no server takes that.`)
+    }
     const body = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body))
     const headers = headersFor(body, request)
     const { agent, proxy } = wayTo(url)
@@ -381,11 +387,9 @@ function shownUrl({ base, path, shownPath, query = {} }: Outgoing): string {
 }
 
 function readAuthorities(path: string): Buffer {
-  try {
-    return readFileSync(path)
-  } catch (error) {
-    throw new CliFailure(`The authorities of --cacert, ${path}, cannot be read (${codeOf(error) ?? String(error)}).`)
-  }
+  const file = readBoundedFileSync(path, MAX_AUTHORITIES_BYTES)
+  if ('problem' in file) throw new CliFailure(`The file of --cacert, ${path}, ${file.problem}.`)
+  return file.bytes
 }
 
 function queryText(query: Query): string {
@@ -446,10 +450,16 @@ function describeProxied(error: Error, code: string, origin: string, { url, vari
 
 function parseJson(text: string): { value: unknown } | undefined {
   try {
-    return { value: readJson(text) }
+    const value = readJson(text)
+    return isDeeper(value, MAX_DEPTH) ? undefined : { value }
   } catch {
     return undefined
   }
+}
+
+function isDeeper(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return depth === 0 || Object.values(value).some((inner) => isDeeper(inner, depth - 1))
 }
 
 function parseObject(text: string): Record<string, unknown> | undefined {

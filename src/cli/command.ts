@@ -5,6 +5,7 @@
 import { styleText } from 'node:util'
 import { Command, Option, type Help } from 'commander'
 import { commonGroup } from './options.ts'
+import { printable } from './print.ts'
 import { descriptionColumn, indentText, renderParagraph, renderTerms, usableWidth } from './reference/screen.ts'
 import type { Described } from './reference/text.ts'
 
@@ -29,6 +30,7 @@ export class CliCommand extends Command {
       .enablePositionalOptions()
       .addHelpOption(new Option('-h, --help', 'show this help').helpGroup(commonGroup))
       .helpCommand(false)
+      .configureOutput({ outputError: (text, write) => write(printable(text)) })
       .showHelpAfterError('(--help shows how the command is used)')
       .configureHelp({
         styleTitle: (title) => styleText('bold', title, { validateStream: false }),

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -107,6 +108,8 @@ describe('parseParameters', () => {
     expect(() => parse(`@cmd=${join(folder, 'none')}`)).toThrow(/file of @cmd.*none", does not exist/)
     expect(() => parse(`@cmd=${join(folder, 'folder')}`)).toThrow(/is a folder/)
     expect(() => parse(`@cmd=${join(folder, 'bytes')}`)).toThrow(/is not UTF-8 text/)
+    execFileSync('mkfifo', [join(folder, 'pipe')])
+    expect(() => parse(`@cmd=${join(folder, 'pipe')}`)).toThrow(/is a pipe that nothing came through/)
     expect(() => parse('@cmd=')).toThrow(/does not exist/)
     expect(() => parse('@cmd=/dev/zero')).toThrow(/file of @cmd, "\/dev\/zero", is larger than 16 MiB/)
   })

@@ -1,5 +1,5 @@
 /** From words on the command line to the parameters of an action (contract 09, 9.4). */
-import { closeSync, fstatSync, openSync, readSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { readJson } from '../json.ts'
@@ -9,6 +9,9 @@ import { CliFailure } from './failures.ts'
 /** More would not fit into a request either. */
 const MAX_FILE_BYTES = 16 * 1024 * 1024
 const READ_BYTES = 64 * 1024
+/** Meanwhile Ctrl-C is not heard. */
+const PIPE_PATIENCE_MS = 10_000
+const PIPE_PAUSE_MS = 5
 
 /** What the client reads of a parameter's schema; anything may be absent. */
 export interface ParameterSchema {
@@ -100,10 +103,13 @@ function readText(name: string, path: string): string {
   const refuse = (why: string): CliFailure => new CliFailure(`The file of @${name}, "${path}", ${why}.`)
   let bytes: Uint8Array
   try {
-    const handle = openSync(resolved, 'r')
+    // Opening a named pipe would wait for somebody who writes.
+    const isPipe = statSync(resolved).isFIFO()
+    const handle = openSync(resolved, isPipe ? constants.O_RDONLY | constants.O_NONBLOCK : constants.O_RDONLY)
     try {
       if (fstatSync(handle).isDirectory()) throw refuse('is a folder')
       bytes = readAtMost(handle, MAX_FILE_BYTES + 1)
+      if (isPipe && bytes.length === 0) throw refuse('is a pipe that nothing came through')
       if (bytes.length > MAX_FILE_BYTES) throw refuse('is larger than 16 MiB')
     } finally {
       closeSync(handle)
@@ -125,12 +131,24 @@ function readAtMost(handle: number, maxBytes: number): Uint8Array {
   let total = 0
   while (total < maxBytes) {
     const chunk = Buffer.allocUnsafe(Math.min(READ_BYTES, maxBytes - total))
-    const count = readSync(handle, chunk)
+    const count = readSome(handle, chunk)
     if (count === 0) break
     chunks.push(chunk.subarray(0, count))
     total += count
   }
   return Buffer.concat(chunks)
+}
+
+/** Waits for whoever has opened the other end of a pipe. */
+function readSome(handle: number, chunk: Buffer): number {
+  for (const deadline = performance.now() + PIPE_PATIENCE_MS; ;) {
+    try {
+      return readSync(handle, chunk)
+    } catch (error) {
+      if (!hasCode(error, 'EAGAIN') || performance.now() > deadline) throw error
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, PIPE_PAUSE_MS)
+    }
+  }
 }
 
 /** A list given piece by piece grows, and so does an object; anything else can be given once only. */

@@ -7,6 +7,7 @@ import { commands, loadCommand, type CommandEntry } from './commands/index.ts'
 import { exitCodes } from './exit-codes.ts'
 import { CliFailure, Interrupted, NotFound } from './failures.ts'
 import { addGlobalOptions, optionLength, type CommonFlags } from './options.ts'
+import { printable } from './print.ts'
 import type { CommandContext } from './session.ts'
 
 interface GlobalFlags extends CommonFlags {
@@ -106,7 +107,7 @@ async function answerFlag(flags: GlobalFlags): Promise<number> {
   }
   const { loadSettings } = await import('./settings.ts')
   const { text, warnings } = loadSettings(flags, process.env)
-  for (const warning of warnings) process.stderr.write(`WARNING: ${warning}\n`)
+  for (const warning of warnings) process.stderr.write(`WARNING: ${printable(warning)}\n`)
   process.stdout.write(text)
   return exitCodes.configPrinted
 }
@@ -121,7 +122,7 @@ function report(error: unknown, program: Command): number {
     return error.exitCode
   }
   const message = error instanceof Error ? error.message : String(error)
-  process.stdout.write(`ERROR: ${message}\n`)
+  process.stdout.write(`ERROR: ${printable(message)}\n`)
   if (error instanceof CliFailure) return error.exitCode
   if (program.opts<GlobalFlags>().debug === true && error instanceof Error) process.stderr.write(`${error.stack}\n`)
   return exitCodes.failed

@@ -27,22 +27,25 @@ export async function openFile(
  * @throws CliFailure for what is no text, where that is needed; ConnectionFailure when it breaks off
  */
 export async function printFile(session: Session, response: IncomingMessage, about: Json): Promise<void> {
-  const isRaw = session.form === 'human' && !process.stdout.isTTY
   const chunks: Buffer[] = []
   let size = 0
   try {
     for await (const chunk of response as AsyncIterable<Buffer>) {
       size += chunk.length
       if (size > MAX_BYTES) throw new CliFailure('The server sent more than 16 MiB for one file.')
-      if (!isRaw) chunks.push(chunk)
-      else if (!process.stdout.write(chunk)) await once(process.stdout, 'drain')
+      chunks.push(chunk)
     }
   } catch (error) {
     if (error instanceof CliFailure) throw error
     throw new ConnectionFailure(`The file broke off: ${error instanceof Error ? error.message : String(error)}`)
   }
-  if (isRaw) return
-  const content = textOf(Buffer.concat(chunks))
+  // Only now: half a file is no use to anybody, and an error would stand in the middle of it.
+  const bytes = Buffer.concat(chunks)
+  if (session.form === 'human' && !process.stdout.isTTY) {
+    if (!process.stdout.write(bytes)) await once(process.stdout, 'drain')
+    return
+  }
+  const content = textOf(bytes)
   if (session.form !== 'human') await session.printMachine({ ...about, content })
   else await session.print(content === '' || content.endsWith('\n') ? printable(content) : `${printable(content)}\n`)
 }

@@ -11,6 +11,7 @@ import {
   formatTime,
   isTimeName,
   pickAttributes,
+  printable,
   renderTable,
   truncationNote,
   type Json,
@@ -176,6 +177,12 @@ export async function createRecord(session: Session, path: string, body: unknown
     if (!(error instanceof HttpFailure) || error.status === 401) throw error
     throw new CliFailure(error.message, exitCodes.usage)
   }
+}
+
+/** Says what has been done, where there is nothing to show for it. As JSON and YAML it is a record, `message`. */
+export async function printDone(session: Session, sentence: string): Promise<void> {
+  if (session.form === 'human') await session.print(`${printable(sentence)}\n`)
+  else await session.printMachine({ message: sentence })
 }
 
 /** Does the same for every id: those that do not exist are named, the others go on. @returns the exit code */

@@ -4,13 +4,14 @@ import type { Query } from './client.ts'
 import { recordIn } from './execution-calls.ts'
 import { exitCodes } from './exit-codes.ts'
 import { addCommonOptions, addListOptions, splitAttributes, type CommonFlags } from './options.ts'
-import { printable, type Json } from './print.ts'
+import { type Json } from './print.ts'
 import {
   callOn,
   createRecord,
   forEachId,
   getRecord,
   listRecords,
+  printDone,
   printList,
   printRecord,
   type Subject,
@@ -200,7 +201,7 @@ export function createSwitchCommand(
 export function createDeleteCommand(context: CommandContext, resource: Resource, ...operand: Operand): CliCommand {
   return createEachCommand(context, 'delete', operand, async (session, id) => {
     await callOn(session, 'DELETE', subjectOf(resource, id))
-    await session.print(`${resource.name} "${printable(id)}" is deleted.\n`)
+    await printDone(session, `${resource.name} "${id}" is deleted.`)
     return exitCodes.ok
   })
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createClient, type Client, type ClientOptions, type Login } from './client.ts'
 import { exitCodes } from './exit-codes.ts'
 import type { CommonFlags } from './options.ts'
-import { isColored, toJson } from './print.ts'
+import { isColored, printable, toJson } from './print.ts'
 import { createProgressLine, type Progress } from './progress.ts'
 import { loadSettings, type Settings } from './settings.ts'
 import { toYaml } from './yaml.ts'
@@ -78,7 +78,7 @@ export async function withSession(
     line.makeWay(text)
     process.stderr.write(text)
   }
-  const warn = (text: string): void => note(`WARNING: ${text}\n`)
+  const warn = (text: string): void => note(`WARNING: ${printable(text)}\n`)
   for (const warning of warnings) warn(warning)
 
   const interruption = new AbortController()

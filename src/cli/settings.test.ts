@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -8,6 +9,8 @@ import { loadSettings } from './settings.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-settings-'))
 afterAll(() => rmSync(folder, { recursive: true }))
+const pipe = join(folder, 'pipe')
+execFileSync('mkfifo', [pipe])
 
 function writeConfig(text: string, mode = 0o600): string {
   const path = join(folder, 'config')
@@ -86,7 +89,8 @@ describe('settings', () => {
       () => loadSettings({}, { SVC_CONFIG_FILE: '/nowhere' }),
       /nowhere does not exist/,
     ],
-    ['a folder as file', () => load({ configFile: folder }), /cannot be read \(EISDIR\)/],
+    ['a pipe as file', () => load({ configFile: pipe }), /is not a file/],
+    ['a folder as file', () => load({ configFile: folder }), /is not a file/],
     [
       'lines that are none',
       () => load({ configFile: writeConfig('[api]\nurl\n[b\n') }),

@@ -1,12 +1,12 @@
 /**
  * Where the server is and who is asking: flag before environment before file before default (contract 09, 9.7).
  */
-import { closeSync, fstatSync, openSync, readFileSync, statSync } from 'node:fs'
-import { homedir } from 'node:os'
+import { statSync } from 'node:fs'
+import { devNull, homedir } from 'node:os'
 import { dirname, isAbsolute, join, resolve } from 'node:path'
+import { readBoundedFileSync } from '../bounded-file.ts'
 import { parseIniBytes, type IniFile } from '../ini.ts'
 import { secretMask } from '../redact.ts'
-import { codeOf, hasCode } from '../system-error.ts'
 import { CliFailure } from './failures.ts'
 import type { ConnectionFlags } from './options.ts'
 import { settingRows, type SettingRow } from './setting-rows.ts'
@@ -112,24 +112,14 @@ function clientFolder(): string {
 }
 
 function readFile({ path, isExplicit, isOurs }: ConfigFile, warnings: string[]): IniFile['sections'] | undefined {
-  let bytes: Uint8Array
-  try {
-    const handle = openSync(path, 'r')
-    try {
-      const { size, mode } = fstatSync(handle)
-      if (size > MAX_FILE_BYTES) throw new CliFailure(`The configuration file ${path} is larger than 1 MiB.`)
-      if ((mode & 0o007) !== 0) warnings.push(`${path} is open to other users; close it with: chmod o-rwx ${path}`)
-      bytes = readFileSync(handle)
-    } finally {
-      closeSync(handle)
-    }
-  } catch (error) {
-    if (error instanceof CliFailure) throw error
-    const isMissing = hasCode(error, 'ENOENT')
-    if (isMissing && !isExplicit) return undefined
-    const why = isMissing ? 'does not exist' : `cannot be read (${codeOf(error) ?? String(error)})`
-    throw new CliFailure(`The configuration file ${path} ${why}.`)
+  // A usual way to say that nothing shall be read.
+  const file = path === devNull ? { bytes: Buffer.alloc(0), mode: 0 } : readBoundedFileSync(path, MAX_FILE_BYTES)
+  if ('problem' in file) {
+    if (file.isMissing && !isExplicit) return undefined
+    throw new CliFailure(`The configuration file ${path} ${file.problem}.`)
   }
+  const { bytes, mode } = file
+  if ((mode & 0o007) !== 0) warnings.push(`${path} is open to other users; close it with: chmod o-rwx ${path}`)
   const folder = dirname(path)
   if (!isExplicit && (statSync(folder).mode & 0o007) !== 0) {
     warnings.push(`${folder} is open to other users; close it with: chmod o-rwx ${folder}`)

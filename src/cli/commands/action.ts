@@ -4,9 +4,8 @@ import { segment } from '../client.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, NotFound } from '../failures.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'
-import { printable } from '../print.ts'
 import { openFile, printFile } from '../raw-output.ts'
-import { callOn } from '../records.ts'
+import { callOn, printDone } from '../records.ts'
 import {
   createCreateCommand,
   createEachCommand,
@@ -65,7 +64,7 @@ parameters:
   const work = async (session: Session, id: string, flags: DeleteFlags): Promise<number> => {
     const body = flags.removeFiles === true ? { remove_files: true } : {}
     await callOn(session, 'DELETE', { kind: action.name, path: action.path, id }, { body })
-    await session.print(`${action.name} "${printable(id)}" is deleted.\n`)
+    await printDone(session, `${action.name} "${id}" is deleted.`)
     return exitCodes.ok
   }
   const remove = createEachCommand(context, 'delete', actions, work)

@@ -8,7 +8,7 @@ import { exitCodes } from '../exit-codes.ts'
 import { NotFound } from '../failures.ts'
 import { addCommonOptions, addListOptions, addWidthOption, type CommonFlags } from '../options.ts'
 import type { Json } from '../print.ts'
-import { callOn, createRecord, type Subject } from '../records.ts'
+import { callOn, createRecord, printDone, type Subject } from '../records.ts'
 import { showList, showRecord, type AttributeFlags, type ListFlags, type Resource } from '../resources.ts'
 import { forEachSecret, subjectOfSecret } from '../secret-ids.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
@@ -109,7 +109,7 @@ export function createApiKeyCommand(context: CommandContext): CliCommand {
 
   const remove = createChangeCommand(context, 'delete', async (session, key) => {
     await callOn(session, 'DELETE', subjectOf(key))
-    await session.print(`${apiKey.name} ${isId(key) ? `"${key}" ` : ''}is deleted.\n`)
+    await printDone(session, `${apiKey.name} ${isId(key) ? `"${key}" ` : ''}is deleted.`)
     return exitCodes.ok
   })
     .description('Delete API keys: they are worthless at once.')

@@ -8,9 +8,9 @@ import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, HttpFailure, NotLoggedIn } from '../failures.ts'
 import { keepToken } from '../login.ts'
 import { addCommonOptions, addLoginOptions, type CommonFlags } from '../options.ts'
-import { formatTime, printable, type Json } from '../print.ts'
+import { cellText, formatTime, printable, type Json } from '../print.ts'
 import { withSecretInput } from '../prompt.ts'
-import { printRecord } from '../records.ts'
+import { printDone, printRecord } from '../records.ts'
 import { openClient, withSession, type CommandContext, type Session } from '../session.ts'
 import type { ConfigFile, Settings } from '../settings.ts'
 import { readKeptToken, removeKeptToken, type KeptToken } from '../token-cache.ts'
@@ -120,7 +120,7 @@ async function logIn(session: Session, user: string, flags: KeptLoginFlags): Pro
   await changeConfigFile(configFile, folder, 'credentials', changes)
   const warn = (text: string): void => session.note(`WARNING: ${text}\n`)
   const isKept = settings.cachesToken && (await keepToken({ folder, user, authUrl }, answer, warn))
-  await session.print(`Logged in as ${escapeUnprintable(user)}\n`)
+  await printDone(session, `Logged in as ${user}`)
   if (!isWritten) {
     const end = formatTime(record['expiry'], settings.timezone)
     session.note(
@@ -241,7 +241,7 @@ async function showUser(session: Session): Promise<number> {
   const rbac = toObject(record['rbac'])
   const method = textOf(authentication['method'])
   const expiry = authentication['token_expire']
-  const roles = Array.isArray(rbac['roles']) ? rbac['roles'].map(String) : []
+  const roles = Array.isArray(rbac['roles']) ? rbac['roles'].map(cellText) : []
   const lines = [
     `Currently logged in as "${escapeUnprintable(textOf(record['username']))}".`,
     '',

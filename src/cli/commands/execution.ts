@@ -7,8 +7,8 @@ import { markWorkflows, printExecution, withStatusText } from '../execution-prin
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, NotFound } from '../failures.ts'
 import { addCommonOptions, addListOptions, addTimeOptions, splitAttributes, type CommonFlags } from '../options.ts'
-import { attributeOf, printable, type Json } from '../print.ts'
-import { forEachId, listRecords, printList } from '../records.ts'
+import { attributeOf, type Json } from '../print.ts'
+import { forEachId, listRecords, printDone, printList } from '../records.ts'
 import { createEachCommand } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 import { tailExecution } from '../tail.ts'
@@ -170,10 +170,10 @@ async function cancelExecution(session: Session, id: string): Promise<number> {
   // The server refuses with a fault in an answer of 200.
   const refusal = answer['faultstring']
   if (typeof refusal === 'string') {
-    await session.print(`${printable(refusal)}\n`)
+    await printDone(session, refusal)
     return exitCodes.failed
   }
-  await session.print(`action execution with id ${id} canceled.\n`)
+  await printDone(session, `action execution with id ${id} canceled.`)
   return exitCodes.ok
 }
 

@@ -9,7 +9,7 @@ import { addCommonOptions, addListOptions, addWidthOption, parseSeconds, type Co
 import { printable, type Json } from '../print.ts'
 import { withSecretInput } from '../prompt.ts'
 import { countOf } from '../progress.ts'
-import { callOn, listRecords } from '../records.ts'
+import { callOn, listRecords, printDone } from '../records.ts'
 import {
   addAttributeOption,
   createEachCommand,
@@ -171,7 +171,7 @@ function placeOf({ scope, user }: PlaceFlags): { scope?: string; user?: string }
 }
 
 async function sayDeleted(session: Session, name: string): Promise<void> {
-  await session.print(`${pair.name} "${printable(name)}" is deleted.\n`)
+  await printDone(session, `${pair.name} "${name}" is deleted.`)
 }
 
 async function setPair(session: Session, name: string, given: string | undefined, flags: SetFlags): Promise<number> {

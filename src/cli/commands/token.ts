@@ -7,7 +7,7 @@ import { CliFailure } from '../failures.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'
 import { printable } from '../print.ts'
 import { withSecretInput } from '../prompt.ts'
-import { callOn } from '../records.ts'
+import { callOn, printDone } from '../records.ts'
 import { forEachSecret, subjectOfSecret } from '../secret-ids.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 
@@ -51,7 +51,7 @@ export function createTokenCommand(context: CommandContext): CliCommand {
 function revokeTokens(session: Session, words: readonly string[]): Promise<number> {
   return forEachSecret(session, words, 'Token', async (word) => {
     await callOn(session, 'DELETE', subjectOfSecret(token, word), { isForAuth: true })
-    await session.print(`${token.name} ${isId(word) ? `"${word}" ` : ''}is revoked.\n`)
+    await printDone(session, `${token.name} ${isId(word) ? `"${word}" ` : ''}is revoked.`)
     return exitCodes.ok
   })
 }

@@ -8,7 +8,7 @@ import { CliFailure, NotFound } from '../failures.ts'
 import { addCommonOptions, addPasswordOption, type CommonFlags } from '../options.ts'
 import { printable, type Json } from '../print.ts'
 import { withSecretInput, type SecretInput } from '../prompt.ts'
-import { callOn, createRecord, forEachId } from '../records.ts'
+import { callOn, createRecord, forEachId, printDone } from '../records.ts'
 import {
   createEachCommand,
   createGetCommand,
@@ -186,7 +186,7 @@ async function changePassword(session: Session, name: string | undefined, flags:
     return { ...current, password: flags.password ?? (await input.askTwice(`New password of ${printable(target)}`)) }
   })
   await callOn(session, 'PUT', subjectOf(target), { body })
-  await session.print(`The password of "${printable(target)}" is changed.\n`)
+  await printDone(session, `The password of "${target}" is changed.`)
   const { account } = session.settings
   if (account?.username === target && account.password !== undefined) {
     session.note('Note: The configuration file still has the password before; change it with: svc login -w <user>\n')
@@ -208,7 +208,7 @@ async function updateUser(session: Session, name: string, { service, nickname }:
 
 async function deleteUser(session: Session, name: string): Promise<number> {
   await callOn(session, 'DELETE', subjectOf(name))
-  await session.print(`User "${printable(name)}" is deleted.\n`)
+  await printDone(session, `User "${name}" is deleted.`)
   return exitCodes.ok
 }
 
