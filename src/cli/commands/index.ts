@@ -235,7 +235,7 @@ export const commands: readonly CommandEntry[] = [
     summary: 'Show the manual page: all commands, options and topics.',
     example: 'svc manual',
     group: 'Help:',
-    load: async (context) => (await import('./manual.ts')).createManualCommand(context),
+    load: async () => (await import('./manual.ts')).createManualCommand(),
   },
 ]
 

@@ -1,13 +1,12 @@
 /** `svc manual`: the manual page, which is made of the same source as all help. */
-import { spawn, spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { CliCommand } from '../command.ts'
-import { exitCodes } from '../exit-codes.ts'
+import { hasCode } from '../../system-error.ts'
 import { readReference } from '../reference/tree.ts'
 import { renderManual } from '../reference/manual.ts'
-import type { CommandContext } from '../session.ts'
 
-export function createManualCommand({ setExitCode }: CommandContext): CliCommand {
+export function createManualCommand(): CliCommand {
   return new CliCommand('manual')
     .description('Show the manual page: all commands, options and topics.')
     .notes(
@@ -16,30 +15,27 @@ export function createManualCommand({ setExitCode }: CommandContext): CliCommand
     .examples('svc manual', 'svc manual > /usr/local/share/man/man1/svc.1')
     .action(async () => {
       const page = renderManual(await readReference())
-      setExitCode(process.stdout.isTTY && hasMan() ? await showWithMan(page) : await print(page))
+      const isShown = process.stdout.isTTY && (await showWithMan(page))
+      if (!isShown && !process.stdout.write(page)) await once(process.stdout, 'drain')
     })
 }
 
-function hasMan(): boolean {
-  return spawnSync('man', ['--version'], { stdio: 'ignore' }).error === undefined
-}
-
-async function print(page: string): Promise<number> {
-  if (!process.stdout.write(page)) await once(process.stdout, 'drain')
-  return exitCodes.ok
-}
-
-async function showWithMan(page: string): Promise<number> {
+/** @returns false when there is no man, or it does not show the page */
+async function showWithMan(page: string): Promise<boolean> {
   const man = spawn('man', ['-l', '-'], { stdio: ['pipe', 'inherit', 'inherit'] })
-  // It is the pager that Ctrl-C is for.
   const ignore = (): void => undefined
-  process.on('SIGINT', ignore)
   // Whoever quits the pager at once need not have read everything.
   man.stdin.on('error', ignore)
-  man.stdin.end(page)
+  // Ctrl-C is for the pager.
+  process.on('SIGINT', ignore)
   try {
-    const [code] = (await once(man, 'exit')) as [number | null]
-    return code === 0 ? exitCodes.ok : exitCodes.failed
+    await once(man, 'spawn')
+    man.stdin.end(page)
+    const [code] = await once(man, 'exit')
+    return code === 0 || code === null
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return false
+    throw error
   } finally {
     process.off('SIGINT', ignore)
   }

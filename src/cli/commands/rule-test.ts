@@ -23,7 +23,7 @@ export function createRuleTestCommand(context: CommandContext): CliCommand {
     .description('Tell whether a rule would match, and why not. Nothing is run.')
     .option('--rule <file>', 'the rule, in .yaml or .json')
     .option('--rule-ref <ref>', 'the rule, one that the server has: reference or id')
-    .option('--trigger-instance <file>', 'what happens, in .yaml or .json: {trigger: <reference>, payload: {…}}')
+    .option('--trigger-instance <file>', 'what happens, in .yaml or .json: {trigger: <reference>, payload: {...}}')
     .option('--trigger-instance-id <id>', 'what happens, something that has happened before')
     .notes(
       'A rule is needed, and something that happens. What is printed is the criterion that does not hold, or the parameters that the action would get; the server looks, with its datastore.',

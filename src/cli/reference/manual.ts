@@ -103,12 +103,23 @@ function verbatim(text: string): string[] {
   return ['.PP', '.RS 4', '.nf', ...text.split('\n').map((line) => startSafely(escape(line, true))), '.fi', '.RE']
 }
 
-/** One line of running text. */
+/** Running text, in lines that can be compared; none ends within what is typed or printed. */
 function running(text: string): string {
   const escaped = spansOf(text)
     .map(({ text: part, isCode }) => (isCode ? `\\fB${escape(part, true)}\\fP` : escape(part, false)))
     .join('')
-  return startSafely(escaped)
+  return breakLines(escaped).map(startSafely).join('\n')
+}
+
+/** A new sentence begins a new line, as formatters want it. */
+function breakLines(text: string): string[] {
+  const lines: string[] = []
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1)
+    if (line === undefined || line.length + 1 + word.length > 80 || /[\w)]\.$/.test(line)) lines.push(word)
+    else lines[lines.length - 1] = `${line} ${word}`
+  }
+  return lines
 }
 
 function bold(text: string): string {

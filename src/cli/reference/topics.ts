@@ -151,7 +151,7 @@ const exitStatus: Topic = {
         [String(exitCodes.ok), 'success; also a run that was canceled'],
         [
           String(exitCodes.failed),
-          'an error, printed as `ERROR: …`; a refused login; `svc whoami` without one (`Not authenticated`); a run that ended `failed`, `timeout` or `abandoned`; a cancellation that was refused; `svc rule test` of a rule that does not match',
+          'an error, printed as `ERROR: ...`; a refused login; `svc whoami` without one (`Not authenticated`); a run that ended `failed`, `timeout` or `abandoned`; a cancellation that was refused; `svc rule test` of a rule that does not match',
         ],
         [
           String(exitCodes.usage),

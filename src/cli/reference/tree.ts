@@ -61,18 +61,17 @@ export async function readReference(): Promise<Reference> {
 }
 
 function readCommonOptions(): Described[] {
-  return describeOptions(addCommonOptions(new CliCommand('')), true)
+  return describeOptions(addCommonOptions(new CliCommand('')))
 }
 
 function readGlobalOptions(): Described[] {
-  const program = new CliCommand('')
-  addGlobalOptions(program)
-  return describeOptions(program, false)
+  const common = new Set(readCommonOptions().map(({ term }) => term))
+  return describeOptions(addGlobalOptions(new CliCommand(''))).filter(({ term }) => !common.has(term))
 }
 
-function describeOptions(command: CliCommand, isShared: boolean): Described[] {
+function describeOptions(command: CliCommand): Described[] {
   return command.options
-    .filter((option) => !option.hidden && (option.helpGroupHeading !== undefined) === isShared)
+    .filter(({ hidden }) => !hidden)
     .map((option) => ({ term: command.optionTerm(option), description: optionText(option) }))
 }
 

@@ -1,7 +1,66 @@
 /** What the client does alone: help, completion, the manual, versions. */
+import { ensureDebianPackage } from '../../helpers/apt.ts'
 import type { Scenario } from '../../helpers/scenarios.ts'
 import type { TestServer } from '../../helpers/server.ts'
 
 export function toolScenarios(_server: TestServer): Scenario[] {
-  return []
+  return [...helpScenarios(), ...manualScenarios(), ...flagScenarios()]
+}
+
+function helpScenarios(): Scenario[] {
+  const of = (about: string, ...words: string[]): Scenario => ({ command: 'help', about, args: () => words })
+  return [
+    { command: 'help', args: () => ['help'] },
+    // What is listed is the same as above.
+    { ...of('without arguments'), unstable: [[/(\n[^\n]*Server:)[^]*?(?=\n\nsvc help)/g, '$1\n…']] },
+    of('a group', 'help', 'pack'),
+    of('a command', 'rule', 'create', '--help'),
+    of('a command under its other name', 'help', 'api-key', 'get'),
+    of('a topic with a table', 'help', 'exit-codes'),
+    of('a topic with a wide table', 'help', 'configuration'),
+    of('mistyped topic', 'help', 'ouput'),
+    of('mistyped command', 'help', 'execution', 'lst'),
+    of('unknown option', 'execution', 'list', '--lats', '5'),
+    of('missing argument', 'execution', 'cancel'),
+  ]
+}
+
+function manualScenarios(): Scenario[] {
+  // The rest of the page is in docs/svc.1.
+  const onlyBeginning = [/(\.SH "COMMANDS"\n)[^]*(?=\.SH "SEE ALSO")/, '$1…\n'] as const
+  // Bold, as it is printed on paper.
+  const overstrike = [/(.)[\b]\1/g, '$1'] as const
+  return [
+    {
+      command: 'manual',
+      args: () => ['manual'],
+      before: () => ensureDebianPackage('man-db', '/usr/bin/man'),
+      env: { PAGER: 'head -n 16' },
+      unstable: [onlyBeginning, overstrike],
+    },
+    {
+      command: 'manual',
+      about: 'without man',
+      args: () => ['manual'],
+      env: { PATH: '/nowhere' },
+      unstable: [onlyBeginning],
+    },
+  ]
+}
+
+function flagScenarios(): Scenario[] {
+  const version = [/\b\d+\.\d+\.\d+(?= |\n)/g, '0.0.0'] as const
+  const nowhere = { SVC_API_URL: 'http://127.0.0.1:1/v1' }
+  const home = [/\/[^ ]*(?=\/\.svc\/)/g, '/home/alice'] as const
+  return [
+    { command: '--version', args: () => ['--version'], unstable: [version] },
+    { command: '--version', about: 'no server', args: () => ['--version'], env: nowhere, unstable: [version] },
+    {
+      command: '--print-config',
+      args: () => ['--token', 'hidden', '--basic-auth', 'alice:hidden', '--cacert', 'true', '--print-config'],
+      env: { SVC_API_KEY: 'hidden', SVC_STREAM_URL: 'https://stream.example.com' },
+      unstable: [home],
+    },
+    { command: '--print-config', about: 'that cannot be used', args: () => ['--url', 'example.com', '--print-config'] },
+  ]
 }
