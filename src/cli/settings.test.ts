@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { CliFailure } from './failures.ts'
 import type { ConnectionFlags } from './options.ts'
-import { loadSettings } from './settings.ts'
+import { loadSettings, type Settings } from './settings.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-settings-'))
 afterAll(() => rmSync(folder, { recursive: true }))
@@ -21,6 +21,11 @@ function writeConfig(text: string, mode = 0o600): string {
 
 function load(flags: ConnectionFlags = {}, env: Record<string, string> = {}) {
   return loadSettings({ ...(flags.configFile === undefined ? { skipConfig: true } : {}), ...flags }, env)
+}
+
+/** Variables that are set to nothing count as not set. */
+function emptied(env: Record<string, string> = {}): Record<string, string> {
+  return Object.fromEntries(Object.keys(env).map((name) => [name, '']))
 }
 
 describe('settings', () => {
@@ -57,6 +62,125 @@ describe('settings', () => {
     expect(load({ configFile }).settings.timezone).toBe('Asia/Tokyo')
     expect(load({}, { SVC_CONFIG_FILE: configFile, SVC_CLI_SKIP_CONFIG: '1' }).settings.timezone).toBe('UTC')
     expect(loadSettings({}, { SVC_CONFIG_FILE: configFile }).settings.timezone).toBe('Asia/Tokyo')
+  })
+
+  /** Where each setting can come from, strongest first; the last is the default. */
+  const sources: {
+    name: string
+    read: (settings: Settings) => unknown
+    flag?: ConnectionFlags
+    env?: Record<string, string>
+    file?: string
+    /** What is read from flag, environment, file and default, as far as there are such. */
+    values: unknown[]
+  }[] = [
+    {
+      name: 'base_url',
+      read: ({ authUrl }) => authUrl,
+      flag: { url: 'http://flag' },
+      env: { SVC_BASE_URL: 'http://env' },
+      file: '[general]\nbase_url = http://file',
+      values: ['http://flag:9100', 'http://env:9100', 'http://file:9100', 'http://127.0.0.1:9100'],
+    },
+    {
+      name: 'api_version',
+      read: ({ streamUrl }) => streamUrl,
+      flag: { apiVersion: 'v2' },
+      env: { SVC_API_VERSION: 'v3' },
+      file: '[general]\napi_version = v4',
+      values: ['v2', 'v3', 'v4', 'v1'].map((version) => `http://127.0.0.1:9102/${version}`),
+    },
+    {
+      name: 'cacert',
+      read: ({ cacert }) => cacert,
+      flag: { cacert: '/flag.pem' },
+      env: { SVC_CACERT: '/env.pem' },
+      file: '[general]\ncacert = True',
+      values: ['/flag.pem', '/env.pem', true, false],
+    },
+    {
+      name: 'silence_ssl_warnings',
+      read: ({ silenceSslWarnings }) => silenceSslWarnings,
+      file: '[general]\nsilence_ssl_warnings = yes',
+      values: [true, false],
+    },
+    {
+      name: 'debug',
+      read: ({ debug }) => debug,
+      flag: { debug: true },
+      env: { SVC_CLI_DEBUG: '0' },
+      file: '[cli]\ndebug = True',
+      values: [true, false, true, false],
+    },
+    {
+      name: 'cache_token',
+      read: ({ cachesToken }) => cachesToken,
+      file: '[cli]\ncache_token = False',
+      values: [false, true],
+    },
+    {
+      name: 'timezone',
+      read: ({ timezone }) => timezone,
+      file: '[cli]\ntimezone = Europe/Berlin',
+      values: ['Europe/Berlin', 'UTC'],
+    },
+    {
+      name: 'username and password',
+      read: ({ account }) => account,
+      file: '[credentials]\nusername = alice\npassword = a%b:c',
+      values: [{ username: 'alice', password: 'a%b:c' }, undefined],
+    },
+    {
+      name: 'token',
+      read: ({ credential }) => credential?.value,
+      flag: { token: 'flag' },
+      env: { SVC_AUTH_TOKEN: 'env' },
+      values: ['flag', 'env', undefined],
+    },
+    {
+      name: 'api_key',
+      read: ({ credential }) => credential?.value,
+      flag: { apiKey: 'flag' },
+      env: { SVC_API_KEY: 'env' },
+      file: '[credentials]\napi_key = file',
+      values: ['flag', 'env', 'file', undefined],
+    },
+    {
+      name: 'basic_auth',
+      read: ({ basicAuth }) => basicAuth,
+      flag: { basicAuth: 'flag:a:b' },
+      env: { SVC_BASIC_AUTH: 'env:a:b' },
+      file: '[credentials]\nbasic_auth = file:a:b',
+      values: ['flag:a:b', 'env:a:b', 'file:a:b', undefined],
+    },
+    ...(['api', 'auth', 'stream'] as const).map((surface) => ({
+      name: `${surface} url`,
+      read: (settings: Settings) => settings[`${surface}Url`],
+      flag: { [`${surface}Url`]: 'http://flag:1/x' },
+      env: { [`SVC_${surface.toUpperCase()}_URL`]: 'http://env:1/x/' },
+      file: `[${surface}]\nurl = http://file:1/x`,
+      values: [
+        'http://flag:1/x',
+        'http://env:1/x',
+        'http://file:1/x',
+        { api: 'http://127.0.0.1:9101/v1', auth: 'http://127.0.0.1:9100', stream: 'http://127.0.0.1:9102/v1' }[surface],
+      ],
+    })),
+  ]
+  test.each(sources)('$name: flag, environment, file, default', ({ read, flag, env, file, values }) => {
+    const configFile = writeConfig(file ?? '')
+    const found: unknown[] = []
+    if (flag !== undefined) found.push(read(load({ configFile, ...flag }, env).settings))
+    if (env !== undefined) found.push(read(load({ configFile }, env).settings))
+    if (file !== undefined) found.push(read(load({ configFile }).settings))
+    found.push(read(load({ configFile: writeConfig('') }, emptied(env)).settings))
+    expect(found).toEqual(values)
+  })
+
+  test('every option is in that table, but the one of another command', () => {
+    const names = [...load().text.matchAll(/^(?:# )?(\w+) (?:=|is not set)/gm)].map(([, name]) => name)
+    const tested = sources.flatMap(({ name }) => name.split(/ and | /))
+    expect(names.filter((name) => name !== undefined && !tested.includes(name))).toEqual(['silence_schema_output'])
   })
 
   test('values of the file are literal', () => {

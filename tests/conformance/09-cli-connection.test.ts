@@ -1,6 +1,8 @@
 /** Contract 09, 9.1 and 9.7: how the client reaches the server, with which credentials, and what it shows of that. */
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { ensureDebianPackage } from '../helpers/apt.ts'
@@ -44,6 +46,137 @@ function configure(text: string): void {
 }
 
 const placeOf = (url: string): string => new URL(url).host
+
+describe('09.7 the configuration file', () => {
+  const own = join(home, '.svc')
+  const warningsOf = async (env: Record<string, string> = {}, ...flags: string[]): Promise<string[]> => {
+    const { code, stderr } = await svc([...flags, '--print-config'], env)
+    expect(code).toBe(3)
+    return stderr.split('\n').filter((line) => line !== '')
+  }
+
+  it('09.7 a file, or the own folder, that is open to others is warned of', async () => {
+    configure('')
+    expect(await warningsOf()).toEqual([])
+    chmodSync(own, 0o750)
+    chmodSync(configFile, 0o640)
+    expect(await warningsOf()).toEqual([])
+    chmodSync(own, 0o755)
+    expect(await warningsOf()).toEqual([`WARNING: ${own} is open to other users; close it with: chmod o-rwx ${own}`])
+    chmodSync(configFile, 0o604)
+    expect(await warningsOf()).toHaveLength(2)
+    // The folder of a file that is named belongs to whoever has chosen it.
+    for (const found of [
+      await warningsOf({}, '--config-file', configFile),
+      await warningsOf({ SVC_CONFIG_FILE: configFile }),
+    ]) {
+      expect(found).toEqual([`WARNING: ${configFile} is open to other users; close it with: chmod o-rwx ${configFile}`])
+    }
+  })
+
+  it('09.7 it is skipped when told to; one that is named has to be there', async () => {
+    configure('[cli]\ntimezone = Asia/Tokyo\n')
+    const isRead = async (args: string[], env: Record<string, string> = {}): Promise<boolean> => {
+      const { code, stdout } = await svc([...args, '--print-config'], env)
+      expect([args, env, code]).toEqual([args, env, 3])
+      return stdout.includes('Asia/Tokyo')
+    }
+    expect(await isRead([])).toBe(true)
+    expect(await isRead(['--skip-config'])).toBe(false)
+    expect(await isRead([], { SVC_CLI_SKIP_CONFIG: '1' })).toBe(false)
+    expect(await isRead([], { SVC_CLI_SKIP_CONFIG: '0' })).toBe(true)
+    expect(await isRead([], { SVC_CLI_SKIP_CONFIG: '1', SVC_CONFIG_FILE: configFile })).toBe(false)
+    expect(await isRead(['--config-file', configFile], { SVC_CLI_SKIP_CONFIG: '1' })).toBe(true)
+    for (const [args, env] of [
+      [['--config-file', '/nowhere/config', 'whoami'], {}],
+      [['whoami', '--config-file', '/nowhere/config'], {}],
+      [['--config-file', '/nowhere/config', '--print-config'], {}],
+      [['whoami'], { SVC_CONFIG_FILE: '/nowhere/config' }],
+    ] as const) {
+      expect(await svc(args, env)).toEqual({
+        code: 1,
+        stdout: 'ERROR: The configuration file /nowhere/config does not exist.\n',
+        stderr: '',
+      })
+    }
+  })
+
+  it('09.7 values are literal, a password with % and : too', async () => {
+    const secret = 'pa%(b)s%%:w;#d'
+    const env = { SVC_API_URL: `${server.urls.api}/v1`, SVC_AUTH_URL: server.urls.auth }
+    const token = (await svc(['auth', 'admin', '-t'], env, password)).stdout.trim()
+    await svc(['user', 'add', 'percent', '-t', token], env, `${secret}\n`)
+    configure(`[credentials]\nusername = percent\npassword = ${secret}\n`)
+    expect((await svc(['whoami'], env)).stdout).toContain('"percent"')
+  })
+})
+
+describe('09.1 credentials for a front', () => {
+  it('09.1 go with every request to API and streams; who logs in sends the own ones alone', async () => {
+    const seen: [string, string | undefined][] = []
+    const front = http.createServer((request, response) => {
+      const { method = 'GET', url = '/', headers } = request
+      const { authorization } = headers
+      seen.push([`${method} ${url.split('?', 1)[0]}`, authorization])
+      if (authorization !== basicAuth('front', 'do:or') && url !== '/auth/tokens') {
+        response.writeHead(401, { 'WWW-Authenticate': 'Basic' }).end('the front')
+        return
+      }
+      const passed = http.request(new URL(url, server.urls.api), { method, headers }, (answer) => {
+        response.writeHead(answer.statusCode ?? 502, answer.headers)
+        answer.pipe(response)
+      })
+      passed.once('error', () => response.destroy())
+      response.once('close', () => passed.destroy())
+      request.pipe(passed)
+    })
+    await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve))
+    try {
+      const { port } = front.address() as AddressInfo // it listens at a port
+      const env = { SVC_API_URL: `http://127.0.0.1:${port}/v1` }
+      const account = `[credentials]\nusername = admin\npassword = ${password}\n`
+      const run = ['run', '--tail', 'core.local', 'echo inside']
+      configure(account)
+      const refused = await svc(run, env)
+      expect([refused.code, refused.stdout]).toEqual([1, expect.stringMatching(/^ERROR: 401 [^]*the front/)])
+      seen.length = 0
+      for (const [args, more] of [
+        [['--basic-auth', 'front:do:or'], {}],
+        [[], { SVC_BASIC_AUTH: 'front:do:or' }],
+      ] as const) {
+        const { code, stdout } = await svc([...args, ...run], { ...env, ...more })
+        expect([args, code, stdout]).toEqual([args, 0, expect.stringContaining('\ninside\n')])
+      }
+      writeFileSync(configFile, `${account}basic_auth = front:do:or\n[cli]\ncache_token = False\n`)
+      expect((await svc(run, env)).code).toBe(0)
+      expect((await svc(['token', 'revoke', '--user', 'admin'], env)).code).toBe(0)
+      expect(seen.some(([what]) => what.startsWith('GET /stream/v1/'))).toBe(true)
+      for (const [what, authorization] of seen) {
+        const expected = what === 'POST /auth/tokens' ? basicAuth('admin', password) : basicAuth('front', 'do:or')
+        expect([what, authorization]).toEqual([what, expected])
+      }
+    } finally {
+      front.close()
+      front.closeAllConnections()
+    }
+  })
+})
+
+describe('09.1 addresses', () => {
+  it('09.1 --api-version is in the addresses that are derived', async () => {
+    const { code, stdout } = await svc(['--api-version', 'v7', '--url', 'http://127.0.0.1', '--print-config'])
+    expect([code, stdout]).toEqual([3, expect.stringContaining('url = http://127.0.0.1:9101/v7\n')])
+    expect(stdout).toContain('url = http://127.0.0.1:9102/v7\n')
+    const proxy = await startProxy({ hosts: { 'svc.test:9101': placeOf(server.urls.api) } })
+    try {
+      const env = { SVC_BASE_URL: 'http://svc.test', http_proxy: proxy.url }
+      const asked = await svc(['--api-version', 'v7', 'whoami', '-t', 'x'], env)
+      expect([asked.code, proxy.requests]).toEqual([1, ['GET http://svc.test:9101/v7/user']])
+    } finally {
+      await proxy.close()
+    }
+  })
+})
 
 describe('09.7 network proxies', () => {
   let proxy: TestProxy
