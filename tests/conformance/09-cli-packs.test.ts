@@ -1,6 +1,8 @@
 /** `svc pack` as its users run it (contract 09, 9.3). */
 import { execFile, execFileSync } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer, type AddressInfo, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, expect, it } from 'vitest'
@@ -9,7 +11,7 @@ import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
 import { createRbacFiles } from '../helpers/rbac.ts'
 import { startAtTerminal } from '../helpers/pty.ts'
-import { executable, startServer, type TestServer } from '../helpers/server.ts'
+import { executable, startServer, waitForStatus, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 
 let server: TestServer
@@ -186,6 +188,25 @@ it('changes nothing when the answers end, or nobody has given any', async () => 
     expect([keys, await terminal.exit]).toEqual([keys, code])
   }
   expect((await server.call('GET', '/v1/configs/unanswered')).status).toBe(404)
+})
+
+it('says at a terminal what is being installed, and how to stop that after Ctrl-C', async () => {
+  const connections = new Set<Socket>()
+  const silent = createServer((connection) => void connections.add(connection.on('error', () => undefined)))
+  silent.listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  const source = `https://127.0.0.1:${(silent.address() as AddressInfo).port}/slow.git`
+  try {
+    const terminal = await startAtTerminal([process.execPath, executable, 'pack', 'install', source], env(), 100)
+    await terminal.typeAt(`Installing ${source} (`, '\u0003')
+    expect(await terminal.exit).toBe(130)
+    const [, id = ''] = /goes on\..*\s+svc execution cancel ([0-9a-f]{24})\s*$/.exec(terminal.screen()) ?? []
+    expect((await svc('execution', 'cancel', id)).code).toBe(0)
+    await waitForStatus(server, id, ['canceled'])
+  } finally {
+    for (const connection of connections) connection.destroy()
+    silent.close()
+  }
 })
 
 it('takes types as several words, or with commas', async () => {
