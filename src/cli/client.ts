@@ -32,6 +32,8 @@ export interface JsonRequest {
   shownPath?: string
   /** Asks the authentication service in place of the API. Default false. */
   isForAuth?: boolean
+  /** How large the answer may be. Default 256 MiB. */
+  maxBytes?: number
 }
 
 export interface Answer {
@@ -211,7 +213,7 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
     const status = response.statusCode ?? 0
     if (status < 200 || status > 299) throw await failure(response, method, request)
     const url = shownUrl(request)
-    const text = await readText(response, MAX_ANSWER_BYTES, new URL(url).origin)
+    const text = await readText(response, request.maxBytes ?? MAX_ANSWER_BYTES, new URL(url).origin)
     if (settings.debug) debug(answerLines(status, response.statusMessage, text))
     if (text === '') return { status, headers: response.headers, body: undefined }
     const parsed = parseJson(text)

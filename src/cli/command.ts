@@ -4,6 +4,7 @@
  */
 import { styleText } from 'node:util'
 import { Command, Option, type Help } from 'commander'
+import type { Words } from './names.ts'
 import { commonGroup } from './options.ts'
 import { printable } from './print.ts'
 import { descriptionColumn, indentText, renderParagraph, renderTerms, usableWidth } from './reference/screen.ts'
@@ -23,6 +24,7 @@ export class CliCommand extends Command {
   readonly #shortNames = new Map<string, string>()
   readonly #lists: { title: string; items: readonly Described[] }[] = []
   #listsExamples = false
+  readonly #words = new Map<string, Words>()
 
   constructor(name: string) {
     super(name)
@@ -66,6 +68,22 @@ export class CliCommand extends Command {
     return this
   }
 
+  /**
+   * What TAB offers for arguments and values of options; for sub-commands too, unless they say something else. Not needed
+   * where names say it, as `<file>`, `<pack>`, `--rule <ref>` and `<ref>` of `svc rule get` do (`names.ts`).
+   *
+   * @param words name of an argument, such as `ref`, or of an option, such as `--rule` → what it may be
+   */
+  words(words: Readonly<Record<string, Words>>): this {
+    for (const [name, each] of Object.entries(words)) this.#words.set(name, each)
+    return this
+  }
+
+  /** What `words` says about an argument or option; undefined: nothing. */
+  wordsOf(name: string): Words | undefined {
+    return this.#words.get(name) ?? (this.parent instanceof CliCommand ? this.parent.wordsOf(name) : undefined)
+  }
+
   get exampleLines(): readonly string[] {
     return this.#examples
   }
@@ -84,14 +102,20 @@ export class CliCommand extends Command {
     return short === undefined ? flags : `${short}, ${flags}`
   }
 
+  /** The short names of several letters with what they are short for. */
+  get severalLetters(): ReadonlyMap<string, string> {
+    return this.#shortNames
+  }
+
   override parseOptions(argv: string[]): ReturnType<Command['parseOptions']> {
-    return super.parseOptions(
-      argv.map((arg) => {
-        const [name = ''] = arg.split('=', 1)
-        const longName = this.#shortNames.get(name)
-        return longName === undefined ? arg : `${longName}${arg.slice(name.length)}`
-      }),
-    )
+    return super.parseOptions(argv.map((arg) => this.withLongName(arg)))
+  }
+
+  /** An argument with the long name of an option in place of a short one of several letters. */
+  withLongName(arg: string): string {
+    const [name = ''] = arg.split('=', 1)
+    const longName = this.#shortNames.get(name)
+    return longName === undefined ? arg : `${longName}${arg.slice(name.length)}`
   }
 
   /** The other names it can be called by, in full. */

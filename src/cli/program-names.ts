@@ -7,6 +7,9 @@ const commandOf: Readonly<Record<string, readonly string[]>> = {
   'svc-trigger-refire': ['trigger-instance', 'refire'],
 }
 
+/** All names of the executable. */
+export const programNames: readonly string[] = ['svc', ...Object.keys(commandOf)]
+
 /** The arguments that `svc` would have to be called with. @param program path the executable was called by */
 export function argumentsFor(program: string, args: readonly string[]): string[] {
   const name = basename(program)

@@ -43,6 +43,7 @@ export async function runProgram(args: string[]): Promise<number> {
     },
   }
   for (const entry of commands) program.addCommand(createLazyCommand(entry, context))
+  program.addCommand(createCompleteCommand(program), { hidden: true })
 
   try {
     const leading = args.slice(0, leadingLength(args, program))
@@ -86,6 +87,17 @@ function createLazyCommand(entry: CommandEntry, context: CommandContext): Comman
       }
       const command = await loadCommand(entry, context)
       await command.parseAsync([...before, ...args], { from: 'user' })
+    })
+}
+
+/** What the scripts of `svc completion` ask. */
+function createCompleteCommand(program: Command): Command {
+  return new LazyCommand('__complete')
+    .helpOption(false)
+    .argument('[arguments...]')
+    .action(async (args: string[]) => {
+      const { answerShell } = await import('./completion/answer.ts')
+      await answerShell(program, args)
     })
 }
 

@@ -65,11 +65,17 @@ export function createListCommand<F extends ListFlags>(
   query: (flags: F) => Query = () => ({}),
   { columns = () => undefined }: ListCommandOptions<F> = {},
 ): CliCommand {
-  return addListOptions(addCommonOptions(new CliCommand('list'))).action((flags: F) =>
+  const command = new CliCommand('list').words({ '--attr': attributesOf(resource) })
+  return addListOptions(addCommonOptions(command)).action((flags: F) =>
     withSession(context, flags, (session) =>
       showList(session, { ...resource, columns: columns(flags) ?? resource.columns }, query(flags), flags),
     ),
   )
+}
+
+/** What `-a` may name, for who presses TAB. */
+function attributesOf({ columns, order }: Resource): string[] {
+  return [...new Set([...columns, ...order, 'all'])]
 }
 
 /** Prints a list, and a note when it is only the beginning of one. @returns the exit code */
@@ -113,7 +119,9 @@ export function createGetCommand(context: CommandContext, resource: Resource, ..
   const { name, path } = resource
   const work = async (session: Session, id: string, flags: AttributeFlags): Promise<number> =>
     showRecord(session, resource, await getRecord(session, name, path, id), flags)
-  return addAttributeOption(createEachCommand(context, 'get', operand, work))
+  return addAttributeOption(createEachCommand(context, 'get', operand, work)).words({
+    '--attr': attributesOf(resource),
+  })
 }
 
 export function addAttributeOption(command: CliCommand): CliCommand {

@@ -6,6 +6,7 @@ import { executionName, getExecution, isMissing, recordIn, textOf } from '../exe
 import { markWorkflows, printExecution, withStatusText } from '../execution-print.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, NotFound } from '../failures.ts'
+import { executionStatuses } from '../names.ts'
 import { addCommonOptions, addListOptions, addTimeOptions, splitAttributes, type CommonFlags } from '../options.ts'
 import { attributeOf, type Json } from '../print.ts'
 import { forEachId, listRecords, printDone, printList } from '../records.ts'
@@ -62,6 +63,7 @@ export function createExecutionCommand(context: CommandContext): CliCommand {
     .description('List executions, the newest last.')
     .option('--action <ref>', 'only of this action')
     .option('--status <status>', 'only in this status')
+    .words({ '--status': executionStatuses })
     .option('--user <name>', 'only of this user')
     .option('--trigger_instance <id>', 'only those that this trigger instance caused')
     .addOption(new Option('-s, --sort <order>', 'which ones, when not all').choices(['asc', 'desc']).default('desc'))
@@ -86,6 +88,7 @@ export function createExecutionCommand(context: CommandContext): CliCommand {
     .description('Run the action of an execution again, with the same parameters or other ones.')
     .argument('<id>', 'id, or last')
     .argument('[parameters...]', 'name=value for what shall differ')
+    .words({ parameters: 're-run parameters' })
     .option('--tasks <name...>', 'only these tasks of a workflow')
     .option('--no-reset <name...>', 'tasks, out of those, that keep the results of their items')
     .examples('svc execution re-run last timeout=120')

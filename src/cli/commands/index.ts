@@ -237,6 +237,13 @@ export const commands: readonly CommandEntry[] = [
     group: 'Help:',
     load: async () => (await import('./manual.ts')).createManualCommand(),
   },
+  {
+    name: 'completion',
+    summary: 'Have TAB complete commands and names in bash, zsh and fish.',
+    example: 'svc completion bash > /etc/bash_completion.d/svc',
+    group: 'Help:',
+    load: async (context) => (await import('./completion.ts')).createCompletionCommand(context),
+  },
 ]
 
 /** The command with all that belongs to it. */

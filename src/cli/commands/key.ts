@@ -136,6 +136,7 @@ export function createKeyCommand(context: CommandContext): CliCommand {
 
 function addPlaceOptions(command: CliCommand, defaultScope: string): CliCommand {
   return command
+    .words({ '--scope': ['system', 'user', ...(defaultScope === 'all' ? ['all'] : [])] })
     .option(
       '-s, --scope <scope>',
       `system or user${defaultScope === 'all' ? ' or all' : ''} (default: ${defaultScope})`,

@@ -35,6 +35,7 @@ interface RegisterFlags extends CommonFlags {
 export function createInstallCommand(context: CommandContext, pack: Resource): CliCommand {
   return addAttributeOption(addCommonOptions(new CliCommand('install')))
     .description('Install packs, or other versions of them: print how that goes, then what is installed.')
+    .words({ source: 'file' })
     .argument('<source...>', 'where from: a name, a folder, an archive, or a git repository; then =version')
     .option('--force', 'also what is made for other versions, and of what has problems as much as can be used')
     .option('--skip-dependencies', 'without the packs that it needs')
@@ -68,6 +69,7 @@ export function createRegisterCommand(context: CommandContext): CliCommand {
   return addCommonOptions(new CliCommand('register'))
     .description('Register what the folders of packs hold, and tell how many there are of each kind.')
     .argument('[pack...]', 'references, or paths of folders; without any: all packs')
+    .words({ '--types': ['action', 'rule', 'trigger', 'policy', 'alias', 'config'] })
     .option('--types <type...>', 'only these kinds, such as action rule; with blanks or commas between them')
     .option('--no-fail-on-failure', 'end with 0 although something could not be used')
     .notes(

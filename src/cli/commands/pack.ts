@@ -44,6 +44,8 @@ export function createPackCommand(context: CommandContext): CliCommand {
     .description('Print a file of a pack: byte for byte, unless on a terminal.')
     .argument('<ref>', 'reference or id')
     .argument('<path>', 'path of the file in the folder of the pack')
+    // It is none of this machine.
+    .words({ path: [] })
     .examples('svc pack file examples actions/greet.py', 'svc pack file web icon.png > icon.png')
     .action((ref: string, path: string, flags: CommonFlags) =>
       withSession(context, flags, (session) => showFile(session, ref, path)),

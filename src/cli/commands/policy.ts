@@ -1,6 +1,7 @@
 /** `svc policy`: how many executions of an action run at once, and which are run again (contract 09, 9.3; contract 02, 2.11). */
 import { CliCommand } from '../command.ts'
 import type { Query } from '../client.ts'
+import { names } from '../names.ts'
 import {
   createCreateCommand,
   createDeleteCommand,
@@ -33,6 +34,7 @@ export function createPolicyCommand(context: CommandContext): CliCommand {
     .shortNames({ '-pt': '--policy-type' })
     .description('List policies.')
     .option('-r, --resource-ref <ref>', 'only those about this action')
+    .words({ '--resource-ref': names.action })
     .option('--policy-type <ref>', 'only those of this type')
     .option('-p, --pack <pack>', 'only those of this pack')
     .examples('svc policy list -pt action.retry')

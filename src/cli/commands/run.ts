@@ -118,6 +118,7 @@ function parseCount(text: string): number {
 
 function configureRun(command: CliCommand, context: CommandContext, isAsync: boolean): CliCommand {
   command
+    .words({ parameters: 'parameters' })
     .argument('<action>', 'reference of the action, such as core.local')
     .argument('[parameters...]', 'name=value, or @name=path for the text of a file')
     .option('--trace-tag <tag>', 'tag of the trace to start or join')

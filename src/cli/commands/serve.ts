@@ -1,7 +1,7 @@
 /** `svc serve`: the server in the foreground. */
 import { Option } from 'commander'
 import { CliCommand } from '../command.ts'
-import { startApp, type App } from '../../app.ts'
+import type { App } from '../../app.ts'
 import {
   collectFlags,
   configFlags,
@@ -61,7 +61,9 @@ async function serve(files: string[], flags: Record<string, string>): Promise<nu
   endOnFault(log)
   let app: App | NodeJS.Signals
   try {
-    app = await Promise.race([startApp(config, log), signals.first])
+    // Telling how the command is used needs nothing of the server.
+    const starting = import('../../app.ts').then(({ startApp }) => startApp(config, log))
+    app = await Promise.race([starting, signals.first])
   } catch (error) {
     if (error instanceof ConfigProblems) {
       await log.close()

@@ -21,6 +21,7 @@ export function createTimerCommand(context: CommandContext): CliCommand {
     .shortNames({ '-ty': '--timer-type' })
     .description('List the timers that rules have made.')
     .option('--timer-type <ref>', 'only of this type, such as core.svc.CronTimer')
+    .words({ '--timer-type': ['core.svc.IntervalTimer', 'core.svc.DateTimer', 'core.svc.CronTimer'] })
     .examples('svc timer list -ty core.svc.IntervalTimer')
 
   const get = createGetCommand(context, timer, '<ref...>', 'references or ids')

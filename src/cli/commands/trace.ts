@@ -5,6 +5,7 @@ import { causationOf, componentKinds, listOf, withoutNoopTriggers, type Componen
 import { textOf, toList } from '../execution-calls.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { NotFound } from '../failures.ts'
+import type { Names } from '../names.ts'
 import { addCommonOptions, addListOptions, splitAttributes } from '../options.ts'
 import { cellText, formatTime, printable, renderTable, truncationNote, type Json } from '../print.ts'
 import { getRecord, listRecords, printList } from '../records.ts'
@@ -26,6 +27,8 @@ const trace: Resource = {
   columns: ['id', 'uid', 'trace_tag', 'start_timestamp'],
   order: ['id', 'uid', 'trace_tag', 'start_timestamp', 'trigger_instances', 'rules', 'action_executions'],
 }
+
+const ruleIds: Names = { path: '/rules', name: 'id', about: ['ref'] }
 
 interface MemberFlags {
   execution?: string
@@ -87,7 +90,7 @@ export function createTraceCommand(context: CommandContext): CliCommand {
       'svc trace get 6000000000000000000000aa -e 6000000000000000000000bb',
     )
 
-  return new CliCommand('trace').addCommand(list).addCommand(get)
+  return new CliCommand('trace').words({ '--rule': ruleIds }).addCommand(list).addCommand(get)
 }
 
 function createMemberOption(flags: string, description: string, others: string[]): Option {

@@ -2,6 +2,7 @@
 import { CliCommand } from '../command.ts'
 import { recordIn, textOf, toList, toObject } from '../execution-calls.ts'
 import { exitCodes } from '../exit-codes.ts'
+import { names } from '../names.ts'
 import { addCommonOptionsWithoutT, addTimeOptions, type CommonFlags } from '../options.ts'
 import { formatTime, printable, type Json } from '../print.ts'
 import { callOn } from '../records.ts'
@@ -48,6 +49,7 @@ export function createTriggerInstanceCommand(context: CommandContext): CliComman
     .option('--trigger <ref>', 'only of this trigger; see: svc trigger getspecs')
     .option('--trigger-type <ref>', 'only of triggers of this type, such as core.svc.webhook')
     .option('--status <status>', 'only in this status: pending, processed or processing_failed')
+    .words({ '--trigger-type': names.trigger, '--status': ['pending', 'processed', 'processing_failed'] })
     .examples('svc trigger-instance list -n 10 --trigger-type core.svc.webhook')
 
   const get = createGetCommand(context, triggerInstance, ...instances)

@@ -69,6 +69,7 @@ export function createUserCommand(context: CommandContext): CliCommand {
   const add = addFileOption(addPasswordOption(addAccountOptions(addUserOptions('add'))))
     .description('Add a user.')
     .argument('<name>', 'who')
+    .words({ name: [] })
     .option('--no-password', 'a user who has none here: one of another authentication backend, or with API keys alone')
     .option('--service', 'a service account, which may have tokens made for other users')
     .notes(passwordHelp, fileNote)

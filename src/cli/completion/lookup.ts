@@ -1,0 +1,160 @@
+/** What the server knows of words: names of things, parameters of actions. Asks with the credentials that are there. */
+import { createClient, segment, type Client, type Query } from '../client.ts'
+import { listIn, recordIn, textOf, toObject } from '../execution-calls.ts'
+import type { Names } from '../names.ts'
+import type { ConnectionFlags } from '../options.ts'
+import { attributeOf } from '../print.ts'
+import { loadSettings, type Settings } from '../settings.ts'
+import type { Candidate, Completion, Flags, Lookup } from './engine.ts'
+
+/** Who presses TAB waits for it. */
+const PATIENCE_MS = 1000
+const MAX_NAMES = 1000
+/** No server refuses a page of this size. */
+const PAGE_SIZE = 100
+const MAX_BYTES = 8 * 1024 * 1024
+
+const nothing: Completion = { candidates: [], files: false, isPart: false }
+
+export interface OpenLookup extends Lookup {
+  close(): void
+}
+
+/** A lookup that fails silently: then there is nothing to offer. @param flags options on the line */
+export async function openLookup(flags: Flags, env: NodeJS.ProcessEnv): Promise<OpenLookup> {
+  const given: ConnectionFlags = { ...flags, debug: false }
+  const { settings } = loadSettings(given, env)
+  const patience = AbortSignal.timeout(PATIENCE_MS)
+  const token = settings.credential === undefined ? await keptToken(settings) : undefined
+  const client = createClient({
+    settings,
+    login: token,
+    interrupted: patience,
+    warn: () => undefined,
+    debug: () => undefined,
+    env,
+  })
+  return {
+    names: (names, word, options) => orElse([], () => findNames(client, names, word, options)),
+    parameters: (of, id, word, words) => orElse(nothing, () => findParameters(client, of, id, word, words)),
+    close: () => client.close(),
+  }
+}
+
+/** That of a login; a password is never used, since its token would have to be kept. */
+async function keptToken({ account, cachesToken, folder, authUrl }: Settings) {
+  if (account === undefined || !cachesToken) return undefined
+  const { readCachedToken } = await import('../token-cache.ts')
+  const value = readCachedToken({ folder, user: account.username, authUrl }, () => undefined)
+  if (value === undefined) return undefined
+  const credential = { header: 'X-Auth-Token', value } as const
+  return { find: () => Promise.resolve(credential), renew: () => Promise.resolve(undefined), advice: '' }
+}
+
+async function orElse<T>(otherwise: T, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch {
+    return otherwise
+  }
+}
+
+async function findNames(client: Client, names: Names, word: string, flags: Flags): Promise<Candidate[]> {
+  const { path, name, about = [], query, most = MAX_NAMES } = names
+  // Servers that cannot leave out anything of such a list send it whole.
+  const common = { ...query?.(word, flags), include_attributes: [name, ...about].join(',') }
+  const page = (offset: number) => askList(client, path, { ...common, limit: Math.min(PAGE_SIZE, most), offset })
+  const first = await page(0)
+  const total = Math.min(most, first.total)
+  const offsets: number[] = []
+  for (let offset = PAGE_SIZE; offset < total; offset += PAGE_SIZE) offsets.push(offset)
+  const others = await Promise.all(offsets.map(page))
+  const records = [first, ...others].flatMap((each) => each.records).slice(0, most)
+  return records.map((record) => ({
+    text: textOf(attributeOf(record, name)),
+    about: about
+      .map((attribute) => textOf(attributeOf(record, attribute)))
+      .filter((text) => text !== '')
+      .join(', '),
+  }))
+}
+
+async function askList(client: Client, path: string, query: Query) {
+  const answer = await client.call('GET', path, { query, maxBytes: MAX_BYTES })
+  const records = listIn(answer)
+  return { records, total: Number(answer.headers['x-total-count'] ?? records.length) }
+}
+
+interface Parameter {
+  name: string
+  schema: Readonly<Record<string, unknown>>
+}
+
+async function findParameters(
+  client: Client,
+  of: 'action' | 'execution',
+  id: string,
+  word: string,
+  words: readonly string[],
+): Promise<Completion> {
+  const ref = of === 'action' ? id : await actionOf(client, id)
+  const answer = await client.call('GET', `/actions/views/parameters/${segment(ref)}`, { maxBytes: MAX_BYTES })
+  const parameters = Object.entries(toObject(recordIn(answer)['parameters']))
+    .map(([name, schema]): Parameter => ({ name, schema: toObject(schema) }))
+    .filter(({ name, schema }) => schema['immutable'] !== true && /^\w+$/.test(name))
+  const [, marker = '', name = '', equals] = /^(@?)([^=]*)(=?)/.exec(word) ?? []
+  if (equals === '=') {
+    if (marker === '@') return { ...nothing, files: true }
+    const schema = parameters.find((each) => each.name === name)?.schema ?? {}
+    const values = valuesOf(schema).map((value) => ({ text: `${name}=${value}`, about: '' }))
+    return { ...nothing, candidates: values.filter(({ text }) => text.startsWith(word)) }
+  }
+  const candidates = parameters
+    .filter(({ name: each, schema }) => isGatherable(schema) || !words.some((given) => nameIn(given) === each))
+    .toSorted(byNeed)
+    .map(({ name: each, schema }) => ({ text: `${marker}${each}=`, about: describe(schema) }))
+    .filter(({ text }) => text.startsWith(word))
+  // Any other word begins the command that the action runs.
+  return candidates.length === 0 && word !== ''
+    ? { ...nothing, files: true }
+    : { candidates, files: false, isPart: true }
+}
+
+async function actionOf(client: Client, id: string): Promise<string> {
+  const query = { include_attributes: 'action.ref' }
+  const answer = await client.call('GET', `/executions/${segment(id)}`, { query, maxBytes: MAX_BYTES })
+  return textOf(attributeOf(recordIn(answer), 'action.ref'))
+}
+
+function nameIn(assignment: string): string | undefined {
+  return /^@?(\w+)=/.exec(assignment)?.[1]
+}
+
+/** What is given piece by piece may be given again. */
+function isGatherable({ type }: Parameter['schema']): boolean {
+  return type === 'array' || type === 'object'
+}
+
+function valuesOf({ type, enum: values }: Parameter['schema']): string[] {
+  if (Array.isArray(values)) return values.map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
+  return type === 'boolean' ? ['true', 'false'] : []
+}
+
+function mustBeGiven(schema: Parameter['schema']): boolean {
+  return schema['required'] === true && (schema['default'] === undefined || schema['default'] === null)
+}
+
+/** In the order of the help of the action. */
+function byNeed(a: Parameter, b: Parameter): number {
+  if (mustBeGiven(a.schema) !== mustBeGiven(b.schema)) return mustBeGiven(a.schema) ? -1 : 1
+  const place = ({ schema }: Parameter): number =>
+    typeof schema['position'] === 'number' ? schema['position'] : Number.POSITIVE_INFINITY
+  if (place(a) !== place(b)) return place(a) - place(b)
+  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0
+}
+
+function describe(schema: Parameter['schema']): string {
+  return [textOf(schema['description']), mustBeGiven(schema) ? '(required)' : '']
+    .filter((text) => text !== '')
+    .join(' ')
+}
