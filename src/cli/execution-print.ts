@@ -54,7 +54,7 @@ function isWorkflow(record: Json): boolean {
 
 /** `running (3s elapsed)`; a status that has not begun to count stays bare. */
 function statusText(record: Json, nowMs: number): string {
-  const status = statusOf(record)
+  const status = printable(statusOf(record))
   const start = Date.parse(textOf(record['start_timestamp']))
   const end = Date.parse(textOf(record['end_timestamp']))
   const until = Number.isNaN(end) && !isFinal(status) ? nowMs : end
@@ -140,7 +140,7 @@ async function renderChildren(session: Session, record: Json, depth: number | un
     const marker = isWorkflow(child) ? '+ ' : ''
     const task = attributeOf(child, 'context.orquesta.task_name') ?? attributeOf(child, 'context.chain.name')
     return [
-      `${'  '.repeat(level)}${marker}${textOf(child['id'])}`,
+      `${'  '.repeat(level)}${marker}${cellText(textOf(child['id']))}`,
       statusText(child, Date.now()),
       cellText(task),
       cellText(attributeOf(child, 'action.ref')),

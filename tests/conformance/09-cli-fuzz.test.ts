@@ -79,6 +79,7 @@ async function playInProcess(from: number, to: number, server: HostileServer): P
     // Whoever writes anywhere else, or starts a process, is stopped by an error.
     [
       '--permission',
+      '--allow-addons',
       '--allow-fs-read=*',
       `--allow-fs-write=${folder.path}`,
       program,
