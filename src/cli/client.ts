@@ -391,7 +391,8 @@ function shownUrl({ base, path, shownPath, query = {} }: Outgoing): string {
 function readAuthorities(path: string): Buffer {
   const file = readBoundedFileSync(path, MAX_AUTHORITIES_BYTES)
   if ('problem' in file) throw new CliFailure(`The file of --cacert, ${path}, ${file.problem}.`)
-  return file.bytes
+  if (file.bytes.includes('-----BEGIN CERTIFICATE-----')) return file.bytes
+  throw new CliFailure(`There are no certificates in ${path}, which --cacert names; it has to be a file in PEM form.`)
 }
 
 function queryText(query: Query): string {
@@ -423,8 +424,18 @@ function describeConnection(error: Error, origin: string, proxy: Proxy | undefin
       return `Cannot connect to ${origin}: it cannot be reached (${code}).`
     default:
       if (code.startsWith('HPE_')) return `${origin} does not answer in HTTP (${code}).`
-      return `Cannot connect to ${origin}: ${error.message || code}`
+      return `Cannot connect to ${origin}: ${describeTls(code, error) ?? escapeUnprintable(error.message || code)}`
   }
+}
+
+/** Undefined for what has nothing to do with TLS. Names in a certificate are the words of whoever made it. */
+function describeTls(code: string, error: Error): string | undefined {
+  const why = escapeUnprintable(error.message.trim()).slice(0, 300)
+  if (/CERT|ISSUER|SIGNATURE|_CRL|CHAIN/.test(code)) {
+    return `its certificate is not trusted (${why}). Name its authorities with --cacert <path>.`
+  }
+  if (code === 'EPROTO' || code.startsWith('ERR_SSL_')) return `it does not answer in TLS (${code}); is it http://?`
+  return undefined
 }
 
 function describeProxied(error: Error, code: string, origin: string, { url, variable }: Proxy): string {
@@ -446,7 +457,10 @@ function describeProxied(error: Error, code: string, origin: string, { url, vari
       return `The connection to ${origin} through ${place} was closed before there was an answer.`
     default:
       if (code.startsWith('HPE_')) return `What ${place} answers for ${origin} is not HTTP (${code}).`
-      return `Cannot connect to ${origin} through ${place}: ${escapeUnprintable(error.message || code)}`
+      return (
+        `Cannot connect to ${origin} through ${place}: ` +
+        (describeTls(code, error) ?? escapeUnprintable(error.message || code))
+      )
   }
 }
 

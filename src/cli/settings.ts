@@ -23,7 +23,10 @@ export interface Settings {
   apiUrl: string
   authUrl: string
   streamUrl: string
-  /** `false`: certificates are not checked; `true`: against the system's authorities; else the path of a bundle. */
+  /**
+   * `false`: certificates are not checked; `true`: against the authorities that Node knows, NODE_EXTRA_CA_CERTS included;
+   * else the path of a bundle.
+   */
   cacert: boolean | string
   silenceSslWarnings: boolean
   debug: boolean

@@ -1005,6 +1005,26 @@ describe('09.7 cacert', () => {
         expect([code, stdout]).toEqual([1, expect.stringMatching(/^ERROR: Cannot connect to https:[^]*certificate/)])
       }
       expect([readFileSync(configFile, 'utf8'), existsSync(tokenFile)]).toEqual([kept, false])
+      const wellKnown = { ...env, SVC_CACERT: 'True' }
+      expect((await svc(['whoami'], { env: wellKnown })).stdout).toMatch(
+        /its certificate is not trusted \(.*\)\. Name its authorities with --cacert <path>\.\n$/,
+      )
+      expect(await svc(['whoami'], { env: { ...wellKnown, NODE_EXTRA_CA_CERTS: known.caFile } })).toMatchObject({
+        code: 0,
+        stderr: '',
+      })
+      const notPem = await svc(['whoami'], { env: { ...env, SVC_CACERT: join(base.path, 'htpasswd') } })
+      expect([notPem.code, notPem.stdout]).toEqual([1, expect.stringMatching(/^ERROR: There are no certificates in /)])
+      const missingFile = await svc(['whoami'], { env: { ...env, SVC_CACERT: '/nowhere.pem' } })
+      expect([missingFile.code, missingFile.stdout]).toEqual([1, expect.stringMatching(/^ERROR: .*\/nowhere\.pem, \w/)])
+      const plain = await svc(['whoami'], { env: { ...env, SVC_API_URL: server.urls.api.replace('http:', 'https:') } })
+      expect([plain.code, plain.stdout]).toEqual([
+        1,
+        expect.stringMatching(/it does not answer in TLS \(.*\); is it http:/),
+      ])
+      const silenced = [...['--config-file', join(folder.path, 'silent')], 'whoami']
+      writeFileSync(join(folder.path, 'silent'), '[general]\nsilence_ssl_warnings = True\n', { mode: ownerOnly })
+      expect((await svc(silenced, { env })).stderr).not.toContain('WARNING')
       const unchecked = await svc(['whoami'], { env })
       expect([unchecked.code, unchecked.stderr]).toEqual([
         0,
