@@ -50,7 +50,8 @@ $ svc run examples.greet -h`,
       lines: `$ svc help rule create          # shows what is in on_order.yaml
 $ svc rule create on_order.yaml
 $ curl -H 'Content-Type: application/json' \\
-    -d '{"kind": "order", "id": 17}' http://127.0.0.1:9101/v1/webhooks/orders`,
+    -d '{"kind": "order", "id": 17}' http://127.0.0.1:9101/v1/webhooks/orders
+{"kind":"order","id":17}`,
     },
     'What has happened, and what came of it:',
     {
@@ -68,8 +69,6 @@ default.on_order matches:
   enforcement: 6b0221976c45dc066b2968ac
   execution: 6b0221976ce7cd0acdd17270
 $ svc execution tail 6b0221976ce7cd0acdd17270
-Execution 6b0221976ce7cd0acdd17270 has started.
-
 order 17
 
 Execution 6b0221976ce7cd0acdd17270 has completed (status=succeeded).`,
