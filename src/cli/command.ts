@@ -156,7 +156,10 @@ export class CliCommand extends Command {
     }))
     const groups = groupOptions(help.visibleOptions(this)).map(([title, options]) => ({
       title,
-      items: options.map((option) => ({ term: this.optionTerm(option), description: optionText(option) })),
+      items: [
+        ...options.map((option) => ({ term: this.optionTerm(option), description: optionText(option) })),
+        ...(title === commonGroup ? [furtherOptions] : []),
+      ],
     }))
     const column = descriptionColumn([...operands, ...groups.flatMap(({ items }) => items)].map(({ term }) => term))
     const parts = [
@@ -199,6 +202,12 @@ export class CliCommand extends Command {
         .join('\n'),
     }))
   }
+}
+
+/** They are the same everywhere, and too many to be listed with every command. */
+const furtherOptions: Described = {
+  term: '--url, --debug, ...',
+  description: 'those of svc itself: svc help configuration',
 }
 
 function namesOf(command: Command): string[] {
