@@ -1,4 +1,4 @@
-/** Executions as the client reads them, and waiting for them. */
+/** Executions as the client reads them. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { segment, type Answer, type Query } from './client.ts'
 import { exitCodes } from './exit-codes.ts'
@@ -9,15 +9,12 @@ import type { Session } from './session.ts'
 export const executionName = 'Action Execution'
 
 const finalStatuses: ReadonlySet<string> = new Set(['succeeded', 'failed', 'timeout', 'canceled', 'abandoned'])
-/** A person or a policy has to act before it goes on (contract 09, 9.4 "Flow"). */
-const standingStatuses: ReadonlySet<string> = new Set(['pending', 'paused'])
 /** Before the runner has it. */
 export const waitingStatuses: ReadonlySet<string> = new Set(['requested', 'scheduled', 'delayed'])
 
 export const FIRST_POLL_MS = 40
 export const SLOWEST_POLL_MS = 1000
 export const POLL_GROWTH = 1.25
-const DOT_MS = 2000
 /** A server that restarts is waited for this long. */
 export const PATIENCE_MS = 60_000
 
@@ -99,38 +96,5 @@ export async function pause(session: Session, ms: number): Promise<void> {
     await delay(ms, undefined, { signal: session.interrupted })
   } catch {
     throw new Interrupted()
-  }
-}
-
-/**
- * Waits until the execution has ended, or stands still until somebody acts. Survives a restart of the server.
- *
- * @returns the status
- */
-export async function waitForEnd(session: Session, id: string): Promise<string> {
-  const withDots = session.form === 'human'
-  let interval = FIRST_POLL_MS
-  let nextDot = performance.now() + DOT_MS
-  let lastAnswer = performance.now()
-  let dots = 0
-  try {
-    for (;;) {
-      try {
-        const status = statusOf(await getExecution(session, id, { include_attributes: 'status' }))
-        lastAnswer = performance.now()
-        if (isFinal(status) || standingStatuses.has(status)) return status
-      } catch (error) {
-        if (!mayPass(error) || performance.now() - lastAnswer > PATIENCE_MS) throw error
-      }
-      await pause(session, interval)
-      interval = Math.min(SLOWEST_POLL_MS, interval * POLL_GROWTH)
-      if (withDots && performance.now() >= nextDot) {
-        session.note('.')
-        dots += 1
-        nextDot += DOT_MS
-      }
-    }
-  } finally {
-    if (dots > 0) session.note('\n')
   }
 }

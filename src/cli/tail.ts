@@ -20,9 +20,9 @@ import {
   textOf,
   toList,
   toObject,
-  waitForEnd,
   waitingStatuses,
 } from './execution-calls.ts'
+import { waitForEnd } from './execution-wait.ts'
 import { CliFailure, ConnectionFailure, Interrupted, NotFound } from './failures.ts'
 import type { Json } from './print.ts'
 import type { Session } from './session.ts'

@@ -2,16 +2,8 @@
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { CliCommand } from '../command.ts'
-import {
-  getExecution,
-  isForbidden,
-  recordIn,
-  statusOf,
-  textOf,
-  toList,
-  toObject,
-  waitForEnd,
-} from '../execution-calls.ts'
+import { getExecution, isForbidden, recordIn, statusOf, textOf, toList, toObject } from '../execution-calls.ts'
+import { waitForEnd } from '../execution-wait.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, HttpFailure, Interrupted } from '../failures.ts'
 import { addCommonOptions, splitAttributes, type CommonFlags } from '../options.ts'
