@@ -16,7 +16,7 @@ export function createCompletionCommand({ setExitCode }: CommandContext): CliCom
   const bash = new CliCommand('bash')
     .description('Print the completion script for bash.')
     .notes(
-      'For all users, write it into /etc/bash_completion.d/. For yourself, write it into ~/.local/share/bash-completion/completions/. Both need the package bash-completion; without it, add this line to ~/.bashrc: source <(svc completion bash)',
+      'For all users, write it into `/etc/bash_completion.d/`. For yourself, write it into `~/.local/share/bash-completion/completions/`. Both need the package bash-completion; without it, add this line to `~/.bashrc`: `source <(svc completion bash)`.',
       notes,
     )
     .examples(
@@ -29,8 +29,8 @@ export function createCompletionCommand({ setExitCode }: CommandContext): CliCom
   const zsh = new CliCommand('zsh')
     .description('Print the completion script for zsh.')
     .notes(
-      'For all users, write it into /usr/local/share/zsh/site-functions/_svc. For yourself, add this line to ~/.zshrc, after compinit: source <(svc completion zsh)',
-      'It needs "autoload -Uz compinit && compinit" in ~/.zshrc.',
+      'For all users, write it into `/usr/local/share/zsh/site-functions/_svc`. For yourself, add this line to `~/.zshrc`, after compinit: `source <(svc completion zsh)`.',
+      'It needs `autoload -Uz compinit && compinit` in `~/.zshrc`.',
       notes,
     )
     .examples('svc completion zsh > /usr/local/share/zsh/site-functions/_svc', 'source <(svc completion zsh)')
@@ -39,7 +39,7 @@ export function createCompletionCommand({ setExitCode }: CommandContext): CliCom
   const fish = new CliCommand('fish')
     .description('Print the completion script for fish.')
     .notes(
-      'For all users, write it into /etc/fish/completions/svc.fish. For yourself, write it into ~/.config/fish/completions/svc.fish.',
+      'For all users, write it into `/etc/fish/completions/svc.fish`. For yourself, write it into `~/.config/fish/completions/svc.fish`.',
       notes,
     )
     .examples(
