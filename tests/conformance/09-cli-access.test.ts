@@ -1022,7 +1022,7 @@ describe('09.7 cacert', () => {
         1,
         expect.stringMatching(/it does not answer in TLS \(.*\); is it http:/),
       ])
-      const silenced = [...['--config-file', join(folder.path, 'silent')], 'whoami']
+      const silenced = ['--config-file', join(folder.path, 'silent'), 'whoami']
       writeFileSync(join(folder.path, 'silent'), '[general]\nsilence_ssl_warnings = True\n', { mode: ownerOnly })
       expect((await svc(silenced, { env })).stderr).not.toContain('WARNING')
       const unchecked = await svc(['whoami'], { env })
