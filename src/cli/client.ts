@@ -28,6 +28,11 @@ export type Query = Record<string, string | number | boolean | undefined>
 export interface JsonRequest {
   query?: Query
   body?: unknown
+  /** Sent as it is, in place of `body`; its type is one of the headers. */
+  bytes?: Buffer
+  headers?: Record<string, string>
+  /** How long the server may think about the answer. Default a minute. */
+  patienceMs?: number
   /** Stands for the path in what is printed, when that holds a secret. */
   shownPath?: string
   /** Asks the authentication service in place of the API. Default false. */
@@ -156,10 +161,8 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
   function headersFor(body: Buffer | undefined, request: Outgoing): Record<string, string> {
     const { credential, basicAuth } = request
     const headers: Record<string, string> = { ...request.headers }
-    if (body !== undefined) {
-      headers['Content-Type'] = 'application/json'
-      headers['Content-Length'] = String(body.length)
-    }
+    if (request.body !== undefined) headers['Content-Type'] = 'application/json'
+    if (body !== undefined) headers['Content-Length'] = String(body.length)
     if (credential !== undefined) headers[credential.header] = credential.value
     if (basicAuth !== undefined) headers['Authorization'] = `Basic ${Buffer.from(basicAuth).toString('base64')}`
     return headers
@@ -173,7 +176,8 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
     if (isDeeper(request.body, MAX_DEPTH)) {
       throw new CliFailure(`What is to be sent is nested deeper than ${MAX_DEPTH} levels; no server takes that.`)
     }
-    const body = request.body === undefined ? undefined : Buffer.from(JSON.stringify(request.body))
+    const { patienceMs = SILENCE_MS } = request
+    const body = request.body === undefined ? request.bytes : Buffer.from(JSON.stringify(request.body))
     const headers = headersFor(body, request)
     const { agent, proxy } = wayTo(url)
     if (settings.debug) debug(curlLine(method, request, headers, proxy))
@@ -189,8 +193,8 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
         agent,
         signal: interrupted,
       })
-      sent.setTimeout(SILENCE_MS, () =>
-        sent.destroy(new ConnectionFailure(`${url.origin} did not answer within ${SILENCE_MS / 1000} seconds.`)),
+      sent.setTimeout(patienceMs, () =>
+        sent.destroy(new ConnectionFailure(`${url.origin} did not answer within ${patienceMs / 1000} seconds.`)),
       )
       sent.once('response', resolve)
       sent.once('error', (error) => reject(toFailure(error, url.origin)))
@@ -300,14 +304,20 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
     else if (namesProxy(env)) parts.push('--noproxy', quote('*'))
     if (headers['Accept'] === 'text/event-stream') parts.push('-N')
     for (const [name, value] of Object.entries(headers)) {
-      if (name === 'Content-Length' || name === 'Authorization') continue
-      const isSecret = ['X-Auth-Token', 'Svc-Api-Key'].includes(name)
-      parts.push('-H', quote(`${name}: ${isSecret ? secretMask : value}`))
+      if (name === 'Content-Length' || (name === 'Authorization' && request.basicAuth !== undefined)) continue
+      parts.push('-H', quote(`${name}: ${redactor.isSecret(name) ? secretMask : value}`))
     }
-    const { basicAuth, body } = request
+    const { basicAuth, body, bytes } = request
     if (basicAuth !== undefined) parts.push('-u', quote(`${basicAuth.split(':', 1)[0]}:${secretMask}`))
     if (body !== undefined) parts.push('--data-binary', quote(JSON.stringify(body, mask)))
+    if (bytes !== undefined) parts.push('--data-binary', quote(shownBytes(bytes)))
     return escapeUnprintable([...parts, quote(redactor.maskUrl(url))].join(' '))
+  }
+
+  /** Where nobody can tell what is a secret, all of it may be one. */
+  function shownBytes(bytes: Buffer): string {
+    const parsed = parseJson(bytes.toString('utf8'))
+    return parsed === undefined ? secretMask : JSON.stringify(parsed.value, mask)
   }
 
   /** Comments for a shell that all of it is pasted into. */
@@ -337,7 +347,7 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
     apiUrl: settings.apiUrl,
     async call(method, path, request = {}) {
       const base = request.isForAuth === true ? settings.authUrl : settings.apiUrl
-      const outgoing = { ...request, base, path, headers: { Accept: 'application/json' } }
+      const outgoing = { ...request, base, path, headers: { Accept: 'application/json', ...request.headers } }
       return readAnswer(await sendAs(method, outgoing), method, outgoing)
     },
     async createToken(user, password, ttlSeconds) {

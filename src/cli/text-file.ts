@@ -9,12 +9,18 @@ export function fileProblem(path: string, text: string): CliFailure {
   return new CliFailure(`The file ${printable(path)} ${text}`, exitCodes.usage)
 }
 
-/** @throws CliFailure (2) that says why the file cannot be read as UTF-8 */
-export async function readTextFile(path: string, maxBytes: number): Promise<string> {
+/** @throws CliFailure (2) that says why the file cannot be read */
+export async function readFileBytes(path: string, maxBytes: number): Promise<Buffer> {
   const file = await readBoundedFile(path, maxBytes)
   if ('problem' in file) throw fileProblem(path, file.problem)
+  return file.bytes
+}
+
+/** @throws CliFailure (2) that says why the file cannot be read as UTF-8 */
+export async function readTextFile(path: string, maxBytes: number): Promise<string> {
+  const bytes = await readFileBytes(path, maxBytes)
   try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(file.bytes)
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
     throw fileProblem(path, 'is not UTF-8')
   }

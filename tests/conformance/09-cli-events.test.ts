@@ -703,6 +703,178 @@ describe('09.3 policy and policy-type', () => {
   })
 })
 
+describe('09.3 webhook send', () => {
+  const signature = { scheme: 'github', secret: 'hush' }
+  /** Makes a webhook whose payload the action prints. */
+  const listen = (url: string, more: object = {}, cmd = 'printf %s "$BODY"'): Promise<RuleAnswer> =>
+    makeRule(`hears_${url}`, {
+      trigger: { type: 'core.svc.webhook', parameters: { url, ...more } },
+      action: { ref: 'core.local', parameters: { cmd, env: { BODY: '{{ trigger | to_json_string }}' } } },
+    })
+  interface Outcome {
+    trace_id: string
+    repetition?: boolean
+    trigger_instances: { id: string; status?: string }[]
+    executions?: { id: string; status: string; result: { stdout: string } }[]
+  }
+  interface Payload {
+    body: unknown
+    headers: Record<string, string>
+  }
+  const heard = ({ executions = [] }: Outcome): Payload => JSON.parse(executions[0]?.result.stdout ?? '') as Payload
+
+  it('09.3 without waiting: where to look, and the ids', async () => {
+    await listen('quiet-hook')
+    const { code, stdout, stderr } = await svc('webhook', 'send', 'quiet-hook', '{"a": 1}')
+    expect(code).toBe(0)
+    const [, id = ''] = /^trace_id: [0-9a-f]{24}\ntrigger_instances:\n *- id: ([0-9a-f]{24})\n$/.exec(stdout) ?? []
+    expect(stderr).toBe(`Note: What comes of it: svc trigger-instance explain ${id}\n`)
+    const instance = await json<InstanceAnswer>('trigger-instance', 'get', id)
+    expect(instance.payload['body']).toEqual({ a: 1 })
+    const outcome = await json<Outcome>('webhook', 'send', '/quiet-hook/')
+    expect(outcome).toEqual({
+      trace_id: expect.stringMatching(idPattern),
+      trigger_instances: [{ id: expect.stringMatching(idPattern) }],
+    })
+    const own = await json<Outcome>(
+      'webhook',
+      'send',
+      'svc',
+      `{"trigger": "${await makeType('sent')}", "payload": {"n": 1}}`,
+    )
+    expect(own.trigger_instances).toHaveLength(1)
+  })
+
+  it('09.3 --wait: what came of it, and 1 when that has failed', async () => {
+    await listen('waited', {}, 'echo out')
+    const { code, stdout, stderr } = await svc('webhook', 'send', 'waited', '{}', '--trace-tag', 'sent-1', '--wait')
+    expect(code).toBe(0)
+    expect(stdout).toMatch(
+      /\nexecutions:\n *- id: \S+\n +status: succeeded\n +action: core\.local\n +rule: default\.hears_waited\n +result:\n[^]* stdout: out\n/,
+    )
+    expect(stderr).toBe('')
+    expect(
+      (await json<{ trace_tag: string }[]>('trace', 'list', '-c', 'sent-1')).map(({ trace_tag: tag }) => tag),
+    ).toEqual(['sent-1'])
+    await json('rule', 'disable', 'default.hears_waited')
+    const nothing = await svc('webhook', 'send', 'waited', '--wait')
+    expect([nothing.code, nothing.stderr]).toEqual([
+      0,
+      expect.stringMatching(/^Note: It has started nothing\. Why: svc trigger-instance explain /),
+    ])
+    await listen('failing', {}, 'exit 3')
+    expect((await svc('webhook', 'send', 'failing', '--wait=30')).code).toBe(1)
+    await listen('slow', {}, 'sleep 60')
+    const late = await svc('webhook', 'send', 'slow', '--wait', '1')
+    expect([late.code, late.stderr]).toEqual([
+      0,
+      expect.stringMatching(/^Note: It has not finished within 1 second\. What came of it: /),
+    ])
+    for (const wait of ['0', '301', 'soon', '1.5']) {
+      expect([wait, (await svc('webhook', 'send', 'waited', '--wait', wait)).code]).toEqual([wait, 2])
+    }
+  })
+
+  it('09.3 the body from a file, from standard input, or as a form; headers', async () => {
+    await listen('bodies')
+    const send = async (args: string[], input?: string): Promise<Payload> => {
+      const { code, stdout } = await runCli(
+        ['webhook', 'send', 'bodies', ...args, '--wait', '-j'],
+        env(),
+        input === undefined ? {} : { input },
+      )
+      expect(code).toBe(0)
+      return heard(JSON.parse(stdout) as Outcome)
+    }
+    const path = write('sent.json', { from: 'file' })
+    expect((await send([`@${path}`])).body).toEqual({ from: 'file' })
+    expect((await send(['-'], '[1, 2]')).body).toEqual([1, 2])
+    const form = await send(['--form', 'kind=order', '--form', 'kind=ü=&', '--form', 'n=1'])
+    expect(form.body).toEqual({ kind: ['order', 'ü=&'], n: ['1'] })
+    const args = [
+      'kind=order',
+      '-H',
+      'content-type: application/x-www-form-urlencoded',
+      '-H',
+      'X-Kind:order',
+      '-H',
+      'x-kind: b',
+    ]
+    const { body, headers } = await send(args)
+    expect(body).toEqual({ kind: ['order'] })
+    expect(headers).toMatchObject({ 'X-Kind': 'order, b', 'Content-Type': 'application/x-www-form-urlencoded' })
+  })
+
+  it('09.3 a signature fits, because the body is sent as it is; what is sent twice counts once', async () => {
+    await listen('signed', { signature })
+    const body = '{ "kind":  "order" }\n'
+    const digest = createHmac('sha256', signature.secret).update(body).digest('hex')
+    const args = [
+      'webhook',
+      'send',
+      'signed',
+      '-',
+      '-H',
+      `X-Hub-Signature-256: sha256=${digest}`,
+      '-H',
+      'X-GitHub-Delivery: 1',
+    ]
+    const send = async (): Promise<Outcome> => {
+      const { code, stdout } = await runCli([...args, '-j'], env(), { input: body })
+      expect(code).toBe(0)
+      return JSON.parse(stdout) as Outcome
+    }
+    const first = await send()
+    expect(await send()).toEqual({ ...first, repetition: true })
+    const unsigned = await svc('webhook', 'send', 'signed', body)
+    expect([unsigned.code, unsigned.stdout]).toEqual([
+      1,
+      expect.stringMatching(/^ERROR: 401 Client Error: Unauthorized\nMESSAGE: .*X-Hub-Signature-256/),
+    ])
+  })
+
+  it('09.1 what cannot be sent, and what is refused', async () => {
+    await listen('strict')
+    expect(await svc('webhook', 'send', 'nope', '{}')).toEqual(missing('Webhook', 'nope'))
+    const broken = await svc('webhook', 'send', 'strict', '{kind: order}')
+    expect([broken.code, broken.stdout]).toEqual([1, expect.stringMatching(/^ERROR: 400 /)])
+    for (const [args, message] of [
+      [['{}', '--form', 'a=1'], /^ERROR: Give a body or --form, not both\.\n$/],
+      [['@/nowhere.json'], /^ERROR: The file \/nowhere\.json does not exist\n$/],
+    ] as const) {
+      const { code, stdout, stderr } = await svc('webhook', 'send', 'strict', ...args)
+      expect([args, code, stdout, stderr]).toEqual([args, 2, expect.stringMatching(message), ''])
+    }
+    for (const args of [
+      ['-H', 'X-Kind'],
+      ['-H', 'X Kind: order'],
+      ['-H', 'X-Kind: a\nX-Auth-Token: b'],
+      ['-H', 'X-Kind: €'],
+      ['-H', 'svc-api-key: b'],
+      ['-H', 'Content-Length: 3'],
+      ['--form', 'order'],
+      ['--form', '=order'],
+      ['--trace-tag', 'a\nb'],
+    ]) {
+      const { code, stdout, stderr } = await svc('webhook', 'send', 'strict', ...args)
+      expect([args, code, stdout]).toEqual([args, 2, ''])
+      expect(stderr).toMatch(/^error: option [^]* is invalid\. \S/)
+    }
+  })
+
+  it('00.15 --debug masks what may be a secret', async () => {
+    await listen('masked', { signature })
+    const args = ['-H', 'X-Gitlab-Token: canary-1', '-H', 'authorization: Bearer canary-2']
+    const debug = async (...more: string[]): Promise<string> => {
+      const { stdout, stderr } = await svc('--debug', 'webhook', 'send', 'masked', ...args, ...more)
+      return stdout + stderr
+    }
+    const line = await debug('{"password": "canary-3", "kind": "order"}')
+    expect(line).toContain(`--data-binary '{"password":"********","kind":"order"}'`)
+    expect(line + (await debug('--form', 'password=canary-4'))).not.toContain('canary')
+  })
+})
+
 describe('11.5 who may not', () => {
   it('11.5 is told so, 1; an explanation counts the rules that may not be seen', async () => {
     const base = makeFolder()

@@ -97,6 +97,13 @@ export const commands: readonly CommandEntry[] = [
     load: async (context) => (await import('./rule.ts')).createRuleCommand(context),
   },
   {
+    name: 'rule-type',
+    summary: 'List and show the types of rules.',
+    example: 'svc rule-type list',
+    group: 'Events:',
+    load: async (context) => (await import('./rule-type.ts')).createRuleTypeCommand(context),
+  },
+  {
     name: 'trigger',
     summary: 'List and make the kinds of events that rules react to.',
     example: 'svc trigger getspecs core.svc.webhook',
@@ -119,8 +126,8 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'webhook',
-    summary: 'List and show webhooks.',
-    example: 'svc webhook list',
+    summary: 'List, show and call webhooks.',
+    example: 'svc webhook send orders @order.json --wait',
     group: 'Events:',
     load: async (context) => (await import('./webhook.ts')).createWebhookCommand(context),
   },

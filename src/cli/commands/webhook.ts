@@ -1,8 +1,9 @@
-/** `svc webhook`: which addresses rules listen on (contract 09, 9.3; contract 06, 6.2). */
+/** `svc webhook`: which addresses rules listen on, and sending to them (contract 09, 9.3; contract 06). */
 import { CliCommand } from '../command.ts'
 import { attributeOf } from '../print.ts'
 import { createGetCommand, createListCommand, type Resource } from '../resources.ts'
 import type { CommandContext } from '../session.ts'
+import { createWebhookSendCommand } from './webhook-send.ts'
 
 const columns = ['url', 'type', 'description']
 
@@ -24,5 +25,5 @@ export function createWebhookCommand(context: CommandContext): CliCommand {
     .description('Show webhooks.')
     .examples('svc webhook get github/push')
 
-  return new CliCommand('webhook').addCommand(list).addCommand(get)
+  return new CliCommand('webhook').addCommand(list).addCommand(get).addCommand(createWebhookSendCommand(context))
 }

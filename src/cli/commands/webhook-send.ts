@@ -1,0 +1,224 @@
+/** `svc webhook send`: calls a webhook as whoever is to call it would (contract 06, 6.3). */
+import { addAbortListener } from 'node:events'
+import { InvalidArgumentError, Option } from 'commander'
+import { CliCommand } from '../command.ts'
+import type { Answer } from '../client.ts'
+import { exitCodeOf, recordIn, statusOf, textOf, toList } from '../execution-calls.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { CliFailure, Interrupted } from '../failures.ts'
+import { addCommonOptions, type CommonFlags } from '../options.ts'
+import { printable, type Json } from '../print.ts'
+import { callOn } from '../records.ts'
+import { withSession, type CommandContext, type Session } from '../session.ts'
+import { readFileBytes } from '../text-file.ts'
+import { toYaml } from '../yaml.ts'
+
+/** As the server takes when nothing else is configured. */
+const MAX_BODY_BYTES = 16 * 1024 * 1024
+const DEFAULT_WAIT_SECONDS = 60
+const MAX_WAIT_SECONDS = 300
+/** The server answers when the time is over, not before. */
+const MORE_PATIENCE_MS = 30_000
+
+interface SendFlags extends CommonFlags {
+  header?: Header[]
+  form?: [name: string, value: string][]
+  traceTag?: string
+  wait?: number | true
+}
+
+interface Header {
+  name: string
+  value: string
+}
+
+export function createWebhookSendCommand(context: CommandContext): CliCommand {
+  return addCommonOptions(new CliCommand('send'))
+    .description('Send to a webhook, as the service that is to call it would.')
+    .argument('<url>', 'name, as it stands after /v1/webhooks/; "svc" takes {"trigger": …, "payload": {…}}')
+    .argument('[body]', 'JSON; @file: what is in the file; -: what is on standard input; default: nothing')
+    .option('-H, --header <line>', 'a header of the request, such as "X-Kind: order"; may be repeated', collectHeader)
+    .addOption(
+      new Option('--form <name=value>', 'a field of a form, in place of a body; may be repeated').argParser(
+        collectField,
+      ),
+    )
+    .option('--trace-tag <tag>', 'tag of the trace that begins with this, or of the one it joins', checkValue)
+    .option('--wait [seconds]', 'wait for what comes of it, at most 300; without a number: 60', parseWait)
+    .notes(
+      'The body is sent byte for byte, so that a signature that was made of it fits. It is JSON unless -H says "Content-Type: …".',
+      'Ends with 1 when the server refuses it, with 2 when there is no such webhook. With --wait it also ends with 1 when an execution that it has started has failed.',
+    )
+    .examples(
+      `svc webhook send orders '{"kind": "order", "id": 17}' --wait`,
+      "svc webhook send github/push @push.json -H 'X-GitHub-Event: push'",
+      'svc webhook send orders --form kind=order --form id=17',
+    )
+    .action((url: string, body: string | undefined, flags: SendFlags) =>
+      withSession(context, flags, (session) => send(session, url, body, flags)),
+    )
+}
+
+async function send(session: Session, url: string, given: string | undefined, flags: SendFlags): Promise<number> {
+  const { form, wait, traceTag } = flags
+  if (given !== undefined && form !== undefined) {
+    throw new CliFailure('Give a body or --form, not both.', exitCodes.usage)
+  }
+  const seconds = wait === true ? DEFAULT_WAIT_SECONDS : wait
+  const bytes = form === undefined ? await readBody(session, given) : Buffer.from(new URLSearchParams(form).toString())
+  const headers = new RequestHeaders()
+  if (bytes !== undefined) {
+    headers.set('Content-Type', form === undefined ? 'application/json' : 'application/x-www-form-urlencoded')
+  }
+  for (const { name, value } of flags.header ?? []) headers.add(name, value)
+  if (traceTag !== undefined) headers.set('Svc-Trace-Tag', traceTag)
+  if (seconds !== undefined) headers.set('Prefer', `wait=${seconds}`)
+
+  const progress = seconds === undefined ? undefined : session.progress('Waiting for what comes of it')
+  let answer: Answer
+  try {
+    answer = await callOn(
+      session,
+      'POST',
+      { kind: 'Webhook', path: '/webhooks', id: url },
+      {
+        headers: headers.record(),
+        ...(bytes === undefined ? {} : { bytes }),
+        ...(seconds === undefined ? {} : { patienceMs: seconds * 1000 + MORE_PATIENCE_MS }),
+      },
+    )
+  } finally {
+    progress?.stop()
+  }
+  return show(session, answer, seconds)
+}
+
+/** @returns the exit code */
+async function show(session: Session, answer: Answer, waitedSeconds: number | undefined): Promise<number> {
+  const ids = textOf(answer.headers['svc-trigger-instance-id'])
+    .split(',')
+    .filter((id) => id !== '')
+  const [first] = ids
+  // It may have been a question about the webhook, which is all that is answered.
+  const record = first === undefined ? recordIn(answer) : outcomeOf(answer, ids)
+  if (session.form === 'human') await session.print(toYaml(record))
+  else await session.printMachine(record)
+  const executions = toList(record['executions'])
+  if (session.form === 'human' && first !== undefined && executions.length === 0) {
+    const why = `svc trigger-instance explain ${printable(first)}\n`
+    if (waitedSeconds === undefined) session.note(`Note: What comes of it: ${why}`)
+    else if (answer.status === 200) session.note(`Note: It has started nothing. Why: ${why}`)
+    else session.note(`Note: It has not finished within ${countOf(waitedSeconds, 'second')}. What came of it: ${why}`)
+  }
+  return Math.max(exitCodes.ok, ...executions.map((execution) => exitCodeOf(statusOf(execution))))
+}
+
+function countOf(count: number, unit: string): string {
+  return `${count} ${unit}${count === 1 ? '' : 's'}`
+}
+
+/** The ids, which are in the headers, together with what came of it, when that is known. */
+function outcomeOf({ status, headers, body }: Answer, ids: readonly string[]): Json {
+  const outcome = status === 200 ? recordIn({ status, headers, body }) : {}
+  return {
+    trace_id: textOf(headers['svc-trace-id']),
+    ...(headers['idempotent-replayed'] === 'true' ? { repetition: true } : {}),
+    trigger_instances: outcome['trigger_instances'] ?? ids.map((id) => ({ id })),
+    ...(outcome['executions'] === undefined ? {} : { executions: outcome['executions'] }),
+  }
+}
+
+async function readBody(session: Session, given: string | undefined): Promise<Buffer | undefined> {
+  if (given === undefined) return undefined
+  if (given === '-') return readInput(session)
+  if (given.startsWith('@')) return readFileBytes(given.slice(1), MAX_BODY_BYTES)
+  return Buffer.from(given)
+}
+
+/** All of standard input. */
+async function readInput({ interrupted }: Session): Promise<Buffer> {
+  const { stdin } = process
+  const listener = addAbortListener(interrupted, () => stdin.destroy())
+  const chunks: Buffer[] = []
+  let length = 0
+  try {
+    for await (const chunk of stdin as AsyncIterable<Buffer>) {
+      length += chunk.length
+      if (length > MAX_BODY_BYTES) {
+        throw new CliFailure(`Standard input holds more than ${MAX_BODY_BYTES} bytes.`, exitCodes.usage)
+      }
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    if (!interrupted.aborted) throw error
+  } finally {
+    listener[Symbol.dispose]()
+  }
+  if (interrupted.aborted) throw new Interrupted()
+  return Buffer.concat(chunks)
+}
+
+/** Names count whatever their case. */
+class RequestHeaders {
+  readonly #headers = new Map<string, Header>()
+  readonly #given = new Set<string>()
+
+  set(name: string, value: string): void {
+    this.#headers.set(name.toLowerCase(), { name, value })
+  }
+
+  /** What was set by default gives way; what is added twice is sent as a list. */
+  add(name: string, value: string): void {
+    const key = name.toLowerCase()
+    const before = this.#given.has(key) ? this.#headers.get(key) : undefined
+    this.#given.add(key)
+    this.#headers.set(key, before === undefined ? { name, value } : { name, value: `${before.value}, ${value}` })
+  }
+
+  record(): Record<string, string> {
+    return Object.fromEntries([...this.#headers.values()].map(({ name, value }) => [name, value]))
+  }
+}
+
+const credentialHeaders: ReadonlySet<string> = new Set(['x-auth-token', 'svc-api-key'])
+const ownHeaders: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'host',
+  'keep-alive',
+  'transfer-encoding',
+  'upgrade',
+])
+
+function collectHeader(line: string, before: Header[] | undefined): Header[] {
+  const [, name = '', value = ''] = /^([\w!#$%&'*+.^`|~-]+):\s*([^]*?)\s*$/.exec(line) ?? []
+  if (name === '') throw new InvalidArgumentError('It must be a name, a colon and a value, such as "X-Kind: order".')
+  if (credentialHeaders.has(name.toLowerCase())) {
+    throw new InvalidArgumentError('For credentials there are -t/--token and --api-key.')
+  }
+  if (ownHeaders.has(name.toLowerCase())) throw new InvalidArgumentError('The client sends this one itself.')
+  return [...(before ?? []), { name, value: checkValue(value) }]
+}
+
+function checkValue(text: string): string {
+  if (!/^[\t\x20-\x7e\xa0-\xff]*$/.test(text)) {
+    throw new InvalidArgumentError('It holds characters that a header cannot carry.')
+  }
+  return text
+}
+
+function collectField(text: string, before: [string, string][] | undefined): [string, string][] {
+  const [, name = '', value = ''] = /^([^=]+)=([^]*)$/.exec(text) ?? []
+  if (name === '') throw new InvalidArgumentError('It must be a name, "=" and a value, such as kind=order.')
+  return [...(before ?? []), [name, value]]
+}
+
+function parseWait(text: string): number {
+  if (!/^\d{1,3}$/.test(text) || Number(text) < 1 || Number(text) > MAX_WAIT_SECONDS) {
+    throw new InvalidArgumentError(
+      `It must be a whole number of seconds from 1 to ${MAX_WAIT_SECONDS}; without one it has to stand last.`,
+    )
+  }
+  return Number(text)
+}
