@@ -211,7 +211,8 @@ function fitWidths(widths: number[], minimums: readonly number[], terminalWidth:
   return fitted
 }
 
-const LONGEST_WHOLE_WORD = 40
+/** The reference of a trigger that nobody has named: `core.`, and 36 characters. */
+const LONGEST_WHOLE_WORD = 41
 /** One endless line would pad every other one. */
 const MAX_WIDTH = 500
 
