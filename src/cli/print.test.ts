@@ -55,8 +55,10 @@ describe('tables', () => {
     const id = '6b01aef89ced91c48c2e9dbe'
     const narrow = renderTable(['id', 'b'], [[id, 'one two '.repeat(9)]], { terminalWidth: 5 })
     expect(narrow).toContain(`| ${id} | one |\n`)
+    const ref = 'core.4a1bd6c0-7b9e-4b6e-9d2f-0a1b2c3d4e5f'
+    expect(renderTable(['ref'], [[ref]], { terminalWidth: 5 })).toContain(`| ${ref} |\n`)
     const endless = renderTable(['a'], [['x'.repeat(100)]], { terminalWidth: 5 })
-    expect(endless.split('\n')[0]).toBe(`+${'-'.repeat(42)}+`)
+    expect(endless.split('\n')[0]).toBe(`+${'-'.repeat(43)}+`)
   })
 
   test('one endless cell does not widen every line without a bound', () => {

@@ -127,7 +127,7 @@ export const commands: readonly CommandEntry[] = [
   {
     name: 'webhook',
     summary: 'List, show and call webhooks.',
-    example: 'svc webhook send orders @order.json --wait',
+    example: `svc webhook send orders '{"kind": "order", "id": 17}' --wait`,
     group: 'Events:',
     load: async (context) => (await import('./webhook.ts')).createWebhookCommand(context),
   },
