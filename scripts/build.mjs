@@ -125,6 +125,35 @@ function writeNotices(path, folders) {
   writeFileSync(path, `${[intro, ...parts].join(`\n\n${'-'.repeat(80)}\n\n`)}\n`)
 }
 
+/**
+ * An import of a built-in module reads all that it exports, and with that loads what some of it stands for: `node:http` a
+ * whole second HTTP client, `node:process` the terminal, `node:fs` its promises, `node:util` decoders of text and more. That is
+ * most of the time that a command of the client would take. Taken as an object they cost nothing before they are used.
+ */
+const FACADES = ['node:fs', 'node:http', 'node:process', 'node:util']
+
+/** The parser of command lines can start programs, which nobody asks of it. */
+const UNUSED = 'node:child_process'
+
+const builtIns = {
+  name: 'built-in modules without their facades',
+  setup(build) {
+    build.onResolve({ filter: /^node:/ }, ({ path, kind, importer }) => {
+      // The guard must run on Nodes that cannot hand out such objects.
+      if (kind !== 'import-statement' || importer === join(root, ENTRIES.cli)) return undefined
+      const isUnused = path === UNUSED && /[\\/]node_modules[\\/]commander[\\/]/.test(importer)
+      return isUnused || FACADES.includes(path) ? { path, namespace: 'built-in' } : undefined
+    })
+    build.onLoad({ filter: /^/, namespace: 'built-in' }, ({ path }) => {
+      const object = `process.getBuiltinModule('${path}')`
+      if (path === UNUSED) return { contents: `exports.spawn = (...args) => ${object}.spawn(...args)` }
+      if (path === 'node:process') return { contents: 'export default process' }
+      // The bundler looks at all properties that an object has by itself, which loads what is behind them as well.
+      return { contents: `module.exports = Object.create(${object})` }
+    })
+  },
+}
+
 async function bundle(outdir) {
   const missing = Object.values(ENTRIES).filter((source) => !existsSync(join(root, source)))
   if (missing.length > 0) throw new ScriptError(`The build needs ${missing.join(', ')}, which is missing.`)
@@ -154,6 +183,7 @@ async function bundle(outdir) {
       },
       define: { __dirname: 'import.meta.dirname', __filename: 'import.meta.filename' },
       metafile: true,
+      plugins: [builtIns],
       logLevel: 'silent',
     })
     for (const message of await esbuild.formatMessages(result.warnings, {

@@ -4,7 +4,6 @@
  * `node:http` and not `fetch`: it is loaded in half the time, and a command must answer at once.
  */
 import http from 'node:http'
-import https from 'node:https'
 import { readBoundedFileSync } from '../bounded-file.ts'
 import { readJson } from '../json.ts'
 import { createRedactor, escapeUnprintable, secretMask } from '../redact.ts'
@@ -135,7 +134,7 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
     if (settings.cacert === false && !settings.silenceSslWarnings) {
       warn(`The certificate of ${url.host} is not verified; name its authorities with --cacert, or --cacert true.`)
     }
-    const agent = new https.Agent({
+    const agent = new (secureHttp().Agent)({
       ...options,
       rejectUnauthorized: settings.cacert !== false,
       ...(authorities === undefined ? {} : { ca: authorities }),
@@ -182,7 +181,7 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
     const { agent, proxy } = wayTo(url)
     if (settings.debug) debug(curlLine(method, request, headers, proxy))
     return new Promise((resolve, reject) => {
-      const sent = (url.protocol === 'https:' ? https : http).request({
+      const sent = (url.protocol === 'https:' ? secureHttp() : http).request({
         protocol: url.protocol,
         // Literal IPv6 addresses are bracketed in URLs alone.
         hostname: url.hostname.replace(/^\[|\]$/g, ''),
@@ -396,6 +395,11 @@ const loginAdvice =
 /** The address of a request, as it may be printed once its query is masked. */
 function shownUrl({ base, path, shownPath, query = {} }: Outgoing): string {
   return `${base}${shownPath ?? path}${queryText(query)}`
+}
+
+/** Loading it takes a third of the time of a command, and most servers are asked without it. */
+function secureHttp(): typeof import('node:https') {
+  return process.getBuiltinModule('node:https')
 }
 
 function readAuthorities(path: string): Buffer {
