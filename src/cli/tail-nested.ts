@@ -106,7 +106,7 @@ class Family {
     const id = textOf(child['id'])
     if (this.#session.interrupted.aborted) throw new Interrupted()
     try {
-      const output = this.#printer.outputOf(printable(id))
+      const output = this.#printer.outputOf(id)
       const words = childWords(child)
       // It may be over by now, and nobody has seen it start.
       if (isFinal(statusOf(child))) await words.sayStarted(output)

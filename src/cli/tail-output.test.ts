@@ -23,6 +23,14 @@ describe('output of one execution', () => {
     expect(printed()).toBe('[T][stdout] a\nb[T][stderr] c\n')
   })
 
+  it('what the server says about it is no command to the terminal', async () => {
+    const { session, printed } = terminal()
+    const output = createPieceOutput(session, { includeMetadata: true })
+    await output.print({ text: '\u001b[1mthe text is\n', type: '\u001b[2J', timestamp: '\u009b' })
+    const [metadata = '', text] = printed().split('\u001b')
+    expect([metadata, text]).toEqual([expect.stringMatching(/^\[[\x20-\x7e]+\]\[[\x20-\x7e]+\] $/), '[1mthe text is\n'])
+  })
+
   it('what is said begins a line', async () => {
     const { session, printed } = terminal()
     const output = createPieceOutput(session, { includeMetadata: false })

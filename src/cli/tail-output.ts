@@ -1,4 +1,5 @@
 /** How the output of executions is printed while it comes (contract 09, 9.5). Its text goes through as it is. */
+import { printable } from './print.ts'
 import type { Session } from './session.ts'
 
 /** Something that an execution has written. */
@@ -23,7 +24,7 @@ export function createPieceOutput(session: Session, { includeMetadata }: { inclu
   return {
     async print({ text, type, timestamp }) {
       isLineOpen = !text.endsWith('\n')
-      const metadata = includeMetadata ? `[${timestamp}][${type}] ` : ''
+      const metadata = includeMetadata ? metadataOf(timestamp, type) : ''
       await session.print(`${metadata}${paint(session, type, text)}`)
     },
     flush: () => Promise.resolve(),
@@ -66,7 +67,8 @@ export class LinePrinter {
     return {
       print: async ({ text, type, timestamp }) => {
         const line = lineOf(type)
-        const metadata = this.#includeMetadata ? `[${timestamp}][${type}]${label === '' ? '' : `[${label}]`} ` : ''
+        const words = label === '' ? [timestamp, type] : [timestamp, type, label]
+        const metadata = this.#includeMetadata ? metadataOf(...words) : ''
         const end = text.lastIndexOf('\n') + 1
         const decorated = (part: string): string =>
           paint(this.#session, type, part, line.isBegun ? '' : metadata, metadata)
@@ -111,6 +113,11 @@ interface HeldLine {
   text: string
   /** Something of the line is known already, printed or not. */
   isBegun: boolean
+}
+
+/** The server's words, which are none of the text that goes through as it is. */
+function metadataOf(...words: readonly string[]): string {
+  return `${words.map((word) => `[${printable(word)}]`).join('')} `
 }
 
 const RED = '\u001b[31m'

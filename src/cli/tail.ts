@@ -24,7 +24,7 @@ import {
 } from './execution-calls.ts'
 import { waitForEnd } from './execution-wait.ts'
 import { CliFailure, ConnectionFailure, Interrupted, NotFound } from './failures.ts'
-import type { Json } from './print.ts'
+import { printable, type Json } from './print.ts'
 import type { Session } from './session.ts'
 import { createPieceOutput, type TailOutput } from './tail-output.ts'
 
@@ -67,9 +67,10 @@ export interface TailWords {
 }
 
 export function executionWords(id: string): TailWords {
+  const subject = `Execution ${printable(id)}`
   return {
-    sayStarted: (output) => output.say(`Execution ${id} has started.\n`),
-    sayEnded: (output, status) => output.say(`Execution ${id} has completed (status=${status}).`, true),
+    sayStarted: (output) => output.say(`${subject} has started.\n`),
+    sayEnded: (output, status) => output.say(`${subject} has completed (status=${status}).`, true),
   }
 }
 
@@ -220,7 +221,9 @@ class Tail {
       }
       if (hasEnded && isFinal(await this.#askStatus())) {
         if (isOverdue && lastNews !== undefined && performance.now() - lastNews > EMPTINESS_MS) {
-          session.note(`WARNING: The stream of execution ${this.#id} has no end; its last output may be missing.\n`)
+          session.note(
+            `WARNING: The stream of execution ${printable(this.#id)} has no end; its last output may be missing.\n`,
+          )
           return
         }
         isOverdue = true
