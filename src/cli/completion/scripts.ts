@@ -32,7 +32,7 @@ _svc() {
     found+=("\${text//:/\\\\:}:\${line#*$'\\t'}")
   done
   [[ $kind == *part* ]] && space=(-S '')
-  (( $#found )) && _describe -V svc found $space
+  (( $#found )) && _describe -V svc found "\${space[@]}"
   if [[ $kind == *files* ]]; then
     compset -P 1 '*='
     _files
@@ -45,12 +45,12 @@ function __svc_complete
     set -l word (commandline -ct)
     set -l lines (command svc __complete fish (commandline -opc) "$word" 2>/dev/null </dev/null)
     for line in $lines[2..-1]
-        echo -- $line
+        echo -- "$line"
     end
     if string match -q '*files*' -- $lines[1]
         set -l before (string match -r '^[^=]*=' -- $word)
         for path in (__fish_complete_path (string replace -r '^[^=]*=' '' -- $word))
-            echo -- $before$path
+            echo -- "$before$path"
         end
     end
 end
