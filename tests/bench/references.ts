@@ -27,11 +27,11 @@ export function bareSpawn(count: number, atOnce: number, script?: string): Promi
 }
 
 /** Milliseconds of one process from start to end; the median of some. */
-export function processMs(args: string[], repeats: number): number {
+export function processMs(args: string[], repeats: number, program = process.execPath): number {
   const taken: number[] = []
   for (let i = 0; i < repeats; i++) {
     const at = performance.now()
-    execFileSync(process.execPath, args, { stdio: 'ignore' })
+    execFileSync(program, args, { stdio: 'ignore' })
     taken.push(performance.now() - at)
   }
   return taken.toSorted((a, b) => a - b)[Math.floor(repeats / 2)] ?? 0
