@@ -43,6 +43,21 @@ describe('tables', () => {
     expect(new Set(lines.map(displayWidth))).toEqual(new Set([10]))
   })
 
+  test.each([
+    ['e\u0301', 1],
+    ['日本', 4],
+    ['ｱｲ', 2],
+    ['ㄅ㈱', 4],
+    ['\u1112\u1161\u11ab', 2],
+    ['का', 2],
+    ['😀👍', 4],
+    ['🇩🇪', 2],
+    ['Ａ', 2],
+    ['ﬁ→…', 3],
+  ])('%s takes as many columns as terminals give it', (text, columns) => {
+    expect(displayWidth(text)).toBe(columns)
+  })
+
   test('given widths wrap cells, one width counts for all columns', () => {
     const table = renderTable(['a', 'b'], [['one two', 'abcdefgh']], { widths: [5] })
     expect(table.split('\n')[0]).toBe('+-------+-------+')

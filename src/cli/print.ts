@@ -108,11 +108,14 @@ export function displayWidth(text: string): number {
   return width
 }
 
+/** East Asian scripts and signs, and emoji; of the letters that flags are made of each is half a flag. */
 const wide =
-  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Emoji_Presentation}\u3000-\u303e\uff01-\uff60\uffe0-\uffe6]/u
+  /(?![\u{1f1e6}-\u{1f1ff}])[\u1100-\u115f\u2329\u232a\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{18d08}\u{1aff0}-\u{1b2fb}\u{1f200}-\u{1f265}\u{20000}-\u{3fffd}\p{Emoji_Presentation}]/u
+/** Signs above, below and around others, and the later parts of Korean syllables. */
+const zeroWidth = /[\p{Mn}\p{Me}\u1160-\u11ff\ud7b0-\ud7ff]/u
 
 function characterWidth(character: string): number {
-  if (/\p{M}/u.test(character)) return 0
+  if (zeroWidth.test(character)) return 0
   return wide.test(character) ? 2 : 1
 }
 

@@ -26,6 +26,8 @@ class LazyCommand extends CliCommand {
 export async function runProgram(args: string[]): Promise<number> {
   // Stays, since output may still be under way when the command has ended.
   if (process.stdout.listenerCount('error', endWithOutput) === 0) process.stdout.on('error', endWithOutput)
+  // Notes that nobody can read change nothing about the result.
+  if (process.stderr.listenerCount('error', ignore) === 0) process.stderr.on('error', ignore)
   let exitCode: number = exitCodes.ok
   const program = new CliCommand('svc')
     .description('Event-driven automation: run actions, watch their output, react to events.')
@@ -138,6 +140,10 @@ function report(error: unknown, program: Command): number {
   if (error instanceof CliFailure) return error.exitCode
   if (program.opts<GlobalFlags>().debug === true && error instanceof Error) process.stderr.write(`${error.stack}\n`)
   return exitCodes.failed
+}
+
+function ignore(): void {
+  // Nothing can be said any more.
 }
 
 /** Nobody reads on, as with `| head`; or the disk is full. */

@@ -107,7 +107,8 @@ export async function withSession(
     client,
     form,
     isColored: isColored(process.stdout, process.env),
-    terminalWidth: process.stdout.isTTY ? process.stdout.columns : undefined,
+    // Some terminals say that they have no columns at all.
+    terminalWidth: process.stdout.isTTY && process.stdout.columns > 0 ? process.stdout.columns : undefined,
     interrupted: interruption.signal,
     print,
     printMachine: (value) =>

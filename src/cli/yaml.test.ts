@@ -64,6 +64,15 @@ describe('toYaml', () => {
     }
   })
 
+  test('names too long for the colon behind them are marked', () => {
+    const name = 'k'.repeat(1001)
+    expect(toYaml({ [name]: 1, a: { [name]: [name] } })).toBe(`? ${name}\n: 1\na:\n  ? ${name}\n  :\n  - ${name}\n`)
+    for (const value of [name, [name], { [name]: { [name]: [[name], { [name]: '' }] } }, [{ [name]: {} }]]) {
+      expect(load(toYaml(value), { schema: JSON_SCHEMA })).toEqual(value)
+      expect(load(toYaml(value), { schema: YAML11_SCHEMA })).toEqual(value)
+    }
+  })
+
   test('reads well: plain words, lines as lines', () => {
     expect(toYaml({ b: 'Tue Jan 1', a: { cmd: 'echo a\necho b', empty: '', list: [1, { x: 'y' }] } })).toBe(
       "b: Tue Jan 1\na:\n  cmd: |-\n    echo a\n    echo b\n  empty: ''\n  list:\n  - 1\n  - x: 'y'\n",

@@ -9,6 +9,9 @@ export interface YamlOptions {
   sortKeys?: boolean
 }
 
+/** A reader looks no further than 1,024 characters for the colon behind a name; before longer ones there is a question mark. */
+const LONGEST_KEY = 1000
+
 /** Ends with a newline. */
 export function toYaml(value: unknown, options: YamlOptions = {}): string {
   const lines: string[] = []
@@ -31,7 +34,11 @@ function writeNode(lines: string[], indent: string, prefix: string, value: unkno
     else {
       if (head !== '') lines.push(head)
       const inner = head === '' ? indent : `${indent}  `
-      for (const [name, item] of entries) writeNode(lines, inner, `${scalar(name)}:`, item, options)
+      for (const [name, item] of entries) {
+        const key = scalar(name)
+        if (key.length > LONGEST_KEY) lines.push(`${inner}? ${key}`)
+        writeNode(lines, inner, key.length > LONGEST_KEY ? ':' : `${key}:`, item, options)
+      }
     }
   } else if (typeof value === 'string' && isBlock(value)) {
     const { header, body } = block(value, prefix === '' ? indent : `${indent}  `)

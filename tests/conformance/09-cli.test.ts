@@ -1,4 +1,5 @@
 /** Contract 09: the command line client, as a process against a real server; where a server must misbehave, a scripted one. */
+import { spawn } from 'node:child_process'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
 import net, { type AddressInfo } from 'node:net'
@@ -7,7 +8,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { runCli, startCli, type CliExit } from '../helpers/cli.ts'
 import { startCuttingProxy } from '../helpers/cutting-proxy.ts'
 import { makeFolder } from '../helpers/folders.ts'
-import { runToEnd, startServer, type TestServer } from '../helpers/server.ts'
+import { executable, runToEnd, startServer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { findPort } from '../helpers/slapd.ts'
 import { unknownId } from './support.ts'
@@ -211,6 +212,32 @@ describe('09.1 invocation and exit codes', () => {
     expect([code, stderr]).toEqual([3, ''])
     expect(stdout).toContain(`# environment variable SVC_API_URL\nurl = ${server.urls.api}/v1\n`)
     expect(stdout).not.toContain('hush')
+  })
+
+  it('09.1 a result that cannot be written is an error; a note that cannot be is none', async () => {
+    const into = (target: string, ...args: string[]): Promise<CliExit> => {
+      const script = `exec "$0" "$@" ${target}`
+      return new Promise((resolve) => {
+        const child = spawn('/bin/sh', ['-c', script, process.execPath, executable, ...args], { env: env() })
+        let [stdout, stderr] = ['', '']
+        child.stdout.setEncoding('utf8').on('data', (text: string) => (stdout += text))
+        child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text))
+        child.once('close', (code) => resolve({ code, stdout, stderr }))
+      })
+    }
+    for (const args of [['--help'], ['action', 'list'], ['action', 'list', '-j'], ['action', 'get', 'core.nope']]) {
+      const { code, stderr } = await into('>/dev/full', ...args)
+      expect({ args, code, stderr }).toEqual({
+        args,
+        code: 1,
+        stderr: 'ERROR: The output cannot be written: ENOSPC: no space left on device, write\n',
+      })
+    }
+    const listed = await into('2>/dev/full', 'action', 'list', '-n', '1')
+    expect([listed.code, listed.stdout]).toEqual([0, expect.stringContaining('| ref ')])
+    expect((await into('2>/dev/full', 'frob')).code).toBe(2)
+    for (const closed of ['>&-', '2>&-', '<&-'])
+      expect([closed, (await into(closed, 'whoami')).code]).toEqual([closed, 0])
   })
 
   it('09.1 who stops reading ends the command without a word', async () => {
