@@ -5,6 +5,7 @@
  * Until that is known nothing but `node:` modules may be imported: on an older Node the add-ons do not fail with an error,
  * they crash the process (docs/dependencies.md, section 1). Exit code 78 (EX_CONFIG) when no fitting Node can be started.
  */
+import type { spawn as Spawn } from 'node:child_process'
 import module from 'node:module'
 import { constants } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -70,7 +71,7 @@ function flags(): string[] {
 /** Runs the same command line under `node` and ends as it ends. */
 function runUnder(node: string): void {
   // Loading it takes as long as all of this file, and on a fitting Node nobody needs it.
-  const { spawn }: typeof import('node:child_process') = module.createRequire(import.meta.url)('node:child_process')
+  const { spawn }: { spawn: typeof Spawn } = module.createRequire(import.meta.url)('node:child_process')
   const child = spawn(node, [...flags(), ...process.argv.slice(1)], { stdio: 'inherit' })
   const lastSeen = new Map<NodeJS.Signals, number>()
   const forward = (signal: NodeJS.Signals): void => {

@@ -159,7 +159,8 @@ function makeCommandLine(random: Random, { leaves, globals }: Vocabulary): Comma
     args,
     isJson: isJson && !isMutated && before.length === 0 && !tail.flat().some((word) => /^-|help/.test(word)),
     input: random.pick(inputs),
-    columns: random.once(3) ? random.pick([0, 1, 20, 40, 80, 1000]) : undefined,
+    // At a terminal the manual starts a program that shows it page by page.
+    columns: random.once(3) && !args.includes('manual') ? random.pick([0, 1, 20, 40, 80, 1000]) : undefined,
     isColored: random.once(5),
   }
 }
