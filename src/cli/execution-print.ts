@@ -76,6 +76,8 @@ export interface DisplayOptions {
   depth?: number | undefined
   /** Only this key of the result. */
   key?: string | undefined
+  /** After the details, a schema for the output of an action that has none. */
+  withSchema?: boolean | undefined
 }
 
 /** Prints one execution in the form asked for. @throws CliFailure when the result lacks the wanted key */
@@ -95,6 +97,21 @@ export async function printExecution(session: Session, record: Json, options: Di
   const names = attributes ?? (withTasks ? workflowAttributes : withLog(options.showLog === true))
   await session.print(renderDetails(session, record, names, attributes !== undefined))
   if (withTasks) await session.print(await renderChildren(session, record, options.depth))
+  if (options.withSchema === true || !session.settings.silenceSchemaOutput) {
+    await printSchema(session, record, options.withSchema === true)
+  }
+}
+
+async function printSchema(session: Session, record: Json, isWanted: boolean): Promise<void> {
+  const { suggestSchema } = await import('./output-schema.ts')
+  const suggestion = suggestSchema(record)
+  if (isWanted) {
+    if (suggestion === undefined) return session.note('There is no output, or the action has an output_schema.\n')
+    await session.print(`\n${toYaml({ output_schema: readable(suggestion.schema) })}`)
+    if (!suggestion.isChecked) session.note('Note: The runner of this action does not check its output.\n')
+  } else if (suggestion?.isChecked === true) {
+    session.note('Note: The action has no output_schema; --with-schema suggests one.\n')
+  }
 }
 
 function withLog(showLog: boolean): string[] {

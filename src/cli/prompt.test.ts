@@ -97,3 +97,33 @@ describe('a terminal', () => {
     await expect(input.askTwice('Password of alice')).rejects.toThrow(/differ; nothing was changed/)
   })
 })
+
+describe('one key', () => {
+  test('of those that mean something, in either case; Enter and the end of the input are empty', async () => {
+    for (const [typed, key] of [
+      ['xC', 'c'],
+      ['\u001b[Aw', 'w'],
+      ['\r', ''],
+      ['\u0004', ''],
+    ] as const) {
+      const { input, stream, asked, modes } = open(true)
+      stream.write(typed)
+      expect(await input.askKey('Which?', 'cw')).toBe(key)
+      expect([asked(), modes]).toEqual(['Which? ', [true, false]])
+    }
+    const ended = open(true)
+    ended.stream.end()
+    expect(await ended.input.askKey('Which?', 'cw')).toBe('')
+  })
+
+  test('Ctrl-C, as a key or as a signal', async () => {
+    const typed = open(true)
+    typed.stream.write('\u0003')
+    await expect(typed.input.askKey('Which?', 'cw')).rejects.toThrow(Interrupted)
+    const signaled = open(true)
+    const asking = signaled.input.askKey('Which?', 'cw')
+    signaled.abort.abort()
+    await expect(asking).rejects.toThrow(Interrupted)
+    expect(signaled.modes).toEqual([true, false])
+  })
+})

@@ -17,6 +17,8 @@ export interface SecretInput {
   askFor(question: string, isSecret: boolean): Promise<string>
   /** For a new secret: a person types it twice. @throws as `ask`, CliFailure when the two differ */
   askTwice(question: string): Promise<string>
+  /** One of these keys, at a terminal; empty for Enter. @throws Interrupted */
+  askKey(question: string, keys: string): Promise<string>
   /** Somebody sees the questions. */
   isTerminal(): boolean
   /** There is no further answer. */
@@ -130,6 +132,21 @@ export function openSecretInput({ open, interrupted, note }: SecretInputOptions)
     }
   }
 
+  async function readKey(input: Input, keys: string): Promise<string> {
+    for (;;) {
+      const key = keyPattern.exec(rest)?.[0].toLowerCase()
+      if (key === undefined) {
+        if (isAtEnd) return ''
+        await readMore(input)
+        continue
+      }
+      rest = rest.slice(key.length)
+      if (key === '\u0003') throw new Interrupted()
+      if (key === '\r' || key === '\n' || key === '\u0004') return ''
+      if (keys.includes(key)) return key
+    }
+  }
+
   async function askFor(question: string, isSecret: boolean): Promise<string> {
     const input = openInput()
     if (input.isTTY !== true) return readLine(input)
@@ -157,6 +174,16 @@ export function openSecretInput({ open, interrupted, note }: SecretInputOptions)
         throw new CliFailure('The two passwords differ; nothing was changed.')
       }
       return secret
+    },
+    async askKey(question, keys) {
+      const input = openInput()
+      input.setRawMode?.(true)
+      try {
+        note(`${question} `)
+        return await readKey(input, keys)
+      } finally {
+        input.setRawMode?.(false)
+      }
     },
     isTerminal: () => openInput().isTTY === true,
     hasEnded: () => isAtEnd && rest === '',

@@ -17,6 +17,7 @@ function open(answers: readonly string[], { isTerminal = false, allowsTemplates 
   const input: SecretInput = {
     ask: () => Promise.reject(new Error('not used')),
     askTwice: () => Promise.reject(new Error('not used')),
+    askKey: () => Promise.reject(new Error('not used')),
     askFor(question, isSecret) {
       asked.push(isSecret ? `*${question}` : question)
       return Promise.resolve(rest.shift() ?? '')

@@ -185,7 +185,12 @@ export async function printDone(session: Session, sentence: string): Promise<voi
   else await session.printMachine({ message: sentence })
 }
 
-/** Does the same for every id: those that do not exist are named, the others go on. @returns the exit code */
+/**
+ * Does the same for every id: those that do not exist are named, and so is what the server refuses for one of several; the
+ * others go on.
+ *
+ * @returns the worst exit code
+ */
 export async function forEachId(
   session: Pick<Session, 'print'>,
   ids: readonly string[],
@@ -196,9 +201,11 @@ export async function forEachId(
     try {
       worst = Math.max(worst, await work(id))
     } catch (error) {
-      if (!(error instanceof NotFound)) throw error
-      await session.print(`${error.message}\n\n`)
-      worst = exitCodes.usage
+      if (error instanceof NotFound) await session.print(`${error.message}\n\n`)
+      else if (error instanceof HttpFailure && error.status < 500 && error.status !== 401 && ids.length > 1) {
+        await session.print(`ERROR: ${printable(error.message)}\n`)
+      } else throw error
+      worst = Math.max(worst, error.exitCode)
     }
   }
   return worst

@@ -30,6 +30,16 @@ export interface Session {
    * the command at the latest.
    */
   progress(text: string): Progress
+  /**
+   * Has Ctrl-C call this, and not end the command; until it is let go.
+   *
+   * @returns lets it go
+   */
+  takeInterrupts(handler: () => void): () => void
+  /** Ends the command as Ctrl-C does. */
+  interrupt(): void
+  /** Whatever is printed waits while a person is asked something. @returns lets it be printed */
+  holdOutput(): () => void
 }
 
 /** What `program.ts` gives to the commands. */
@@ -82,13 +92,16 @@ export async function withSession(
   for (const warning of warnings) warn(warning)
 
   const interruption = new AbortController()
-  let interruptedAt: number | undefined
-  const interrupt = (): void => {
+  let signaledAt: number | undefined
+  let taker: (() => void) | undefined
+  const onSignal = (): void => {
     const at = performance.now()
+    if (signaledAt !== undefined && at - signaledAt <= SAME_SIGNAL_MS) return
+    signaledAt = at
     // A second Ctrl-C ends the process at once.
-    if (interruptedAt !== undefined && at - interruptedAt > SAME_SIGNAL_MS) process.exit(exitCodes.interrupted)
-    interruptedAt ??= at
-    interruption.abort()
+    if (interruption.signal.aborted) process.exit(exitCodes.interrupted)
+    if (taker === undefined) interruption.abort()
+    else taker()
   }
 
   const client = await openClient(settings, {
@@ -98,7 +111,9 @@ export async function withSession(
     debug: (text) => note(`${text}\n`),
   })
   const form: OutputForm = flags.json === true ? 'json' : flags.yaml === true ? 'yaml' : 'human'
+  let held: Promise<void> | undefined
   const print = async (text: string): Promise<void> => {
+    await held
     if (process.stdout.isTTY) line.makeWay(text)
     if (!process.stdout.write(text)) await once(process.stdout, 'drain')
   }
@@ -115,14 +130,31 @@ export async function withSession(
       print(form === 'yaml' ? `---\n${toYaml(value, { sortKeys: true })}` : `${toJson(value)}\n`),
     note,
     progress: (text) => line.start(text),
+    takeInterrupts(handler) {
+      taker = handler
+      return () => {
+        taker = undefined
+      }
+    },
+    interrupt: () => interruption.abort(),
+    holdOutput() {
+      let release = (): void => undefined
+      held = new Promise((resolve) => {
+        release = () => {
+          held = undefined
+          resolve()
+        }
+      })
+      return release
+    },
   }
-  process.on('SIGINT', interrupt)
+  process.on('SIGINT', onSignal)
   try {
     context.setExitCode(await work(session))
   } finally {
     line.close()
     // What is left to print must outlive the repetition of a signal, too.
-    if (interruptedAt === undefined) process.off('SIGINT', interrupt)
+    if (signaledAt === undefined) process.off('SIGINT', onSignal)
     client.close()
   }
 }

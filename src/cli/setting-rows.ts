@@ -58,7 +58,7 @@ export const settingRows = [
   {
     section: 'general',
     name: 'silence_schema_output',
-    about: 'known for the sake of existing files; changes nothing',
+    about: 'do not tell that --with-schema suggests a schema for the output of an action without one',
     default: 'True',
     kind: 'boolean',
   },

@@ -29,6 +29,8 @@ export interface Settings {
    */
   cacert: boolean | string
   silenceSslWarnings: boolean
+  /** Whether it is not told that an action has no schema for its output. */
+  silenceSchemaOutput: boolean
   debug: boolean
   timezone: string
   credential: Credential | undefined
@@ -175,6 +177,7 @@ function toSettings(values: Map<string, Value>): Omit<Settings, 'folder' | 'conf
     ...findUrls(values),
     cacert: isTrue(cacert) ? true : isFalse(cacert) ? false : resolve(cacert),
     silenceSslWarnings: boolean('general.silence_ssl_warnings'),
+    silenceSchemaOutput: boolean('general.silence_schema_output'),
     debug: boolean('cli.debug'),
     timezone: checkTimezone(text('cli.timezone') ?? 'UTC'),
     credential: findCredential(values),

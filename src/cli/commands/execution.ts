@@ -1,16 +1,15 @@
 /** `svc execution`: what ran, what runs, and what came of it (contract 09, 9.5). */
 import { Option } from 'commander'
 import { CliCommand } from '../command.ts'
-import { segment } from '../client.ts'
-import { executionName, getExecution, isMissing, recordIn, textOf } from '../execution-calls.ts'
+import { cancelExecution, executionName, getExecution, recordIn, textOf } from '../execution-calls.ts'
 import { markWorkflows, printExecution, withStatusText } from '../execution-print.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, NotFound } from '../failures.ts'
 import { executionStatuses } from '../names.ts'
 import { addCommonOptions, addListOptions, addTimeOptions, splitAttributes, type CommonFlags } from '../options.ts'
 import { attributeOf, type Json } from '../print.ts'
-import { forEachId, listRecords, printDone, printList } from '../records.ts'
-import { createEachCommand } from '../resources.ts'
+import { callOn, forEachId, listRecords, printDone, printList } from '../records.ts'
+import { addAttributeOption, createEachCommand } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 import { tailExecution } from '../tail.ts'
 import {
@@ -42,6 +41,10 @@ interface ListFlags extends CommonFlags {
   showall?: boolean
 }
 
+interface ChangeFlags extends CommonFlags {
+  attr?: string[]
+}
+
 interface GetFlags extends CommonFlags {
   excludeResult?: boolean
   key?: string
@@ -50,6 +53,7 @@ interface GetFlags extends CommonFlags {
   raw?: boolean
   showTasks?: boolean
   depth?: number
+  withSchema?: boolean
 }
 
 interface TailFlags extends CommonFlags {
@@ -80,9 +84,21 @@ export function createExecutionCommand(context: CommandContext): CliCommand {
       withSession(context, flags, (session) => forEachId(session, ids, (id) => showExecution(session, id, flags))),
     )
 
-  const cancel = createEachCommand(context, 'cancel', ['<id...>', 'ids'], cancelExecution)
+  const cancel = createEachCommand(context, 'cancel', ['<id...>', 'ids'], cancelOne)
     .description('Stop executions and everything they started.')
     .examples('svc execution cancel 6000000000000000000000aa')
+
+  const createChange = (name: string, status: string): CliCommand => {
+    const work = (session: Session, id: string, flags: ChangeFlags): Promise<number> =>
+      change(session, id, status, flags)
+    return addAttributeOption(createEachCommand(context, name, ['<id...>', 'ids'], work))
+  }
+  const pause = createChange('pause', 'pausing')
+    .description('Have workflows start nothing more until they are resumed; what they have started goes on.')
+    .examples('svc execution pause 6000000000000000000000aa')
+  const resume = createChange('resume', 'resuming')
+    .description('Have paused workflows go on.')
+    .examples('svc execution resume 6000000000000000000000aa')
 
   const rerun = addRunOptions(new ActionCommand('re-run'))
     .description('Run the action of an execution again, with the same parameters or other ones.')
@@ -117,6 +133,8 @@ export function createExecutionCommand(context: CommandContext): CliCommand {
     .addCommand(list)
     .addCommand(get)
     .addCommand(cancel)
+    .addCommand(pause)
+    .addCommand(resume)
     .addCommand(rerun)
     .addCommand(tail)
 }
@@ -161,22 +179,18 @@ async function showExecution(session: Session, id: string, flags: GetFlags): Pro
   return exitCodes.ok
 }
 
-async function cancelExecution(session: Session, id: string): Promise<number> {
-  if (id === '') throw new NotFound(executionName, id)
-  let answer: Json
-  try {
-    answer = recordIn(await session.client.call('DELETE', `/executions/${segment(id)}`))
-  } catch (error) {
-    if (isMissing(error)) throw new NotFound(executionName, id)
-    throw error
-  }
-  // The server refuses with a fault in an answer of 200.
-  const refusal = answer['faultstring']
-  if (typeof refusal === 'string') {
-    await printDone(session, refusal)
-    return exitCodes.failed
-  }
-  await printDone(session, `action execution with id ${id} canceled.`)
+async function cancelOne(session: Session, id: string): Promise<number> {
+  const refusal = await cancelExecution(session, id)
+  await printDone(session, refusal ?? `action execution with id ${id} canceled.`)
+  return refusal === undefined ? exitCodes.ok : exitCodes.failed
+}
+
+/** Has a workflow go into another status. */
+async function change(session: Session, id: string, status: string, flags: ChangeFlags): Promise<number> {
+  const record = recordIn(
+    await callOn(session, 'PUT', { kind: executionName, path: '/executions', id }, { body: { status } }),
+  )
+  await printExecution(session, record, { ...flags, attributes: splitAttributes(flags.attr) })
   return exitCodes.ok
 }
 

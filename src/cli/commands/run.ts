@@ -4,8 +4,10 @@ import { CliCommand } from '../command.ts'
 import { segment } from '../client.ts'
 import { exitCodeOf, getExecution, recordIn, statusOf, textOf, toObject } from '../execution-calls.ts'
 import { waitForEnd } from '../execution-wait.ts'
+import { exitCodes } from '../exit-codes.ts'
 import { printExecution } from '../execution-print.ts'
 import { CliFailure, HttpFailure, Interrupted, NotFound } from '../failures.ts'
+import { askAtInterrupt, type Outcome } from '../interruption.ts'
 import { addCommonOptions, optionLength, splitAttributes, type CommonFlags } from '../options.ts'
 import { isAssignment, parseParameters, type ParameterSchemas } from '../parameters.ts'
 import { attributeOf, cellText, printable, wrapText, type Json } from '../print.ts'
@@ -28,6 +30,7 @@ interface RunFlags extends CommonFlags {
   raw?: boolean
   showTasks?: boolean
   depth?: number
+  withSchema?: boolean
   autoDict?: boolean
   actionHelp?: boolean
 }
@@ -110,6 +113,7 @@ export function addDisplayOptions(command: CliCommand, attr = '--attr'): CliComm
     .option('--raw', 'print a workflow like any other execution')
     .option('--show-tasks', 'print the table of child executions as well')
     .option('--depth <levels>', 'how many levels of child executions', parseCount)
+    .option('--with-schema', 'also suggest an output_schema for an action without one, made from this result')
 }
 
 function parseCount(text: string): number {
@@ -205,13 +209,14 @@ export async function showProgress(session: Session, created: Json, flags: RunFl
     else await printExecution(session, created, display)
     return exitCodeOf(statusOf(created))
   }
+  const isTailed = flags.tail === true
+  const wait = (): Promise<string> =>
+    isTailed ? tailExecution(session, created, { includeMetadata: false }) : waitForEnd(session, id)
+  let outcome: Outcome<string>
+  let record: Json
   try {
-    if (flags.tail === true) return exitCodeOf(await tailExecution(session, created, { includeMetadata: false }))
-    await waitForEnd(session, id)
-    const record = await getExecution(session, id)
-    if (flags.key === undefined) await printExecution(session, record, display)
-    else await printKey(session, record, flags.key)
-    return exitCodeOf(statusOf(record))
+    outcome = await askAtInterrupt(session, id, wait)
+    record = isTailed ? { status: outcome.value } : await getExecution(session, id)
   } catch (error) {
     if (error instanceof Interrupted) {
       session.note(
@@ -222,6 +227,9 @@ export async function showProgress(session: Session, created: Json, flags: RunFl
     }
     throw error
   }
+  if (!isTailed)
+    await (flags.key === undefined ? printExecution(session, record, display) : printKey(session, record, flags.key))
+  return outcome.isCanceled ? exitCodes.interrupted : exitCodeOf(statusOf(record))
 }
 
 function whereToLook(id: string): string {

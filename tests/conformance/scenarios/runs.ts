@@ -1,7 +1,94 @@
 /** Running actions, and what became of that. */
 import type { Scenario } from '../../helpers/scenarios.ts'
-import type { TestServer } from '../../helpers/server.ts'
+import { run, runToEnd, type TestServer } from '../../helpers/server.ts'
+import { unknownId } from '../support.ts'
 
-export function runScenarios(_server: TestServer): Scenario[] {
-  return []
+/** Where a run takes long, dots come, and how many depends on the machine. */
+const withoutDots: NonNullable<Scenario['unstable']> = [[/^\.+\n/, '']]
+
+export function runScenarios(server: TestServer): Scenario[] {
+  const ended = async (cmd: string): Promise<string> => (await runToEnd(server, { cmd })).id
+  const running = async (): Promise<string> => (await run(server, { cmd: 'sleep 60' })).id
+  const cancelAll = async (): Promise<void> => {
+    const { body } = await server.call<{ id: string }[]>('GET', '/v1/executions?status=running')
+    await Promise.all(body.map(({ id }) => server.call('DELETE', `/v1/executions/${id}`)))
+  }
+  const scenarios: Scenario[] = [
+    { command: 'run', args: () => ['run', 'core.local', 'echo', 'hello'] },
+    { command: 'run', about: 'failed', args: () => ['run', 'core.local', 'cmd=echo no >&2; exit 3'] },
+    { command: 'run', about: 'one key', args: () => ['run', 'core.local', '-k', 'stdout', 'echo', 'hello'] },
+    {
+      command: 'run',
+      about: 'JSON',
+      args: () => ['run', '-j', '--attr', 'status', 'result.stdout', '--', 'core.local', 'echo', 'hello'],
+    },
+    { command: 'run', about: 'YAML', args: () => ['run', '-y', 'core.local', '-k', 'succeeded', 'true'] },
+    { command: 'run', about: 'no such key', args: () => ['run', 'core.local', '-k', 'body', 'true'] },
+    { command: 'run', about: 'unknown', args: () => ['run', 'core.nope'] },
+    { command: 'run', about: 'wrong value', args: () => ['run', 'core.local', 'timeout=soon', 'cmd=true'] },
+    { command: 'run', about: 'refused', args: () => ['run', 'core.local', 'depth=1', 'cmd=true'] },
+    { command: 'run', about: 'without waiting', args: () => ['run', '-a', 'core.noop'] },
+    { command: 'run', about: 'help of an action', args: () => ['run', 'core.local', '-h'] },
+    {
+      command: 'run',
+      about: 'in a trace',
+      args: () => ['run', '--trace-tag', 'release 7', 'core.noop', '--attr', 'status', 'context.trace_context'],
+    },
+    { command: 'run', about: 'following', args: () => ['run', '--tail', 'core.local', 'echo one; exit 4'] },
+    { command: 'run', about: 'with a schema', args: () => ['run', '--with-schema', 'core.local', 'echo', 'hello'] },
+    { command: 'action execute', args: () => ['action', 'execute', 'core.local', 'cmd=true'] },
+    { command: 'action execute', about: 'unknown', args: () => ['action', 'execute', 'core.nope'] },
+    {
+      command: 'execution list',
+      before: async () => {
+        await ended('echo one')
+        await ended('exit 2')
+      },
+      args: () => ['execution', 'list', '-n', '2', '-a', 'id', 'action.ref', 'status', 'start_timestamp'],
+    },
+    { command: 'execution list', about: 'nothing', args: () => ['execution', 'list', '--action', 'core.nope'] },
+    {
+      command: 'execution list',
+      about: 'JSON',
+      before: () => ended('echo one'),
+      args: () => ['execution', 'list', '-n', '1', '-j', '-a', 'id', 'status', 'action.ref'],
+    },
+    { command: 'execution get', args: async () => ['execution', 'get', await ended('echo hello')] },
+    {
+      command: 'execution get',
+      about: 'several',
+      args: async () => [
+        'execution',
+        'get',
+        await ended('exit 2'),
+        unknownId,
+        'last',
+        '-a',
+        'status',
+        'result.return_code',
+      ],
+    },
+    { command: 'execution cancel', args: async () => ['execution', 'cancel', await running()] },
+    {
+      command: 'execution cancel',
+      about: 'several',
+      args: async () => ['execution', 'cancel', await ended('true'), unknownId, await running()],
+    },
+    { command: 'execution re-run', args: async () => ['execution', 're-run', await ended('echo again')] },
+    {
+      command: 'execution re-run',
+      about: 'otherwise',
+      args: async () => ['execution', 're-run', await ended('echo again'), '-k', 'stdout', 'cmd=echo otherwise'],
+    },
+    { command: 'execution re-run', about: 'unknown', args: () => ['execution', 're-run', unknownId] },
+    { command: 'execution pause', args: async () => ['execution', 'pause', await running()], before: cancelAll },
+    {
+      command: 'execution pause',
+      about: 'several',
+      args: async () => ['execution', 'pause', unknownId, await running(), await ended('true')],
+    },
+    { command: 'execution resume', args: async () => ['execution', 'resume', await running()] },
+    { command: 'execution resume', about: 'unknown', args: () => ['execution', 'resume', unknownId] },
+  ]
+  return scenarios.map((scenario) => ({ ...scenario, unstable: [...withoutDots, ...(scenario.unstable ?? [])] }))
 }
