@@ -3,7 +3,8 @@
  * `docs/cli.md` and completion are all made from it (`reference/`).
  */
 import { styleText } from 'node:util'
-import { Command, Option, type Help } from 'commander'
+import { Command, Option, type ErrorOptions, type Help } from 'commander'
+import { UnknownCommand } from './failures.ts'
 import type { Words } from './names.ts'
 import { commonGroup } from './options.ts'
 import { printable } from './print.ts'
@@ -116,6 +117,17 @@ export class CliCommand extends Command {
     const [name = ''] = arg.split('=', 1)
     const longName = this.#shortNames.get(name)
     return longName === undefined ? arg : `${longName}${arg.slice(name.length)}`
+  }
+
+  /** Refuses arguments. @throws UnknownCommand, CommanderError */
+  override error(message: string, options?: ErrorOptions): never {
+    if (options?.code === 'commander.unknownCommand') {
+      const names = this.createHelp()
+        .visibleCommands(this)
+        .flatMap((command) => [command.name(), ...command.aliases()])
+      throw new UnknownCommand(this.#path, this.args, names)
+    }
+    return super.error(printable(message), options)
   }
 
   /** The other names it can be called by, in full. */

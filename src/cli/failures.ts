@@ -14,8 +14,30 @@ export class CliFailure extends Error {
 
 /** Something named on the command line does not exist; `kind` is its display name, such as `Action Execution`. */
 export class NotFound extends CliFailure {
-  constructor(kind: string, id: string) {
+  /** What may have been meant, for standard error; may be empty. */
+  readonly suggestion: string
+
+  constructor(kind: string, id: string, suggestion = '') {
     super(`${kind} "${escapeUnprintable(id)}" is not found.`, exitCodes.usage)
+    this.suggestion = suggestion
+  }
+}
+
+/** There is no such command. What may have been meant is found out where this is reported. */
+export class UnknownCommand extends CliFailure {
+  /** What stands before it, such as `svc execution`. */
+  readonly path: string
+  readonly word: string
+  readonly rest: readonly string[]
+  /** What could stand there. */
+  readonly known: readonly string[]
+
+  constructor(path: string, [word = '', ...rest]: readonly string[], known: readonly string[]) {
+    super(`unknown command '${escapeUnprintable(word)}'`, exitCodes.usage)
+    this.path = path
+    this.word = word
+    this.rest = rest
+    this.known = known
   }
 }
 

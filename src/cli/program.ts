@@ -5,7 +5,7 @@ import { version } from '../version.ts'
 import { CliCommand } from './command.ts'
 import { commands, loadCommand, type CommandEntry } from './commands/index.ts'
 import { exitCodes } from './exit-codes.ts'
-import { CliFailure, Interrupted, NotFound } from './failures.ts'
+import { CliFailure, Interrupted, NotFound, UnknownCommand } from './failures.ts'
 import { addGlobalOptions, optionLength, type CommonFlags } from './options.ts'
 import { printable } from './print.ts'
 import type { CommandContext } from './session.ts'
@@ -57,7 +57,7 @@ export async function runProgram(args: string[]): Promise<number> {
     await program.parseAsync(args, { from: 'user' })
     return exitCode
   } catch (error) {
-    return report(error, program)
+    return await report(error, program)
   }
 }
 
@@ -127,12 +127,22 @@ async function answerFlag(flags: GlobalFlags): Promise<number> {
 }
 
 /** Says what went wrong (contract 09, 9.1). @returns the exit code */
-function report(error: unknown, program: Command): number {
+async function report(error: unknown, program: Command): Promise<number> {
   // Commander has said it already.
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage
   if (error instanceof Interrupted) return exitCodes.interrupted
+  if (error instanceof UnknownCommand) {
+    const { path, word, rest, known } = error
+    const { suggestCommands } = await import('./suggestions.ts')
+    const suggestion = await suggestCommands(path, word, rest, known)
+    process.stderr.write(
+      `error: ${error.message}\n${suggestion}(svc help${path.slice('svc'.length)} shows what there is)\n`,
+    )
+    return error.exitCode
+  }
   if (error instanceof NotFound) {
     process.stdout.write(`${error.message}\n\n`)
+    process.stderr.write(error.suggestion)
     return error.exitCode
   }
   const message = error instanceof Error ? error.message : String(error)

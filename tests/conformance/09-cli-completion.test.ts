@@ -283,6 +283,6 @@ describe('bash', () => {
     const terminal = await startShell('bash')
     await terminal.typeAt('[ready] ', 'svc execution \t\t')
     await terminal.typeAt('(List executions, the newest last.)', '\u0015exit\r')
-    await terminal.exit
+    expect(await terminal.exit).toBe(0)
   })
 })

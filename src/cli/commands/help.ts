@@ -1,6 +1,7 @@
 /** `svc help`: how a command is used, and what belongs to no single command. */
 import { styleText } from 'node:util'
 import { CliCommand } from '../command.ts'
+import { UnknownCommand } from '../failures.ts'
 import { renderBlocks, usableWidth } from '../reference/screen.ts'
 import { topics, type Topic } from '../reference/topics.ts'
 import type { CommandContext } from '../session.ts'
@@ -18,29 +19,26 @@ export function createHelpCommand(context: CommandContext): CliCommand {
       if (word === undefined) await context.showHelp()
       else if (entry !== undefined) (await find(await loadCommand(entry, context), rest)).outputHelp()
       else if (topic !== undefined && rest.length === 0) showTopic(topic)
-      else await refuse('svc', word, [...commands.map(({ name }) => name), ...topics.map(({ name }) => name)])
+      else
+        throw new UnknownCommand(
+          'svc',
+          words,
+          [...commands, ...topics].map(({ name }) => name),
+        )
     })
 }
 
-/** @throws CommanderError when there is no such sub-command */
+/** @throws UnknownCommand when there is no such sub-command */
 async function find(command: CliCommand, words: readonly string[]): Promise<CliCommand> {
   const [word, ...rest] = words
   if (word === undefined) return command
   const found = command.commands.find((each) => each.name() === word || each.aliases().includes(word))
   if (found instanceof CliCommand) return find(found, rest)
-  return refuse(
+  throw new UnknownCommand(
     command.name(),
-    word,
+    words,
     command.commands.map((each) => each.name()),
   )
-}
-
-/** Ends as any command line with a mistyped command does. */
-async function refuse(path: string, word: string, known: readonly string[]): Promise<never> {
-  const command = new CliCommand(path).showHelpAfterError('(svc help shows what there is)')
-  for (const name of known) command.command(name)
-  await command.parseAsync(['--', word], { from: 'user' })
-  throw new Error(`"${word}" is known after all`)
 }
 
 function showTopic({ title, blocks }: Topic): void {

@@ -187,8 +187,9 @@ async function viewOf(session: Session, view: 'parameters' | 'overview', ref: st
   try {
     return recordIn(await session.client.call('GET', `/actions/views/${view}/${segment(ref)}`))
   } catch (error) {
-    if (error instanceof HttpFailure && error.status === 404) throw new NotFound(actionName, ref)
-    throw error
+    if (!(error instanceof HttpFailure && error.status === 404)) throw error
+    const { suggestActions } = await import('../suggestions.ts')
+    throw new NotFound(actionName, ref, await suggestActions(session, ref))
   }
 }
 

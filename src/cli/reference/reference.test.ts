@@ -3,6 +3,7 @@ import { CommanderError } from 'commander'
 import { describe, expect, test } from 'vitest'
 import { CliCommand } from '../command.ts'
 import { commands, loadCommand } from '../commands/index.ts'
+import { UnknownCommand } from '../failures.ts'
 import { addGlobalOptions } from '../options.ts'
 import { argumentsFor } from '../program-names.ts'
 import type { CommandContext } from '../session.ts'
@@ -50,6 +51,7 @@ async function problemOf(words: readonly string[]): Promise<string | undefined> 
   try {
     await parser.parseAsync(argumentsFor(program, args), { from: 'user' })
   } catch (error) {
+    if (error instanceof UnknownCommand) return error.message
     if (!(error instanceof CommanderError)) throw error
     return error.exitCode === 0 ? undefined : error.message
   }

@@ -4,7 +4,7 @@ import type { Scenario } from '../../helpers/scenarios.ts'
 import type { TestServer } from '../../helpers/server.ts'
 
 export function toolScenarios(_server: TestServer): Scenario[] {
-  return [...helpScenarios(), ...manualScenarios(), ...flagScenarios()]
+  return [...helpScenarios(), ...manualScenarios(), ...flagScenarios(), ...completionScenarios()]
 }
 
 function helpScenarios(): Scenario[] {
@@ -62,5 +62,38 @@ function flagScenarios(): Scenario[] {
       unstable: [home],
     },
     { command: '--print-config', about: 'that cannot be used', args: () => ['--url', 'example.com', '--print-config'] },
+  ]
+}
+
+function completionScenarios(): Scenario[] {
+  const asked = (about: string, ...words: string[]): Scenario => ({
+    command: '__complete',
+    about,
+    args: () => ['__complete', ...words],
+  })
+  const mistyped = (about: string, ...words: string[]): Scenario => ({ command: 'mistyped', about, args: () => words })
+  const onlyBeginning = [/(?<=^words\n(?:[^\n]*\n){3})[^]*(?=\n$)/, '…'] as const
+  return [
+    { command: 'completion bash', args: () => ['completion', 'bash'] },
+    { command: 'completion zsh', args: () => ['completion', 'zsh'] },
+    { command: 'completion fish', args: () => ['completion', 'fish'] },
+    { ...asked('by zsh', 'zsh', 'svc', 'run', 'core.'), unstable: [onlyBeginning] },
+    asked('by zsh about parameters', 'zsh', 'svc', 'run', 'core.local', ''),
+    asked('by fish inside a quote', 'fish', 'svc', 'run', '"core.loc'),
+    asked('by bash behind a break', 'bash', 'svc trigger get core.svc.we', ' =:', '9', '80'),
+    asked('by bash to list them', 'bash', 'svc role ', ' =:', '63', '40'),
+    mistyped('plural', 'actions', 'list'),
+    mistyped('other spelling', 'api_key'),
+    mistyped('beginning', 'exec'),
+    mistyped('letters', 'exection', 'list'),
+    { ...mistyped('sub-command without its command', 'list'), unstable: [[/(?<=policy, ).*(?=;)/, '…']] },
+    mistyped('words in the wrong order', 'list', 'actions'),
+    mistyped('sub-command by another name', 'rule', 'rm', 'default.x'),
+    mistyped('sub-command that nothing is like', 'role', 'frobnicate'),
+    mistyped('option', 'run', '--asnyc', 'core.noop'),
+    mistyped('escape sequence', '\u001b[2J'),
+    mistyped('action', 'run', 'core.locl', 'date'),
+    mistyped('action without its pack', 'run', 'local', 'date'),
+    mistyped('action that nothing is like', 'run', 'core.nope'),
   ]
 }

@@ -1,0 +1,177 @@
+import type { Command } from 'commander'
+import { describe, expect, test } from 'vitest'
+import { CliCommand } from '../command.ts'
+import { commands, loadCommand } from '../commands/index.ts'
+import { executionStatuses as ofServer } from '../../modules/executions/types.ts'
+import { executionStatuses } from '../names.ts'
+import { addGlobalOptions } from '../options.ts'
+import { complete, type Completion, type Lookup } from './engine.ts'
+
+const nowhere = { globals: () => ({}), setExitCode: () => undefined, showHelp: () => Promise.resolve() }
+
+/** What has been asked of a server that has two of everything. */
+interface Asked {
+  asked: string[]
+  completion: Completion
+}
+
+async function ask(...words: string[]): Promise<Asked> {
+  const program = new CliCommand('svc')
+  addGlobalOptions(program)
+  for (const { name, alias, summary } of commands) {
+    const command = new CliCommand(name).summary(summary)
+    program.addCommand(alias === undefined ? command : command.alias(alias))
+  }
+  const asked: string[] = []
+  const lookup: Lookup = {
+    names: ({ path }) => {
+      asked.push(path)
+      return Promise.resolve(['one', 'two'].map((text) => ({ text, about: '' })))
+    },
+    parameters: (of, id) => {
+      asked.push(`parameters of ${of} ${id}`)
+      return Promise.resolve({ candidates: [{ text: 'cmd=', about: '' }], files: false, isPart: true })
+    },
+  }
+  const completion = await complete(program, ['svc', ...words], () => Promise.resolve(lookup))
+  return { asked, completion }
+}
+
+const offered = async (...words: string[]): Promise<string[]> =>
+  (await ask(...words)).completion.candidates.map(({ text }) => text)
+
+interface Leaf {
+  words: string[]
+  command: Command
+}
+
+function leavesOf(command: Command, words: string[]): Leaf[] {
+  if (command.commands.length === 0) return [{ words, command }]
+  return command.commands.flatMap((child) => leavesOf(child, [...words, child.name()]))
+}
+
+const leaves = (
+  await Promise.all(commands.map(async (entry) => leavesOf(await loadCommand(entry, nowhere), [entry.name])))
+).flat()
+
+describe('the whole tree', () => {
+  test('every command is reached by completing its words', async () => {
+    for (const { words } of leaves) {
+      // Kept for a program of its own, and not shown.
+      if (words.includes('refire')) continue
+      for (const [index, word] of words.entries()) {
+        expect(await offered(...words.slice(0, index), word.slice(0, 2))).toContain(word)
+        expect(await offered('--url', 'http://x', ...words.slice(0, index), '')).toContain(word)
+      }
+    }
+  })
+
+  test('every option is offered by each of its names, and no more once it is given, unless there may be several', async () => {
+    for (const { words, command } of leaves) {
+      for (const option of command.options) {
+        const names = [option.long, option.short].filter((name) => name !== undefined)
+        for (const name of names) expect((await offered(...words, name)).includes(name)).toBe(!option.hidden)
+        const given = option.required || option.optional ? [names[0] ?? '', 'x'] : [names[0] ?? '']
+        const isRepeatable = option.variadic || (option.parseArg?.length ?? 0) > 1
+        const after = await offered(...words, ...given, option.long ?? '--')
+        expect([words, option.flags, after.includes(option.long ?? '')]).toEqual([
+          words,
+          option.flags,
+          isRepeatable && !option.hidden,
+        ])
+      }
+    }
+  })
+
+  test('every choice is offered as the value of its option, apart from it and behind =', async () => {
+    for (const { words, command } of leaves) {
+      for (const { long, argChoices } of command.options) {
+        if (argChoices === undefined || long === undefined) continue
+        expect(await offered(...words, long, '')).toEqual(argChoices)
+        expect(await offered(...words, `${long}=`)).toEqual(argChoices.map((choice) => `${long}=${choice}`))
+      }
+    }
+  })
+
+  test('every value and argument has an answer', async () => {
+    for (const { words, command } of leaves) {
+      for (const option of command.options) {
+        const { completion } = await ask(...words, option.long ?? '', '')
+        expect(Array.isArray(completion.candidates)).toBe(true)
+      }
+      for (let count = 0; count <= command.registeredArguments.length; count += 1) {
+        await ask(...words, ...Array.from({ length: count }, () => 'x'), '')
+      }
+    }
+  })
+})
+
+describe('what a word stands for', () => {
+  test.each([
+    [['run', ''], '/actions'],
+    [['run', '--', ''], '/actions'],
+    [['run', '--user', ''], '/users'],
+    [['action', 'get', 'x', ''], '/actions'],
+    [['action', 'list', '-p', ''], '/packs'],
+    [['rule', 'list', '-g', ''], '/triggertypes'],
+    [['rule', 'list', '--action='], '/actions'],
+    [['rule', 'test', '--rule-ref', ''], '/rules'],
+    [['policy', 'list', '-pt', ''], '/policytypes'],
+    [['policy', 'list', '-r', ''], '/actions'],
+    [['trace', 'list', '-r', ''], '/rules'],
+    [['execution', 'tail', ''], '/executions'],
+    [['apikey', 'delete', ''], '/apikeys'],
+    [['api-key', 'get', ''], '/apikeys'],
+    [['role-assignment', 'list', '-u', ''], '/users'],
+    [['run', 'core.x', 'a=1', ''], 'parameters of action core.x'],
+    [['run', '--tail', 'core.x', ''], 'parameters of action core.x'],
+    [['execution', 're-run', 'last', ''], 'parameters of execution last'],
+  ])('svc %j asks for it', async (words, path) => {
+    expect((await ask(...words)).asked).toEqual([path])
+  })
+
+  test.each([
+    ['rule', 'create', ''],
+    ['rule', 'test', '--rule', ''],
+    ['--cacert', ''],
+    ['action', 'list', '--config-file='],
+    ['run', 'core.x', 'ls', ''],
+    ['run', 'core.x', 'ls', '-l'],
+    ['run', '--', 'core.x', ''],
+  ])('svc %s %s %s: a file', async (...words) => {
+    const { completion, asked } = await ask(...words)
+    expect([completion.files, completion.candidates, asked]).toEqual([true, [], []])
+  })
+
+  test.each([
+    ['user', 'add', ''],
+    ['nonsense', ''],
+    ['rule', 'nonsense', ''],
+    ['rule', 'list', 'x', ''],
+  ])('svc %s %s %s: nothing', async (...words) => {
+    const { completion, asked } = await ask(...words)
+    expect([completion.files, completion.candidates, asked]).toEqual([false, [], []])
+  })
+
+  test('statuses are those that executions have', () => {
+    expect(executionStatuses.toSorted()).toEqual([...ofServer].toSorted())
+  })
+
+  test('options that exclude one another are not offered together', async () => {
+    expect(await offered('execution', 'list', '-j', '--y')).toEqual([])
+    expect(await offered('rule', 'list', '--disabled', '--en')).toEqual([])
+    expect(await offered('rule', 'list', '--en')).toEqual(['--enabled'])
+  })
+
+  test('options of several letters, and those in one word', async () => {
+    expect(await offered('execution', 'list', '-t')).toEqual(['-t', '-tg', '-tl'])
+    expect(await offered('execution', 'list', '-tg', '2030', '--timestamp-')).toEqual(['--timestamp-lt'])
+    expect(await offered('execution', 'list', '-ljs', '')).toEqual(['asc', 'desc'])
+  })
+
+  test('help completes commands, sub-commands and topics', async () => {
+    expect(await offered('help', 'exec')).toContain('execution')
+    expect(await offered('help', 'exit')).toEqual(['exit-codes'])
+    expect(await offered('help', 'execution', 'ta')).toEqual(['tail'])
+  })
+})
