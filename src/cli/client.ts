@@ -90,9 +90,9 @@ export interface ClientOptions {
   env: NodeJS.ProcessEnv
 }
 
-/** One segment of a path. Names that a path would resolve away stay what they are. */
+/** One segment of a path. Names that a path would resolve away stay what they are; halves of characters are sent as U+FFFD. */
 export function segment(text: string): string {
-  return encodeURIComponent(text).replace(/^\.{1,2}$/, (dots) => dots.replaceAll('.', '%2E'))
+  return encodeURIComponent(text.toWellFormed()).replace(/^\.{1,2}$/, (dots) => dots.replaceAll('.', '%2E'))
 }
 
 interface Outgoing extends JsonRequest {

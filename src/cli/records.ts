@@ -95,7 +95,7 @@ function renderList(session: Session, records: readonly Json[], display: ListDis
   const status = columns.indexOf('status')
   const paint = (column: number, _row: number, text: string): string => (column === status ? colorStatus(text) : text)
   const options = { widths, terminalWidth: session.terminalWidth, paint: session.isColored ? paint : undefined }
-  return renderTable(columns, rows, options)
+  return renderTable(columns.map(printable), rows, options)
 }
 
 /** A table of two columns, Property and Value. */
