@@ -1,8 +1,9 @@
 /** Executions as the client reads them. */
 import { setTimeout as delay } from 'node:timers/promises'
-import { segment, type Answer, type Query } from './client.ts'
+import { listIn, recordIn, textOf } from './answers.ts'
+import { segment, type Query } from './client.ts'
 import { exitCodes } from './exit-codes.ts'
-import { CliFailure, ConnectionFailure, HttpFailure, Interrupted, NotFound } from './failures.ts'
+import { ConnectionFailure, HttpFailure, Interrupted, NotFound } from './failures.ts'
 import { attributeOf, type Json } from './print.ts'
 import type { Session } from './session.ts'
 
@@ -30,34 +31,6 @@ export function isFinal(status: string): boolean {
 /** Contract 09, 9.1: what `run` ends with. */
 export function exitCodeOf(status: string): number {
   return ['failed', 'timeout', 'abandoned'].includes(status) ? exitCodes.failed : exitCodes.ok
-}
-
-export function toObject(value: unknown): Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
-}
-
-export function toList(value: unknown): Json[] {
-  return Array.isArray(value) ? value.map(toObject) : []
-}
-
-/** The record that the server answered with. @throws CliFailure when it is none of ours */
-export function recordIn({ body }: Answer): Json {
-  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return { ...body }
-  throw foreignAnswer('record')
-}
-
-/** The list that the server answered with. @throws CliFailure when it is none of ours */
-export function listIn({ body }: Answer): Json[] {
-  if (Array.isArray(body)) return body.map(toObject)
-  throw foreignAnswer('list')
-}
-
-function foreignAnswer(kind: string): CliFailure {
-  return new CliFailure(`The server answered with no ${kind}; is --api-url the API of an svc server?`)
-}
-
-export function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : ''
 }
 
 /** `id` may be `last`: of those that may be seen, the one that was created last. @throws NotFound */

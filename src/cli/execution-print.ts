@@ -1,5 +1,6 @@
 /** How executions look: their details, and lists of them (contract 09, 9.4 and 9.5). */
-import { isFinal, listIn, statusOf, textOf, toObject } from './execution-calls.ts'
+import { listIn, textOf, toObject } from './answers.ts'
+import { isFinal, statusOf } from './execution-calls.ts'
 import {
   attributeOf,
   cellText,

@@ -1,7 +1,7 @@
 /** Asks for the values that a schema describes, one question for each (contract 08, 8.15; contract 02, 2.9). */
 import { isDeepStrictEqual } from 'node:util'
 import { secretMask } from '../redact.ts'
-import { toObject } from './execution-calls.ts'
+import { toObject } from './answers.ts'
 import { CliFailure } from './failures.ts'
 import { castValue } from './parameters.ts'
 import { printable, type Json } from './print.ts'

@@ -1,7 +1,7 @@
 /** The sub-commands that kinds of records share: `list`, `get`, `create` and the others (contract 09, 9.2 and 9.3). */
 import { CliCommand } from './command.ts'
 import type { Query } from './client.ts'
-import { recordIn } from './execution-calls.ts'
+import { recordIn } from './answers.ts'
 import { exitCodes } from './exit-codes.ts'
 import { addCommonOptions, addListOptions, splitAttributes, type CommonFlags } from './options.ts'
 import { type Json } from './print.ts'

@@ -1,6 +1,6 @@
 /** What must not be printed of a rule that is sent to the server. */
 import { segment } from './client.ts'
-import { recordIn, textOf, toObject } from './execution-calls.ts'
+import { recordIn, textOf, toObject } from './answers.ts'
 import { CliFailure } from './failures.ts'
 import type { Json } from './print.ts'
 import type { Session } from './session.ts'

@@ -2,17 +2,8 @@
 import { addAbortListener, once } from 'node:events'
 import { segment } from './client.ts'
 import { readEvents } from './events.ts'
-import {
-  isForbidden,
-  isMissing,
-  isFinal,
-  listIn,
-  mayPass,
-  PATIENCE_MS,
-  pause,
-  statusOf,
-  textOf,
-} from './execution-calls.ts'
+import { listIn, textOf } from './answers.ts'
+import { isForbidden, isMissing, isFinal, mayPass, PATIENCE_MS, pause, statusOf } from './execution-calls.ts'
 import { CliFailure, ConnectionFailure, HttpFailure, Interrupted, NotFound } from './failures.ts'
 import { attributeOf, printable, type Json } from './print.ts'
 import type { Session } from './session.ts'

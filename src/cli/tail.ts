@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import type { Readable } from 'node:stream'
 import { segment } from './client.ts'
 import { readEvents, readText } from './events.ts'
+import { textOf, toList, toObject } from './answers.ts'
 import {
   executionName,
   FIRST_POLL_MS,
@@ -17,9 +18,6 @@ import {
   POLL_GROWTH,
   SLOWEST_POLL_MS,
   statusOf,
-  textOf,
-  toList,
-  toObject,
   waitingStatuses,
 } from './execution-calls.ts'
 import { waitForEnd } from './execution-wait.ts'

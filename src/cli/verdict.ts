@@ -1,6 +1,6 @@
 /** What came, or would come, of a rule, as the server tells it, in words. */
 import { clip } from '../redact.ts'
-import { textOf, toObject } from './execution-calls.ts'
+import { textOf, toObject } from './answers.ts'
 import { printable, type Json } from './print.ts'
 import { toYaml } from './yaml.ts'
 

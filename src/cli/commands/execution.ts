@@ -1,7 +1,8 @@
 /** `svc execution`: what ran, what runs, and what came of it (contract 09, 9.5). */
 import { Option } from 'commander'
 import { CliCommand } from '../command.ts'
-import { cancelExecution, executionName, getExecution, recordIn, textOf } from '../execution-calls.ts'
+import { recordIn, textOf } from '../answers.ts'
+import { cancelExecution, executionName, getExecution } from '../execution-calls.ts'
 import { markWorkflows, printExecution, withStatusText } from '../execution-print.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, NotFound } from '../failures.ts'

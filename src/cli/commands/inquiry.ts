@@ -1,7 +1,7 @@
 /** `svc inquiry`: what executions ask people (contract 08, 8.15; contract 09, 9.3). */
 import { CliCommand } from '../command.ts'
 import { readJson } from '../../json.ts'
-import { recordIn, toObject } from '../execution-calls.ts'
+import { recordIn, toObject } from '../answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure } from '../failures.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'

@@ -2,7 +2,7 @@
 import { InvalidArgumentError } from 'commander'
 import { CliCommand } from '../command.ts'
 import type { Query } from '../client.ts'
-import { recordIn, textOf } from '../execution-calls.ts'
+import { recordIn, textOf } from '../answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, NotFound } from '../failures.ts'
 import { addCommonOptions, addListOptions, addWidthOption, parseSeconds, type CommonFlags } from '../options.ts'

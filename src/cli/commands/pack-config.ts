@@ -2,7 +2,7 @@
 import { Option } from 'commander'
 import { secretMask } from '../../redact.ts'
 import { CliCommand } from '../command.ts'
-import { recordIn, textOf, toObject } from '../execution-calls.ts'
+import { recordIn, textOf, toObject } from '../answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, HttpFailure, NotFound } from '../failures.ts'
 import { addCommonOptions, splitAttributes } from '../options.ts'

@@ -1,7 +1,7 @@
 /** `svc pack`: folders of actions, rules and more: which there are, what is in them, and getting others (contract 09, 9.3). */
 import { CliCommand } from '../command.ts'
 import { segment } from '../client.ts'
-import { listIn, textOf } from '../execution-calls.ts'
+import { listIn, textOf } from '../answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { NotFound } from '../failures.ts'
 import { addCommonOptions, addWidthOption, type CommonFlags } from '../options.ts'

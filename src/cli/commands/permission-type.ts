@@ -1,6 +1,6 @@
 /** `svc permission-type`: what roles and API keys can be allowed (contract 11, 11.7). */
 import { CliCommand } from '../command.ts'
-import { recordIn, toObject } from '../execution-calls.ts'
+import { recordIn, toObject } from '../answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { addCommonOptions, addWidthOption, splitAttributes } from '../options.ts'
 import type { Json } from '../print.ts'

@@ -1,6 +1,6 @@
 /** `svc rbac apply`, also called `svc-apply-rbac-definitions` (contract 11, 11.6). */
 import { CliCommand } from '../command.ts'
-import { recordIn, toObject } from '../execution-calls.ts'
+import { recordIn, toObject } from '../answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'
 import { cellText, renderTable } from '../print.ts'

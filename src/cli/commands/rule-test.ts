@@ -1,7 +1,7 @@
 /** `svc rule test`, also called `svc-rule-tester`: whether a rule would match, without running anything (contract 05, 5.12). */
 import { CliCommand } from '../command.ts'
 import type { Answer } from '../client.ts'
-import { recordIn, toObject } from '../execution-calls.ts'
+import { recordIn, toObject } from '../answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, HttpFailure, NotFound } from '../failures.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'

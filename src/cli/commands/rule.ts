@@ -2,7 +2,7 @@
 import { Option } from 'commander'
 import { CliCommand } from '../command.ts'
 import type { Query } from '../client.ts'
-import { textOf } from '../execution-calls.ts'
+import { textOf } from '../answers.ts'
 import { printable, type Json } from '../print.ts'
 import {
   createCreateCommand,

@@ -1,7 +1,7 @@
 /** `svc token`: making tokens worthless, and asking whether one is valid (contract 01, 1.5 and 1.7). `svc auth` makes them. */
 import { isId } from '../../ids.ts'
 import { CliCommand } from '../command.ts'
-import { recordIn } from '../execution-calls.ts'
+import { recordIn } from '../answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure } from '../failures.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'

@@ -2,7 +2,7 @@
 import { Option } from 'commander'
 import { CliCommand } from '../command.ts'
 import { causationOf, componentKinds, listOf, withoutNoopTriggers, type ComponentKind } from '../causation.ts'
-import { textOf, toList } from '../execution-calls.ts'
+import { textOf, toList } from '../answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { NotFound } from '../failures.ts'
 import type { Names } from '../names.ts'

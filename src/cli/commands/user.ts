@@ -2,7 +2,7 @@
 import { InvalidArgumentError } from 'commander'
 import { CliCommand } from '../command.ts'
 import { removeUser, PasswordFileProblem, setPassword, userNames } from '../../password-file.ts'
-import { recordIn, textOf, toObject } from '../execution-calls.ts'
+import { recordIn, textOf, toObject } from '../answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, NotFound } from '../failures.ts'
 import { addCommonOptions, addPasswordOption, type CommonFlags } from '../options.ts'

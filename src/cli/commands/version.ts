@@ -1,5 +1,5 @@
 /** `svc --version`: of the client, and of the server when that can be reached. */
-import { toObject } from '../execution-calls.ts'
+import { toObject } from '../answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import type { CommonFlags } from '../options.ts'
 import { printable } from '../print.ts'

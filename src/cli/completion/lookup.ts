@@ -1,6 +1,6 @@
 /** What the server knows of words: names of things, parameters of actions. Asks with the credentials that are there. */
 import { createClient, segment, type Client, type Query } from '../client.ts'
-import { listIn, recordIn, textOf, toObject } from '../execution-calls.ts'
+import { listIn, recordIn, textOf, toObject } from '../answers.ts'
 import type { Names } from '../names.ts'
 import type { ConnectionFlags } from '../options.ts'
 import { attributeOf } from '../print.ts'
