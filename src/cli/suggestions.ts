@@ -1,7 +1,7 @@
 /** What somebody may have meant who named something that is not there. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { commands, loadCommand } from './commands/index.ts'
-import { listIn, textOf } from './execution-calls.ts'
+import { listIn, textOf } from './answers.ts'
 import { printable } from './print.ts'
 import type { CommandContext, Session } from './session.ts'
 
