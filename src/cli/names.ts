@@ -35,6 +35,7 @@ const NEWEST = 20
 /** By the command that is about them. */
 export const names = {
   action: { path: '/actions', name: 'ref', about: ['description'], query: byPack },
+  'action-alias': { path: '/actionalias', name: 'ref', about: ['description'] },
   apikey: { path: '/apikeys', name: 'id', about: ['user'] },
   execution: {
     path: '/executions',
@@ -67,6 +68,7 @@ export const names = {
     query: newest,
     most: NEWEST,
   },
+  'rule-type': { path: '/ruletypes', name: 'name', about: ['description'] },
   runner: { path: '/runnertypes', name: 'name', about: ['description'] },
   timer: { path: '/timers', name: 'ref', about: ['type'] },
   trace: { path: '/traces', name: 'id', about: ['trace_tag', 'start_timestamp'], query: newest, most: NEWEST },

@@ -105,7 +105,7 @@ export async function suggestCommands(
     return near.length > 0 ? didYouMean(near) : `(${path} has: ${known.join(', ')})\n`
   }
   const near = findNear(word, known)
-  if (near.length > 0 && near.some((name) => !name.startsWith(word))) return didYouMean(near)
+  if (near.some((name) => !name.startsWith(word))) return didYouMean(near)
   const nouns = await nounsWith([word, meant])
   const [named] = rest[0] === undefined ? [] : findNear(rest[0], [...nouns.keys()])
   const [only] = nouns

@@ -28,6 +28,7 @@ export function createConfigCommand(context: CommandContext, pack: Resource): Cl
       'Set the configuration of a pack: each of its attributes is asked for, or is the next line of standard input. Without a pack: list what can be configured.',
     )
     .argument('[ref]', 'reference of the pack')
+    .words({ '--file': 'file' })
     .addOption(new Option('--file <values>', 'all values, from .yaml or .json; asks nothing').conflicts('schema'))
     .addOption(new Option('--show', 'only show what is configured').conflicts(['file', 'schema']))
     .option('--schema', 'only show what can be configured')
