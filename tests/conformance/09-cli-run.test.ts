@@ -182,6 +182,47 @@ describe('09.4 waiting', () => {
   })
 })
 
+describe('09.5 pause and resume', () => {
+  it('09.5 ask the server for each execution, and print it', async () => {
+    const asked: string[] = []
+    const front = http.createServer((request, response) => {
+      let body = ''
+      request.setEncoding('utf8').on('data', (text: string) => (body += text))
+      request.on('end', () => {
+        asked.push(`${request.method} ${request.url} ${body}`)
+        const { status } = JSON.parse(body) as { status: string }
+        const id = request.url?.split('/').at(-1)
+        const record = { id, action: { ref: 'x.y', runner_type: 'orquesta' }, status }
+        const isRefused = id === 'refused'
+        response.writeHead(isRefused ? 400 : 200, { 'Content-Type': 'application/json' })
+        response.end(JSON.stringify(isRefused ? { faultstring: 'not now' } : record))
+      })
+    })
+    await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve))
+    const { port } = front.address() as AddressInfo // it listens on a port
+    const svc = (...args: string[]): ReturnType<typeof runCli> =>
+      runCli(['execution', ...args], env({ SVC_API_URL: `http://127.0.0.1:${port}/v1` }))
+    try {
+      const paused = await svc('pause', 'a1', 'refused', 'a2')
+      expect(paused.code).toBe(1)
+      expect(paused.stdout).toMatch(
+        /^id: a1\naction\.ref: x\.y\nstatus: pausing\nERROR: 400 .*\nMESSAGE: not now for url: .*\nid: a2\n/,
+      )
+      expect(await svc('resume', 'a1', '-a', 'status')).toEqual({ code: 0, stdout: 'status: resuming\n', stderr: '' })
+      expect(JSON.parse((await svc('resume', 'a1', '-j')).stdout)).toMatchObject({ id: 'a1', status: 'resuming' })
+      expect(asked.slice(0, 4)).toEqual([
+        'PUT /v1/executions/a1 {"status":"pausing"}',
+        'PUT /v1/executions/refused {"status":"pausing"}',
+        'PUT /v1/executions/a2 {"status":"pausing"}',
+        'PUT /v1/executions/a1 {"status":"resuming"}',
+      ])
+    } finally {
+      front.closeAllConnections()
+      await new Promise((resolve) => front.close(resolve))
+    }
+  })
+})
+
 const eventStream = { 'Content-Type': 'text/event-stream' }
 
 function atTerminal(args: readonly string[]): Promise<TerminalRun> {

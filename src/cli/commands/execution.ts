@@ -191,7 +191,7 @@ async function change(session: Session, id: string, status: string, flags: Chang
   const record = recordIn(
     await callOn(session, 'PUT', { kind: executionName, path: '/executions', id }, { body: { status } }),
   )
-  await printExecution(session, record, { ...flags, attributes: splitAttributes(flags.attr) })
+  await printExecution(session, record, { attributes: splitAttributes(flags.attr), raw: true })
   return exitCodes.ok
 }
 

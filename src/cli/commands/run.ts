@@ -46,7 +46,7 @@ export function createRunCommand(context: CommandContext): CliCommand {
     .description('Run an action and wait for its result.')
     .notes(
       'Words without = from the first one on are the command of an action that has a parameter `cmd`; options of svc go before. `svc run <action> -h` shows which parameters there are; `svc help parameters` tells how values are written.',
-      'While it waits, standard error says so. Ctrl-C stops the waiting, not the execution, and tells how to look for it and how to cancel it. A server that restarts meanwhile is waited for up to a minute.',
+      'While it waits, standard error says so. Ctrl-C at a terminal asks whether to leave the execution running, cancel it or wait on; elsewhere it leaves it running. What is left is told with how to look for it and how to cancel it. A server that restarts meanwhile is waited for up to a minute.',
     )
     .examples(
       'svc run core.local date -R',
