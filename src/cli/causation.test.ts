@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { computedMs } from '../../tests/helpers/work.ts'
 import { causationOf, withoutNoopTriggers, type ComponentKind } from './causation.ts'
-import type { Json } from './print.ts'
+import type { Json } from './output/print.ts'
 
 const component = (id: string, cause?: [type: ComponentKind, id: string]): Json => ({
   object_id: id,

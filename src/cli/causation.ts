@@ -1,6 +1,6 @@
 /** What of a trace led to what (contract 07, 7.1; contract 09, 9.6). */
-import { textOf, toList, toObject } from './answers.ts'
-import type { Json } from './print.ts'
+import { textOf, toList, toObject } from './connection/answers.ts'
+import type { Json } from './output/print.ts'
 
 /** As `caused_by` names them, in the order in which they follow from each other. */
 export const componentKinds = ['trigger_instance', 'rule', 'action_execution'] as const

@@ -7,7 +7,7 @@ import { Command, Option, type ErrorOptions, type Help } from 'commander'
 import { UnknownCommand } from './failures.ts'
 import type { Words } from './names.ts'
 import { commonGroup } from './options.ts'
-import { printable } from './print.ts'
+import { printable } from './output/print.ts'
 import { descriptionColumn, indentText, renderParagraph, renderTerms, usableWidth } from './reference/screen.ts'
 import type { Described } from './reference/text.ts'
 

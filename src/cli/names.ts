@@ -1,5 +1,5 @@
 /** What words of the command line may be: what TAB offers for them. Of what the server has, how its names are found. */
-import type { Query } from './client.ts'
+import type { Query } from './connection/client.ts'
 
 /** Things of the server, by name. */
 export interface Names {

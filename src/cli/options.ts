@@ -1,7 +1,7 @@
 /** Options that many commands share, and looking over arguments before commander parses them. */
 import { InvalidArgumentError, Option } from 'commander'
 import type { CliCommand } from './command.ts'
-import { fileRows, settingRows, type SettingRow } from './setting-rows.ts'
+import { fileRows, settingRows, type SettingRow } from './connection/setting-rows.ts'
 
 /** Flags about where and how the server is reached, under the names commander gives them. */
 export interface ConnectionFlags {

@@ -7,7 +7,7 @@ import { commands, loadCommand, type CommandEntry } from './commands/index.ts'
 import { exitCodes } from './exit-codes.ts'
 import { CliFailure, Interrupted, NotFound, UnknownCommand } from './failures.ts'
 import { addGlobalOptions, optionLength, type CommonFlags } from './options.ts'
-import { printable } from './print.ts'
+import { printable } from './output/print.ts'
 import type { CommandContext } from './session.ts'
 
 interface GlobalFlags extends CommonFlags {
@@ -119,7 +119,7 @@ async function answerFlag(flags: GlobalFlags): Promise<number> {
     const { printVersion } = await import('./commands/version.ts')
     return printVersion(flags, version)
   }
-  const { loadSettings } = await import('./settings.ts')
+  const { loadSettings } = await import('./connection/settings.ts')
   const { text, warnings } = loadSettings(flags, process.env)
   for (const warning of warnings) process.stderr.write(`WARNING: ${printable(warning)}\n`)
   process.stdout.write(text)

@@ -1,7 +1,7 @@
 /** Reading and printing records of any kind: lists page by page, one record as a table (contract 09, 9.2). */
 import { secretMask } from '../redact.ts'
-import { segment, type Answer, type JsonRequest, type Query } from './client.ts'
-import { listIn, recordIn, textOf } from './answers.ts'
+import { segment, type Answer, type JsonRequest, type Query } from './connection/client.ts'
+import { listIn, recordIn, textOf } from './connection/answers.ts'
 import { exitCodes } from './exit-codes.ts'
 import { CliFailure, HttpFailure, NotFound } from './failures.ts'
 import {
@@ -15,8 +15,8 @@ import {
   renderTable,
   truncationNote,
   type Json,
-} from './print.ts'
-import { countOf } from './progress.ts'
+} from './output/print.ts'
+import { countOf } from './output/progress.ts'
 import type { Session } from './session.ts'
 
 /** No server refuses a page of this size. */

@@ -1,10 +1,10 @@
 /** The sub-commands that kinds of records share: `list`, `get`, `create` and the others (contract 09, 9.2 and 9.3). */
 import { CliCommand } from './command.ts'
-import type { Query } from './client.ts'
-import { recordIn } from './answers.ts'
+import type { Query } from './connection/client.ts'
+import { recordIn } from './connection/answers.ts'
 import { exitCodes } from './exit-codes.ts'
 import { addCommonOptions, addListOptions, splitAttributes, type CommonFlags } from './options.ts'
-import { type Json } from './print.ts'
+import { type Json } from './output/print.ts'
 import {
   callOn,
   createRecord,
@@ -179,7 +179,7 @@ const fileOperand: Operand = [
 /** What an author has written into a file. @throws CliFailure (2) */
 export async function readDefinition(path: string): Promise<Json> {
   // Reading YAML costs time that most commands need not take.
-  const { readRecordFile } = await import('./record-file.ts')
+  const { readRecordFile } = await import('./input/record-file.ts')
   return readRecordFile(path)
 }
 

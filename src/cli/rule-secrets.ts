@@ -1,8 +1,8 @@
 /** What must not be printed of a rule that is sent to the server. */
-import { segment } from './client.ts'
-import { recordIn, textOf, toObject } from './answers.ts'
+import { segment } from './connection/client.ts'
+import { recordIn, textOf, toObject } from './connection/answers.ts'
 import { CliFailure } from './failures.ts'
-import type { Json } from './print.ts'
+import type { Json } from './output/print.ts'
 import type { Session } from './session.ts'
 
 /** Has `--debug` mask the parameters that the action and the trigger type of a rule declare secret. */
@@ -14,7 +14,7 @@ export async function maskSecretsOf(session: Session, rule: Json): Promise<void>
     await read(session, '/actions/views/parameters/', action, ({ parameters }) => parameters),
     await read(session, '/triggertypes/', type, (record) => toObject(record['parameters_schema'])['properties']),
   ]
-  const { secretNames } = await import('./questions.ts')
+  const { secretNames } = await import('./input/questions.ts')
   for (const properties of schemas) session.client.maskNames(secretNames({ properties }))
 }
 

@@ -1,12 +1,12 @@
 /** What one command of the client works with: settings, connection, output; and how it ends. */
 import { once } from 'node:events'
-import { createClient, type Client, type ClientOptions, type Login } from './client.ts'
+import { createClient, type Client, type ClientOptions, type Login } from './connection/client.ts'
 import { exitCodes } from './exit-codes.ts'
 import type { CommonFlags } from './options.ts'
-import { isColored, printable, toJson } from './print.ts'
-import { createProgressLine, type Progress } from './progress.ts'
-import { loadSettings, type Settings } from './settings.ts'
-import { toYaml } from './yaml.ts'
+import { isColored, printable, toJson } from './output/print.ts'
+import { createProgressLine, type Progress } from './output/progress.ts'
+import { loadSettings, type Settings } from './connection/settings.ts'
+import { toYaml } from './output/yaml.ts'
 
 export type OutputForm = 'human' | 'json' | 'yaml'
 
@@ -67,7 +67,7 @@ export async function openClient(
   const { account, credential } = settings
   let login: Login | undefined
   if (!withoutLogin && credential === undefined && account !== undefined) {
-    const { createLogin } = await import('./login.ts')
+    const { createLogin } = await import('./connection/login.ts')
     const createToken: Client['createToken'] = (...args) => client.createToken(...args)
     login = createLogin({ settings, account, createToken, warn: options.warn })
   }

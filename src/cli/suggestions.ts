@@ -1,8 +1,8 @@
 /** What somebody may have meant who named something that is not there. */
 import { setTimeout as delay } from 'node:timers/promises'
 import { commands, loadCommand } from './commands/index.ts'
-import { listIn, textOf } from './answers.ts'
-import { printable } from './print.ts'
+import { listIn, textOf } from './connection/answers.ts'
+import { printable } from './output/print.ts'
 import type { CommandContext, Session } from './session.ts'
 
 /** Names that somebody could have meant, the likeliest ones only: most of the time none or one. */

@@ -1,8 +1,8 @@
 /** What came, or would come, of a rule, as the server tells it, in words. */
 import { clip } from '../redact.ts'
-import { textOf, toObject } from './answers.ts'
-import { printable, type Json } from './print.ts'
-import { toYaml } from './yaml.ts'
+import { textOf, toObject } from './connection/answers.ts'
+import { printable, type Json } from './output/print.ts'
+import { toYaml } from './output/yaml.ts'
 
 const words: Readonly<Record<string, string>> = {
   matched: 'matches',

@@ -10,7 +10,7 @@ import { executable, projectRoot } from '../helpers/server.ts'
 interface Loaded {
   /** Files of `dist/`. */
   files: string[]
-  /** What they were made of, such as `src/cli/print.ts` or `node_modules/commander/lib/help.js`. */
+  /** What they were made of, such as `src/cli/output/print.ts` or `node_modules/commander/lib/help.js`. */
   sources: string[]
   /** Built-in modules, such as `https` or `internal/deps/undici/undici`. */
   builtIn: string[]

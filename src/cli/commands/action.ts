@@ -1,10 +1,10 @@
 /** `svc action`: what can be run. */
 import { CliCommand } from '../command.ts'
-import { segment } from '../client.ts'
+import { segment } from '../connection/client.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, NotFound } from '../failures.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'
-import { openFile, printFile } from '../raw-output.ts'
+import { openFile, printFile } from '../output/raw-output.ts'
 import { callOn, printDone } from '../records.ts'
 import {
   createCreateCommand,

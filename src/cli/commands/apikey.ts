@@ -1,16 +1,16 @@
 /** `svc apikey`: keys for programs (contract 01, 1.9; contract 09, 9.3). */
 import { CliCommand } from '../command.ts'
 import { isId } from '../../ids.ts'
-import { parseExpiry, parseMetadata, parseScope, type Scope } from '../api-key-options.ts'
-import type { Answer } from '../client.ts'
-import { recordIn, textOf } from '../answers.ts'
+import { parseExpiry, parseMetadata, parseScope, type Scope } from '../input/api-key-options.ts'
+import type { Answer } from '../connection/client.ts'
+import { recordIn, textOf } from '../connection/answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { NotFound } from '../failures.ts'
 import { addCommonOptions, addListOptions, addWidthOption, type CommonFlags } from '../options.ts'
-import type { Json } from '../print.ts'
+import type { Json } from '../output/print.ts'
 import { callOn, createRecord, printDone, type Subject } from '../records.ts'
 import { showList, showRecord, type AttributeFlags, type ListFlags, type Resource } from '../resources.ts'
-import { forEachSecret, subjectOfSecret } from '../secret-ids.ts'
+import { forEachSecret, subjectOfSecret } from '../input/secret-ids.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 
 const apiKey: Resource = {
@@ -213,8 +213,8 @@ async function setEnabled(session: Session, key: string, isEnabled: boolean, fla
 }
 
 async function loadKeys(session: Session, file: string, widths: number[] | undefined): Promise<number> {
-  const { readKeyFile } = await import('../api-key-file.ts')
-  const { loadEntries } = await import('../entry-file.ts')
+  const { readKeyFile } = await import('../input/api-key-file.ts')
+  const { loadEntries } = await import('../input/entry-file.ts')
   const entries = await readKeyFile(file)
   await loadEntries(session, file, entries, { ...apiKey, widths }, async ({ id, body }) =>
     recordIn(await putOrPost(session, id, body)),

@@ -1,18 +1,18 @@
 /** `svc execution`: what ran, what runs, and what came of it (contract 09, 9.5). */
 import { Option } from 'commander'
 import { CliCommand } from '../command.ts'
-import { recordIn, textOf } from '../answers.ts'
-import { cancelExecution, executionName, getExecution } from '../execution-calls.ts'
-import { markWorkflows, printExecution, withStatusText } from '../execution-print.ts'
+import { recordIn, textOf } from '../connection/answers.ts'
+import { cancelExecution, executionName, getExecution } from '../executions/calls.ts'
+import { markWorkflows, printExecution, withStatusText } from '../executions/details.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, NotFound } from '../failures.ts'
 import { executionStatuses } from '../names.ts'
 import { addCommonOptions, addListOptions, addTimeOptions, splitAttributes, type CommonFlags } from '../options.ts'
-import { attributeOf, type Json } from '../print.ts'
+import { attributeOf, type Json } from '../output/print.ts'
 import { callOn, forEachId, listRecords, printDone, printList } from '../records.ts'
 import { addAttributeOption, createEachCommand } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
-import { tailExecution } from '../tail.ts'
+import { tailExecution } from '../executions/tail.ts'
 import {
   ActionCommand,
   addDisplayOptions,

@@ -1,12 +1,12 @@
 /** `svc inquiry`: what executions ask people (contract 08, 8.15; contract 09, 9.3). */
 import { CliCommand } from '../command.ts'
 import { readJson } from '../../json.ts'
-import { recordIn, toObject } from '../answers.ts'
+import { recordIn, toObject } from '../connection/answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure } from '../failures.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'
-import { printable, type Json } from '../print.ts'
-import { withSecretInput } from '../prompt.ts'
+import { printable, type Json } from '../output/print.ts'
+import { withSecretInput } from '../input/prompt.ts'
 import { callOn, getRecord } from '../records.ts'
 import { createGetCommand, createListCommand, type Resource } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
@@ -76,7 +76,7 @@ function responseIn(text: string): Json {
 async function askAll(session: Session, id: string): Promise<Json> {
   const schema = toObject((await getRecord(session, inquiry.name, inquiry.path, id))['schema'])
   const isKnown = Object.keys(toObject(schema['properties'])).length > 0
-  const { askObject } = await import('../questions.ts')
+  const { askObject } = await import('../input/questions.ts')
   return withSecretInput(session, async (input) =>
     isKnown
       ? askObject({ input, note: (text: string) => session.note(text) }, schema, {})

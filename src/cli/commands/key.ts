@@ -1,14 +1,14 @@
 /** `svc key`: the key-value pairs of the datastore (contract 05, 5.11; contract 09, 9.3). */
 import { InvalidArgumentError } from 'commander'
 import { CliCommand } from '../command.ts'
-import type { Query } from '../client.ts'
-import { recordIn, textOf } from '../answers.ts'
+import type { Query } from '../connection/client.ts'
+import { recordIn, textOf } from '../connection/answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, NotFound } from '../failures.ts'
 import { addCommonOptions, addListOptions, addWidthOption, parseSeconds, type CommonFlags } from '../options.ts'
-import { printable, type Json } from '../print.ts'
-import { withSecretInput } from '../prompt.ts'
-import { countOf } from '../progress.ts'
+import { printable, type Json } from '../output/print.ts'
+import { withSecretInput } from '../input/prompt.ts'
+import { countOf } from '../output/progress.ts'
 import { callOn, listRecords, printDone } from '../records.ts'
 import {
   addAttributeOption,
@@ -220,8 +220,8 @@ async function deleteByPrefix(session: Session, flags: PlaceFlags & { prefix: st
 }
 
 async function loadPairs(session: Session, file: string, flags: LoadFlags): Promise<number> {
-  const { readPairFile } = await import('../key-value-file.ts')
-  const { loadEntries } = await import('../entry-file.ts')
+  const { readPairFile } = await import('../input/key-value-file.ts')
+  const { loadEntries } = await import('../input/entry-file.ts')
   const entries = await readPairFile(file, flags.convert === true)
   const current = entries.filter(({ isExpired }) => !isExpired)
   const count = entries.length - current.length

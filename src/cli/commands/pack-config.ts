@@ -2,12 +2,12 @@
 import { Option } from 'commander'
 import { secretMask } from '../../redact.ts'
 import { CliCommand } from '../command.ts'
-import { recordIn, textOf, toObject } from '../answers.ts'
+import { recordIn, textOf, toObject } from '../connection/answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, HttpFailure, NotFound } from '../failures.ts'
 import { addCommonOptions, splitAttributes } from '../options.ts'
-import { cellText, printable, type Json } from '../print.ts'
-import { withSecretInput } from '../prompt.ts'
+import { cellText, printable, type Json } from '../output/print.ts'
+import { withSecretInput } from '../input/prompt.ts'
 import { callOn, getRecord, listRecords, printList, printRecord } from '../records.ts'
 import { addAttributeOption, readDefinition, type AttributeFlags, type Resource } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
@@ -55,7 +55,7 @@ async function configure(session: Session, pack: Resource, ref: string, flags: C
     return exitCodes.ok
   }
   const schema = { type: 'object', properties: toObject((await findRecord(session, schemaPath, ref))?.['attributes']) }
-  const { secretNames } = await import('../questions.ts')
+  const { secretNames } = await import('../input/questions.ts')
   session.client.maskNames(secretNames(schema))
   const saved =
     flags.file === undefined
@@ -78,7 +78,7 @@ async function askConfig(session: Session, pack: Resource, ref: string, schema: 
       `The pack "${printable(ref)}" does not say what can be configured; give the values with --file.`,
     )
   }
-  const { askObject, confirm } = await import('../questions.ts')
+  const { askObject, confirm } = await import('../input/questions.ts')
   return withSecretInput(session, async (input) => {
     const questions = { input, note: (text: string) => session.note(text), allowsTemplates: true }
     let values = toObject(present?.['values'])
@@ -107,7 +107,7 @@ async function preview(schema: Json, values: Json): Promise<string> {
   // A schema is read as the server reads it; that costs time which only this needs.
   const [{ compileSecrets, maskSecrets }, { toYaml }] = await Promise.all([
     import('../../secrets.ts'),
-    import('../yaml.ts'),
+    import('../output/yaml.ts'),
   ])
   return toYaml(maskSecrets(values, compileSecrets(schema)))
 }

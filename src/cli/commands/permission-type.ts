@@ -1,9 +1,9 @@
 /** `svc permission-type`: what roles and API keys can be allowed (contract 11, 11.7). */
 import { CliCommand } from '../command.ts'
-import { recordIn, toObject } from '../answers.ts'
+import { recordIn, toObject } from '../connection/answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { addCommonOptions, addWidthOption, splitAttributes } from '../options.ts'
-import type { Json } from '../print.ts'
+import type { Json } from '../output/print.ts'
 import { printList } from '../records.ts'
 import { createGetCommand, type ListFlags, type Resource } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'

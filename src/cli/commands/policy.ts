@@ -1,6 +1,6 @@
 /** `svc policy`: how many executions of an action run at once, and which are run again (contract 09, 9.3; contract 02, 2.11). */
 import { CliCommand } from '../command.ts'
-import type { Query } from '../client.ts'
+import type { Query } from '../connection/client.ts'
 import { names } from '../names.ts'
 import {
   createCreateCommand,

@@ -1,9 +1,9 @@
 /** `svc rbac apply`, also called `svc-apply-rbac-definitions` (contract 11, 11.6). */
 import { CliCommand } from '../command.ts'
-import { recordIn, toObject } from '../answers.ts'
+import { recordIn, toObject } from '../connection/answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'
-import { cellText, renderTable } from '../print.ts'
+import { cellText, renderTable } from '../output/print.ts'
 import { showList, type Resource } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 import { role, roleAssignment } from './role.ts'

@@ -1,9 +1,9 @@
 /** `svc rule`: what shall run when something happens (contract 09, 9.3). */
 import { Option } from 'commander'
 import { CliCommand } from '../command.ts'
-import type { Query } from '../client.ts'
-import { textOf } from '../answers.ts'
-import { printable, type Json } from '../print.ts'
+import type { Query } from '../connection/client.ts'
+import { textOf } from '../connection/answers.ts'
+import { printable, type Json } from '../output/print.ts'
 import {
   createCreateCommand,
   createDeleteCommand,

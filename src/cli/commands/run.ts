@@ -1,19 +1,19 @@
 /** `svc run`: runs an action; also what `action execute` and `execution re-run` share with it (contract 09, 9.4). */
 import { InvalidArgumentError, Option } from 'commander'
 import { CliCommand } from '../command.ts'
-import { segment } from '../client.ts'
-import { recordIn, textOf, toObject } from '../answers.ts'
-import { exitCodeOf, getExecution, statusOf } from '../execution-calls.ts'
-import { waitForEnd } from '../execution-wait.ts'
+import { segment } from '../connection/client.ts'
+import { recordIn, textOf, toObject } from '../connection/answers.ts'
+import { exitCodeOf, getExecution, statusOf } from '../executions/calls.ts'
+import { waitForEnd } from '../executions/wait.ts'
 import { exitCodes } from '../exit-codes.ts'
-import { printExecution } from '../execution-print.ts'
+import { printExecution } from '../executions/details.ts'
 import { CliFailure, HttpFailure, Interrupted, NotFound } from '../failures.ts'
-import { askAtInterrupt, type Outcome } from '../interruption.ts'
+import { askAtInterrupt, type Outcome } from '../executions/interruption.ts'
 import { addCommonOptions, optionLength, splitAttributes, type CommonFlags } from '../options.ts'
-import { isAssignment, parseParameters, type ParameterSchemas } from '../parameters.ts'
-import { attributeOf, cellText, printable, wrapText, type Json } from '../print.ts'
+import { isAssignment, parseParameters, type ParameterSchemas } from '../input/parameters.ts'
+import { attributeOf, cellText, printable, wrapText, type Json } from '../output/print.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
-import { tailExecution } from '../tail.ts'
+import { tailExecution } from '../executions/tail.ts'
 
 export const actionName = 'Action'
 
@@ -175,7 +175,7 @@ export async function readParameters(
   // The client reads of each schema only what it checks for itself.
   const schemas = toObject(view['parameters']) as ParameterSchemas
   if (session.settings.debug) {
-    const { secretNames } = await import('../questions.ts')
+    const { secretNames } = await import('../input/questions.ts')
     session.client.maskNames(secretNames({ properties: schemas }))
   }
   const parameters = parseParameters(words, schemas, { autoDict: flags.autoDict === true })

@@ -1,14 +1,14 @@
 /** `svc token`: making tokens worthless, and asking whether one is valid (contract 01, 1.5 and 1.7). `svc auth` makes them. */
 import { isId } from '../../ids.ts'
 import { CliCommand } from '../command.ts'
-import { recordIn } from '../answers.ts'
+import { recordIn } from '../connection/answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure } from '../failures.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'
-import { printable } from '../print.ts'
-import { withSecretInput } from '../prompt.ts'
+import { printable } from '../output/print.ts'
+import { withSecretInput } from '../input/prompt.ts'
 import { callOn, printDone } from '../records.ts'
-import { forEachSecret, subjectOfSecret } from '../secret-ids.ts'
+import { forEachSecret, subjectOfSecret } from '../input/secret-ids.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 
 const token = { name: 'Token', path: '/tokens' }

@@ -2,12 +2,12 @@
 import { Option } from 'commander'
 import { CliCommand } from '../command.ts'
 import { causationOf, componentKinds, listOf, withoutNoopTriggers, type ComponentKind } from '../causation.ts'
-import { textOf, toList } from '../answers.ts'
+import { textOf, toList } from '../connection/answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { NotFound } from '../failures.ts'
 import type { Names } from '../names.ts'
 import { addCommonOptions, addListOptions, splitAttributes } from '../options.ts'
-import { cellText, formatTime, printable, renderTable, truncationNote, type Json } from '../print.ts'
+import { cellText, formatTime, printable, renderTable, truncationNote, type Json } from '../output/print.ts'
 import { getRecord, listRecords, printList } from '../records.ts'
 import {
   addAttributeOption,
@@ -18,7 +18,7 @@ import {
   type Resource,
 } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
-import { toYaml } from '../yaml.ts'
+import { toYaml } from '../output/yaml.ts'
 
 const trace: Resource = {
   name: 'Trace',

@@ -1,10 +1,10 @@
 /** `svc trigger-instance`: what has happened, and what came of it (contract 09, 9.3; contract 05, 5.3). */
 import { CliCommand } from '../command.ts'
-import { recordIn, textOf, toList, toObject } from '../answers.ts'
+import { recordIn, textOf, toList, toObject } from '../connection/answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { names } from '../names.ts'
 import { addCommonOptionsWithoutT, addTimeOptions, type CommonFlags } from '../options.ts'
-import { formatTime, printable, type Json } from '../print.ts'
+import { formatTime, printable, type Json } from '../output/print.ts'
 import { callOn } from '../records.ts'
 import {
   createEachCommand,

@@ -1,6 +1,6 @@
 /** `svc trigger`: kinds of events, that is trigger types, and the triggers of each (contract 09, 9.3; contract 05, 5.1 and 5.2). */
 import { CliCommand } from '../command.ts'
-import { textOf } from '../answers.ts'
+import { textOf } from '../connection/answers.ts'
 import { addCommonOptions, addListOptions } from '../options.ts'
 import { getRecord } from '../records.ts'
 import {

@@ -2,12 +2,12 @@
 import { InvalidArgumentError } from 'commander'
 import { CliCommand } from '../command.ts'
 import { removeUser, PasswordFileProblem, setPassword, userNames } from '../../password-file.ts'
-import { recordIn, textOf, toObject } from '../answers.ts'
+import { recordIn, textOf, toObject } from '../connection/answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, NotFound } from '../failures.ts'
 import { addCommonOptions, addPasswordOption, type CommonFlags } from '../options.ts'
-import { printable, type Json } from '../print.ts'
-import { withSecretInput, type SecretInput } from '../prompt.ts'
+import { printable, type Json } from '../output/print.ts'
+import { withSecretInput, type SecretInput } from '../input/prompt.ts'
 import { callOn, createRecord, forEachId, printDone } from '../records.ts'
 import {
   createEachCommand,

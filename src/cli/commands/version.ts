@@ -1,10 +1,10 @@
 /** `svc --version`: of the client, and of the server when that can be reached. */
-import { toObject } from '../answers.ts'
+import { toObject } from '../connection/answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import type { CommonFlags } from '../options.ts'
-import { printable } from '../print.ts'
+import { printable } from '../output/print.ts'
 import { openClient } from '../session.ts'
-import { loadSettings } from '../settings.ts'
+import { loadSettings } from '../connection/settings.ts'
 
 /** Nobody waits long for a version. */
 const PATIENCE_MS = 1000

@@ -2,17 +2,17 @@
 import { addAbortListener } from 'node:events'
 import { InvalidArgumentError, Option } from 'commander'
 import { CliCommand } from '../command.ts'
-import type { Answer } from '../client.ts'
-import { recordIn, textOf, toList } from '../answers.ts'
-import { exitCodeOf, statusOf } from '../execution-calls.ts'
+import type { Answer } from '../connection/client.ts'
+import { recordIn, textOf, toList } from '../connection/answers.ts'
+import { exitCodeOf, statusOf } from '../executions/calls.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, Interrupted } from '../failures.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'
-import { printable, type Json } from '../print.ts'
+import { printable, type Json } from '../output/print.ts'
 import { callOn } from '../records.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
-import { readFileBytes } from '../text-file.ts'
-import { toYaml } from '../yaml.ts'
+import { readFileBytes } from '../input/text-file.ts'
+import { toYaml } from '../output/yaml.ts'
 
 /** As the server takes when nothing else is configured. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024

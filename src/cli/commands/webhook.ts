@@ -1,6 +1,6 @@
 /** `svc webhook`: which addresses rules listen on, and sending to them (contract 09, 9.3; contract 06). */
 import { CliCommand } from '../command.ts'
-import { attributeOf } from '../print.ts'
+import { attributeOf } from '../output/print.ts'
 import { createGetCommand, createListCommand, type Resource } from '../resources.ts'
 import type { CommandContext } from '../session.ts'
 import { createWebhookSendCommand } from './webhook-send.ts'

@@ -1,7 +1,7 @@
 /** `svc __complete`: what the scripts of the shells ask, and how they are answered. Nothing that goes wrong is ever shown. */
 import type { Command } from 'commander'
 import { escapeUnprintable } from '../../redact.ts'
-import { displayWidth } from '../print.ts'
+import { displayWidth } from '../output/print.ts'
 import { readBashLine, toBashText } from './bash-line.ts'
 import { complete, type Candidate, type Completion } from './engine.ts'
 import type { OpenLookup } from './lookup.ts'

@@ -6,7 +6,7 @@ import type { Argument, Command, Option } from 'commander'
 import { CliCommand } from '../command.ts'
 import { commands, loadCommand } from '../commands/index.ts'
 import { wordsOfArgument, wordsOfOption, type Names, type Words } from '../names.ts'
-import { isAssignment } from '../parameters.ts'
+import { isAssignment } from '../input/parameters.ts'
 import { argumentsFor } from '../program-names.ts'
 import type { CommandContext } from '../session.ts'
 

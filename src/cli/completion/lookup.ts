@@ -1,10 +1,10 @@
 /** What the server knows of words: names of things, parameters of actions. Asks with the credentials that are there. */
-import { createClient, segment, type Client, type Query } from '../client.ts'
-import { listIn, recordIn, textOf, toObject } from '../answers.ts'
+import { createClient, segment, type Client, type Query } from '../connection/client.ts'
+import { listIn, recordIn, textOf, toObject } from '../connection/answers.ts'
 import type { Names } from '../names.ts'
 import type { ConnectionFlags } from '../options.ts'
-import { attributeOf } from '../print.ts'
-import { loadSettings, type Settings } from '../settings.ts'
+import { attributeOf } from '../output/print.ts'
+import { loadSettings, type Settings } from '../connection/settings.ts'
 import type { Candidate, Completion, Flags, Lookup } from './engine.ts'
 
 /** Who presses TAB waits for it. */
@@ -44,7 +44,7 @@ export async function openLookup(flags: Flags, env: NodeJS.ProcessEnv): Promise<
 /** That of a login; a password is never used, since its token would have to be kept. */
 async function keptToken({ account, cachesToken, folder, authUrl }: Settings) {
   if (account === undefined || !cachesToken) return undefined
-  const { readCachedToken } = await import('../token-cache.ts')
+  const { readCachedToken } = await import('../connection/token-cache.ts')
   const value = readCachedToken({ folder, user: account.username, authUrl }, () => undefined)
   if (value === undefined) return undefined
   const credential = { header: 'X-Auth-Token', value } as const

@@ -1,5 +1,5 @@
 /** What is told about the client, as it looks on a terminal. */
-import { displayWidth, wrapText } from '../print.ts'
+import { displayWidth, wrapText } from '../output/print.ts'
 import { plainText, type Block, type Described, type Table } from './text.ts'
 
 /** Wider lines are hard to read. */

@@ -1,6 +1,6 @@
 /** What belongs to no single command: shown by `svc help <topic>`, and part of the manual page and `docs/cli.md`. */
 import { exitCodes } from '../exit-codes.ts'
-import { fileRows, settingRows, type SettingRow } from '../setting-rows.ts'
+import { fileRows, settingRows, type SettingRow } from '../connection/setting-rows.ts'
 import type { Block, Table } from './text.ts'
 
 export interface Topic {

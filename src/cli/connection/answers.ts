@@ -1,0 +1,32 @@
+/** What a server has answered, as what it should be; of a foreign server any of it may be something else. */
+import type { Answer } from './client.ts'
+import { CliFailure } from '../failures.ts'
+import type { Json } from '../output/print.ts'
+
+export function toObject(value: unknown): Json {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}
+}
+
+export function toList(value: unknown): Json[] {
+  return Array.isArray(value) ? value.map(toObject) : []
+}
+
+/** The record that the server answered with. @throws CliFailure when it is none of ours */
+export function recordIn({ body }: Answer): Json {
+  if (typeof body === 'object' && body !== null && !Array.isArray(body)) return { ...body }
+  throw foreignAnswer('record')
+}
+
+/** The list that the server answered with. @throws CliFailure when it is none of ours */
+export function listIn({ body }: Answer): Json[] {
+  if (Array.isArray(body)) return body.map(toObject)
+  throw foreignAnswer('list')
+}
+
+function foreignAnswer(kind: string): CliFailure {
+  return new CliFailure(`The server answered with no ${kind}; is --api-url the API of an svc server?`)
+}
+
+export function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}

@@ -1,0 +1,127 @@
+/** The token of a login, kept for the next command: `~/.svc/token-<user>` (contract 09, 9.7). */
+import { createHash } from 'node:crypto'
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
+import { unlink } from 'node:fs/promises'
+import { join } from 'node:path'
+import { readJson } from '../../json.ts'
+import { replaceSecretFile } from '../../secret-file.ts'
+import { codeOf, hasCode } from '../../system-error.ts'
+import { CliFailure } from '../failures.ts'
+import { isCredentialText } from './settings.ts'
+import { quote } from '../../shell-words.ts'
+
+const MAX_BYTES = 64 * 1024
+/** A token that ends while a request is under way is of no use. */
+const EARLY_SECONDS = 15
+/** The last moment that has a name. */
+const LATEST_SECONDS = 8.64e12
+/** File systems take 255 bytes. */
+const MAX_NAME_LENGTH = 200
+
+/** Whose token it is, and where it is kept. */
+export interface TokenPlace {
+  /** The client's own. */
+  folder: string
+  user: string
+  /** Who made it: nobody else shall see it. */
+  authUrl: string
+}
+
+export interface KeptToken {
+  token: string
+  /** Epoch seconds. */
+  expireTimestamp: number
+  /** Empty in the file of a client that keeps none. */
+  authUrl: string
+}
+
+/** Any name makes a file of its own in the folder. */
+export function tokenPath({ folder, user }: Pick<TokenPlace, 'folder' | 'user'>): string {
+  const name = encodeURIComponent(user.toWellFormed())
+  const shortName = name.length <= MAX_NAME_LENGTH ? name : createHash('sha256').update(user).digest('hex')
+  return join(folder, `token-${shortName}`)
+}
+
+/**
+ * Undefined when there is none that can still be used at this address.
+ *
+ * @throws CliFailure when the file is damaged
+ */
+export function readCachedToken(
+  place: TokenPlace,
+  warn: (text: string) => void,
+  nowSeconds: number = Date.now() / 1000,
+): string | undefined {
+  const cached = readKeptToken(place, warn)
+  if (cached === undefined) return undefined
+  if (cached === 'damaged') {
+    const path = tokenPath(place)
+    throw new CliFailure(`The kept token ${path} is damaged; delete it and try again: rm ${quote(path)}`)
+  }
+  const isOfServer = cached.authUrl === '' || cached.authUrl === place.authUrl
+  return isOfServer && cached.expireTimestamp - EARLY_SECONDS > nowSeconds ? cached.token : undefined
+}
+
+/** Whatever is there, for whichever server and however old; undefined: nothing. */
+export function readKeptToken(
+  place: Pick<TokenPlace, 'folder' | 'user'>,
+  warn: (text: string) => void,
+): KeptToken | 'damaged' | undefined {
+  const text = readFile(tokenPath(place), warn)
+  return text === undefined ? undefined : (parse(text) ?? 'damaged')
+}
+
+/** @returns whether there was one. @throws the failure of the file system */
+export async function removeKeptToken(place: Pick<TokenPlace, 'folder' | 'user'>): Promise<boolean> {
+  try {
+    await unlink(tokenPath(place))
+    return true
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return false
+    throw error
+  }
+}
+
+/** @param expireTimestamp epoch seconds. @throws the failure of the file system */
+export async function writeCachedToken(place: TokenPlace, token: string, expireTimestamp: number): Promise<void> {
+  const content = { token, expire_timestamp: expireTimestamp, auth_url: place.authUrl }
+  await replaceSecretFile(tokenPath(place), `${JSON.stringify(content)}\n`)
+}
+
+function readFile(path: string, warn: (text: string) => void): string | undefined {
+  let file: number
+  try {
+    // Opening a named pipe would wait for its writer.
+    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
+  } catch (error) {
+    // One of another account, as sudo makes them, must not stand in the way of a new one.
+    if (!hasCode(error, 'ENOENT')) {
+      warn(`The kept token ${path} cannot be read (${codeOf(error) ?? String(error)}); whose is it?`)
+    }
+    return undefined
+  }
+  try {
+    const stats = fstatSync(file)
+    if (!stats.isFile() || stats.size > MAX_BYTES) return ''
+    if ((stats.mode & 0o077) !== 0) warn(`${path} is open to other users; close it with: chmod 600 ${quote(path)}`)
+    return readFileSync(file, 'utf8')
+  } finally {
+    closeSync(file)
+  }
+}
+
+function parse(text: string): KeptToken | undefined {
+  let value: unknown
+  try {
+    value = readJson(text)
+  } catch {
+    return undefined
+  }
+  if (typeof value !== 'object' || value === null) return undefined
+  const { token, expire_timestamp, auth_url = '' }: Record<string, unknown> = { ...value }
+  if (typeof token !== 'string' || !isCredentialText(token)) return undefined
+  if (typeof expire_timestamp !== 'number' || typeof auth_url !== 'string') return undefined
+  if (Math.abs(expire_timestamp) > LATEST_SECONDS) return undefined
+  if (auth_url !== '' && !URL.canParse(auth_url)) return undefined
+  return { token, expireTimestamp: expire_timestamp, authUrl: auth_url }
+}

@@ -1,0 +1,86 @@
+/** Executions as the client reads them. */
+import { setTimeout as delay } from 'node:timers/promises'
+import { listIn, recordIn, textOf } from '../connection/answers.ts'
+import { segment, type Query } from '../connection/client.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { ConnectionFailure, HttpFailure, Interrupted, NotFound } from '../failures.ts'
+import { attributeOf, type Json } from '../output/print.ts'
+import type { Session } from '../session.ts'
+
+export const executionName = 'Action Execution'
+
+const finalStatuses: ReadonlySet<string> = new Set(['succeeded', 'failed', 'timeout', 'canceled', 'abandoned'])
+/** Before the runner has it. */
+export const waitingStatuses: ReadonlySet<string> = new Set(['requested', 'scheduled', 'delayed'])
+
+export const FIRST_POLL_MS = 40
+export const SLOWEST_POLL_MS = 1000
+export const POLL_GROWTH = 1.25
+/** A server that restarts is waited for this long. */
+export const PATIENCE_MS = 60_000
+
+export function statusOf(record: unknown): string {
+  const status = attributeOf(record, 'status')
+  return typeof status === 'string' ? status : ''
+}
+
+export function isFinal(status: string): boolean {
+  return finalStatuses.has(status)
+}
+
+/** Contract 09, 9.1: what `run` ends with. */
+export function exitCodeOf(status: string): number {
+  return ['failed', 'timeout', 'abandoned'].includes(status) ? exitCodes.failed : exitCodes.ok
+}
+
+/** `id` may be `last`: of those that may be seen, the one that was created last. @throws NotFound */
+export async function getExecution(session: Session, id: string, query: Query = {}): Promise<Json> {
+  if (id === '') throw new NotFound(executionName, id)
+  const { client } = session
+  try {
+    return recordIn(await client.call('GET', `/executions/${segment(id)}`, { query }))
+  } catch (error) {
+    if (isMissing(error)) throw new NotFound(executionName, id)
+    if (id !== 'last' || !isForbidden(error)) throw error
+    // To the server it is the last of all users.
+    const newest = { include_attributes: 'id', sort_desc: true, limit: 1 }
+    const [found] = listIn(await client.call('GET', '/executions', { query: newest }))
+    if (found === undefined) throw new NotFound(executionName, id)
+    return getExecution(session, textOf(found['id']), query)
+  }
+}
+
+export function isForbidden(error: unknown): boolean {
+  return error instanceof HttpFailure && error.status === 403
+}
+
+/** The object asked for does not exist; for `last`, that there is none yet. */
+export function isMissing(error: unknown): boolean {
+  return error instanceof HttpFailure && (error.status === 404 || error.code === 'NO_EXECUTIONS')
+}
+
+export function mayPass(error: unknown): boolean {
+  return error instanceof ConnectionFailure || (error instanceof HttpFailure && error.status === 503)
+}
+
+/** @throws Interrupted */
+export async function pause(session: Session, ms: number): Promise<void> {
+  try {
+    await delay(ms, undefined, { signal: session.interrupted })
+  } catch {
+    throw new Interrupted()
+  }
+}
+
+/** Stops an execution. @returns why the server refuses that, if it does @throws NotFound */
+export async function cancelExecution(session: Session, id: string): Promise<string | undefined> {
+  if (id === '') throw new NotFound(executionName, id)
+  try {
+    // The server refuses with a fault in an answer of 200.
+    const refusal = recordIn(await session.client.call('DELETE', `/executions/${segment(id)}`))['faultstring']
+    return typeof refusal === 'string' ? refusal : undefined
+  } catch (error) {
+    if (isMissing(error)) throw new NotFound(executionName, id)
+    throw error
+  }
+}

@@ -1,0 +1,188 @@
+/** How executions look: their details, and lists of them (contract 09, 9.4 and 9.5). */
+import { listIn, textOf, toObject } from '../connection/answers.ts'
+import { isFinal, statusOf } from './calls.ts'
+import {
+  attributeOf,
+  cellText,
+  colorStatus,
+  formatTime,
+  pickAttributes,
+  printable,
+  renderTable,
+  type Json,
+} from '../output/print.ts'
+import type { Session } from '../session.ts'
+import { renderRecord } from '../records.ts'
+import { toYaml } from '../output/yaml.ts'
+
+const detailAttributes = [
+  'id',
+  'action.ref',
+  'context.user',
+  'parameters',
+  'status',
+  'start_timestamp',
+  'end_timestamp',
+  'result',
+]
+const workflowAttributes = [
+  'id',
+  'action.ref',
+  'parameters',
+  'status',
+  'start_timestamp',
+  'end_timestamp',
+  'log',
+  'result.error',
+  'result.traceback',
+  'result.failed_on',
+]
+/** Under which name a path of `workflowAttributes` is shown. */
+const shownNames: Readonly<Record<string, string>> = {
+  'result.error': 'error',
+  'result.traceback': 'traceback',
+  'result.failed_on': 'failed_on',
+}
+
+const workflowRunners: ReadonlySet<string> = new Set(['action-chain', 'orquesta'])
+
+function isWorkflow(record: Json): boolean {
+  return (
+    attributeOf(record, 'liveaction.action_is_workflow') === true ||
+    workflowRunners.has(textOf(attributeOf(record, 'action.runner_type')))
+  )
+}
+
+/** `running (3s elapsed)`; a status that has not begun to count stays bare. */
+function statusText(record: Json, nowMs: number): string {
+  const status = printable(statusOf(record))
+  const start = Date.parse(textOf(record['start_timestamp']))
+  const end = Date.parse(textOf(record['end_timestamp']))
+  const until = Number.isNaN(end) && !isFinal(status) ? nowMs : end
+  if (status === '' || Number.isNaN(start) || Number.isNaN(until)) return status
+  return `${status} (${Math.max(0, Math.floor((until - start) / 1000))}s elapsed)`
+}
+
+export interface DisplayOptions {
+  /** Exactly these attributes; `all`: every one. */
+  attributes?: readonly string[] | undefined
+  /** The whole record as a table. */
+  detail?: boolean | undefined
+  /** No table of children. */
+  raw?: boolean | undefined
+  showLog?: boolean | undefined
+  /** Whatever the record is, with the table of its children. */
+  showTasks?: boolean | undefined
+  /** How deep children are shown; undefined: all. */
+  depth?: number | undefined
+  /** Only this key of the result. */
+  key?: string | undefined
+  /** After the details, a schema for the output of an action that has none. */
+  withSchema?: boolean | undefined
+}
+
+/** Prints one execution in the form asked for. @throws CliFailure when the result lacks the wanted key */
+export async function printExecution(session: Session, record: Json, options: DisplayOptions): Promise<void> {
+  const { attributes } = options
+  const isAll = attributes?.includes('all') === true
+  if (session.form !== 'human') {
+    await session.printMachine(attributes === undefined || isAll ? record : pickAttributes(record, attributes))
+    return
+  }
+  if (options.detail === true || isAll) {
+    await session.print(renderRecord(session, record, Object.keys(record)))
+    return
+  }
+  const withTasks =
+    (isWorkflow(record) && options.raw !== true && attributes === undefined) || options.showTasks === true
+  const names = attributes ?? (withTasks ? workflowAttributes : withLog(options.showLog === true))
+  await session.print(renderDetails(session, record, names, attributes !== undefined))
+  if (withTasks) await session.print(await renderChildren(session, record, options.depth))
+  if (options.withSchema === true || !session.settings.silenceSchemaOutput) {
+    await printSchema(session, record, options.withSchema === true)
+  }
+}
+
+async function printSchema(session: Session, record: Json, isWanted: boolean): Promise<void> {
+  const { suggestSchema } = await import('./output-schema.ts')
+  const suggestion = suggestSchema(record)
+  if (isWanted) {
+    if (suggestion === undefined) return session.note('There is no output, or the action has an output_schema.\n')
+    await session.print(`\n${toYaml({ output_schema: readable(suggestion.schema) })}`)
+    if (!suggestion.isChecked) session.note('Note: The runner of this action does not check its output.\n')
+  } else if (suggestion?.isChecked === true) {
+    session.note('Note: The action has no output_schema; --with-schema suggests one.\n')
+  }
+}
+
+function withLog(showLog: boolean): string[] {
+  return showLog ? detailAttributes.flatMap((name) => (name === 'result' ? ['log', name] : [name])) : detailAttributes
+}
+
+/** @param isExact attributes that the record lacks are shown as null */
+function renderDetails(session: Session, record: Json, names: readonly string[], isExact: boolean): string {
+  const lines = names.map((name) => {
+    const value = attributeOf(record, name)
+    if (value === undefined && !isExact) return ''
+    const label = shownNames[name] ?? name
+    if (name === 'status') {
+      const text = statusText(record, Date.now())
+      return `${label}: ${session.isColored ? colorStatus(text) : text}\n`
+    }
+    if (name.endsWith('timestamp')) return `${label}: ${formatTime(value, session.settings.timezone)}\n`
+    // An id of digits alone is an id all the same.
+    if (name === 'id' && typeof value === 'string' && /^\w+$/.test(value)) return `${label}: ${value}\n`
+    return toYaml({ [printable(label)]: readable(value ?? null) })
+  })
+  return lines.join('')
+}
+
+/** Control characters spelled out, so that text of several lines can stay a block of lines. */
+function readable(value: unknown): unknown {
+  if (typeof value === 'string') return /[\r\t]/.test(value) || value.includes('\n') ? printable(value) : value
+  if (Array.isArray(value)) return value.map(readable)
+  if (typeof value !== 'object' || value === null) return value
+  return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, readable(item)]))
+}
+
+const childColumns = ['id', 'status', 'task', 'action', 'start_timestamp']
+
+async function renderChildren(session: Session, record: Json, depth: number | undefined): Promise<string> {
+  const path = `/executions/${textOf(record['id'])}/children`
+  const children = listIn(await session.client.call('GET', path, { query: { depth: depth ?? -1 } }))
+  if (children.length === 0) return ''
+  const depths = new Map<unknown, number>([[record['id'], -1]])
+  const rows = children.map((child) => {
+    const level = (depths.get(child['parent']) ?? -1) + 1
+    depths.set(child['id'], level)
+    const marker = isWorkflow(child) ? '+ ' : ''
+    const task = attributeOf(child, 'context.orquesta.task_name') ?? attributeOf(child, 'context.chain.name')
+    return [
+      `${'  '.repeat(level)}${marker}${cellText(textOf(child['id']))}`,
+      statusText(child, Date.now()),
+      cellText(task),
+      cellText(attributeOf(child, 'action.ref')),
+      formatTime(child['start_timestamp'], session.settings.timezone),
+    ]
+  })
+  const { terminalWidth } = session
+  const paint = session.isColored
+    ? (column: number, _row: number, text: string): string => (column === 1 ? colorStatus(text) : text)
+    : undefined
+  return renderTable(childColumns, rows, { terminalWidth, paint })
+}
+
+/** Workflows get `+ ` before their id; where there are some, the others are moved over. */
+export function markWorkflows(records: Json[]): Json[] {
+  const marked = records.map((record) => isWorkflow(record))
+  if (!marked.includes(true)) return records
+  return records.map((record, index) => ({
+    ...record,
+    id: `${marked[index] === true ? '+ ' : '  '}${textOf(record['id'])}`,
+  }))
+}
+
+/** For a list: the status with its elapsed time. */
+export function withStatusText(record: Json, nowMs: number): Json {
+  return 'status' in record ? { ...record, status: statusText(toObject(record), nowMs) } : record
+}

@@ -1,0 +1,78 @@
+/** What Ctrl-C means to somebody at a terminal who waits for an execution. */
+import { isatty } from 'node:tty'
+import { cancelExecution } from './calls.ts'
+import { CliFailure, Interrupted } from '../failures.ts'
+import { printable } from '../output/print.ts'
+import type { Session } from '../session.ts'
+
+export interface Outcome<T> {
+  value: T
+  /** Somebody has chosen to cancel the execution, and the server does. */
+  isCanceled: boolean
+}
+
+/**
+ * Does some work that waits for an execution. Ctrl-C at a terminal asks what shall become of that: it is left running, and
+ * so is a second Ctrl-C understood; or it is canceled, and the work goes on until it has ended; or nothing happens.
+ *
+ * @throws Interrupted when it is left, and what the work fails with
+ */
+export async function askAtInterrupt<T>(session: Session, id: string, work: () => Promise<T>): Promise<Outcome<T>> {
+  if (!isatty(0) || !isatty(2)) return { value: await work(), isCanceled: false }
+  const over = new AbortController()
+  let question: Promise<void> | undefined
+  let isCanceled = false
+
+  async function ask(): Promise<void> {
+    const release = session.holdOutput()
+    try {
+      const key = await readAnswer(session, id, over.signal)
+      if (key === 'c') isCanceled = await cancel(session, id)
+      else if (key !== 'w') session.interrupt()
+    } catch (error) {
+      if (over.signal.aborted) session.note('it has ended.\n')
+      else if (error instanceof Interrupted) session.interrupt()
+      else throw error
+    } finally {
+      question = undefined
+      release()
+    }
+  }
+
+  const letGo = session.takeInterrupts(() => {
+    if (question !== undefined || isCanceled) session.interrupt()
+    else question = ask()
+  })
+  try {
+    return { value: await work(), isCanceled }
+  } finally {
+    letGo()
+    over.abort()
+    await question
+  }
+}
+
+const answers: Readonly<Record<string, string>> = { c: 'cancel', w: 'wait', '': 'leave' }
+
+async function readAnswer(session: Session, id: string, over: AbortSignal): Promise<string> {
+  const { withSecretInput } = await import('../input/prompt.ts')
+  const note = (text: string): void => session.note(text)
+  const interrupted = AbortSignal.any([session.interrupted, over])
+  const question = `\nExecution ${id} goes on. Leave it running (Enter), cancel it (c), or wait on (w)?`
+  const key = await withSecretInput({ interrupted, note }, (input) => input.askKey(question, 'cwl'))
+  note(`${answers[key] ?? 'leave'}\n`)
+  return key
+}
+
+/** @returns whether the server does it */
+async function cancel(session: Session, id: string): Promise<boolean> {
+  try {
+    const refusal = await cancelExecution(session, id)
+    if (refusal !== undefined) session.note(`${printable(refusal)}\n`)
+    return refusal === undefined
+  } catch (error) {
+    if (!(error instanceof CliFailure)) throw error
+    session.note(`ERROR: ${error.message}\n`)
+    return false
+  }
+}

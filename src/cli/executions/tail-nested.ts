@@ -1,0 +1,263 @@
+/** Following an execution together with all that it starts: its children, and theirs (contract 09, 9.5). */
+import { addAbortListener, once } from 'node:events'
+import { segment } from '../connection/client.ts'
+import { readEvents } from '../connection/server-events.ts'
+import { listIn, textOf } from '../connection/answers.ts'
+import { isForbidden, isMissing, isFinal, mayPass, PATIENCE_MS, pause, statusOf } from './calls.ts'
+import { CliFailure, ConnectionFailure, HttpFailure, Interrupted, NotFound } from '../failures.ts'
+import { attributeOf, printable, type Json } from '../output/print.ts'
+import type { Session } from '../session.ts'
+import { LinePrinter, type TailOutput } from './tail-output.ts'
+import {
+  executionWords,
+  FIRST_RETRY_MS,
+  followExecution,
+  parseEvent,
+  SLOWEST_RETRY_MS,
+  type TailOptions,
+  type TailWords,
+} from './tail.ts'
+
+/** Children that are followed at the same time; the others wait, and their output on the server. */
+const MAX_STREAMS = 16
+/** As many as the server lists. */
+const MAX_CHILDREN = 10_000
+/** Where the server lets nobody follow what happens, it is asked for children so often. */
+const LOOK_MS = 2000
+const created = 'svc.execution__create'
+
+/** Prints what all of them write in whole lines. Ends when all have ended. @returns the status of the execution itself */
+export function tailFamily(session: Session, record: Json, options: TailOptions): Promise<string> {
+  return new Family(session, record, options).follow()
+}
+
+class Family {
+  readonly #session: Session
+  /** Of what is done besides following the execution itself, which tells what is wrong. */
+  readonly #quiet: Session
+  readonly #root: Json
+  readonly #rootId: string
+  readonly #options: TailOptions
+  readonly #printer: LinePrinter
+  readonly #over = new AbortController()
+  readonly #failed = Promise.withResolvers<never>()
+  readonly #known = new Set<string>()
+  readonly #living = new Lane<Json>(MAX_STREAMS, (child) => this.#followChild(child))
+  /** One after the other: what is over is told in order. */
+  readonly #ended = new Lane<Json>(1, (child) => this.#followChild(child))
+  #watching = Promise.resolve()
+  #saidTooMany = false
+
+  constructor(session: Session, record: Json, options: TailOptions) {
+    const interrupted = AbortSignal.any([session.interrupted, this.#over.signal])
+    this.#session = { ...session, interrupted }
+    const nothing = (): void => undefined
+    this.#quiet = { ...this.#session, note: nothing, progress: () => ({ update: nothing, stop: nothing }) }
+    this.#root = record
+    this.#rootId = textOf(record['id'])
+    this.#options = options
+    this.#printer = new LinePrinter(session, options)
+  }
+
+  async follow(): Promise<string> {
+    const work = this.#followAll()
+    try {
+      return await Promise.race([work, this.#failed.promise])
+    } finally {
+      this.#over.abort()
+      await Promise.allSettled([work, this.#watching, this.#living.idle(), this.#ended.idle()])
+    }
+  }
+
+  #beginWatch(): void {
+    this.#watching = this.#watch()
+    this.#watching.catch((error: unknown) => this.#failed.reject(error))
+  }
+
+  async #followAll(): Promise<string> {
+    const isEnded = isFinal(statusOf(this.#root))
+    if (!isEnded) this.#beginWatch()
+    const output = this.#printer.outputOf('')
+    const { sayStarted, sayEnded } = executionWords(this.#rootId)
+    // Told when all has ended.
+    const words = { sayStarted, sayEnded: () => Promise.resolve() }
+    const status = await followExecution(this.#session, this.#root, this.#options, output, words)
+    if (isEnded) {
+      await this.#lookPatiently()
+      if (this.#living.isBusy) this.#beginWatch()
+    }
+    do {
+      while (this.#ended.isBusy || this.#living.isBusy) await Promise.all([this.#ended.idle(), this.#living.idle()])
+    } while (await this.#lookPatiently())
+    await sayEnded(output, status)
+    return status
+  }
+
+  async #followChild(child: Json): Promise<void> {
+    const id = textOf(child['id'])
+    if (this.#session.interrupted.aborted) throw new Interrupted()
+    try {
+      const output = this.#printer.outputOf(id)
+      const words = childWords(child)
+      // It may be over by now, and nobody has seen it start.
+      if (isFinal(statusOf(child))) await words.sayStarted(output)
+      await followExecution(this.#quiet, child, { ...this.#options, isReachable: true }, output, words)
+    } catch (error) {
+      // Deleted meanwhile, or of somebody else.
+      if (error instanceof NotFound || isMissing(error)) return
+      if (!isForbidden(error)) throw error
+      this.#session.note(`Note: You may not see the output of child execution ${printable(id)}.\n`)
+    }
+  }
+
+  /** @returns whether it was news */
+  #add(child: Json): boolean {
+    const id = textOf(child['id'])
+    if (id === '' || id === this.#rootId || this.#known.has(id)) return false
+    if (this.#known.size >= MAX_CHILDREN) {
+      if (!this.#saidTooMany) {
+        this.#session.note(`WARNING: It has more than ${MAX_CHILDREN} children; the further ones are not followed.\n`)
+      }
+      this.#saidTooMany = true
+      return false
+    }
+    this.#known.add(id)
+    const lane = isFinal(statusOf(child)) ? this.#ended : this.#living
+    lane.add(child).catch((error: unknown) => this.#failed.reject(error))
+    return true
+  }
+
+  /** Asks for all children there are. @returns whether some of them were news */
+  async #look(): Promise<boolean> {
+    const query = { include_attributes: 'id,status,action.ref,context' }
+    const answer = await this.#session.client.call('GET', `/executions/${segment(this.#rootId)}/children`, { query })
+    return listIn(answer)
+      .map((child) => this.#add(child))
+      .includes(true)
+  }
+
+  async #lookPatiently(): Promise<boolean> {
+    const beginning = performance.now()
+    for (let retry = FIRST_RETRY_MS; ; retry = Math.min(SLOWEST_RETRY_MS, retry * 2)) {
+      try {
+        return await this.#look()
+      } catch (error) {
+        if (this.#session.interrupted.aborted) throw new Interrupted()
+        if (!mayPass(error) || performance.now() - beginning > PATIENCE_MS) throw error
+      }
+      await pause(this.#session, retry)
+    }
+  }
+
+  /** Finds children when they are created. Following the execution itself says when there is no server any more. */
+  async #watch(): Promise<void> {
+    const { interrupted } = this.#session
+    for (let retry = FIRST_RETRY_MS; ; retry = Math.min(SLOWEST_RETRY_MS, retry * 2)) {
+      try {
+        for await (const child of this.#readCreated()) {
+          retry = FIRST_RETRY_MS
+          if (this.#isOfFamily(textOf(child['parent']))) this.#add(child)
+        }
+      } catch (error) {
+        if (this.#over.signal.aborted) return
+        if (interrupted.aborted) throw new Interrupted()
+        if (isRefusal(error)) return this.#lookAgainAndAgain()
+        if (!mayPass(error)) throw error
+      }
+      await this.#pauseUntilOver(retry)
+      if (this.#over.signal.aborted) return
+    }
+  }
+
+  async *#readCreated(): AsyncGenerator<Json> {
+    const stream = await this.#session.client.openStream('/stream', { events: created }, {})
+    const listener = addAbortListener(this.#session.interrupted, () => stream.destroy(new Interrupted()))
+    try {
+      // Its first byte says that nothing is missed from here on; what comes meanwhile waits in the stream.
+      await once(stream, 'readable').catch((error: unknown) => {
+        throw new ConnectionFailure(`The stream broke off: ${error instanceof Error ? error.message : String(error)}`)
+      })
+      await this.#look()
+      for await (const { name, data } of readEvents(stream)) if (name === created) yield parseEvent(data)
+    } finally {
+      listener[Symbol.dispose]()
+      stream.destroy()
+    }
+  }
+
+  async #lookAgainAndAgain(): Promise<void> {
+    while (!this.#over.signal.aborted) {
+      await this.#lookPatiently()
+      await this.#pauseUntilOver(LOOK_MS)
+    }
+  }
+
+  async #pauseUntilOver(ms: number): Promise<void> {
+    await pause(this.#session, ms).catch((error: unknown) => {
+      if (!this.#over.signal.aborted) throw error
+    })
+  }
+
+  #isOfFamily(id: string): boolean {
+    return id === this.#rootId || this.#known.has(id)
+  }
+}
+
+/** The server is there, and has no stream for us. */
+function isRefusal(error: unknown): boolean {
+  if (error instanceof HttpFailure) return error.status !== 401 && !mayPass(error)
+  return error instanceof CliFailure && !(error instanceof ConnectionFailure)
+}
+
+function childWords(child: Json): TailWords {
+  const task = ['context.orquesta.task_name', 'context.chain.name'].map((path) => textOf(attributeOf(child, path)))
+  const name = task.find((each) => each !== '')
+  const what = name === undefined ? `action=${textOf(attributeOf(child, 'action.ref'))}` : `task=${name}`
+  const subject = printable(`Child execution (${what}) ${textOf(child['id'])}`).replaceAll('\n', ' ')
+  return {
+    sayStarted: (output: TailOutput) => output.say(`${subject} has started.`),
+    sayEnded: (output: TailOutput, status: string) => output.say(`${subject} has finished (status=${status}).`),
+  }
+}
+
+/** Does the same with each of many, in their order, a few at a time. */
+class Lane<T> {
+  readonly #limit: number
+  readonly #work: (item: T) => Promise<void>
+  readonly #waiting: (() => void)[] = []
+  readonly #open = new Set<Promise<void>>()
+  #active = 0
+
+  constructor(limit: number, work: (item: T) => Promise<void>) {
+    this.#limit = limit
+    this.#work = work
+  }
+
+  add(item: T): Promise<void> {
+    const done = this.#do(item).finally(() => this.#open.delete(done))
+    this.#open.add(done)
+    return done
+  }
+
+  get isBusy(): boolean {
+    return this.#open.size > 0
+  }
+
+  /** Resolves when there is nothing left to do. */
+  async idle(): Promise<void> {
+    while (this.#open.size > 0) await Promise.all(this.#open)
+  }
+
+  async #do(item: T): Promise<void> {
+    if (this.#active < this.#limit) this.#active += 1
+    else await new Promise<void>((resolve) => this.#waiting.push(resolve))
+    try {
+      await this.#work(item)
+    } finally {
+      const next = this.#waiting.shift()
+      // Whoever waits takes the place over.
+      if (next === undefined) this.#active -= 1
+      else next()
+    }
+  }
+}

@@ -1,0 +1,288 @@
+/** Following the output of one execution (contract 09, 9.5). */
+import { addAbortListener } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Readable } from 'node:stream'
+import { segment } from '../connection/client.ts'
+import { readEvents, readText } from '../connection/server-events.ts'
+import { textOf, toList, toObject } from '../connection/answers.ts'
+import {
+  executionName,
+  FIRST_POLL_MS,
+  getExecution,
+  isFinal,
+  isForbidden,
+  isMissing,
+  mayPass,
+  PATIENCE_MS,
+  pause,
+  POLL_GROWTH,
+  SLOWEST_POLL_MS,
+  statusOf,
+  waitingStatuses,
+} from './calls.ts'
+import { waitForEnd } from './wait.ts'
+import { CliFailure, ConnectionFailure, Interrupted, NotFound } from '../failures.ts'
+import { printable, type Json } from '../output/print.ts'
+import type { Session } from '../session.ts'
+import { createPieceOutput, type TailOutput } from './tail-output.ts'
+
+export const FIRST_RETRY_MS = 100
+export const SLOWEST_RETRY_MS = 3000
+/** A stream that says nothing for so long is asked about: the execution may have ended, and its last word be lost. */
+const SILENCE_MS = 5000
+const SILENCE_OF_ENDED_MS = 1000
+/** When connections tell nothing more of an execution that has ended for so long, that is taken for the end. */
+const EMPTINESS_MS = 5000
+const MAX_EVENT_ID_LENGTH = 256
+
+export interface TailOptions {
+  type?: 'stdout' | 'stderr' | 'other' | undefined
+  /** `[<timestamp>][<type>] ` before each piece. */
+  includeMetadata: boolean
+  /** Also everything that it starts, and what that starts. Default false. */
+  isNested?: boolean
+}
+
+/** Prints the output of an execution while it comes, then how it ended. @returns the status */
+export async function tailExecution(session: Session, record: Json, options: TailOptions): Promise<string> {
+  if (options.isNested === true) {
+    const { tailFamily } = await import('./tail-nested.ts')
+    return tailFamily(session, record, options)
+  }
+  const output = createPieceOutput(session, options)
+  return followExecution(session, record, options, output, executionWords(textOf(record['id'])))
+}
+
+export interface FollowOptions extends TailOptions {
+  /** The server has answered before: one that cannot be reached now is waited for. Default false. */
+  isReachable?: boolean
+}
+
+/** What is said of an execution. */
+export interface TailWords {
+  readonly sayStarted: (output: TailOutput) => Promise<void>
+  readonly sayEnded: (output: TailOutput, status: string) => Promise<void>
+}
+
+export function executionWords(id: string): TailWords {
+  const subject = `Execution ${printable(id)}`
+  return {
+    sayStarted: (output) => output.say(`${subject} has started.\n`),
+    sayEnded: (output, status) => output.say(`${subject} has completed (status=${status}).`, true),
+  }
+}
+
+/**
+ * Prints all output of an execution, from its beginning to its end. Comes back exactly where a connection broke, also to
+ * a server that was started again.
+ *
+ * @param record with `id` and `status`
+ * @returns the status it has ended with
+ */
+export async function followExecution(
+  session: Session,
+  record: Json,
+  options: FollowOptions,
+  output: TailOutput,
+  words: TailWords,
+): Promise<string> {
+  const tail = new Tail(session, textOf(record['id']), options, output, words)
+  return isFinal(statusOf(record)) ? tail.stored() : tail.live()
+}
+
+class SilentStream extends ConnectionFailure {}
+
+class Tail {
+  readonly #session: Session
+  readonly #id: string
+  readonly #options: FollowOptions
+  readonly #output: TailOutput
+  readonly #words: TailWords
+  #lastEventId = ''
+  #saidStarted = false
+
+  constructor(session: Session, id: string, options: FollowOptions, output: TailOutput, words: TailWords) {
+    this.#session = session
+    this.#id = id
+    this.#options = options
+    this.#output = output
+    this.#words = words
+  }
+
+  async stored(): Promise<string> {
+    await this.#follow()
+    return this.#sayEnded()
+  }
+
+  async live(): Promise<string> {
+    const ended = new AbortController()
+    const started = this.#watchStart(ended.signal)
+    // Rejections are seen below; until then they must not count as unhandled.
+    started.catch(() => undefined)
+    try {
+      await this.#follow(() => this.#sayStarted())
+    } finally {
+      ended.abort()
+    }
+    await started
+    return this.#sayEnded(true)
+  }
+
+  /** Output says that it runs, too; but a command may be silent for a long time. */
+  async #watchStart(ended: AbortSignal): Promise<void> {
+    for (let interval = FIRST_POLL_MS; !ended.aborted && !this.#saidStarted; interval *= POLL_GROWTH) {
+      const status = await this.#askStatus()
+      if (ended.aborted) return
+      if (status !== '' && !waitingStatuses.has(status)) {
+        if (!isFinal(status)) await this.#sayStarted()
+        return
+      }
+      await delay(Math.min(SLOWEST_POLL_MS, interval), undefined, {
+        signal: AbortSignal.any([ended, this.#session.interrupted]),
+      }).catch(() => undefined)
+      if (this.#session.interrupted.aborted) throw new Interrupted()
+    }
+  }
+
+  /** @returns empty when the server does not answer now */
+  async #askStatus(): Promise<string> {
+    try {
+      return statusOf(await getExecution(this.#session, this.#id, { include_attributes: 'status' }))
+    } catch (error) {
+      if (mayPass(error)) return ''
+      throw error
+    }
+  }
+
+  async #sayStarted(): Promise<void> {
+    if (this.#saidStarted) return
+    this.#saidStarted = true
+    await this.#words.sayStarted(this.#output)
+  }
+
+  /** @param wasLive the start is part of the story, however short that was */
+  async #sayEnded(wasLive = false): Promise<string> {
+    for (;;) {
+      const record = await getExecution(this.#session, this.#id, { include_attributes: 'status,log' })
+      const status = statusOf(record)
+      if (isFinal(status)) {
+        if (wasLive && toList(record['log']).some((entry) => entry['status'] === 'running')) await this.#sayStarted()
+        await this.#output.flush()
+        await this.#words.sayEnded(this.#output, status)
+        return status
+      }
+      // The stream also ends while an execution is being paused or resumed.
+      await pause(this.#session, SLOWEST_POLL_MS)
+      await this.#follow()
+    }
+  }
+
+  /** Prints what comes until the server says that this was all; comes back exactly where a connection broke. */
+  async #follow(beforeFirst?: () => Promise<void>): Promise<void> {
+    const session = this.#session
+    let retry = FIRST_RETRY_MS
+    let lastAnswer = this.#options.isReachable === true ? performance.now() : undefined
+    let lastNews: number | undefined
+    let isOverdue = false
+    for (;;) {
+      let hasEnded = false
+      try {
+        const headers: Record<string, string> = this.#lastEventId === '' ? {} : { 'Last-Event-ID': this.#lastEventId }
+        const path = `/executions/${segment(this.#id)}/output`
+        const stream = await session.client.openStream(path, { output_type: this.#options.type }, headers)
+        lastAnswer = performance.now()
+        lastNews ??= lastAnswer
+        for await (const { name, data, id } of this.#readWatched(stream, isOverdue)) {
+          lastAnswer = lastNews = performance.now()
+          retry = FIRST_RETRY_MS
+          isOverdue = false
+          if (name === 'EOF') return
+          if (name === 'svc.execution.output__create') {
+            await beforeFirst?.()
+            await this.#printPiece(data)
+          }
+          if (id.length <= MAX_EVENT_ID_LENGTH && /^[\x20-\x7e]+$/.test(id)) this.#lastEventId = id
+        }
+        hasEnded = true
+      } catch (error) {
+        if (session.interrupted.aborted) throw new Interrupted()
+        if (isMissing(error)) throw new NotFound(executionName, this.#id)
+        if (isForbidden(error) && this.#lastEventId === '' && !this.#options.includeMetadata) {
+          return this.#printAtEnd(beforeFirst)
+        }
+        // Without any connection before, waiting would only hide a wrong address.
+        if (!mayPass(error) || lastAnswer === undefined || performance.now() - lastAnswer > PATIENCE_MS) throw error
+        hasEnded = error instanceof SilentStream
+        if (retry === FIRST_RETRY_MS * 2 && !hasEnded) {
+          session.note('WARNING: The connection was lost; trying again.\n')
+        }
+      }
+      if (hasEnded && isFinal(await this.#askStatus())) {
+        if (isOverdue && lastNews !== undefined && performance.now() - lastNews > EMPTINESS_MS) {
+          session.note(
+            `WARNING: The stream of execution ${printable(this.#id)} has no end; its last output may be missing.\n`,
+          )
+          return
+        }
+        isOverdue = true
+      }
+      await pause(session, retry)
+      retry = Math.min(SLOWEST_RETRY_MS, retry * 2)
+    }
+  }
+
+  /** Breaks off a stream that stays open without a word although the execution has ended. */
+  async *#readWatched(stream: Readable, isOverdue: boolean): ReturnType<typeof readEvents> {
+    let isWaiting = true
+    const look = async (): Promise<void> => {
+      const isOver = isWaiting && isFinal(await this.#askStatus().catch(() => ''))
+      if (isOver && isWaiting) stream.destroy(new SilentStream('The stream has no end.'))
+      else timer.refresh()
+    }
+    const timer = setTimeout(() => void look(), isOverdue ? SILENCE_OF_ENDED_MS : SILENCE_MS)
+    const listener = addAbortListener(this.#session.interrupted, () => stream.destroy(new Interrupted()))
+    try {
+      for await (const event of readEvents(stream)) {
+        isWaiting = false
+        yield event
+        isWaiting = true
+        timer.refresh()
+      }
+    } finally {
+      isWaiting = false
+      clearTimeout(timer)
+      listener[Symbol.dispose]()
+    }
+  }
+
+  /** For who may see the execution, but not follow streams. */
+  async #printAtEnd(beforeFirst?: () => Promise<void>): Promise<void> {
+    const session = this.#session
+    if (beforeFirst !== undefined) {
+      session.note('Note: You may not follow streams; the output is printed at the end.\n')
+    }
+    while (!isFinal(await waitForEnd(session, this.#id))) await pause(session, SLOWEST_POLL_MS)
+    const path = `/executions/${segment(this.#id)}/output`
+    for await (const text of readText(await session.client.openText(path, { output_type: this.#options.type }))) {
+      await beforeFirst?.()
+      await this.#output.print({ text, type: this.#options.type ?? '', timestamp: '' })
+    }
+  }
+
+  async #printPiece(data: string): Promise<void> {
+    const piece = parseEvent(data)
+    const text = textOf(piece['data'])
+    if (text === '') return
+    const [type, timestamp] = [textOf(piece['output_type']), textOf(piece['timestamp'])]
+    await this.#output.print({ text, type, timestamp })
+  }
+}
+
+/** @throws CliFailure when the stream is none of ours */
+export function parseEvent(data: string): Json {
+  try {
+    return toObject(JSON.parse(data))
+  } catch {
+    throw new CliFailure('The stream sent an event that is not JSON; is this the stream of an svc server?')
+  }
+}

@@ -1,0 +1,81 @@
+/** Waiting for executions. */
+import {
+  FIRST_POLL_MS,
+  getExecution,
+  isFinal,
+  mayPass,
+  PATIENCE_MS,
+  POLL_GROWTH,
+  SLOWEST_POLL_MS,
+  statusOf,
+} from './calls.ts'
+import { canShowProgress } from '../output/progress.ts'
+import type { Session } from '../session.ts'
+import { watchStatus } from './status-stream.ts'
+
+/** A person or a policy has to act before it goes on (contract 09, 9.4 "Flow"). */
+const standingStatuses: ReadonlySet<string> = new Set(['pending', 'paused'])
+
+const DOT_MS = 2000
+/** A stream may be that of another server, and never tell: looked after ever more rarely. */
+const FIRST_CHECK_MS = 5000
+const SLOWEST_CHECK_MS = 60_000
+
+/**
+ * Waits until the execution has ended, or stands still until somebody acts: told by the event stream where there is one,
+ * else by asking again and again. Survives a restart of the server.
+ *
+ * @returns the status
+ */
+export async function waitForEnd(session: Session, id: string): Promise<string> {
+  const progress = session.progress(`Execution ${id}`)
+  const dots = startDots(session)
+  const stream = watchStatus(session, id)
+  let interval = FIRST_POLL_MS
+  let check = FIRST_CHECK_MS
+  let failingSince: number | undefined
+  const isOver = (status: string): boolean => {
+    if (status !== '') progress.update(`Execution ${id} is ${status}`)
+    return isFinal(status) || standingStatuses.has(status)
+  }
+  try {
+    for (;;) {
+      // What happened before it was opened, it does not tell.
+      const { opening } = stream
+      try {
+        const status = statusOf(await getExecution(session, id, { include_attributes: 'status' }))
+        if (isOver(status)) return status
+        failingSince = undefined
+      } catch (error) {
+        failingSince ??= performance.now()
+        if (!mayPass(error) || performance.now() - failingSince > PATIENCE_MS) throw error
+      }
+      const isTold = opening !== undefined && failingSince === undefined
+      const deadline = performance.now() + (isTold ? check : interval)
+      while (stream.opening === opening && !isOver(stream.status)) if (!(await stream.news(deadline))) break
+      if (isOver(stream.status)) return stream.status
+      if (isTold) check = Math.min(SLOWEST_CHECK_MS, check * 2)
+      else interval = Math.min(SLOWEST_POLL_MS, interval * POLL_GROWTH)
+    }
+  } finally {
+    stream.close()
+    dots.stop()
+    progress.stop()
+  }
+}
+
+/** What shows without a terminal that it is still being waited. */
+function startDots(session: Session): { stop(): void } {
+  if (session.form !== 'human' || canShowProgress(process.stderr, process.env)) return { stop: () => undefined }
+  let count = 0
+  const timer = setInterval(() => {
+    session.note('.')
+    count += 1
+  }, DOT_MS)
+  return {
+    stop() {
+      clearInterval(timer)
+      if (count > 0) session.note('\n')
+    },
+  }
+}

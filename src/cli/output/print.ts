@@ -1,0 +1,268 @@
+/** How records, lists and times look (contract 09, 9.2). Nothing printed here can carry a terminal's control characters. */
+import { styleText } from 'node:util'
+import { escapeUnprintable } from '../../redact.ts'
+
+export type Json = Record<string, unknown>
+
+/** The value under a dotted path; undefined when there is none. A whole name with dots goes before its parts. */
+export function attributeOf(record: unknown, path: string): unknown {
+  if (typeof record !== 'object' || record === null) return undefined
+  if (Object.hasOwn(record, path)) return Reflect.get(record, path)
+  for (let dot = path.indexOf('.'); dot !== -1; dot = path.indexOf('.', dot + 1)) {
+    const name = path.slice(0, dot)
+    if (!Object.hasOwn(record, name)) continue
+    const found = attributeOf(Reflect.get(record, name), path.slice(dot + 1))
+    if (found !== undefined) return found
+  }
+  return undefined
+}
+
+/** Only these attributes, in the structure of the record. */
+export function pickAttributes(record: unknown, paths: readonly string[]): Json {
+  const picked: Json = {}
+  for (const path of paths) {
+    const value = attributeOf(record, path)
+    const names = path.split('.')
+    let target = picked
+    for (const name of names.slice(0, -1)) {
+      const inner = Object.hasOwn(target, name) ? target[name] : undefined
+      const next: Json = typeof inner === 'object' && inner !== null && !Array.isArray(inner) ? { ...inner } : {}
+      define(target, name, next)
+      target = next
+    }
+    define(target, names.at(-1) ?? path, value === undefined ? null : value)
+  }
+  return picked
+}
+
+/** Assignment would run the setter of `__proto__`. */
+function define(target: Json, name: string, value: unknown): void {
+  Object.defineProperty(target, name, { value, enumerable: true, writable: true, configurable: true })
+}
+
+/** Four blanks of indentation, names in order. */
+export function toJson(value: unknown): string {
+  return printable(JSON.stringify(sortKeys(value), undefined, 4))
+}
+
+function sortKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortKeys)
+  if (typeof value !== 'object' || value === null) return value
+  const sorted: Json = {}
+  const entries = Object.entries(value).toSorted(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+  for (const [name, item] of entries) define(sorted, name, sortKeys(item))
+  return sorted
+}
+
+/** Lines stay lines; whatever a terminal would obey is escaped. */
+export function printable(text: string): string {
+  if (!/[^\x20-\x7e]/.test(text)) return text
+  return text
+    .split('\n')
+    .map((line) => escapeUnprintable(line.replaceAll('\t', '    ')))
+    .join('\n')
+}
+
+/** A value as the text of a cell. */
+export function cellText(value: unknown): string {
+  if (value === undefined || value === null) return ''
+  if (typeof value === 'string') return printable(value)
+  return printable(JSON.stringify(value, undefined, 4))
+}
+
+const timePattern = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z$/
+
+/** `Tue, 17 Feb 2015 17:28:28 UTC`; what is no time of the wire stays as it is. */
+export function formatTime(value: unknown, timezone: string): string {
+  if (typeof value !== 'string' || !timePattern.test(value)) return cellText(value)
+  const date = new Date(`${value.slice(0, 19)}Z`)
+  if (Number.isNaN(date.getTime())) return cellText(value)
+  if (timezone === 'UTC') return date.toUTCString().replace('GMT', 'UTC')
+  const parts = new Intl.DateTimeFormat('en-US', {
+    timeZone: timezone,
+    weekday: 'short',
+    day: '2-digit',
+    month: 'short',
+    year: 'numeric',
+    hour: '2-digit',
+    minute: '2-digit',
+    second: '2-digit',
+    hourCycle: 'h23',
+    timeZoneName: 'short',
+  }).formatToParts(date)
+  const part = (type: Intl.DateTimeFormatPartTypes): string => parts.find((each) => each.type === type)?.value ?? ''
+  const day = `${part('weekday')}, ${part('day')} ${part('month')} ${part('year')}`
+  return `${day} ${part('hour')}:${part('minute')}:${part('second')} ${part('timeZoneName')}`
+}
+
+/** Whether what stands under this name is a point in time. */
+export function isTimeName(name: string): boolean {
+  return /(?:timestamp|_at|_time|^expiry)$/.test(name)
+}
+
+/** Columns of a terminal that a text takes. */
+export function displayWidth(text: string): number {
+  if (!/[^\x20-\x7e]/.test(text)) return text.length
+  let width = 0
+  for (const character of text) width += characterWidth(character)
+  return width
+}
+
+/** East Asian scripts and signs, and emoji; of the letters that flags are made of each is half a flag. */
+const wide =
+  /(?![\u{1f1e6}-\u{1f1ff}])[\u1100-\u115f\u2329\u232a\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe10-\ufe19\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{16fe0}-\u{18d08}\u{1aff0}-\u{1b2fb}\u{1f200}-\u{1f265}\u{20000}-\u{3fffd}\p{Emoji_Presentation}]/u
+/** Signs above, below and around others, and the later parts of Korean syllables. */
+const zeroWidth = /[\p{Mn}\p{Me}\u1160-\u11ff\ud7b0-\ud7ff]/u
+
+function characterWidth(character: string): number {
+  if (zeroWidth.test(character)) return 0
+  return wide.test(character) ? 2 : 1
+}
+
+/** Lines of at most `width` columns, broken at a blank where there is one. */
+export function wrapText(text: string, width: number): string[] {
+  return text.split('\n').flatMap((line) => (displayWidth(line) <= width ? [line] : wrapLine(line, width)))
+}
+
+function wrapLine(line: string, width: number): string[] {
+  const lines: string[] = []
+  let current = ''
+  let used = 0
+  for (const character of line) {
+    const needed = characterWidth(character)
+    if (used + needed > width && current !== '') {
+      const blank = character === ' ' ? current.length : current.lastIndexOf(' ')
+      if (current.slice(0, Math.max(0, blank)).trim() !== '') {
+        lines.push(current.slice(0, blank))
+        current = current.slice(blank + 1)
+      } else {
+        lines.push(current)
+        current = ''
+      }
+      used = displayWidth(current)
+      if (character === ' ' && current === '') continue
+    }
+    current += character
+    used += needed
+  }
+  return [...lines, current]
+}
+
+export interface TableOptions {
+  /** Content width of the columns; one number counts for all. */
+  widths?: readonly number[] | undefined
+  /** Columns of the terminal; cells are wrapped between words until the table fits, if it can. */
+  terminalWidth?: number | undefined
+  /** Colours the lines of a cell after they got their width. */
+  paint?: ((column: number, row: number, text: string) => string) | undefined
+}
+
+/** A boxed table, left aligned. Cells may have several lines. Ends with a newline. */
+export function renderTable(header: readonly string[], rows: readonly string[][], options: TableOptions = {}): string {
+  const all = [[...header], ...rows]
+  const measure = (column: number, of: (text: string) => number): number =>
+    all.reduce((most, row) => Math.max(most, of(row[column] ?? '')), 1)
+  const natural = header.map((_, column) => {
+    const given = options.widths?.length === 1 ? options.widths[0] : options.widths?.[column]
+    return given ?? Math.min(MAX_WIDTH, measure(column, widestLine))
+  })
+  const { terminalWidth } = options
+  const widths =
+    terminalWidth === undefined || options.widths !== undefined
+      ? natural
+      : fitWidths(
+          natural,
+          header.map((_, column) => measure(column, longestWord)),
+          terminalWidth,
+        )
+  const rule = `+${widths.map((width) => '-'.repeat(width + 2)).join('+')}+`
+  const lines = [rule]
+  for (const [index, row] of all.entries()) {
+    const cells = widths.map((width, column) => wrapText(row[column] ?? '', width))
+    const height = Math.max(1, ...cells.map((cell) => cell.length))
+    for (let line = 0; line < height; line += 1) {
+      const texts = widths.map((width, column) => {
+        const text = cells[column]?.[line] ?? ''
+        const padding = ' '.repeat(Math.max(0, width - displayWidth(text)))
+        const painted = index === 0 ? text : (options.paint?.(column, index - 1, text) ?? text)
+        return ` ${painted}${padding} `
+      })
+      lines.push(`|${texts.join('|')}|`)
+    }
+    if (index === 0) lines.push(rule)
+  }
+  lines.push(rule)
+  return `${lines.join('\n')}\n`
+}
+
+function widestLine(text: string): number {
+  return text.split('\n').reduce((most, line) => Math.max(most, displayWidth(line)), 0)
+}
+
+/** Takes from the widest columns until the table fits into the terminal, but breaks no word that could be an id. */
+function fitWidths(widths: number[], minimums: readonly number[], terminalWidth: number): number[] {
+  const fitted = [...widths]
+  let excess = fitted.reduce((sum, width) => sum + width, 3 * widths.length + 1) - terminalWidth
+  while (excess > 0) {
+    const shrinkable = fitted.map((width, column) => (width > (minimums[column] ?? 0) ? width : 0))
+    const column = shrinkable.indexOf(Math.max(...shrinkable))
+    const width = shrinkable[column] ?? 0
+    if (width === 0) break
+    fitted[column] = width - 1
+    excess -= 1
+  }
+  return fitted
+}
+
+/** The reference of a trigger that nobody has named: `core.`, and 36 characters. */
+const LONGEST_WHOLE_WORD = 41
+/** One endless line would pad every other one. */
+const MAX_WIDTH = 500
+
+function longestWord(text: string): number {
+  return text.split(/[ \n]/).reduce((most, word) => Math.max(most, Math.min(displayWidth(word), LONGEST_WHOLE_WORD)), 1)
+}
+
+/** A box around one line, for notes. */
+export function renderBox(text: string): string {
+  const rule = `+-${'-'.repeat(displayWidth(text))}-+`
+  return `${rule}\n| ${text} |\n${rule}\n`
+}
+
+/** Contract 09, 9.2 "Truncated lists". */
+export function truncationNote(count: number, pluralName: string, singularName: string): string {
+  const what = count === 1 ? `one ${singularName} is` : `first ${count} ${pluralName} are`
+  return renderBox(`Note: Only ${what} displayed. Use -n/--last flag for more results.`)
+}
+
+export function isColored(stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv): boolean {
+  if ((env['SVC_COLORIZE'] ?? '') !== '') return true
+  return stream.isTTY && (env['NO_COLOR'] ?? '') === ''
+}
+
+/** Green when it went well, red when it did not, yellow while that is open; what is no status stays as it is. */
+export function colorStatus(text: string): string {
+  const status = /^[a-z_]+/.exec(text)?.[0] ?? ''
+  const color = Object.hasOwn(statusColors, status) ? statusColors[status] : undefined
+  return color === undefined ? text : styleText(color, text, { validateStream: false })
+}
+
+const statusColors: Readonly<Record<string, 'green' | 'red' | 'yellow'>> = {
+  succeeded: 'green',
+  failed: 'red',
+  timeout: 'red',
+  abandoned: 'red',
+  canceled: 'red',
+  processed: 'green',
+  processing: 'yellow',
+  processing_failed: 'red',
+  requested: 'yellow',
+  delayed: 'yellow',
+  scheduled: 'yellow',
+  running: 'yellow',
+  pending: 'yellow',
+  pausing: 'yellow',
+  paused: 'yellow',
+  resuming: 'yellow',
+  canceling: 'yellow',
+}

@@ -1,0 +1,60 @@
+/** Files as the server has them: byte for byte into a file or a pipe, readable on a terminal and in machine output. */
+import { once } from 'node:events'
+import type { IncomingMessage } from 'node:http'
+import { CliFailure, ConnectionFailure, HttpFailure } from '../failures.ts'
+import { printable, type Json } from './print.ts'
+import type { Session } from '../session.ts'
+
+/** No server sends larger ones (contract 02, 2.8). */
+const MAX_BYTES = 16 * 1024 * 1024
+
+/** @param whenMissing what to say when the server answers 404 with this code and message */
+export async function openFile(
+  session: Session,
+  path: string,
+  whenMissing: (code: string, message: string) => CliFailure,
+): Promise<IncomingMessage> {
+  try {
+    return await session.client.openText(path, {})
+  } catch (error) {
+    const isAboutFile = error instanceof HttpFailure && error.status === 404 && error.code !== 'ROUTE_UNKNOWN'
+    throw isAboutFile ? whenMissing(error.code, error.message) : error
+  }
+}
+
+/**
+ * @param about goes before the content in machine output
+ * @throws CliFailure for what is no text, where that is needed; ConnectionFailure when it breaks off
+ */
+export async function printFile(session: Session, response: IncomingMessage, about: Json): Promise<void> {
+  const chunks: Buffer[] = []
+  let size = 0
+  try {
+    for await (const chunk of response as AsyncIterable<Buffer>) {
+      size += chunk.length
+      if (size > MAX_BYTES) throw new CliFailure('The server sent more than 16 MiB for one file.')
+      chunks.push(chunk)
+    }
+  } catch (error) {
+    if (error instanceof CliFailure) throw error
+    throw new ConnectionFailure(`The file broke off: ${error instanceof Error ? error.message : String(error)}`)
+  }
+  // Only now: half a file is no use to anybody, and an error would stand in the middle of it.
+  const bytes = Buffer.concat(chunks)
+  if (session.form === 'human' && !process.stdout.isTTY) {
+    if (!process.stdout.write(bytes)) await once(process.stdout, 'drain')
+    return
+  }
+  const content = textOf(bytes)
+  if (session.form !== 'human') await session.printMachine({ ...about, content })
+  else await session.print(content === '' || content.endsWith('\n') ? printable(content) : `${printable(content)}\n`)
+}
+
+function textOf(bytes: Buffer): string {
+  try {
+    if (!bytes.includes(0)) return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+  } catch {
+    // Said below.
+  }
+  throw new CliFailure('The file is no text; write it into a file, with > and its name.')
+}
