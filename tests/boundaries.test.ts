@@ -310,7 +310,7 @@ describe('a broken boundary is reported with its rule', () => {
     ['src/app.ts', `import { x } from './modules/traces/plan.ts'`, RULES.door],
     ['src/modules/new/index.ts', ``, RULES.unknownModule],
     ['src/extra/thing.ts', ``, RULES.unknownPlace],
-    ['src/cli/connection/client.ts', `import { x } from '../config/load.ts'`, RULES.layer('cli')],
+    ['src/cli/connection/client.ts', `import { x } from '../../config/load.ts'`, RULES.layer('cli')],
     ['src/cli/commands/run.ts', `import { x } from '../../app.ts'`, RULES.layer('cli')],
     ['src/cli/commands/serve.ts', `import { x } from '../../db/database.ts'`, RULES.layer('cli')],
     ['src/cli.ts', `import { x } from './ids.ts'`, RULES.guard],
