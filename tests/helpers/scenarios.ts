@@ -38,7 +38,7 @@ export interface Stage {
 const COLUMNS = 120
 
 /**
- * Where the outcome is kept. `npx vitest run -u <file>` writes what has changed: read the difference before it is
+ * Where the outcome is kept. `npx vitest run <file> -u` writes what has changed: read the difference before it is
  * committed.
  */
 export function outcomeFile({ command, about }: Scenario, { folder }: Stage): string {
