@@ -122,9 +122,7 @@ export class CliCommand extends Command {
   /** Refuses arguments. @throws UnknownCommand, CommanderError */
   override error(message: string, options?: ErrorOptions): never {
     if (options?.code === 'commander.unknownCommand') {
-      const names = this.createHelp()
-        .visibleCommands(this)
-        .flatMap((command) => [command.name(), ...command.aliases()])
+      const names = this.createHelp().visibleCommands(this).flatMap(namesOf)
       throw new UnknownCommand(this.#path, this.args, names)
     }
     return super.error(printable(message), options)
@@ -222,8 +220,14 @@ const furtherOptions: Described = {
   description: 'those of svc itself: svc help configuration',
 }
 
-function namesOf(command: Command): string[] {
+/** What a command can be called: its name, then the other ones. */
+export function namesOf(command: Command): string[] {
   return [command.name(), ...command.aliases()]
+}
+
+/** The sub-command of that name. */
+export function findChild(command: Command, name: string): Command | undefined {
+  return command.commands.find((child) => namesOf(child).includes(name))
 }
 
 function operandsOf(command: Command): string {

@@ -81,7 +81,9 @@ export function addLoginOptions(command: CliCommand): CliCommand {
 
 /** As `addCommonOptions`, for a command for which `-t` means something else. */
 export function addCommonOptionsWithoutT(command: CliCommand): CliCommand {
-  for (const name of ['--token <token>', '--api-key <key>']) command.addOption(new Option(name).hideHelp())
+  for (const { flags } of createCredentialOptions()) {
+    command.addOption(new Option(flags.replace(/^-\w, /, '')).hideHelp())
+  }
   return addOutputOptions(command)
 }
 

@@ -1,9 +1,10 @@
 /** What somebody may have meant who named something that is not there. */
 import { setTimeout as delay } from 'node:timers/promises'
-import { commands, loadCommand } from './commands/index.ts'
+import { namesOf } from './command.ts'
+import { commands, readCommand } from './commands/index.ts'
 import { listIn, textOf } from './connection/answers.ts'
 import { printable } from './output/print.ts'
-import type { CommandContext, Session } from './session.ts'
+import type { Session } from './session.ts'
 
 /** Names that somebody could have meant, the likeliest ones only: most of the time none or one. */
 export function findNear(word: string, names: readonly string[]): string[] {
@@ -79,13 +80,6 @@ const otherWords: Readonly<Record<string, string>> = {
   start: 'execute',
 }
 
-/** Nothing is run with the commands that are loaded. */
-const nowhere: CommandContext = {
-  globals: () => ({}),
-  setExitCode: () => undefined,
-  showHelp: () => Promise.resolve(),
-}
-
 /**
  * What to tell about a command that does not exist.
  *
@@ -121,9 +115,9 @@ export async function suggestCommands(
 async function nounsWith(words: readonly string[]): Promise<Map<string, string>> {
   const nouns = new Map<string, string>()
   for (const entry of commands) {
-    const { commands: children } = await loadCommand(entry, nowhere)
+    const { commands: children } = await readCommand(entry)
     for (const child of children) {
-      const names = [child.name(), ...child.aliases()]
+      const names = namesOf(child)
       if (words.some((word) => names.includes(word)) && !nouns.has(entry.name)) nouns.set(entry.name, child.name())
     }
   }

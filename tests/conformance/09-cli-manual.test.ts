@@ -42,7 +42,7 @@ describe('the manual page', () => {
     const nasty: CommandPage = {
       name: `odd "name" \\e`,
       summary: '',
-      aliases: [],
+      otherNames: [],
       group: 'Odd',
       description: `'starts with a quote. ${odd}`,
       usage: `svc odd "name" \\e .x`,

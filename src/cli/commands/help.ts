@@ -1,21 +1,20 @@
 /** `svc help`: how a command is used, and what belongs to no single command. */
 import { styleText } from 'node:util'
-import { CliCommand } from '../command.ts'
+import { CliCommand, findChild } from '../command.ts'
 import { UnknownCommand } from '../failures.ts'
 import { renderBlocks, usableWidth } from '../reference/screen.ts'
 import { topics, type Topic } from '../reference/topics.ts'
 import type { CommandContext } from '../session.ts'
-import { commands, loadCommand } from './index.ts'
+import { commands, findEntry, loadCommand } from './index.ts'
 
 export function createHelpCommand(context: CommandContext): CliCommand {
   return new CliCommand('help')
-    .description('Show how a command is used, or tell about a topic.')
     .argument('[command...]', 'a command, such as execution list, or a topic; without: all of them')
     .examples('svc help execution list', 'svc help exit-codes')
     .action(async (words: string[]) => {
       const [word, ...rest] = words
       const topic = topics.find(({ name }) => name === word)
-      const entry = commands.find(({ name, alias }) => word === name || word === alias)
+      const entry = word === undefined ? undefined : findEntry(word)
       if (word === undefined) await context.showHelp()
       else if (entry !== undefined) (await find(await loadCommand(entry, context), rest)).outputHelp()
       else if (topic !== undefined && rest.length === 0) showTopic(topic)
@@ -32,7 +31,7 @@ export function createHelpCommand(context: CommandContext): CliCommand {
 async function find(command: CliCommand, words: readonly string[]): Promise<CliCommand> {
   const [word, ...rest] = words
   if (word === undefined) return command
-  const found = command.commands.find((each) => each.name() === word || each.aliases().includes(word))
+  const found = findChild(command, word)
   if (found instanceof CliCommand) return find(found, rest)
   throw new UnknownCommand(
     command.name(),

@@ -253,6 +253,20 @@ export const commands: readonly CommandEntry[] = [
   },
 ]
 
+/** By its name, or by its other one. */
+export function findEntry(name: string): CommandEntry | undefined {
+  return commands.find((entry) => entry.name === name || entry.alias === name)
+}
+
+/** The command with all that belongs to it, to be read: nothing is run with it. */
+export function readCommand(entry: CommandEntry): Promise<CliCommand> {
+  return loadCommand(entry, {
+    globals: () => ({}),
+    setExitCode: () => undefined,
+    showHelp: () => Promise.resolve(),
+  })
+}
+
 /** The command with all that belongs to it. */
 export async function loadCommand(entry: CommandEntry, context: CommandContext): Promise<CliCommand> {
   const command = (await entry.load(context)).name(`svc ${entry.name}`)

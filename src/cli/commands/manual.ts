@@ -8,7 +8,6 @@ import { renderManual } from '../reference/manual.ts'
 
 export function createManualCommand(): CliCommand {
   return new CliCommand('manual')
-    .description('Show the manual page: all commands, options and topics.')
     .notes(
       'At a terminal "man" shows it, where that is installed. Elsewhere the page is printed in the form that man reads, to be installed or converted.',
     )

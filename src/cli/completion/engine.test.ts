@@ -1,13 +1,11 @@
 import type { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
 import { CliCommand } from '../command.ts'
-import { commands, loadCommand } from '../commands/index.ts'
+import { commands, readCommand } from '../commands/index.ts'
 import { executionStatuses as ofServer } from '../../modules/executions/types.ts'
 import { executionStatuses } from '../names.ts'
 import { addGlobalOptions } from '../options.ts'
 import { complete, type Completion, type Lookup } from './engine.ts'
-
-const nowhere = { globals: () => ({}), setExitCode: () => undefined, showHelp: () => Promise.resolve() }
 
 /** What has been asked of a server that has two of everything. */
 interface Asked {
@@ -51,7 +49,7 @@ function leavesOf(command: Command, words: string[]): Leaf[] {
 }
 
 const leaves = (
-  await Promise.all(commands.map(async (entry) => leavesOf(await loadCommand(entry, nowhere), [entry.name])))
+  await Promise.all(commands.map(async (entry) => leavesOf(await readCommand(entry), [entry.name])))
 ).flat()
 
 describe('the whole tree', () => {

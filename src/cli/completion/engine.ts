@@ -3,12 +3,11 @@
  * one at hand is loaded.
  */
 import type { Argument, Command, Option } from 'commander'
-import { CliCommand } from '../command.ts'
-import { commands, loadCommand } from '../commands/index.ts'
+import { CliCommand, findChild, namesOf } from '../command.ts'
+import { findEntry, readCommand } from '../commands/index.ts'
 import { wordsOfArgument, wordsOfOption, type Names, type Words } from '../names.ts'
 import { isAssignment } from '../input/parameters.ts'
 import { argumentsFor } from '../program-names.ts'
-import type { CommandContext } from '../session.ts'
 
 export interface Candidate {
   text: string
@@ -37,8 +36,6 @@ export type Flags = Record<string, string | true>
 
 const nothing: Completion = { candidates: [], files: false, isPart: false }
 const onlyFiles: Completion = { ...nothing, files: true }
-/** Nothing is run with the commands that are loaded. */
-const nowhere: CommandContext = { globals: () => ({}), setExitCode: () => undefined, showHelp: () => Promise.resolve() }
 
 /**
  * @param program with its options, and with the commands as they are before they are loaded
@@ -89,12 +86,8 @@ async function readTopics(): Promise<Candidate[]> {
 }
 
 async function load(name: string): Promise<CliCommand | undefined> {
-  const entry = commands.find((each) => each.name === name || each.alias === name)
-  return entry === undefined ? undefined : loadCommand(entry, nowhere)
-}
-
-function findChild(command: Command, name: string): Command | undefined {
-  return command.commands.find((each) => each.name() === name || each.aliases().includes(name))
+  const entry = findEntry(name)
+  return entry === undefined ? undefined : readCommand(entry)
 }
 
 /** Names and other names; those that are not shown in help are not offered. */
@@ -104,7 +97,7 @@ function subcommandsOf(command: Command): Candidate[] {
     .visibleCommands(command)
     .flatMap((each) => {
       const about = each.summary() || each.description()
-      return [each.name(), ...each.aliases()].map((text) => ({ text, about }))
+      return namesOf(each).map((text) => ({ text, about }))
     })
 }
 
@@ -289,7 +282,7 @@ function optionsOf(command: Command, { options }: Line): Candidate[] {
     if (isGiven && !isRepeatable(option)) return []
     if (options.some((given) => excludes(given, option) || excludes(option, given))) return []
     const about = help.optionDescription(option)
-    return namesOf(command, option).map((text) => ({ text, about }))
+    return namesOfOption(command, option).map((text) => ({ text, about }))
   })
 }
 
@@ -304,7 +297,7 @@ function excludes(option: Option, other: Option): boolean {
   return Array.isArray(names) && names.includes(other.attributeName())
 }
 
-function namesOf(command: Command, { short, long }: Option): string[] {
+function namesOfOption(command: Command, { short, long }: Option): string[] {
   const several = command instanceof CliCommand ? [...command.severalLetters] : []
   return [long, short, ...several.filter(([, name]) => name === long).map(([name]) => name)].filter(
     (name) => name !== undefined,

@@ -1,6 +1,6 @@
 /** Everything that is told about the client as a manual page: the language of man(7), for groff and mandoc. */
-import type { CommandPage, Reference } from './tree.ts'
-import { introduction, spansOf, type Block, type Described, type Table } from './text.ts'
+import { leavesOf, type CommandPage, type Reference } from './tree.ts'
+import { detailsOf, introduction, spansOf, type Block, type Described, type Table } from './text.ts'
 
 export function renderManual({ pages, commonOptions, globalOptions, topics }: Reference): string {
   const [first, ...others] = topics
@@ -21,7 +21,7 @@ export function renderManual({ pages, commonOptions, globalOptions, topics }: Re
     section('Description'),
     running(introduction),
     section('Commands'),
-    ...leaves(pages).flatMap(renderCommand),
+    ...leavesOf(pages).flatMap(renderCommand),
     section('Options of all commands'),
     'Every command that asks a server has these:',
     ...described(commonOptions),
@@ -40,21 +40,8 @@ function section(title: string): string {
   return `.SH ${quote(title.toUpperCase())}`
 }
 
-function leaves(pages: readonly CommandPage[]): CommandPage[] {
-  return pages.flatMap((page) => (page.children.length === 0 ? [page] : leaves(page.children)))
-}
-
-function renderCommand({
-  name,
-  aliases,
-  usage,
-  description,
-  notes,
-  examples,
-  samples,
-  ...page
-}: CommandPage): string[] {
-  const others = aliases.map((alias) => `\`svc ${name.replace(/[^ ]+$/, alias)}\``)
+function renderCommand({ otherNames, usage, description, notes, examples, samples, ...page }: CommandPage): string[] {
+  const others = otherNames.map((name) => `\`${name}\``)
   return [
     `.SS ${quote(usage, true)}`,
     running(description),
@@ -88,14 +75,13 @@ function renderBlock(block: Block, isFirst: boolean): string[] {
 }
 
 /** As on a terminal: what it means, then what else there is to know. */
-function renderRow({ header }: Table, row: readonly string[]): string[] {
-  const [term = '', ...cells] = row
-  const details = cells.slice(0, -1).flatMap((cell, index) => (cell === '' ? [] : [`${header[index + 1]}: ${cell}`]))
+function renderRow(table: Table, row: readonly string[]): string[] {
+  const details = detailsOf(table, row)
   return [
     '.TP',
-    running(term),
-    running(cells.at(-1) ?? ''),
-    ...(details.length === 0 ? [] : ['.br', running(`${details.join('; ')}.`)]),
+    running(row[0] ?? ''),
+    running(row.at(-1) ?? ''),
+    ...(details === '' ? [] : ['.br', running(`${details}.`)]),
   ]
 }
 

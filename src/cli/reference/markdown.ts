@@ -45,9 +45,7 @@ function renderPage(page: CommandPage, level: number): string[] {
   return [
     `${'#'.repeat(level)} svc ${page.name}`,
     inline(page.description),
-    ...(page.aliases.length === 0
-      ? []
-      : [`Also called: ${page.aliases.map((alias) => code(`svc ${page.name.replace(/[^ ]+$/, alias)}`)).join(', ')}.`]),
+    ...(page.otherNames.length === 0 ? [] : [`Also called: ${page.otherNames.map(code).join(', ')}.`]),
     ...(page.children.length > 0 ? [] : renderUse(page)),
     ...page.children.flatMap((child) => renderPage(child, level + 1)),
   ]

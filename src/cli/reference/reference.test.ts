@@ -2,11 +2,10 @@ import { readFileSync } from 'node:fs'
 import { CommanderError } from 'commander'
 import { describe, expect, test } from 'vitest'
 import { CliCommand } from '../command.ts'
-import { commands, loadCommand } from '../commands/index.ts'
+import { commands, readCommand } from '../commands/index.ts'
 import { UnknownCommand } from '../failures.ts'
 import { addGlobalOptions } from '../options.ts'
 import { argumentsFor } from '../program-names.ts'
-import type { CommandContext } from '../session.ts'
 import { settingRows } from '../connection/setting-rows.ts'
 import { loadSettings } from '../connection/settings.ts'
 import { splitCommands } from '../../../tests/helpers/shell-lines.ts'
@@ -21,17 +20,11 @@ function allPages(pages: readonly CommandPage[]): CommandPage[] {
   return pages.flatMap((page) => [page, ...allPages(page.children)])
 }
 
-const nowhere: CommandContext = {
-  globals: () => ({}),
-  setExitCode: () => undefined,
-  showHelp: () => Promise.resolve(),
-}
-
 /** The whole program, with commands that do nothing when they are called. */
 async function createParser(): Promise<CliCommand> {
   const program = disarm(addGlobalOptions(new CliCommand('svc')))
   for (const entry of commands) {
-    const command = await loadCommand(entry, nowhere)
+    const command = await readCommand(entry)
     program.addCommand(disarm(command).name(entry.name))
   }
   return program

@@ -1,6 +1,6 @@
 /** What is told about the client, as it looks on a terminal. */
 import { displayWidth, wrapText } from '../output/print.ts'
-import { plainText, type Block, type Described, type Table } from './text.ts'
+import { detailsOf, plainText, type Block, type Described, type Table } from './text.ts'
 
 /** Wider lines are hard to read. */
 const WIDEST = 100
@@ -69,10 +69,8 @@ function renderItem(item: string, width: number): string {
 }
 
 /** A row that is too wide for a terminal, below each other. */
-function renderRow({ header }: Table, row: readonly string[], width: number): string {
-  const [term = '', ...cells] = row
-  const meaning = cells.at(-1) ?? ''
-  const details = cells.slice(0, -1).flatMap((cell, index) => (cell === '' ? [] : [`${header[index + 1]}: ${cell}`]))
-  const text = [meaning, ...(details.length === 0 ? [] : [details.join('; ')])]
-  return [`  ${plainText(term)}`, ...text.map((line) => renderParagraph(line, width, 8))].join('\n')
+function renderRow(table: Table, row: readonly string[], width: number): string {
+  const details = detailsOf(table, row)
+  const text = [row.at(-1) ?? '', ...(details === '' ? [] : [details])]
+  return [`  ${plainText(row[0] ?? '')}`, ...text.map((line) => renderParagraph(line, width, 8))].join('\n')
 }

@@ -27,6 +27,14 @@ export interface Table {
   rows: readonly (readonly string[])[]
 }
 
+/** What the columns between the first and the last one say of a row, such as `Flag: --url; Default: none`. */
+export function detailsOf({ header }: Table, row: readonly string[]): string {
+  return row
+    .slice(1, -1)
+    .flatMap((cell, index) => (cell === '' ? [] : [`${header[index + 1]}: ${cell}`]))
+    .join('; ')
+}
+
 export interface Span {
   text: string
   isCode: boolean

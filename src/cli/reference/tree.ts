@@ -1,9 +1,8 @@
 /** Everything there is to say about the commands, as data: what the manual page and `docs/cli.md` are rendered from. */
 import type { Command } from 'commander'
 import { CliCommand, optionText, type Sample } from '../command.ts'
-import { commands, loadCommand } from '../commands/index.ts'
+import { commands, readCommand } from '../commands/index.ts'
 import { addCommonOptions, addGlobalOptions } from '../options.ts'
-import type { CommandContext } from '../session.ts'
 import type { Described } from './text.ts'
 import { topics, type Topic } from './topics.ts'
 
@@ -12,8 +11,8 @@ export interface CommandPage {
   name: string
   /** For lists; the description where there is none. */
   summary: string
-  /** Other names, for the last word. */
-  aliases: readonly string[]
+  /** In full, such as `svc pack remove`. */
+  otherNames: readonly string[]
   /** Heading it stands under in `svc --help`; of sub-commands that of their command. */
   group: string
   description: string
@@ -28,14 +27,11 @@ export interface CommandPage {
   children: readonly CommandPage[]
 }
 
-/** Pages are only read: nothing is run with them. */
-const nowhere: CommandContext = { globals: () => ({}), setExitCode: () => undefined, showHelp: () => Promise.resolve() }
-
 /** Every command with its sub-commands, in the order of `svc --help`. Loads all of them. */
 export async function readTree(): Promise<CommandPage[]> {
   return Promise.all(
     commands.map(async (entry) => ({
-      ...describe(await loadCommand(entry, nowhere), `svc ${entry.name}`, entry.group),
+      ...describe(await readCommand(entry), `svc ${entry.name}`, entry.group),
       summary: entry.summary,
     })),
   )
@@ -82,7 +78,7 @@ function describe(command: Command, path: string, group: string): CommandPage {
   return {
     name: path.replace(/^svc /, ''),
     summary: command.summary() || command.description(),
-    aliases: command.aliases(),
+    otherNames: known?.otherNames ?? [],
     group: group.replace(/:$/, ''),
     description: command.description(),
     usage: `${path} ${command.usage()}`,

@@ -1,9 +1,8 @@
 /** Command lines as nobody would type them, made from what every command really takes. */
 import type { Command, Option } from 'commander'
-import { commands, loadCommand } from '../../../src/cli/commands/index.ts'
+import { commands, findEntry, readCommand } from '../../../src/cli/commands/index.ts'
 import { addGlobalOptions } from '../../../src/cli/options.ts'
 import { CliCommand } from '../../../src/cli/command.ts'
-import type { CommandContext } from '../../../src/cli/session.ts'
 import { createRandom, type Random } from '../random.ts'
 
 export interface CommandLine {
@@ -78,9 +77,6 @@ const inputs = [
 
 const help = ['-h', '--help', '--version', '--print-config', 'help'] as const
 
-/** Commands are only read. */
-const nowhere: CommandContext = { globals: () => ({}), setExitCode: () => undefined, showHelp: () => Promise.resolve() }
-
 /** The command line with this number, and the random choices that made it, for what else belongs to it. */
 export function makeRound(seed: number, round: number, vocabulary: Vocabulary): { random: Random; line: CommandLine } {
   const random = createRandom(seed ^ Math.imul(round + 1, 2246822519))
@@ -105,7 +101,7 @@ export async function readLeaves(): Promise<{ leaves: Leaf[]; globals: readonly 
   const loaded = await Promise.all(
     commands
       .filter(({ name }) => name !== 'serve')
-      .map(async (entry) => ({ entry, command: await loadCommand(entry, nowhere) })),
+      .map(async (entry) => ({ entry, command: await readCommand(entry) })),
   )
   const leaves = loaded.flatMap(({ entry, command }) => [
     ...leavesOf(command, [entry.name]),
@@ -115,9 +111,9 @@ export async function readLeaves(): Promise<{ leaves: Leaf[]; globals: readonly 
 }
 
 export async function readServerOptions(): Promise<readonly Option[]> {
-  const entry = commands.find(({ name }) => name === 'serve')
+  const entry = findEntry('serve')
   if (entry === undefined) throw new Error('There is no command that starts a server')
-  return (await loadCommand(entry, nowhere)).options
+  return (await readCommand(entry)).options
 }
 
 function leavesOf(command: Command, path: readonly string[]): Leaf[] {
