@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process'
 import {
   chmodSync,
   lstatSync,
@@ -150,4 +151,12 @@ describe('a configuration file', () => {
       `The configuration file ${path} cannot be written: `,
     )
   })
+})
+
+test("nothing but a file is replaced: /dev/null, say, is everybody's", async () => {
+  const path = join(folder, 'pipe')
+  execFileSync('mkfifo', [path])
+  const change = changeConfigFile({ path, isExplicit: true, isOurs: true }, folder, 'credentials', login)
+  await expect(change).rejects.toThrow('is not a file')
+  expect(lstatSync(path).isFIFO()).toBe(true)
 })

@@ -46,7 +46,11 @@ export async function changeConfigFile(
 
 async function read(path: string): Promise<{ bytes: Buffer; ownership: FileOwnership | undefined }> {
   try {
-    const { mode, uid, gid } = await stat(path)
+    const stats = await stat(path)
+    // Nothing else may be replaced; least of all /dev/null, which stands for no configuration.
+    if (!stats.isFile())
+      throw new CliFailure(`The configuration file ${path} is not a file, so nothing can be kept in it.`)
+    const { mode, uid, gid } = stats
     return { bytes: await readFile(path), ownership: { mode: mode & 0o7777, uid, gid } }
   } catch (error) {
     if (hasCode(error, 'ENOENT')) return { bytes: Buffer.alloc(0), ownership: undefined }
