@@ -48,7 +48,7 @@ export function parseParameters(
   const given = new Map<string, unknown>()
   for (const { name, value } of assignments) {
     const schema = schemaOf(schemas, name)
-    const cast = castValue(name, value, schema, options)
+    const cast = castGiven(name, value, schema, options)
     given.set(name, given.has(name) ? merge(name, given.get(name), cast) : cast)
   }
   if (command !== undefined) {
@@ -162,6 +162,28 @@ function merge(name: string, before: unknown, next: unknown): unknown {
 
 function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** `castValue` without a word of what is secret: it may come from a file. */
+function castGiven(
+  name: string,
+  text: string,
+  schema: ParameterSchema | undefined,
+  options: ParameterOptions,
+): unknown {
+  try {
+    return castValue(name, text, schema, options)
+  } catch (error) {
+    if (!(error instanceof CliFailure) || !hasSecret(schema)) throw error
+    throw new CliFailure(`The value of parameter "${name}" is not of type ${String(schema?.type)}.`)
+  }
+}
+
+/** Whether any part of a value of this schema is a secret. */
+export function hasSecret(schema: unknown): boolean {
+  if (typeof schema !== 'object' || schema === null) return false
+  const { secret, default: _, enum: __, ...parts }: Record<string, unknown> = { ...schema }
+  return secret === true || Object.values(Array.isArray(schema) ? schema : parts).some(hasSecret)
 }
 
 /** What a text stands for by the schema. @throws CliFailure */

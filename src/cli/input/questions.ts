@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util'
 import { secretMask } from '../../redact.ts'
 import { toObject } from '../connection/answers.ts'
 import { CliFailure } from '../failures.ts'
-import { castValue } from './parameters.ts'
+import { castValue, hasSecret } from './parameters.ts'
 import { printable, type Json } from '../output/print.ts'
 import type { SecretInput } from './prompt.ts'
 
@@ -210,13 +210,6 @@ function hasProperties({ type, properties }: Json): boolean {
 function needsAnything({ properties, required }: Json): boolean {
   if (Array.isArray(required) && required.length > 0) return true
   return Object.values(toObject(properties)).some((property) => toObject(property)['required'] === true)
-}
-
-/** Whether any part of a value of this schema is a secret. */
-function hasSecret(schema: unknown): boolean {
-  if (typeof schema !== 'object' || schema === null) return false
-  const { secret, default: _, enum: __, ...parts } = toObject(schema)
-  return secret === true || Object.values(Array.isArray(schema) ? schema : parts).some(hasSecret)
 }
 
 /** Names below which secrets are, in what is sent to the server. @param schema of an object */
