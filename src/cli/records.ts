@@ -21,6 +21,8 @@ import type { Session } from './session.ts'
 
 /** No server refuses a page of this size. */
 const PAGE_SIZE = 100
+/** So many pages one after the other hold nothing new only where the server does not read which page is asked for. */
+const MAX_REPEATED_PAGES = 20
 
 export interface Page {
   records: Json[]
@@ -32,13 +34,19 @@ export interface Page {
 export async function listRecords(session: Session, path: string, query: Query, count: number): Promise<Page> {
   const records = new Map<string, Json>()
   const progress = session.progress('Reading')
+  let repeated = 0
   for (let offset = 0; ;) {
     const wanted = count === -1 ? PAGE_SIZE : Math.min(PAGE_SIZE, count - records.size)
     const answer = await session.client.call('GET', path, { query: { ...query, limit: wanted, offset } })
     const page = listIn(answer)
     const total = Number(answer.headers['x-total-count'] ?? offset + page.length)
+    const before = records.size
     // What is created meanwhile pushes others onto the next page; they are no news there.
     for (const [index, record] of page.entries()) records.set(textOf(record['id']) || String(offset + index), record)
+    repeated = records.size === before ? repeated + 1 : 0
+    if (repeated > MAX_REPEATED_PAGES) {
+      throw new CliFailure('The server sends the same records again and again; is --api-url the API of an svc server?')
+    }
     offset += page.length
     const isEnd = page.length === 0 || offset >= total
     if (!isEnd && (count === -1 || records.size < count)) {

@@ -7,7 +7,7 @@ import { recordIn, textOf } from '../connection/answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { NotFound } from '../failures.ts'
 import { addCommonOptions, addListOptions, addWidthOption, type CommonFlags } from '../options.ts'
-import type { Json } from '../output/print.ts'
+import { printable, type Json } from '../output/print.ts'
 import { callOn, createRecord, printDone, type Subject } from '../records.ts'
 import { showList, showRecord, type AttributeFlags, type ListFlags, type Resource } from '../resources.ts'
 import { forEachSecret, subjectOfSecret } from '../input/secret-ids.ts'
@@ -197,7 +197,7 @@ async function createKey(session: Session, flags: CreateFlags): Promise<number> 
   }
   const record = await createRecord(session, apiKey.path, body)
   if (flags.onlyKey === true) {
-    await session.print(`${textOf(record['key'])}\n`)
+    await session.print(`${printable(textOf(record['key']))}\n`)
     return exitCodes.ok
   }
   await showRecord(session, apiKey, record, flags)

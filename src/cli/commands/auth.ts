@@ -50,7 +50,7 @@ export function createAuthCommand(context: CommandContext): CliCommand {
         flags,
         async (session) => {
           const record = recordIn(await makeToken(session, user, await readPassword(session, flags), flags))
-          if (flags.onlyToken === true) await session.print(`${textOf(record['token'])}\n`)
+          if (flags.onlyToken === true) await session.print(`${printable(textOf(record['token']))}\n`)
           else {
             // A token that is broken into lines cannot be copied.
             const wide = { ...session, terminalWidth: undefined }

@@ -2,6 +2,7 @@
 import { Option } from 'commander'
 import { CliCommand } from '../command.ts'
 import { recordIn, textOf } from '../connection/answers.ts'
+import { segment } from '../connection/client.ts'
 import { cancelExecution, executionName, getExecution } from '../executions/calls.ts'
 import { markWorkflows, printExecution, withStatusText } from '../executions/details.ts'
 import { exitCodes } from '../exit-codes.ts'
@@ -214,7 +215,7 @@ async function rerunExecution(session: Session, id: string, words: string[], fla
     ...(flags.user === undefined ? {} : { user: flags.user }),
     ...(flags.delay === undefined ? {} : { delay: flags.delay }),
   }
-  const created = await create(session, `/executions/${textOf(original['id'])}/re_run`, body)
+  const created = await create(session, `/executions/${segment(textOf(original['id']))}/re_run`, body)
   return showProgress(session, created, flags)
 }
 

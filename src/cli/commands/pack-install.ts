@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { CliCommand } from '../command.ts'
 import { recordIn, textOf, toList, toObject } from '../connection/answers.ts'
-import { getExecution, isForbidden, statusOf } from '../executions/calls.ts'
+import { getExecution, isForbidden, shownId, statusOf } from '../executions/calls.ts'
 import { waitForEnd } from '../executions/wait.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, HttpFailure, Interrupted } from '../failures.ts'
@@ -161,11 +161,11 @@ async function follow(
   } catch (error) {
     progress.stop()
     if (error instanceof Interrupted) {
-      session.note(`\nThe execution goes on. To cancel it, execute:\n svc execution cancel ${id}\n`)
+      session.note(`\nThe execution goes on. To cancel it, execute:\n svc execution cancel ${shownId(id)}\n`)
     }
     if (!isForbidden(error)) throw error
     if (session.form !== 'human') await session.printMachine(answer)
-    else await session.print(`Execution ${id} does it; you may not view executions of that action.\n`)
+    else await session.print(`Execution ${shownId(id)} does it; you may not view executions of that action.\n`)
     return exitCodes.ok
   }
 }

@@ -3,7 +3,7 @@ import { InvalidArgumentError, Option } from 'commander'
 import { CliCommand } from '../command.ts'
 import { segment } from '../connection/client.ts'
 import { recordIn, textOf, toObject } from '../connection/answers.ts'
-import { exitCodeOf, getExecution, statusOf } from '../executions/calls.ts'
+import { exitCodeOf, getExecution, shownId, statusOf } from '../executions/calls.ts'
 import { waitForEnd } from '../executions/wait.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { printExecution } from '../executions/details.ts'
@@ -222,10 +222,10 @@ export async function showProgress(session: Session, created: Json, flags: RunFl
   } catch (error) {
     if (error instanceof Interrupted) {
       session.note(
-        `\nThe execution goes on.\n${whereToLook(id)}\nTo cancel it, execute:\n svc execution cancel ${id}\n`,
+        `\nThe execution goes on.\n${whereToLook(id)}\nTo cancel it, execute:\n svc execution cancel ${shownId(id)}\n`,
       )
     } else if (error instanceof CliFailure && !(error instanceof NotFound)) {
-      session.note(`The execution ${id} has been created.\n${whereToLook(id)}`)
+      session.note(`The execution ${shownId(id)} has been created.\n${whereToLook(id)}`)
     }
     throw error
   }
@@ -236,10 +236,10 @@ export async function showProgress(session: Session, created: Json, flags: RunFl
 
 function whereToLook(id: string): string {
   return `To get the results, execute:
- svc execution get ${id}
+ svc execution get ${shownId(id)}
 
 To view output in real-time, execute:
- svc execution tail ${id}
+ svc execution tail ${shownId(id)}
 `
 }
 
@@ -258,7 +258,9 @@ export async function printKey(session: Session, record: Json, key: string): Pro
   // What is cut must not pass for the whole in the file it is redirected to.
   if (attributeOf(result, `${key}_truncated`) === true) {
     const id = textOf(record['id'])
-    session.note(`WARNING: "${key}" is only the beginning of what was written. All of it: svc execution tail ${id}\n`)
+    session.note(
+      `WARNING: "${key}" is only the beginning of what was written. All of it: svc execution tail ${shownId(id)}\n`,
+    )
   }
 }
 
@@ -297,7 +299,7 @@ function byPosition(a: Parameter, b: Parameter): number {
 }
 
 function describe({ name, schema }: Parameter, width: number): string {
-  const lines = [`    ${name}`]
+  const lines = [`    ${printable(name)}`]
   const add = (text: string): unknown => lines.push(...wrapText(text, width - 8).map((line) => `        ${line}`))
   const description = printable(textOf(schema['description']))
   if (description !== '') add(description)

@@ -239,12 +239,22 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
     return new ConnectionFailure(describeConnection(error, origin, ways.get(origin)?.proxy))
   }
 
-  async function readText(response: http.IncomingMessage, maxBytes: number, origin: string): Promise<string> {
+  async function readText(
+    response: http.IncomingMessage,
+    maxBytes: number,
+    origin: string,
+    mayCut = false,
+  ): Promise<string> {
     const chunks: Buffer[] = []
     let size = 0
     try {
       for await (const chunk of response as AsyncIterable<Buffer>) {
         size += chunk.length
+        if (size > maxBytes && mayCut) {
+          chunks.push(chunk.subarray(0, chunk.length - (size - maxBytes)))
+          // Leaving the loop ends the connection as well.
+          break
+        }
         if (size > maxBytes) {
           response.destroy()
           throw new CliFailure(`The answer of ${origin} is larger than ${maxBytes / 1024 / 1024} MiB; ask for less.`)
@@ -265,10 +275,11 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
     if (status >= 300 && status < 400 && location !== undefined) {
       response.resume()
       return new CliFailure(
-        `${url} has moved to ${escapeUnprintable(location)}; name that address with --url or --api-url.`,
+        `${redactor.maskUrl(url)} has moved to ${escapeUnprintable(location)}; name that address with --url or --api-url.`,
       )
     }
-    const text = await readText(response, MAX_ERROR_BYTES, origin)
+    // What comes after that is of no use to anybody; the status is.
+    const text = await readText(response, MAX_ERROR_BYTES, origin, true)
     if (settings.debug) debug(answerLines(status, response.statusMessage, text))
     const body = parseObject(text)
     const reason = escapeUnprintable(response.statusMessage ?? '') || http.STATUS_CODES[status] || 'Unknown'

@@ -2,6 +2,8 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { listIn, recordIn, textOf } from '../connection/answers.ts'
 import { segment, type Query } from '../connection/client.ts'
+import { escapeUnprintable } from '../../redact.ts'
+import { quote } from '../../shell-words.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { ConnectionFailure, HttpFailure, Interrupted, NotFound } from '../failures.ts'
 import { attributeOf, type Json } from '../output/print.ts'
@@ -33,6 +35,11 @@ export function exitCodeOf(status: string): number {
   return ['failed', 'timeout', 'abandoned'].includes(status) ? exitCodes.failed : exitCodes.ok
 }
 
+/** An id as the server gave it, to be pasted into a shell: one word, whatever it holds. */
+export function shownId(id: string): string {
+  return quote(escapeUnprintable(id))
+}
+
 /** `id` may be `last`: of those that may be seen, the one that was created last. @throws NotFound */
 export async function getExecution(session: Session, id: string, query: Query = {}): Promise<Json> {
   if (id === '') throw new NotFound(executionName, id)
@@ -45,8 +52,10 @@ export async function getExecution(session: Session, id: string, query: Query = 
     // To the server it is the last of all users.
     const newest = { include_attributes: 'id', sort_desc: true, limit: 1 }
     const [found] = listIn(await client.call('GET', '/executions', { query: newest }))
-    if (found === undefined) throw new NotFound(executionName, id)
-    return getExecution(session, textOf(found['id']), query)
+    const newestId = textOf(found?.['id'])
+    // An answer that leads back here is no answer.
+    if (newestId === '' || newestId === id) throw new NotFound(executionName, id)
+    return getExecution(session, newestId, query)
   }
 }
 
@@ -59,8 +68,12 @@ export function isMissing(error: unknown): boolean {
   return error instanceof HttpFailure && (error.status === 404 || error.code === 'NO_EXECUTIONS')
 }
 
+/** 502 and 504 are what a proxy in front of the server says while that starts again. */
+const passingStatuses: ReadonlySet<number> = new Set([502, 503, 504])
+
+/** Whether asking again later may help. */
 export function mayPass(error: unknown): boolean {
-  return error instanceof ConnectionFailure || (error instanceof HttpFailure && error.status === 503)
+  return error instanceof ConnectionFailure || (error instanceof HttpFailure && passingStatuses.has(error.status))
 }
 
 /** @throws Interrupted */

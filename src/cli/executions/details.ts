@@ -1,5 +1,6 @@
 /** How executions look: their details, and lists of them (contract 09, 9.4 and 9.5). */
 import { listIn, textOf, toObject } from '../connection/answers.ts'
+import { segment } from '../connection/client.ts'
 import { isFinal, statusOf } from './calls.ts'
 import {
   attributeOf,
@@ -38,11 +39,11 @@ const workflowAttributes = [
   'result.failed_on',
 ]
 /** Under which name a path of `workflowAttributes` is shown. */
-const shownNames: Readonly<Record<string, string>> = {
-  'result.error': 'error',
-  'result.traceback': 'traceback',
-  'result.failed_on': 'failed_on',
-}
+const shownNames: ReadonlyMap<string, string> = new Map([
+  ['result.error', 'error'],
+  ['result.traceback', 'traceback'],
+  ['result.failed_on', 'failed_on'],
+])
 
 const workflowRunners: ReadonlySet<string> = new Set(['action-chain', 'orquesta'])
 
@@ -124,7 +125,7 @@ function renderDetails(session: Session, record: Json, names: readonly string[],
   const lines = names.map((name) => {
     const value = attributeOf(record, name)
     if (value === undefined && !isExact) return ''
-    const label = shownNames[name] ?? name
+    const label = shownNames.get(name) ?? name
     if (name === 'status') {
       const text = statusText(record, Date.now())
       return `${label}: ${session.isColored ? colorStatus(text) : text}\n`
@@ -145,10 +146,12 @@ function readable(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, readable(item)]))
 }
 
+/** Levels; deeper children stand below each other, since every line is as wide as the widest. */
+const MAX_INDENT = 50
 const childColumns = ['id', 'status', 'task', 'action', 'start_timestamp']
 
 async function renderChildren(session: Session, record: Json, depth: number | undefined): Promise<string> {
-  const path = `/executions/${textOf(record['id'])}/children`
+  const path = `/executions/${segment(textOf(record['id']))}/children`
   const children = listIn(await session.client.call('GET', path, { query: { depth: depth ?? -1 } }))
   if (children.length === 0) return ''
   const depths = new Map<unknown, number>([[record['id'], -1]])
@@ -158,7 +161,7 @@ async function renderChildren(session: Session, record: Json, depth: number | un
     const marker = isWorkflow(child) ? '+ ' : ''
     const task = attributeOf(child, 'context.orquesta.task_name') ?? attributeOf(child, 'context.chain.name')
     return [
-      `${'  '.repeat(level)}${marker}${cellText(textOf(child['id']))}`,
+      `${'  '.repeat(Math.min(MAX_INDENT, level))}${marker}${cellText(textOf(child['id']))}`,
       statusText(child, Date.now()),
       cellText(task),
       cellText(attributeOf(child, 'action.ref')),

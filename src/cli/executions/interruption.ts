@@ -1,6 +1,6 @@
 /** What Ctrl-C means to somebody at a terminal who waits for an execution. */
 import { isatty } from 'node:tty'
-import { cancelExecution } from './calls.ts'
+import { cancelExecution, shownId } from './calls.ts'
 import { CliFailure, Interrupted } from '../failures.ts'
 import { printable } from '../output/print.ts'
 import type { Session } from '../session.ts'
@@ -58,7 +58,7 @@ async function readAnswer(session: Session, id: string, over: AbortSignal): Prom
   const { withSecretInput } = await import('../input/prompt.ts')
   const note = (text: string): void => session.note(text)
   const interrupted = AbortSignal.any([session.interrupted, over])
-  const question = `\nExecution ${id} goes on. Leave it running (Enter), cancel it (c), or wait on (w)?`
+  const question = `\nExecution ${shownId(id)} goes on. Leave it running (Enter), cancel it (c), or wait on (w)?`
   const key = await withSecretInput({ interrupted, note }, (input) => input.askKey(question, 'cwl'))
   note(`${answers[key] ?? 'leave'}\n`)
   return key

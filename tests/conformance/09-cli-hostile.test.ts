@@ -1,0 +1,171 @@
+/** Contract 09, 9.1 and 9.2: what the client makes of a server that means harm, or is none of ours. */
+import http from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
+import { runCli, type CliExit } from '../helpers/cli.ts'
+import { makeFolder } from '../helpers/folders.ts'
+
+type Respond = (request: http.IncomingMessage, url: URL) => Reply | undefined
+
+interface Reply {
+  status?: number
+  headers?: Record<string, string>
+  body: unknown
+}
+
+const folder = makeFolder()
+/** Colours, the other direction of writing, a bell; and a second command for whoever pastes it. */
+const evil = '\u001b[31mevil\u202e\u0007; touch x'
+/** What a terminal would obey. */
+const obeyed = /[^\n\x20-\x7e]/
+
+let respond: Respond
+let asked: string[] = []
+let base = ''
+const server = http.createServer((request, response) => {
+  const url = new URL(request.url ?? '/', 'http://127.0.0.1')
+  asked.push(`${request.method ?? ''} ${url.pathname}`)
+  const { status = 200, headers = {}, body } = respond(request, url) ?? { status: 404, body: { faultstring: evil } }
+  response.writeHead(status, { 'Content-Type': 'application/json', ...headers })
+  response.end(typeof body === 'string' ? body : JSON.stringify(body))
+})
+
+beforeAll(async () => {
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo // it listens at a port
+  base = `http://127.0.0.1:${port}/v1`
+})
+afterEach(() => (asked = []))
+afterAll(() => {
+  server.close()
+  server.closeAllConnections()
+  folder.remove()
+})
+
+function svc(args: readonly string[], answer: Respond): Promise<CliExit> {
+  respond = answer
+  return runCli(args, { HOME: folder.path, SVC_API_URL: base })
+}
+
+const isView = (url: URL): boolean => url.pathname.includes('/actions/views/')
+
+describe('09.2 nothing that a server names reaches the terminal as more than text', () => {
+  const parameters = { [evil]: { type: 'string', default: evil, description: evil } }
+  const record = {
+    id: evil,
+    status: 'succeeded',
+    action: { ref: evil, runner_type: 'orquesta' },
+    parameters: { [evil]: evil },
+    result: { [evil]: evil },
+    [evil]: evil,
+  }
+  const answer: Respond = ({ method }, url) => {
+    if (isView(url)) return { body: { description: evil, parameters } }
+    if (url.pathname.endsWith('/children')) return { body: [{ ...record, context: { chain: { name: evil } } }] }
+    if (url.pathname.startsWith('/stream/')) return undefined
+    if (method === 'POST' || url.pathname.startsWith('/v1/executions/')) return { body: record }
+    return { body: [record] }
+  }
+
+  it.each([
+    ['run', 'core.x', '-h'],
+    ['run', '--async', 'core.x'],
+    ['run', 'core.x'],
+    ['run', 'core.x', '-k', 'none'],
+    ['execution', 'get', 'x', '--detail'],
+    ['execution', 'get', 'x', '--attr', 'constructor,__proto__,id'],
+    ['execution', 're-run', 'x', '--async'],
+    ['execution', 'list'],
+    ['action', 'list'],
+    ['pack', 'list', '-a', 'all'],
+    ['execution', 'get', 'x', '-y'],
+    ['execution', 'get', 'x', '-j'],
+  ])('09.2 svc %s %s %s', async (...args) => {
+    const { stdout, stderr } = await svc(args, answer)
+    expect(stdout + stderr).not.toMatch(obeyed)
+    expect(stdout).not.toContain('native code')
+    // Whoever pastes a line runs one command.
+    for (const [, id = ''] of stdout.matchAll(/^ svc execution \w+ (.*)$/gm)) expect(id).toMatch(/^'[^']*'$/)
+  })
+
+  it('09.2 nor does the reason of a refusal', async () => {
+    const { code, stdout, stderr } = await svc(['run', 'core.x'], (_, url) =>
+      isView(url) ? { body: { parameters } } : { status: 400, body: { faultstring: evil } },
+    )
+    expect([code, stderr]).toEqual([1, ''])
+    expect(stdout).toMatch(/^ERROR: 400 Client Error: Bad Request\nMESSAGE: \\u001b/)
+    expect(stdout).not.toMatch(obeyed)
+  })
+})
+
+describe('09.1 answers without end', () => {
+  it('09.1 the status of an error counts, however long its text is', async () => {
+    const page = { status: 404, headers: { 'Content-Type': 'text/html' }, body: `<html>${'x'.repeat(200_000)}` }
+    expect(await svc(['action', 'get', 'core.x'], () => page)).toMatchObject({ code: 2 })
+    const { code, stdout } = await svc(['pack', 'list'], () => ({ ...page, status: 500 }))
+    expect([code, stdout.slice(0, 60)]).toEqual([1, expect.stringMatching(/^ERROR: 500 Server Error/)])
+    expect(stdout.length).toBeLessThan(2000)
+  })
+
+  it('09.1 a list that is the same on every page ends', async () => {
+    const { code, stdout } = await svc(['action', 'list', '-n', '-1'], () => ({
+      headers: { 'X-Total-Count': '1e400' },
+      body: [{ id: '1', ref: 'core.x' }],
+    }))
+    expect([code, stdout]).toEqual([1, expect.stringContaining('the same records again and again')])
+    expect(asked.length).toBeLessThan(100)
+  })
+
+  it('09.1 the last execution, of which the server says that it is "last", is none', async () => {
+    const { code } = await svc(['execution', 'get', 'last'], (_, url) =>
+      url.pathname.endsWith('/last') ? { status: 403, body: { faultstring: 'no' } } : { body: [{ id: 'last' }] },
+    )
+    expect([code, asked]).toEqual([2, ['GET /v1/executions/last', 'GET /v1/executions']])
+  })
+
+  it('09.1 children may lie deeper than a terminal is wide', async () => {
+    const children = Array.from({ length: 20_000 }, (_, index) => ({ id: `c${index}`, parent: `c${index - 1}` }))
+    const { code, stdout } = await svc(['execution', 'get', 'x', '--show-tasks'], (_, url) =>
+      url.pathname.endsWith('/children') ? { body: children } : { body: { id: 'c-1', status: 'succeeded' } },
+    )
+    expect([code, stdout.includes('c19999')]).toEqual([0, true])
+    expect(stdout.length).toBeLessThan(10_000_000)
+  })
+})
+
+describe('09.4 waiting through a proxy in front of the server', () => {
+  it.each([502, 503, 504])('09.4 goes on while it answers %i', async (status) => {
+    let times = 0
+    const { code, stdout } = await svc(['run', 'core.x'], ({ method }, url) => {
+      if (isView(url)) return { body: { parameters: {} } }
+      if (method === 'POST') return { body: { id: 'abc', status: 'requested' } }
+      if (url.pathname.startsWith('/stream/')) return undefined
+      times += 1
+      if (times < 4) return { status, headers: { 'Content-Type': 'text/html' }, body: '<html>Bad Gateway</html>' }
+      return { body: { id: 'abc', status: 'succeeded', result: {} } }
+    })
+    expect([code, stdout]).toEqual([0, expect.stringContaining('id: abc')])
+  })
+})
+
+describe('09.4 a secret parameter', () => {
+  it('09.4 that is of another type is not repeated', async () => {
+    const file = join(folder.path, 'pin')
+    writeFileSync(file, 'hunter2')
+    for (const words of [[`@pin=${file}`], ['options={"pin": hunter2}'], ['list=hunter2']]) {
+      const { code, stdout, stderr } = await svc(['run', 'core.x', ...words], () => ({
+        body: {
+          parameters: {
+            pin: { type: 'integer', secret: true },
+            options: { type: 'object', properties: { pin: { type: 'string', secret: true } } },
+            list: { type: 'array', items: { type: 'integer', secret: true } },
+          },
+        },
+      }))
+      expect([code, stdout + stderr]).toEqual([1, expect.stringMatching(/^ERROR: The value of parameter "/)])
+      expect(stdout + stderr).not.toContain('hunter2')
+    }
+  })
+})
