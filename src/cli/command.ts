@@ -109,14 +109,24 @@ export class CliCommand extends Command {
   }
 
   override parseOptions(argv: string[]): ReturnType<Command['parseOptions']> {
-    return super.parseOptions(argv.map((arg) => this.withLongName(arg)))
+    const end = argv.indexOf('--')
+    return super.parseOptions(argv.map((arg, index) => (end === -1 || index < end ? this.withLongName(arg) : arg)))
   }
 
-  /** An argument with the long name of an option in place of a short one of several letters. */
+  /**
+   * An argument with the long name of an option in place of a short one of several letters, or of one that is spelled with
+   * `_` for `-` or the other way round: scripts have `--trace_tag` as well as `--trace-tag`.
+   */
   withLongName(arg: string): string {
     const [name = ''] = arg.split('=', 1)
-    const longName = this.#shortNames.get(name)
+    const longName = this.#shortNames.get(name) ?? this.#spelledOtherwise(name)
     return longName === undefined ? arg : `${longName}${arg.slice(name.length)}`
+  }
+
+  #spelledOtherwise(name: string): string | undefined {
+    if (!name.startsWith('--') || this.options.some(({ long }) => long === name)) return undefined
+    const plain = name.replaceAll('_', '-')
+    return this.options.find(({ long }) => long?.replaceAll('_', '-') === plain)?.long
   }
 
   /** Refuses arguments. @throws UnknownCommand, CommanderError */

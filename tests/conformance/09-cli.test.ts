@@ -346,6 +346,12 @@ $`,
       '/v1/executions/last',
     )
     expect(body).toMatchObject({ delay: 150, context: { user: 'bob', trace_context: { trace_tag: 'tag one' } } })
+    for (const spelling of ['trace_tag', 'trace-tag']) {
+      expect((await svc('run', 'core.noop', `--${spelling}`, spelling)).code).toBe(0)
+      const last = await server.call('GET', '/v1/executions/last')
+      expect(last.body).toMatchObject({ context: { trace_context: { trace_tag: spelling } } })
+    }
+    expect((await svc('run', '-k', 'stdout', 'core.local', 'echo', '--trace_tag')).stdout).toBe('--trace_tag\n')
     const tooLong = await svc('run', '--delay', '99999999999', 'core.noop')
     expect([tooLong.code, tooLong.stdout]).toEqual([1, expect.stringContaining('the maximum of 31536000000')])
     const unknown = await svc('run', '--trace-id', unknownId, 'core.noop')

@@ -1,5 +1,6 @@
 /** `svc run`: runs an action; also what `action execute` and `execution re-run` share with it (contract 09, 9.4). */
 import { InvalidArgumentError, Option } from 'commander'
+import { mustBeGiven, parametersOf, type ActionParameter } from '../action-parameters.ts'
 import { CliCommand } from '../command.ts'
 import { segment } from '../connection/client.ts'
 import { recordIn, textOf, toObject } from '../connection/answers.ts'
@@ -68,18 +69,19 @@ export function createExecuteCommand(context: CommandContext): CliCommand {
  */
 export class ActionCommand extends CliCommand {
   override parseOptions(argv: string[]): ReturnType<CliCommand['parseOptions']> {
-    return super.parseOptions(splitAtCommand(argv, this.options))
+    return super.parseOptions(splitAtCommand(argv, this))
   }
 }
 
-function splitAtCommand(args: readonly string[], options: readonly Option[]): string[] {
+function splitAtCommand(args: readonly string[], command: CliCommand): string[] {
   const split = [...args]
   let hasRef = false
   for (let index = 0; index < split.length;) {
-    const arg = split[index] ?? ''
+    const arg = command.withLongName(split[index] ?? '')
     if (arg === '--') return split
+    split[index] = arg
     if (hasRef && (arg === '-h' || arg === '--help')) split[index] = '--action-help'
-    const length = optionLength(split, index, options)
+    const length = optionLength(split, index, command.options)
     if (length === 0) {
       if (hasRef && !isAssignment(arg)) return split.toSpliced(index, 0, '--')
       hasRef = true
@@ -266,13 +268,7 @@ export async function printKey(session: Session, record: Json, key: string): Pro
 
 async function printActionHelp(session: Session, ref: string): Promise<number> {
   const action = await viewOf(session, 'overview', ref)
-  const parameters = Object.entries(toObject(action['parameters'])).map(([name, schema]) => ({
-    name,
-    schema: toObject(schema),
-  }))
-  const shown = parameters.filter(({ schema }) => schema['immutable'] !== true).toSorted(byPosition)
-  const mustBeGiven = ({ schema }: Parameter): boolean =>
-    schema['required'] === true && (schema['default'] === undefined || schema['default'] === null)
+  const shown = parametersOf(action)
   const required = shown.filter(mustBeGiven)
   const optional = shown.filter((parameter) => !mustBeGiven(parameter))
   const width = Math.max(40, session.terminalWidth ?? 100)
@@ -286,19 +282,7 @@ async function printActionHelp(session: Session, ref: string): Promise<number> {
   return 0
 }
 
-interface Parameter {
-  name: string
-  schema: Json
-}
-
-function byPosition(a: Parameter, b: Parameter): number {
-  const place = ({ schema }: Parameter): number =>
-    typeof schema['position'] === 'number' ? schema['position'] : Number.POSITIVE_INFINITY
-  if (place(a) !== place(b)) return place(a) - place(b)
-  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0
-}
-
-function describe({ name, schema }: Parameter, width: number): string {
+function describe({ name, schema }: ActionParameter, width: number): string {
   const lines = [`    ${printable(name)}`]
   const add = (text: string): unknown => lines.push(...wrapText(text, width - 8).map((line) => `        ${line}`))
   const description = printable(textOf(schema['description']))

@@ -1,6 +1,7 @@
 /** What the server knows of words: names of things, parameters of actions. Asks with the credentials that are there. */
+import { mustBeGiven, parametersOf, type ActionParameter } from '../action-parameters.ts'
 import { createClient, segment, type Client, type Query } from '../connection/client.ts'
-import { listIn, recordIn, textOf, toObject } from '../connection/answers.ts'
+import { listIn, recordIn, textOf } from '../connection/answers.ts'
 import type { Names } from '../names.ts'
 import type { ConnectionFlags } from '../options.ts'
 import { attributeOf } from '../output/print.ts'
@@ -85,11 +86,6 @@ async function askList(client: Client, path: string, query: Query) {
   return { records, total: Number(answer.headers['x-total-count'] ?? records.length) }
 }
 
-interface Parameter {
-  name: string
-  schema: Readonly<Record<string, unknown>>
-}
-
 async function findParameters(
   client: Client,
   of: 'action' | 'execution',
@@ -99,9 +95,8 @@ async function findParameters(
 ): Promise<Completion> {
   const ref = of === 'action' ? id : await actionOf(client, id)
   const answer = await client.call('GET', `/actions/views/parameters/${segment(ref)}`, { maxBytes: MAX_BYTES })
-  const parameters = Object.entries(toObject(recordIn(answer)['parameters']))
-    .map(([name, schema]): Parameter => ({ name, schema: toObject(schema) }))
-    .filter(({ name, schema }) => schema['immutable'] !== true && /^\w+$/.test(name))
+  // Others cannot be written as a word.
+  const parameters = parametersOf(recordIn(answer)).filter(({ name }) => /^\w+$/.test(name))
   const [, marker = '', name = '', equals] = /^(@?)([^=]*)(=?)/.exec(word) ?? []
   if (equals === '=') {
     if (marker === '@') return { ...nothing, files: true }
@@ -111,8 +106,7 @@ async function findParameters(
   }
   const candidates = parameters
     .filter(({ name: each, schema }) => isGatherable(schema) || !words.some((given) => nameIn(given) === each))
-    .toSorted(byNeed)
-    .map(({ name: each, schema }) => ({ text: `${marker}${each}=`, about: describe(schema) }))
+    .map((parameter) => ({ text: `${marker}${parameter.name}=`, about: describe(parameter) }))
     .filter(({ text }) => text.startsWith(word))
   // Any other word begins the command that the action runs.
   return candidates.length === 0 && word !== ''
@@ -131,30 +125,17 @@ function nameIn(assignment: string): string | undefined {
 }
 
 /** What is given piece by piece may be given again. */
-function isGatherable({ type }: Parameter['schema']): boolean {
+function isGatherable({ type }: ActionParameter['schema']): boolean {
   return type === 'array' || type === 'object'
 }
 
-function valuesOf({ type, enum: values }: Parameter['schema']): string[] {
+function valuesOf({ type, enum: values }: ActionParameter['schema']): string[] {
   if (Array.isArray(values)) return values.map((value) => (typeof value === 'string' ? value : JSON.stringify(value)))
   return type === 'boolean' ? ['true', 'false'] : []
 }
 
-function mustBeGiven(schema: Parameter['schema']): boolean {
-  return schema['required'] === true && (schema['default'] === undefined || schema['default'] === null)
-}
-
-/** In the order of the help of the action. */
-function byNeed(a: Parameter, b: Parameter): number {
-  if (mustBeGiven(a.schema) !== mustBeGiven(b.schema)) return mustBeGiven(a.schema) ? -1 : 1
-  const place = ({ schema }: Parameter): number =>
-    typeof schema['position'] === 'number' ? schema['position'] : Number.POSITIVE_INFINITY
-  if (place(a) !== place(b)) return place(a) - place(b)
-  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0
-}
-
-function describe(schema: Parameter['schema']): string {
-  return [textOf(schema['description']), mustBeGiven(schema) ? '(required)' : '']
+function describe(parameter: ActionParameter): string {
+  return [textOf(parameter.schema['description']), mustBeGiven(parameter) ? '(required)' : '']
     .filter((text) => text !== '')
     .join(' ')
 }

@@ -1,0 +1,35 @@
+/** Parameters of an action, as those who run it see them. */
+import { toObject } from './connection/answers.ts'
+
+export interface ActionParameter {
+  name: string
+  schema: Readonly<Record<string, unknown>>
+}
+
+/**
+ * Those that can be given: first what must be, then the others; each by position, then by name (contract 09, 9.4).
+ *
+ * @param view what the server answers about them, with `parameters`
+ */
+export function parametersOf(view: Readonly<Record<string, unknown>>): ActionParameter[] {
+  return Object.entries(toObject(view['parameters']))
+    .map(([name, schema]) => ({ name, schema: toObject(schema) }))
+    .filter(({ schema }) => schema['immutable'] !== true)
+    .toSorted(compare)
+}
+
+/** Without it the action cannot be run. */
+export function mustBeGiven({ schema }: ActionParameter): boolean {
+  return schema['required'] === true && (schema['default'] === undefined || schema['default'] === null)
+}
+
+function compare(a: ActionParameter, b: ActionParameter): number {
+  if (mustBeGiven(a) !== mustBeGiven(b)) return mustBeGiven(a) ? -1 : 1
+  const [first, second] = [positionOf(a), positionOf(b)]
+  if (first !== second) return first - second
+  return a.name < b.name ? -1 : a.name > b.name ? 1 : 0
+}
+
+function positionOf({ schema }: ActionParameter): number {
+  return typeof schema['position'] === 'number' ? schema['position'] : Number.POSITIVE_INFINITY
+}
