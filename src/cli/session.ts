@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { createClient, type Client, type ClientOptions, type Login } from './connection/client.ts'
 import { exitCodes } from './exit-codes.ts'
 import type { CommonFlags } from './options.ts'
-import { isColored, printable, toJson } from './output/print.ts'
+import { isColored, printable, toJson, toJsonLine } from './output/print.ts'
 import { createProgressLine, type Progress } from './output/progress.ts'
 import { loadSettings, type Settings } from './connection/settings.ts'
 import { toYaml } from './output/yaml.ts'
@@ -23,6 +23,8 @@ export interface Session {
   print(text: string): Promise<void>
   /** JSON or YAML, as asked for. */
   printMachine(value: unknown): Promise<void>
+  /** One of many records that come while one waits: a line of JSON, or a document of YAML. */
+  printRecordLine(value: unknown): Promise<void>
   /** Notes, on standard error. */
   note(text: string): void
   /**
@@ -111,6 +113,7 @@ export async function withSession(
     debug: (text) => note(`${text}\n`),
   })
   const form: OutputForm = flags.json === true ? 'json' : flags.yaml === true ? 'yaml' : 'human'
+  const toDocument = (value: unknown): string => `---\n${toYaml(value, { sortKeys: true })}`
   let held: Promise<void> | undefined
   const print = async (text: string): Promise<void> => {
     await held
@@ -126,8 +129,8 @@ export async function withSession(
     terminalWidth: process.stdout.isTTY && process.stdout.columns > 0 ? process.stdout.columns : undefined,
     interrupted: interruption.signal,
     print,
-    printMachine: (value) =>
-      print(form === 'yaml' ? `---\n${toYaml(value, { sortKeys: true })}` : `${toJson(value)}\n`),
+    printMachine: (value) => print(form === 'yaml' ? toDocument(value) : `${toJson(value)}\n`),
+    printRecordLine: (value) => print(form === 'yaml' ? toDocument(value) : `${toJsonLine(value)}\n`),
     note,
     progress: (text) => line.start(text),
     takeInterrupts(handler) {

@@ -190,19 +190,27 @@ it('changes nothing when the answers end, or nobody has given any', async () => 
   expect((await server.call('GET', '/v1/configs/unanswered')).status).toBe(404)
 })
 
-it('says at a terminal what is being installed, and how to stop that after Ctrl-C', async () => {
+it('says at a terminal what is being installed; Ctrl-C asks what shall become of that', async () => {
   const connections = new Set<Socket>()
   const silent = createServer((connection) => void connections.add(connection.on('error', () => undefined)))
   silent.listen(0, '127.0.0.1')
   await once(silent, 'listening')
   const source = `https://127.0.0.1:${(silent.address() as AddressInfo).port}/slow.git`
   try {
-    const terminal = await startAtTerminal([process.execPath, executable, 'pack', 'install', source], env(), 100)
-    await terminal.typeAt(`Installing ${source} (`, '\u0003')
-    expect(await terminal.exit).toBe(130)
-    const [, id = ''] = /goes on\..*\s+svc execution cancel ([0-9a-f]{24})\s*$/.exec(terminal.screen()) ?? []
+    const install = [process.execPath, executable, 'pack', 'install', source]
+    const left = await startAtTerminal(install, env(), 100)
+    await left.typeAt(`Installing ${source} (`, '\u0003')
+    await left.typeAt('wait on (w)?', '\r')
+    expect(await left.exit).toBe(130)
+    const [, id = ''] = /goes on\..*\s+svc execution cancel ([0-9a-f]{24})\s*$/.exec(left.screen()) ?? []
     expect((await svc('execution', 'cancel', id)).code).toBe(0)
     await waitForStatus(server, id, ['canceled'])
+
+    const canceled = await startAtTerminal(install, env(), 100)
+    await canceled.typeAt(`Installing ${source} (`, '\u0003')
+    await canceled.typeAt('wait on (w)?', 'c')
+    expect(await canceled.exit).toBe(130)
+    expect(canceled.screen()).toMatch(/Execution [0-9a-f]{24} has completed \(status=canceled\)\./)
   } finally {
     for (const connection of connections) connection.destroy()
     silent.close()

@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import { CliCommand } from '../command.ts'
 import { recordIn, textOf, toList, toObject } from '../connection/answers.ts'
 import { getExecution, isForbidden, shownId, statusOf } from '../executions/calls.ts'
+import { askAtInterrupt } from '../executions/interruption.ts'
 import { waitForEnd } from '../executions/wait.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, HttpFailure, Interrupted } from '../failures.ts'
@@ -152,11 +153,12 @@ async function follow(
   const id = textOf(answer['execution_id'])
   const progress = session.progress(doing)
   try {
-    const execution = await readToEnd(session, id)
+    const { value: execution, isCanceled } = await askAtInterrupt(session, id, () => readToEnd(session, id))
     progress.stop()
     const isSuccess = statusOf(execution) === 'succeeded'
     const isShown = isSuccess && (await showResult(execution))
     if (!isShown && session.form !== 'human') await session.printMachine(execution)
+    if (isCanceled) return exitCodes.interrupted
     return isSuccess ? exitCodes.ok : exitCodes.failed
   } catch (error) {
     progress.stop()
@@ -176,7 +178,7 @@ async function readToEnd(session: Session, id: string): Promise<Json> {
     const options = { includeMetadata: false, isReachable: true }
     const { sayEnded } = executionWords(id)
     // What it says itself is enough, as long as it goes well.
-    await followExecution(session, begun, options, createPieceOutput(session, options), {
+    await followExecution(session, begun, options, createPieceOutput(session, id, options), {
       sayStarted: () => Promise.resolve(),
       sayEnded: async (output, status) => (status === 'succeeded' ? undefined : sayEnded(output, status)),
     })

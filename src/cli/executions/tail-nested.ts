@@ -77,7 +77,7 @@ class Family {
   async #followAll(): Promise<string> {
     const isEnded = isFinal(statusOf(this.#root))
     if (!isEnded) this.#beginWatch()
-    const output = this.#printer.outputOf('')
+    const output = this.#printer.outputOf(this.#rootId, '')
     const { sayStarted, sayEnded } = executionWords(this.#rootId)
     // Told when all has ended.
     const words = { sayStarted, sayEnded: () => Promise.resolve() }
@@ -97,7 +97,7 @@ class Family {
     const id = textOf(child['id'])
     if (this.#session.interrupted.aborted) throw new Interrupted()
     try {
-      const output = this.#printer.outputOf(id)
+      const output = this.#printer.outputOf(id, id)
       const words = childWords(child)
       // It may be over by now, and nobody has seen it start.
       if (isFinal(statusOf(child))) await words.sayStarted(output)

@@ -9,7 +9,7 @@ function terminal(isColored = false): { session: Session; printed: () => string 
     await new Promise(setImmediate)
     printed += text
   }
-  return { session: { print, isColored } as unknown as Session, printed: () => printed } // nothing else of it is used
+  return { session: { print, isColored, form: 'human' } as unknown as Session, printed: () => printed } // nothing else of it is used
 }
 
 const piece = (text: string, type = 'stdout'): Piece => ({ text, type, timestamp: 'T' })
@@ -17,7 +17,7 @@ const piece = (text: string, type = 'stdout'): Piece => ({ text, type, timestamp
 describe('output of one execution', () => {
   it('is printed as it is, metadata before each piece', async () => {
     const { session, printed } = terminal()
-    const output = createPieceOutput(session, { includeMetadata: true })
+    const output = createPieceOutput(session, 'x', { includeMetadata: true })
     await output.print(piece('a\nb'))
     await output.print(piece('c\n', 'stderr'))
     expect(printed()).toBe('[T][stdout] a\nb[T][stderr] c\n')
@@ -25,7 +25,7 @@ describe('output of one execution', () => {
 
   it('what the server says about it is no command to the terminal', async () => {
     const { session, printed } = terminal()
-    const output = createPieceOutput(session, { includeMetadata: true })
+    const output = createPieceOutput(session, 'x', { includeMetadata: true })
     await output.print({ text: '\u001b[1mthe text is\n', type: '\u001b[2J', timestamp: '\u009b' })
     const [metadata = '', text] = printed().split('\u001b')
     expect([metadata, text]).toEqual([expect.stringMatching(/^\[[\x20-\x7e]+\]\[[\x20-\x7e]+\] $/), '[1mthe text is\n'])
@@ -33,7 +33,7 @@ describe('output of one execution', () => {
 
   it('what is said begins a line', async () => {
     const { session, printed } = terminal()
-    const output = createPieceOutput(session, { includeMetadata: false })
+    const output = createPieceOutput(session, 'x', { includeMetadata: false })
     await output.print(piece('open'))
     await output.say('one', true)
     await output.say('two')
@@ -43,7 +43,7 @@ describe('output of one execution', () => {
 
   it('errors are red up to the end of each line, where there are colours', async () => {
     const { session, printed } = terminal(true)
-    const output = createPieceOutput(session, { includeMetadata: false })
+    const output = createPieceOutput(session, 'x', { includeMetadata: false })
     await output.print(piece('out\n'))
     await output.print(piece('one\r\n\ntwo\nopen', 'stderr'))
     expect(printed()).toBe('out\n\u001b[31mone\u001b[39m\r\n\n\u001b[31mtwo\u001b[39m\n\u001b[31mopen\u001b[39m')
@@ -54,7 +54,7 @@ describe('output of several executions', () => {
   it('lines stay whole, whoever writes in between', async () => {
     const { session, printed } = terminal()
     const printer = new LinePrinter(session, { includeMetadata: false })
-    const [a, b] = [printer.outputOf('a'), printer.outputOf('b')]
+    const [a, b] = [printer.outputOf('id', 'a'), printer.outputOf('id', 'b')]
     await Promise.all([a.print(piece('a1 ')), b.print(piece('b1 '))])
     await Promise.all([a.print(piece('a2\na3\na4 ')), b.print(piece('b2\n')), a.print(piece('error\n', 'stderr'))])
     await a.print(piece('a5'))
@@ -68,7 +68,7 @@ describe('output of several executions', () => {
   it('a line of any length is printed in pieces; others begin a line of their own', async () => {
     const { session, printed } = terminal()
     const printer = new LinePrinter(session, { includeMetadata: false })
-    const [a, b] = [printer.outputOf('a'), printer.outputOf('b')]
+    const [a, b] = [printer.outputOf('id', 'a'), printer.outputOf('id', 'b')]
     const long = 'x'.repeat(70_000)
     await a.print(piece(long))
     expect(printed()).toBe(long)
@@ -80,7 +80,7 @@ describe('output of several executions', () => {
   it('metadata stands before each line, and says whose it is', async () => {
     const { session, printed } = terminal()
     const printer = new LinePrinter(session, { includeMetadata: true })
-    const [root, child] = [printer.outputOf(''), printer.outputOf('child')]
+    const [root, child] = [printer.outputOf('id', ''), printer.outputOf('id', 'child')]
     await root.print(piece('one\ntw'))
     await child.print(piece('its\n'))
     await root.print(piece('o\n\nthree\n'))

@@ -18,8 +18,17 @@ export interface TailOutput {
   say(line: string, isApart?: boolean): Promise<void>
 }
 
-/** Output of one execution alone: printed at once, whether it is a line or not. */
-export function createPieceOutput(session: Session, { includeMetadata }: { includeMetadata: boolean }): TailOutput {
+/**
+ * Output of one execution alone: printed at once, whether it is a line or not. In machine form each piece is a record.
+ *
+ * @param id of the execution
+ */
+export function createPieceOutput(
+  session: Session,
+  id: string,
+  { includeMetadata }: { includeMetadata: boolean },
+): TailOutput {
+  if (session.form !== 'human') return createRecordOutput(session, id)
   let isLineOpen = false
   return {
     async print({ text, type, timestamp }) {
@@ -32,6 +41,24 @@ export function createPieceOutput(session: Session, { includeMetadata }: { inclu
       const before = `${isLineOpen ? '\n' : ''}${isApart ? '\n' : ''}`
       isLineOpen = false
       await session.print(`${before}${line}\n`)
+    },
+  }
+}
+
+/**
+ * Each piece as a record of its own: one line of JSON, or a document of YAML, as soon as it comes. What we say ourselves
+ * is none of it, and goes to standard error.
+ */
+function createRecordOutput(session: Session, id: string): TailOutput {
+  return {
+    async print({ text, type, timestamp }) {
+      const known = Object.entries({ output_type: type, timestamp }).filter(([, value]) => value !== '')
+      await session.printRecordLine({ data: text, execution_id: id, ...Object.fromEntries(known) })
+    },
+    flush: () => Promise.resolve(),
+    say(line) {
+      session.note(`${line.trimEnd()}\n`)
+      return Promise.resolve()
     },
   }
 }
@@ -54,7 +81,8 @@ export class LinePrinter {
   }
 
   /** @param label stands in the metadata of its lines; empty: nothing does */
-  outputOf(label: string): TailOutput {
+  outputOf(id: string, label: string): TailOutput {
+    if (this.#session.form !== 'human') return createRecordOutput(this.#session, id)
     const held = new Map<string, HeldLine>()
     const lineOf = (type: string): HeldLine => {
       let line = held.get(type)

@@ -49,8 +49,8 @@ export async function tailExecution(session: Session, record: Json, options: Tai
     const { tailFamily } = await import('./tail-nested.ts')
     return tailFamily(session, record, options)
   }
-  const output = createPieceOutput(session, options)
-  return followExecution(session, record, options, output, executionWords(textOf(record['id'])))
+  const id = textOf(record['id'])
+  return followExecution(session, record, options, createPieceOutput(session, id, options), executionWords(id))
 }
 
 export interface FollowOptions extends TailOptions {

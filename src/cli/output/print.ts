@@ -45,6 +45,11 @@ export function toJson(value: unknown): string {
   return printable(JSON.stringify(sortKeys(value), undefined, 4))
 }
 
+/** The same in one line, for records that come one after the other. */
+export function toJsonLine(value: unknown): string {
+  return printable(JSON.stringify(sortKeys(value)))
+}
+
 function sortKeys(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(sortKeys)
   if (typeof value !== 'object' || value === null) return value
