@@ -119,6 +119,26 @@ describe('09.5 tail --nested', () => {
     }
   })
 
+  it('09.5 as JSON and YAML each piece is a record with its execution; what we say goes to standard error', async () => {
+    const root = await run('printf "one\\ntwo"')
+    const child = await run('echo three >&2', root)
+    await untilStatus(child, 'succeeded')
+    const { code, stdout, stderr } = await tail(root, '--nested', '-j')
+    expect([code, stdout.endsWith('\n')]).toEqual([0, true])
+    const lines = stdout.trimEnd().split('\n')
+    const pieces = lines.map((line) => JSON.parse(line) as { data: string; execution_id: string; output_type: string })
+    const textOf = (id: string, type: string): string =>
+      pieces.map((each) => (each.execution_id === id && each.output_type === type ? each.data : '')).join('')
+    expect([textOf(root, 'stdout'), textOf(child, 'stderr')]).toEqual(['one\ntwo', 'three\n'])
+    expect(Object.keys(pieces[0] ?? {})).toEqual(['data', 'execution_id', 'output_type', 'timestamp'])
+    expect(stderr).toBe(`${started(child)}\n${finished(child)}\nExecution ${root} has completed (status=succeeded).\n`)
+    const yaml = await tail(child, '-y')
+    expect([yaml.code, yaml.stdout]).toEqual([
+      0,
+      expect.stringMatching(new RegExp(`^---\\ndata: [^]*three[^]*\\nexecution_id: ${child}\\noutput_type: stderr\\n`)),
+    ])
+  })
+
   it('09.5 all over: one after the other, in the order in which they were made', async () => {
     const root = await run('echo r 1')
     const child = await run("echo 'a 1'; echo 'a 2' >&2; printf 'a 3'", root)

@@ -123,11 +123,13 @@ export function createExecutionCommand(context: CommandContext): CliCommand {
     .notes(
       'What was written so far is printed first; it goes on until the execution has ended, with --nested until all have, and ends with 0 whatever became of them. After a broken connection it goes on where it was: nothing is lost or printed twice. Who may see an execution, but not follow streams (permission `stream_view`), gets all of it at the end.',
       'The text is that of the action, untouched; what is not UTF-8 comes as U+FFFD. On a terminal what was written to standard error is red, unless NO_COLOR is set.',
+      'With `-j` each piece is a line of JSON with `data`, `execution_id`, `output_type` and `timestamp`, with `-y` a document of YAML; that the execution has started and ended is then told on standard error.',
     )
     .examples(
       'svc execution tail last',
       'svc execution tail last --type stderr',
       'svc execution tail 6000000000000000000000aa --nested',
+      'svc execution tail -j last | jq -j .data',
     )
     .action((id: string, flags: TailFlags) => withSession(context, flags, (session) => tailOne(session, id, flags)))
 
@@ -183,7 +185,8 @@ async function showExecution(session: Session, id: string, flags: GetFlags): Pro
 
 async function cancelOne(session: Session, id: string): Promise<number> {
   const refusal = await cancelExecution(session, id)
-  await printDone(session, refusal ?? `action execution with id ${id} canceled.`)
+  const what = `action execution with id ${id}`
+  await printDone(session, refusal === undefined ? `${what} canceled.` : `${what} not canceled: ${refusal}`)
   return refusal === undefined ? exitCodes.ok : exitCodes.failed
 }
 
