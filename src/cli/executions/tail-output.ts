@@ -80,7 +80,7 @@ export class LinePrinter {
     this.#includeMetadata = includeMetadata
   }
 
-  /** @param label stands in the metadata of its lines; empty: nothing does */
+  /** @param id of the execution @param label stands in the metadata of its lines; empty: nothing does */
   outputOf(id: string, label: string): TailOutput {
     if (this.#session.form !== 'human') return createRecordOutput(this.#session, id)
     const held = new Map<string, HeldLine>()
