@@ -1,14 +1,13 @@
 /** Contract 09: TAB in real shells, at a terminal, against a real server that has names no shell likes. */
 import { execFile } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs'
-import http from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ensureDebianPackage } from '../helpers/apt.ts'
 import { runCli } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
+import { startFront } from '../helpers/front.ts'
 import { startAtTerminal, type TerminalRun } from '../helpers/pty.ts'
 import { executable, startServer, type TestServer } from '../helpers/server.ts'
 
@@ -148,18 +147,16 @@ describe('what the server has', () => {
       '/odd': '[null, 1, {"ref": {"a": 1}}, {"ref": ["core"]}, {"ref": "core.ok", "description": [1]}]',
       '/text': 'core',
     }
-    const liar = http.createServer((request, response) => {
+    const liar = await startFront((request, response) => {
       requests.push(`${request.method} ${request.url}`)
       const path = /^\/\w+/.exec(request.url ?? '')?.[0] ?? ''
       response.setHeader('X-Total-Count', '1000000000')
       if (path !== '/silent') response.end(lies[path])
     })
-    await new Promise<void>((resolve) => liar.listen(0, '127.0.0.1', resolve))
-    const { port } = liar.address() as AddressInfo // it listens on a port
     try {
       const words = await Promise.all(
         Object.keys(lies).map(async (path) => {
-          const url = `http://127.0.0.1:${port}${path}`
+          const url = `${liar.url}${path}`
           return [path, (await ask(['run', 'core'], { SVC_API_URL: url })).words]
         }),
       )
@@ -171,29 +168,26 @@ describe('what the server has', () => {
       })
       expect(requests.length).toBeLessThan(20)
     } finally {
-      liar.closeAllConnections()
-      liar.close()
+      await liar.close()
     }
   })
 
   it('09 nobody is logged in by it: a password stays unused, and nothing is written', async () => {
     const folder = makeFolder()
     const asked: string[] = []
-    const auth = http.createServer((request, response) => {
+    const auth = await startFront((request, response) => {
       asked.push(request.url ?? '')
       response.end()
     })
-    await new Promise<void>((resolve) => auth.listen(0, '127.0.0.1', resolve))
-    const { port } = auth.address() as AddressInfo // it listens on a port
     mkdirSync(join(folder.path, '.svc'), { mode: 0o700 })
-    const config = `[credentials]\nusername = alice\npassword = secret\n[auth]\nurl = http://127.0.0.1:${port}\n`
+    const config = `[credentials]\nusername = alice\npassword = secret\n[auth]\nurl = ${auth.url}\n`
     writeFileSync(join(folder.path, '.svc', 'config'), config, { mode: 0o600 })
     try {
       expect((await ask(['run', 'default.'], { HOME: folder.path })).words).toEqual(['default.greet'])
       expect(asked).toEqual([])
       expect(readdirSync(join(folder.path, '.svc'))).toEqual(['config'])
     } finally {
-      auth.close()
+      await auth.close()
       folder.remove()
     }
   })

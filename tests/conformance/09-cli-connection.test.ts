@@ -1,14 +1,13 @@
 /** Contract 09, 9.1 and 9.7: how the client reaches the server, with which credentials, and what it shows of that. */
 import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
-import http from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { ensureDebianPackage } from '../helpers/apt.ts'
 import { makeAuthority } from '../helpers/certificates.ts'
 import { runCli, type CliExit } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
+import { passOn, startFront } from '../helpers/front.ts'
 import { basicAuth, firstPassword } from '../helpers/logins.ts'
 import { startProxy, type TestProxy } from '../helpers/proxy.ts'
 import { startServer, type TestServer } from '../helpers/server.ts'
@@ -114,7 +113,7 @@ describe('09.7 the configuration file', () => {
 describe('09.1 credentials for a front', () => {
   it('09.1 go with every request to API and streams; who logs in sends the own ones alone', async () => {
     const seen: [string, string | undefined][] = []
-    const front = http.createServer((request, response) => {
+    const front = await startFront((request, response) => {
       const { method = 'GET', url = '/', headers } = request
       const { authorization } = headers
       seen.push([`${method} ${url.split('?', 1)[0]}`, authorization])
@@ -122,18 +121,10 @@ describe('09.1 credentials for a front', () => {
         response.writeHead(401, { 'WWW-Authenticate': 'Basic' }).end('the front')
         return
       }
-      const passed = http.request(new URL(url, server.urls.api), { method, headers }, (answer) => {
-        response.writeHead(answer.statusCode ?? 502, answer.headers)
-        answer.pipe(response)
-      })
-      passed.once('error', () => response.destroy())
-      response.once('close', () => passed.destroy())
-      request.pipe(passed)
+      passOn(request, response, new URL(url, server.urls.api))
     })
-    await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve))
     try {
-      const { port } = front.address() as AddressInfo // it listens at a port
-      const env = { SVC_API_URL: `http://127.0.0.1:${port}/v1` }
+      const env = { SVC_API_URL: `${front.url}/v1` }
       const account = `[credentials]\nusername = admin\npassword = ${password}\n`
       const run = ['run', '--tail', 'core.local', 'echo inside']
       configure(account)
@@ -156,8 +147,7 @@ describe('09.1 credentials for a front', () => {
         expect([what, authorization]).toEqual([what, expected])
       }
     } finally {
-      front.close()
-      front.closeAllConnections()
+      await front.close()
     }
   })
 })

@@ -1,9 +1,9 @@
 /** Contract 09, 9.4: waiting for an execution, through the event stream or without it; and what Ctrl-C does meanwhile. */
-import http from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runCli, startCli } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
+import { startFront } from '../helpers/front.ts'
 import { startAtTerminal, type TerminalRun } from '../helpers/pty.ts'
 import { startRecorder, type Recorder } from '../helpers/recorder.ts'
 import { executable, startServer, waitForStatus, type TestServer } from '../helpers/server.ts'
@@ -83,7 +83,7 @@ describe('09.4 waiting', () => {
     expect(asks(requests)).toBeLessThanOrEqual(3)
   })
 
-  const fallbacks: [string, (front: http.ServerResponse) => void][] = [
+  const fallbacks: [string, (response: ServerResponse) => void][] = [
     ['refused', (response) => response.writeHead(403, { 'Content-Type': 'application/json' }).end('{}')],
     ['missing', (response) => response.writeHead(404).end('nothing here')],
     ['no stream', (response) => response.writeHead(200, { 'Content-Type': 'text/html' }).end('<html>')],
@@ -93,20 +93,17 @@ describe('09.4 waiting', () => {
     ['silent', () => undefined],
   ]
   it.each(fallbacks)('09.4 goes on without a stream that is %s', async (name, answer) => {
-    const front = http.createServer((_request, response) => answer(response))
-    await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve))
-    const { port } = front.address() as AddressInfo // it listens on a port
+    const front = await startFront((_request, response) => answer(response))
     try {
       const { cmd, end } = blocked(`without-${name.replaceAll(' ', '-')}`)
-      const more = { SVC_STREAM_URL: `http://127.0.0.1:${port}/v1` }
+      const more = { SVC_STREAM_URL: `${front.url}/v1` }
       const cli = startCli(['run', 'core.local', '-k', 'stdout', cmd], env(more))
       await idOf(cmd)
       await end()
       const { code, stdout, stderr } = await cli.exit
       expect([code, stdout, stderr.replace(/^\.+\n/, '')]).toEqual([0, expect.stringMatching(/\nover\n$/), ''])
     } finally {
-      front.closeAllConnections()
-      await new Promise((resolve) => front.close(resolve))
+      await front.close()
     }
   })
 
@@ -120,7 +117,7 @@ describe('09.4 waiting', () => {
 
   it('09.4 ends where somebody has to act, and goes on while it is being delayed or paused', async () => {
     const statuses = ['delayed', 'pausing', 'running', 'paused']
-    const front = http.createServer((request, response) => {
+    const front = await startFront((request, response) => {
       const path = request.url ?? ''
       const send = (body: object): unknown =>
         response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(body))
@@ -134,14 +131,11 @@ describe('09.4 waiting', () => {
       }
       return send({ id: unknownId, status: path.includes('include_attributes') ? 'requested' : 'paused' })
     })
-    await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve))
-    const { port } = front.address() as AddressInfo // it listens on a port
     try {
-      const { code, stdout } = await runCli(['run', 'x.y'], env({ SVC_API_URL: `http://127.0.0.1:${port}/v1` }))
+      const { code, stdout } = await runCli(['run', 'x.y'], env({ SVC_API_URL: `${front.url}/v1` }))
       expect([code, stdout]).toEqual([0, `id: ${unknownId}\nstatus: paused\n`])
     } finally {
-      front.closeAllConnections()
-      await new Promise((resolve) => front.close(resolve))
+      await front.close()
     }
   })
 
@@ -185,7 +179,7 @@ describe('09.4 waiting', () => {
 describe('09.5 pause and resume', () => {
   it('09.5 ask the server for each execution, and print it', async () => {
     const asked: string[] = []
-    const front = http.createServer((request, response) => {
+    const front = await startFront((request, response) => {
       let body = ''
       request.setEncoding('utf8').on('data', (text: string) => (body += text))
       request.on('end', () => {
@@ -198,10 +192,8 @@ describe('09.5 pause and resume', () => {
         response.end(JSON.stringify(isRefused ? { faultstring: 'not now' } : record))
       })
     })
-    await new Promise<void>((resolve) => front.listen(0, '127.0.0.1', resolve))
-    const { port } = front.address() as AddressInfo // it listens on a port
     const svc = (...args: string[]): ReturnType<typeof runCli> =>
-      runCli(['execution', ...args], env({ SVC_API_URL: `http://127.0.0.1:${port}/v1` }))
+      runCli(['execution', ...args], env({ SVC_API_URL: `${front.url}/v1` }))
     try {
       const paused = await svc('pause', 'a1', 'refused', 'a2')
       expect(paused.code).toBe(1)
@@ -217,8 +209,7 @@ describe('09.5 pause and resume', () => {
         'PUT /v1/executions/a1 {"status":"resuming"}',
       ])
     } finally {
-      front.closeAllConnections()
-      await new Promise((resolve) => front.close(resolve))
+      await front.close()
     }
   })
 })

@@ -1,12 +1,12 @@
 /** Contract 09, 9.5: following output, also of all that an execution starts, against a real server; and hostile streams. */
-import http from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { ServerResponse } from 'node:http'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runCli, startCli, type CliExit } from '../helpers/cli.ts'
 import { startCuttingProxy } from '../helpers/cutting-proxy.ts'
 import { makeFolder } from '../helpers/folders.ts'
+import { startFront } from '../helpers/front.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
 import { startAtTerminal } from '../helpers/pty.ts'
 import { executable, startServer, type TestServer } from '../helpers/server.ts'
@@ -302,10 +302,10 @@ describe('09.5 streams that misbehave', () => {
 
   /** A server of one execution that has ended, with the given stream. */
   async function withStream(
-    answer: (response: http.ServerResponse, lastId: string | undefined) => void,
+    answer: (response: ServerResponse, lastId: string | undefined) => void,
     use: (url: string) => Promise<void>,
   ): Promise<void> {
-    const fake = http.createServer((request, response) => {
+    const fake = await startFront((request, response) => {
       const { pathname } = new URL(request.url ?? '/', 'http://127.0.0.1')
       if (pathname.includes('/stream/') || pathname.endsWith('/output')) {
         response.writeHead(200, { 'Content-Type': 'text/event-stream' })
@@ -316,19 +316,16 @@ describe('09.5 streams that misbehave', () => {
       response.writeHead(200, { 'Content-Type': 'application/json' })
       response.end(JSON.stringify({ id, status: 'succeeded', log: [] }))
     })
-    await new Promise<void>((resolve) => fake.listen(0, '127.0.0.1', resolve))
-    const { port } = fake.address() as AddressInfo // it listens at a port
     try {
-      await use(`http://127.0.0.1:${port}`)
+      await use(fake.url)
     } finally {
-      fake.closeAllConnections()
-      await new Promise((resolve) => fake.close(resolve))
+      await fake.close()
     }
   }
 
   it.concurrent.each([
-    ['ends without saying so', (response: http.ServerResponse) => void response.end()],
-    ['says nothing any more', (response: http.ServerResponse) => void response.write('\n')],
+    ['ends without saying so', (response: ServerResponse) => void response.end()],
+    ['says nothing any more', (response: ServerResponse) => void response.write('\n')],
   ])(
     '09.5 a stream that %s is not followed for ever once the execution has ended',
     async (_what, answer) => {

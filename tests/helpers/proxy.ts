@@ -1,6 +1,7 @@
 /** A network proxy on loopback: it alone knows where the hosts of a test are. */
-import http from 'node:http'
-import { connect, type AddressInfo } from 'node:net'
+import type { IncomingMessage } from 'node:http'
+import { connect } from 'node:net'
+import { passOn, startFront } from './front.ts'
 
 export interface TestProxy {
   readonly url: string
@@ -22,63 +23,43 @@ export interface ProxyOptions {
 export async function startProxy({ hosts, credential }: ProxyOptions): Promise<TestProxy> {
   const requests: string[] = []
   const credentials: (string | undefined)[] = []
-  const admits = (request: http.IncomingMessage): boolean => {
+  const admits = (request: IncomingMessage): boolean => {
     requests.push(`${request.method} ${request.url}`)
     const given = request.headers['proxy-authorization']
     credentials.push(given)
     return credential === undefined || given === credential
   }
-  const proxy = http.createServer((request, response) => {
+  const { server, url, port, close } = await startFront((request, response) => {
     if (!admits(request)) {
       response.writeHead(407, { 'Proxy-Authenticate': 'Basic' }).end('who are you?')
       return
     }
-    const { method = 'GET', url = '', headers } = request
-    const target = URL.canParse(url) ? new URL(url) : undefined
+    const asked = request.url ?? ''
+    const target = URL.canParse(asked) ? new URL(asked) : undefined
     const place = target === undefined ? undefined : hosts[target.host]
     if (target === undefined || place === undefined) {
       response.writeHead(502).end('no such host')
       return
     }
-    const address = new URL(`${target.pathname}${target.search}`, `http://${place}`)
-    const passed = http.request(address, { method, headers }, (answer) => {
-      response.writeHead(answer.statusCode ?? 502, answer.headers)
-      answer.pipe(response)
-      answer.once('error', () => response.destroy())
-    })
-    passed.once('error', () => response.destroy())
-    response.once('close', () => passed.destroy())
-    request.pipe(passed)
+    passOn(request, response, new URL(`${target.pathname}${target.search}`, `http://${place}`))
   })
-  proxy.on('connect', (request, socket) => {
+  server.on('connect', (request, socket) => {
     socket.on('error', () => undefined)
     if (!admits(request)) {
       socket.end('HTTP/1.1 407 Proxy Authentication Required\r\nProxy-Authenticate: Basic\r\n\r\n')
       return
     }
-    const [host = '', port = ''] = hosts[request.url ?? '']?.split(':') ?? []
-    if (port === '') {
+    const [host = '', hostPort = ''] = hosts[request.url ?? '']?.split(':') ?? []
+    if (hostPort === '') {
       socket.end('HTTP/1.1 502 Bad Gateway\r\n\r\n')
       return
     }
-    const far = connect(Number(port), host, () => {
+    const far = connect(Number(hostPort), host, () => {
       socket.write('HTTP/1.1 200 Connection established\r\n\r\n')
       socket.pipe(far).pipe(socket)
     })
     far.on('error', () => socket.destroy())
     socket.on('close', () => far.destroy())
   })
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
-  const { port } = proxy.address() as AddressInfo // it listens at a port
-  return {
-    url: `http://127.0.0.1:${port}`,
-    port,
-    requests,
-    credentials,
-    close: () =>
-      new Promise((resolve) => {
-        proxy.close(() => resolve())
-        proxy.closeAllConnections()
-      }),
-  }
+  return { url, port, requests, credentials, close }
 }

@@ -1,6 +1,6 @@
 /** Servers on loopback that answer nothing as they should, the same way each time. */
-import http, { type IncomingMessage, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { startFront } from '../front.ts'
 import { createRandom, type Random } from '../random.ts'
 
 export interface HostileServer {
@@ -19,7 +19,7 @@ export type Manner =
 
 export async function startHostileServer(seed: number, manner: Manner): Promise<HostileServer> {
   const counts = new Map<number, number>()
-  const server = http.createServer((request, response) => {
+  const { server, url, close } = await startFront((request, response) => {
     const [, round = '0'] = /^\/c(\d+)\//.exec(request.url ?? '') ?? []
     const count = (counts.get(Number(round)) ?? 0) + 1
     counts.set(Number(round), count)
@@ -30,16 +30,10 @@ export async function startHostileServer(seed: number, manner: Manner): Promise<
     else answer(random, request, response)
   })
   server.on('clientError', (_error, socket) => socket.destroy())
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo // it listens on TCP
   return {
-    apiUrl: (round) => `http://127.0.0.1:${port}/c${round}/v1`,
+    apiUrl: (round) => `${url}/c${round}/v1`,
     requests: (round) => counts.get(round) ?? 0,
-    stop: () =>
-      new Promise<void>((resolve) => {
-        server.close(() => resolve())
-        server.closeAllConnections()
-      }),
+    stop: close,
   }
 }
 
