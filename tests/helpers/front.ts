@@ -8,7 +8,7 @@ export interface Front {
   /** For what is no request. */
   readonly server: http.Server
   /** Cuts what is open. */
-  close(): Promise<void>
+  readonly close: () => Promise<void>
 }
 
 export async function startFront(answer: http.RequestListener): Promise<Front> {

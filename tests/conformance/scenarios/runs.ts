@@ -1,6 +1,6 @@
 /** Running actions, and what became of that. */
 import type { Scenario } from '../../helpers/scenarios.ts'
-import { run, runToEnd, type TestServer } from '../../helpers/server.ts'
+import { run, runToEnd, waitForStatus, type TestServer } from '../../helpers/server.ts'
 import { unknownId } from '../support.ts'
 
 /** Where a run takes long, dots come, and how many depends on the machine. */
@@ -8,7 +8,11 @@ const withoutDots: NonNullable<Scenario['unstable']> = [[/^\.+\n/, '']]
 
 export function runScenarios(server: TestServer): Scenario[] {
   const ended = async (cmd: string): Promise<string> => (await runToEnd(server, { cmd })).id
-  const running = async (): Promise<string> => (await run(server, { cmd: 'sleep 60' })).id
+  const running = async (): Promise<string> => {
+    const { id } = await run(server, { cmd: 'sleep 60' })
+    await waitForStatus(server, id, ['running'])
+    return id
+  }
   const cancelAll = async (): Promise<void> => {
     const { body } = await server.call<{ id: string }[]>('GET', '/v1/executions?status=running')
     await Promise.all(body.map(({ id }) => server.call('DELETE', `/v1/executions/${id}`)))

@@ -26,9 +26,10 @@ export interface Outcome {
 
 /** A command that still waits then, for what it was told is under way, gets Ctrl-C. */
 const PATIENCE_MS = 1000
-const LAST_PATIENCE_MS = 5000
+/** Less than the one who started this process waits for a word of it. */
+const LAST_PATIENCE_MS = 15_000
 /** For sockets and files to be closed. */
-const CLOSING_MS = 3000
+const CLOSING_MS = 10_000
 
 /** Stands for the end of the process. */
 class Exit extends Error {}
