@@ -1,14 +1,7 @@
 import { JSON_SCHEMA, load, YAML11_SCHEMA } from 'js-yaml'
 import { describe, expect, test } from 'vitest'
+import { createRandom } from '../../../tests/helpers/random.ts'
 import { toYaml } from './yaml.ts'
-
-function createRandom(seed: number): (below: number) => number {
-  let state = seed
-  return (below) => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0
-    return Math.floor((state / 2 ** 32) * below)
-  }
-}
 
 const texts = [
   '', ' ', 'a', 'yes', 'NO', 'null', '~', '0', '-1', '1.5', '.5', '1e3', '0x1F', '0o17', '017', '0b1', '1_000', '12:30:45', '.inf', '-.INF',
@@ -29,24 +22,24 @@ describe('toYaml', () => {
   })
 
   test('random structures read back as they were', () => {
-    const random = createRandom(7)
-    const pick = (): string => texts[random(texts.length)] ?? ''
+    const { below } = createRandom(7)
+    const pick = (): string => texts[below(texts.length)] ?? ''
     const make = (depth: number): unknown => {
-      switch (random(depth > 4 ? 5 : 8)) {
+      switch (below(depth > 4 ? 5 : 8)) {
         case 0:
           return pick()
         case 1:
-          return [0, -1, 1.5, 1e21, 1e-7, -2.5e-9, Number.MAX_SAFE_INTEGER][random(7)]
+          return [0, -1, 1.5, 1e21, 1e-7, -2.5e-9, Number.MAX_SAFE_INTEGER][below(7)]
         case 2:
-          return random(2) === 0
+          return below(2) === 0
         case 3:
           return null
         case 4:
           return pick() + pick()
         case 5:
-          return Array.from({ length: random(4) }, () => make(depth + 1))
+          return Array.from({ length: below(4) }, () => make(depth + 1))
         default:
-          return Object.fromEntries(Array.from({ length: random(4) }, () => [pick(), make(depth + 1)]))
+          return Object.fromEntries(Array.from({ length: below(4) }, () => [pick(), make(depth + 1)]))
       }
     }
     for (let round = 0; round < 1000; round += 1) {
