@@ -1,5 +1,7 @@
 /** Contract 09, 9.1 and 9.7: how the client reaches the server, with which credentials, and what it shows of that. */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { createSocket, type Socket } from 'node:dgram'
+import { once } from 'node:events'
 import { chmodSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
@@ -10,7 +12,7 @@ import { makeFolder } from '../helpers/folders.ts'
 import { passOn, startFront } from '../helpers/front.ts'
 import { basicAuth, firstPassword } from '../helpers/logins.ts'
 import { startProxy, type TestProxy } from '../helpers/proxy.ts'
-import { startServer, type TestServer } from '../helpers/server.ts'
+import { executable, startServer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { idPattern } from './support.ts'
 
@@ -447,5 +449,44 @@ action: {ref: default.keeper, parameters: {pin: hush-rule, login: {user: al, cod
     const installed = await svc(['--debug', 'pack', 'install', ...sources], env)
     expect(installed.stderr).toContain('https://********@127.0.0.1:1/a.git')
     expect(`${installed.stdout}${installed.stderr}`).not.toMatch(/hush/)
+  })
+})
+
+/** Only root can put another file in place of that with the name servers; in some containers not even root. */
+function canMount(): boolean {
+  return spawnSync('unshare', ['--mount', 'mount', '--bind', '/dev/null', '/etc/resolv.conf']).status === 0
+}
+
+describe.skipIf(!canMount())('09.1 a name server that does not answer', () => {
+  let silent: Socket
+  const address = '127.0.53.77'
+  const file = join(folder.path, 'resolv.conf')
+
+  beforeAll(async () => {
+    writeFileSync(file, `nameserver ${address}\noptions timeout:30 attempts:1\n`)
+    silent = createSocket('udp4')
+    await new Promise<void>((resolve) => silent.bind(53, address, resolve))
+  })
+  afterAll(() => silent.close())
+
+  function start(args: readonly string[]): ChildProcess {
+    const script = 'mount --bind "$0" /etc/resolv.conf && exec "$@"'
+    const words = ['--mount', 'sh', '-c', script, file, process.execPath, executable, ...args]
+    const env = { PATH: process.env['PATH'] ?? '', HOME: home, SVC_API_URL: 'http://slow.example.org/v1' }
+    return spawn('unshare', words, { env, stdio: ['ignore', 'pipe', 'pipe'] })
+  }
+
+  it('09.1 Ctrl-C does not wait for it', { timeout: 20_000 }, async () => {
+    const asked = once(silent, 'message')
+    const child = start(['action', 'list'])
+    await asked
+    child.kill('SIGINT')
+    // As a shell tells: 130.
+    expect(await once(child, 'exit')).toEqual([null, 'SIGINT'])
+  })
+
+  it('09.1 nor does completion', { timeout: 20_000 }, async () => {
+    const child = start(['__complete', 'zsh', 'svc', 'action', 'get', ''])
+    expect(await once(child, 'exit')).toEqual([0, null])
   })
 })

@@ -25,6 +25,8 @@ export interface OpenLookup extends Lookup {
 export async function openLookup(flags: Flags, env: NodeJS.ProcessEnv): Promise<OpenLookup> {
   const given: ConnectionFlags = { ...flags, debug: false }
   const { settings } = loadSettings(given, env)
+  // Looking for the address of a host cannot be given up; the C library reads this when it does so for the first time.
+  process.env['RES_OPTIONS'] ??= 'timeout:1 attempts:1'
   const patience = AbortSignal.timeout(PATIENCE_MS)
   const token = settings.credential === undefined ? await keptToken(settings) : undefined
   const client = createClient({
