@@ -920,6 +920,19 @@ describe('09.3 roles', () => {
 })
 
 describe('passwords at a terminal', () => {
+  it.each(['TERM', 'HUP', 'QUIT', 'INT'])('the terminal shows again what is typed after SIG%s', async (signal) => {
+    const inner = 'echo "pid $$."; exec "$0" "$@"'
+    const script = `stty -a; sh -c '${inner}' "$@"; stty -a`
+    const words = ['/bin/sh', '-c', script, 'sh', process.execPath, executable, 'login', 'nobody']
+    const terminal = await startAtTerminal(words, envOf())
+    await terminal.typeAt('Password: ', '')
+    const [, pid = ''] = /pid (\d+)\./.exec(terminal.screen()) ?? []
+    process.kill(Number(pid), `SIG${signal}`)
+    await terminal.exit
+    const modes = [...terminal.screen().matchAll(/(-?)\becho\b/g)].map(([, minus]) => minus)
+    expect(modes).toEqual(['', ''])
+  })
+
   const command = (...args: string[]): string[] => [process.execPath, executable, ...args]
 
   it('the terminal of these tests shows what is typed, unless it is told not to', async () => {

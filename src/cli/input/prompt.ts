@@ -122,12 +122,12 @@ export function openSecretInput({ open, interrupted, note }: SecretInputOptions)
 
   async function readHidden(input: Input, question: string): Promise<string> {
     // First, so that what is typed at the sight of the question is not shown.
-    input.setRawMode?.(true)
+    const release = takeKeys(input)
     try {
       note(`${question}: `)
       return await readKeys(input)
     } finally {
-      input.setRawMode?.(false)
+      release()
       note('\n')
     }
   }
@@ -177,12 +177,12 @@ export function openSecretInput({ open, interrupted, note }: SecretInputOptions)
     },
     async askKey(question, keys) {
       const input = openInput()
-      input.setRawMode?.(true)
+      const release = takeKeys(input)
       try {
         note(`${question} `)
         return await readKey(input, keys)
       } finally {
-        input.setRawMode?.(false)
+        release()
       }
     },
     isTerminal: () => openInput().isTTY === true,
@@ -193,6 +193,25 @@ export function openSecretInput({ open, interrupted, note }: SecretInputOptions)
       opened?.off('data', onData).off('end', onEnd).off('error', onError).pause()
     },
   }
+}
+
+/** After which Node leaves a terminal as it is, other than after those that end a process from the keyboard. */
+const leavingSignals = ['SIGHUP', 'SIGQUIT', 'SIGALRM', 'SIGUSR2'] as const
+
+/** Has the terminal give every key, unseen. @returns has it as before, which also a signal does that ends the process */
+function takeKeys(input: Input): () => void {
+  if (input.setRawMode === undefined) return () => undefined
+  const release = (): void => {
+    for (const signal of leavingSignals) process.off(signal, end)
+    input.setRawMode?.(false)
+  }
+  const end = (signal: NodeJS.Signals): void => {
+    release()
+    process.kill(process.pid, signal)
+  }
+  for (const signal of leavingSignals) process.on(signal, end)
+  input.setRawMode(true)
+  return release
 }
 
 /** Lends standard input to a command. */
