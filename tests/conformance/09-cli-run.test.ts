@@ -303,3 +303,20 @@ describe('09.1 Ctrl-C at a terminal', () => {
     expect(rest(run)).toContain(`(w)? cancel\n\nExecution ${id} has completed (status=canceled).\n`)
   })
 })
+
+describe('09.1 an interruption of a job in the background', () => {
+  it('09.1 leaves it running without a question, which would stop the job', async () => {
+    const { cmd, end } = blocked('background')
+    const script = 'set -m; "$@" & job=$!; echo ready.; read line; kill -INT $job; wait $job; echo "code $?"'
+    const shell = ['bash', '--norc', '-c', script, 'bash', process.execPath, executable, 'run', 'core.local', cmd]
+    const run = await startAtTerminal(shell, env({ TERM: 'xterm' }))
+    const id = await idOf(cmd)
+    await run.typeAt('ready.', '\r')
+    await run.exit
+    expect(run.screen()).toContain('code 130')
+    expect(run.screen()).toContain(`svc execution get ${id}`)
+    expect(run.screen()).not.toContain('Leave it running')
+    await end()
+    expect((await waitForStatus(server, id)).status).toBe('succeeded')
+  })
+})

@@ -3,6 +3,7 @@ import { isatty } from 'node:tty'
 import { cancelExecution, shownId } from './calls.ts'
 import { CliFailure, Interrupted } from '../failures.ts'
 import { printable } from '../output/print.ts'
+import { isInForeground } from '../output/progress.ts'
 import type { Session } from '../session.ts'
 
 export interface Outcome<T> {
@@ -31,8 +32,11 @@ export async function askAtInterrupt<T>(session: Session, id: string, work: () =
       else if (key !== 'w') session.interrupt()
     } catch (error) {
       if (over.signal.aborted) session.note('it has ended.\n')
-      else if (error instanceof Interrupted) session.interrupt()
-      else throw error
+      else {
+        // The terminal may be gone, and with it whoever could answer.
+        if (!(error instanceof Interrupted)) session.note(`${error instanceof Error ? error.message : String(error)}\n`)
+        session.interrupt()
+      }
     } finally {
       question = undefined
       release()
@@ -40,7 +44,7 @@ export async function askAtInterrupt<T>(session: Session, id: string, work: () =
   }
 
   const letGo = session.takeInterrupts(() => {
-    if (question !== undefined || isCanceled) session.interrupt()
+    if (question !== undefined || isCanceled || !isInForeground()) session.interrupt()
     else question = ask()
   })
   try {

@@ -146,8 +146,11 @@ function cut(text: string, columns: number): string {
   return kept
 }
 
-/** A command that was sent to the background must not draw over what is typed in the foreground. */
-function isInForeground(): boolean {
+/**
+ * Whether this process has its terminal for itself. One that was sent to the background must not draw over what is typed in
+ * the foreground, and is stopped when it asks for keys.
+ */
+export function isInForeground(): boolean {
   try {
     // The name in parentheses may hold anything; after it: state, parent, group, session, terminal, its foreground group.
     const [, , group, , , foreground] = readFileSync('/proc/self/stat', 'latin1')
