@@ -107,7 +107,12 @@ function renderList(session: Session, records: readonly Json[], display: ListDis
 }
 
 /** A table of two columns, Property and Value. */
-export function renderRecord(session: Session, record: Json, names: readonly string[]): string {
+export function renderRecord(
+  session: Session,
+  record: Json,
+  names: readonly string[],
+  widths?: readonly number[],
+): string {
   const rows = names.map((name) => {
     const value = attributeOf(record, name)
     return [cellText(name), isTimeName(name) ? formatTime(value, session.settings.timezone) : cellText(value)]
@@ -116,6 +121,7 @@ export function renderRecord(session: Session, record: Json, names: readonly str
   const paint = (column: number, row: number, text: string): string =>
     column === 1 && row === status ? colorStatus(text) : text
   return renderTable(['Property', 'Value'], rows, {
+    widths,
     terminalWidth: session.terminalWidth,
     paint: session.isColored ? paint : undefined,
   })

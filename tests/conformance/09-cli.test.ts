@@ -366,6 +366,11 @@ $`,
     expect(stdout).toMatch(/^ERROR: The result of execution \w+ has no "nope"; it has: .*stdout/)
   })
 
+  it('09.2 --width for the tables of an execution', async () => {
+    const { code, stdout } = await svc('run', 'core.noop', '-d', '-w', '20', '30')
+    expect([code, stdout.split('\n')[0]]).toEqual([0, `+${'-'.repeat(22)}+${'-'.repeat(32)}+`])
+  })
+
   it('09.4 --key says when that part of the result was cut', async () => {
     const whole = await svc('run', '-k', 'stdout', 'core.local', 'echo all')
     expect([whole.code, whole.stdout, apartFromDots(whole.stderr)]).toEqual([0, 'all\n', ''])
@@ -478,6 +483,8 @@ describe('09.5 executions', () => {
     expect(all.at(-1)).toBe(parent.id)
     expect(all).toEqual(all.toSorted())
     expect((await svc('execution', 'list', '--user', 'nobody-at-all')).stdout).toBe('No matching items found\n')
+    const wide = await svc('execution', 'get', parent.id, '--show-tasks', '-w', '30')
+    expect(wide.stdout).toContain(`\n+${`${'-'.repeat(32)}+`.repeat(5)}\n`)
     const tasks = await svc('execution', 'get', parent.id, '--show-tasks')
     expect(tasks.stdout).toMatch(new RegExp(`\\| ${child.id} \\| failed \\(\\d+s elapsed\\) \\| +\\| core\\.local \\|`))
   })
@@ -709,6 +716,20 @@ describe('09.7 configuration, and servers that misbehave', () => {
     expect(await sent([], { SVC_BASIC_AUTH: 'u:p:q' })).toMatchObject({
       authorization: `Basic ${Buffer.from('u:p:q').toString('base64')}`,
     })
+  })
+
+  it('09.1 401 with a credential tells where that was given', async () => {
+    fake = await startFake(() => ({ status: 401, body: { faultstring: 'Unauthorized - Invalid token.' } }))
+    const credentials: [string[], Record<string, string>, string][] = [
+      [[], { SVC_AUTH_TOKEN: 'old' }, 'The token in SVC_AUTH_TOKEN was sent; "svc auth <user>" makes a new one.'],
+      [['-t', 'old'], {}, 'The token given with --token was sent; "svc auth <user>" makes a new one.'],
+      [['--api-key', 'old'], {}, 'The API key given with --api-key was sent; "svc apikey create" makes a new one.'],
+    ]
+    for (const [flags, more, advice] of credentials) {
+      const { code, stdout } = await ask(fake.url, ['action', 'list', ...flags], more)
+      expect([code, stdout]).toEqual([1, expect.stringMatching(/^ERROR: 401 /)])
+      expect(stdout.endsWith(`\n${advice}\n`)).toBe(true)
+    }
   })
 
   it('09.1 401 without a credential tells how to give one', async () => {

@@ -56,6 +56,7 @@ interface GetFlags extends CommonFlags {
   showTasks?: boolean
   depth?: number
   withSchema?: boolean
+  width?: number[]
 }
 
 interface TailFlags extends CommonFlags {

@@ -10,7 +10,7 @@ import { exitCodes } from '../exit-codes.ts'
 import { printExecution } from '../executions/details.ts'
 import { CliFailure, HttpFailure, Interrupted, NotFound } from '../failures.ts'
 import { askAtInterrupt, type Outcome } from '../executions/interruption.ts'
-import { addCommonOptions, optionLength, splitAttributes, type CommonFlags } from '../options.ts'
+import { addCommonOptions, addWidthOption, optionLength, splitAttributes, type CommonFlags } from '../options.ts'
 import { isAssignment, parseParameters, type ParameterSchemas } from '../input/parameters.ts'
 import { attributeOf, cellText, printable, wrapText, type Json } from '../output/print.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
@@ -33,6 +33,7 @@ interface RunFlags extends CommonFlags {
   showTasks?: boolean
   depth?: number
   withSchema?: boolean
+  width?: number[]
   autoDict?: boolean
   actionHelp?: boolean
 }
@@ -109,7 +110,7 @@ export function addRunOptions(command: CliCommand): CliCommand {
 
 /** @param attr its flags; where something is run, `-a` means `--async` */
 export function addDisplayOptions(command: CliCommand, attr = '--attr'): CliCommand {
-  return command
+  return addWidthOption(command)
     .option('-k, --key <key>', 'print only this key of the result, text as it is')
     .option('-d, --detail', 'print every attribute, as a table')
     .option(`${attr} <name...>`, 'print these attributes, such as status or result.stdout')

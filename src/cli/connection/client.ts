@@ -285,8 +285,8 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
     const reason = escapeUnprintable(response.statusMessage ?? '') || http.STATUS_CODES[status] || 'Unknown'
     const said = body?.['faultstring']
     const faultstring = typeof said === 'string' ? said : text.trim().slice(0, 1000) || `${method} was refused`
-    const needsLogin = status === 401 && settings.credential === undefined && request.isLogin !== true
-    const hint = needsLogin ? `\n${login?.advice ?? loginAdvice}` : ''
+    const isRefused = status === 401 && request.isLogin !== true
+    const hint = isRefused ? `\n${adviceAbout(settings.credential, login)}` : ''
     const code = body?.['code']
     const maskedUrl = redactor.maskUrl(url)
     const words = escapeLines(faultstring)
@@ -402,6 +402,13 @@ const loginInUrl = /(:\/\/)(?!git@)[^/?#\s@]+@/g
 /** For who has no credential. */
 const loginAdvice =
   'Log in with "svc login <user>"; or set SVC_AUTH_TOKEN or SVC_API_KEY, or use -t/--token or --api-key.'
+
+function adviceAbout(credential: Credential | undefined, login: Login | undefined): string {
+  if (credential?.origin === undefined) return login?.advice ?? loginAdvice
+  return credential.header === 'X-Auth-Token'
+    ? `The token ${credential.origin} was sent; "svc auth <user>" makes a new one.`
+    : `The API key ${credential.origin} was sent; "svc apikey create" makes a new one.`
+}
 
 /** The address of a request, as it may be printed once its query is masked. */
 function shownUrl({ base, path, shownPath, query = {} }: Outgoing): string {

@@ -200,9 +200,17 @@ describe('settings', () => {
   test('one credential is used: flags go first, then a token before a key', () => {
     const both = { SVC_AUTH_TOKEN: 'token', SVC_API_KEY: 'key' }
     expect(load().settings.credential).toBeUndefined()
-    expect(load({}, both).settings.credential).toEqual({ header: 'X-Auth-Token', value: 'token' })
+    expect(load({}, both).settings.credential).toEqual({
+      header: 'X-Auth-Token',
+      value: 'token',
+      origin: 'in SVC_AUTH_TOKEN',
+    })
     expect(load({ token: 't', apiKey: 'k' }, both).settings.credential?.value).toBe('t')
-    expect(load({ apiKey: 'k' }, both).settings.credential).toEqual({ header: 'Svc-Api-Key', value: 'k' })
+    expect(load({ apiKey: 'k' }, both).settings.credential).toEqual({
+      header: 'Svc-Api-Key',
+      value: 'k',
+      origin: 'given with --api-key',
+    })
     expect(load({}, { SVC_API_KEY: 'key' }).settings.credential?.value).toBe('key')
   })
 

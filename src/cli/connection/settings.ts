@@ -17,6 +17,8 @@ const MAX_FILE_BYTES = 1024 * 1024
 export interface Credential {
   header: 'X-Auth-Token' | 'Svc-Api-Key'
   value: string
+  /** Where somebody has given it, such as `in SVC_AUTH_TOKEN`; a login has none. */
+  origin?: string
 }
 
 export interface Settings {
@@ -241,9 +243,18 @@ function findCredential(values: Map<string, Value>): Credential | undefined {
   const token = values.get('credentials.token')
   const key = values.get('credentials.api_key')
   if (token !== undefined && (token.source === 'flag' || key?.source !== 'flag')) {
-    return { header: 'X-Auth-Token', value: checkHeaderValue('token', token.text) }
+    return { header: 'X-Auth-Token', value: checkHeaderValue('token', token.text), origin: originOf('token', token) }
   }
-  return key === undefined ? undefined : { header: 'Svc-Api-Key', value: checkHeaderValue('API key', key.text) }
+  if (key === undefined) return undefined
+  return { header: 'Svc-Api-Key', value: checkHeaderValue('API key', key.text), origin: originOf('api_key', key) }
+}
+
+function originOf(name: string, { source }: Value): string {
+  const row: SettingRow | undefined = settingRows.find((each) => each.section === 'credentials' && each.name === name)
+  if (source === 'environment') return `in ${row?.env ?? ''}`
+  return source === 'flag'
+    ? `given with ${row?.term?.replace(/.*(--[a-z-]+).*/, '$1') ?? ''}`
+    : 'in the configuration file'
 }
 
 /** Whether a header can carry it. */

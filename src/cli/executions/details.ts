@@ -76,6 +76,8 @@ export interface DisplayOptions {
   showTasks?: boolean | undefined
   /** How deep children are shown; undefined: all. */
   depth?: number | undefined
+  /** Of the columns of a table. */
+  width?: readonly number[] | undefined
   /** Only this key of the result. */
   key?: string | undefined
   /** After the details, a schema for the output of an action that has none. */
@@ -91,14 +93,14 @@ export async function printExecution(session: Session, record: Json, options: Di
     return
   }
   if (options.detail === true || isAll) {
-    await session.print(renderRecord(session, record, Object.keys(record)))
+    await session.print(renderRecord(session, record, Object.keys(record), options.width))
     return
   }
   const withTasks =
     (isWorkflow(record) && options.raw !== true && attributes === undefined) || options.showTasks === true
   const names = attributes ?? (withTasks ? workflowAttributes : withLog(options.showLog === true))
   await session.print(renderDetails(session, record, names, attributes !== undefined))
-  if (withTasks) await session.print(await renderChildren(session, record, options.depth))
+  if (withTasks) await session.print(await renderChildren(session, record, options))
   if (options.withSchema === true || !session.settings.silenceSchemaOutput) {
     await printSchema(session, record, options.withSchema === true)
   }
@@ -150,7 +152,7 @@ function readable(value: unknown): unknown {
 const MAX_INDENT = 50
 const childColumns = ['id', 'status', 'task', 'action', 'start_timestamp']
 
-async function renderChildren(session: Session, record: Json, depth: number | undefined): Promise<string> {
+async function renderChildren(session: Session, record: Json, { depth, width }: DisplayOptions): Promise<string> {
   const path = `/executions/${segment(textOf(record['id']))}/children`
   const children = listIn(await session.client.call('GET', path, { query: { depth: depth ?? -1 } }))
   if (children.length === 0) return ''
@@ -172,7 +174,7 @@ async function renderChildren(session: Session, record: Json, depth: number | un
   const paint = session.isColored
     ? (column: number, _row: number, text: string): string => (column === 1 ? colorStatus(text) : text)
     : undefined
-  return renderTable(childColumns, rows, { terminalWidth, paint })
+  return renderTable(childColumns, rows, { terminalWidth, paint, widths: width })
 }
 
 /** Workflows get `+ ` before their id; where there are some, the others are moved over. */

@@ -53,7 +53,9 @@ export function parseParameters(
   }
   if (command !== undefined) {
     if (given.has('cmd')) {
-      throw new CliFailure(`The command is given twice: as cmd=… and as the words "${command}".`)
+      throw new CliFailure(
+        `The command is given twice: as cmd=… and as the words "${command}". Blanks need quotes: cmd='...'.`,
+      )
     }
     if (schemaOf(schemas, 'cmd') === undefined) {
       const mustBeGiven = (name: string): boolean => schemaOf(schemas, name)?.['required'] === true

@@ -161,7 +161,7 @@ export function openSecretInput({ open, interrupted, note }: SecretInputOptions)
     throw new CliFailure(
       opened?.isTTY === true
         ? 'Nothing was typed.'
-        : `${question}: standard input is no terminal to type it at, and has no further line.`,
+        : `${question}: standard input is no terminal to type it at, and has no further line. Write it there, as with "< file".`,
     )
   }
 

@@ -72,6 +72,8 @@ describe('tables', () => {
     expect(narrow).toContain(`| ${id} | one |\n`)
     const ref = 'core.4a1bd6c0-7b9e-4b6e-9d2f-0a1b2c3d4e5f'
     expect(renderTable(['ref'], [[ref]], { terminalWidth: 5 })).toContain(`| ${ref} |\n`)
+    const nested = renderTable(['a'], [['{\n    "unit": "m"\n}']], { terminalWidth: 5 })
+    expect(nested).toContain('|     "unit": |\n|     "m"     |\n')
     const endless = renderTable(['a'], [['x'.repeat(100)]], { terminalWidth: 5 })
     expect(endless.split('\n')[0]).toBe(`+${'-'.repeat(43)}+`)
   })
@@ -92,6 +94,8 @@ describe('tables', () => {
     expect(wrapText('abcdefghij', 4)).toEqual(['abcd', 'efgh', 'ij'])
     expect(wrapText('    "cmd": "x"', 8)).toEqual(['    "cmd', '": "x"'])
     expect(wrapText('a\n\nb', 4)).toEqual(['a', '', 'b'])
+    expect(wrapText('  one two three', 8)).toEqual(['  one', '  two', '  three'])
+    expect(wrapText('  abcdefgh  i', 6)).toEqual(['  abcd', '  efgh', '   i'])
   })
 
   test('cells escape whatever a terminal would obey, and keep line breaks', () => {

@@ -124,13 +124,15 @@ function characterWidth(character: string): number {
   return wide.test(character) ? 2 : 1
 }
 
-/** Lines of at most `width` columns, broken at a blank where there is one. */
+/** Lines of at most `width` columns, broken at a blank where there is one; what is indented stays so, if there is room. */
 export function wrapText(text: string, width: number): string[] {
   return text.split('\n').flatMap((line) => (displayWidth(line) <= width ? [line] : wrapLine(line, width)))
 }
 
 function wrapLine(line: string, width: number): string[] {
   const lines: string[] = []
+  const indent = indentOf(line)
+  const beginning = indent.length < width / 2 ? indent : ''
   let current = ''
   let used = 0
   for (const character of line) {
@@ -139,18 +141,22 @@ function wrapLine(line: string, width: number): string[] {
       const blank = character === ' ' ? current.length : current.lastIndexOf(' ')
       if (current.slice(0, Math.max(0, blank)).trim() !== '') {
         lines.push(current.slice(0, blank))
-        current = current.slice(blank + 1)
+        current = beginning + current.slice(blank + 1)
       } else {
         lines.push(current)
-        current = ''
+        current = beginning
       }
       used = displayWidth(current)
-      if (character === ' ' && current === '') continue
+      if (character === ' ' && current === beginning) continue
     }
     current += character
     used += needed
   }
   return [...lines, current]
+}
+
+function indentOf(line: string): string {
+  return /^ */.exec(line)?.[0] ?? ''
 }
 
 export interface TableOptions {
@@ -224,8 +230,17 @@ const LONGEST_WHOLE_WORD = 41
 /** One endless line would pad every other one. */
 const MAX_WIDTH = 500
 
+/** With the indentation of its line, which a wrapped line keeps. */
 function longestWord(text: string): number {
-  return text.split(/[ \n]/).reduce((most, word) => Math.max(most, Math.min(displayWidth(word), LONGEST_WHOLE_WORD)), 1)
+  return text
+    .split('\n')
+    .flatMap((line) =>
+      line
+        .trimStart()
+        .split(' ')
+        .map((word) => indentOf(line) + word),
+    )
+    .reduce((most, word) => Math.max(most, Math.min(displayWidth(word), LONGEST_WHOLE_WORD)), 1)
 }
 
 /** A box around one line, for notes. */
