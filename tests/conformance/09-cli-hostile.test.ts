@@ -169,3 +169,26 @@ describe('09.4 a secret parameter', () => {
     }
   })
 })
+
+describe('09.7 secrets in what cannot be used', () => {
+  it.each(['http://me:hunter2@host:bad/', 'ftp://me:hunter2@host/', 'me:hun/ter@hunter2@host'])(
+    '09.7 the password in the address %s is not repeated',
+    async (address) => {
+      const { code, stdout, stderr } = await svc(['--api-url', address, 'user', 'list'], () => undefined)
+      expect([code, stdout + stderr]).toEqual([1, expect.stringContaining('********@host')])
+      expect(stdout + stderr).not.toMatch(/hunter2|hun\/ter/)
+    },
+  )
+
+  it('09.1 --debug shows no value of a configuration that nothing is known of', async () => {
+    const file = join(folder.path, 'values.json')
+    writeFileSync(file, '{"shown": "plain", "pass phrase": {"inner": "hunter2"}, "other": "hunter2"}')
+    const { code, stderr } = await svc(['--debug', 'pack', 'config', 'web', '--file', file], ({ method }) =>
+      method === 'PUT'
+        ? { body: { id: '1', pack: 'web', values: {} } }
+        : { body: { attributes: { shown: { type: 'string' } } } },
+    )
+    expect([code, stderr]).toEqual([0, expect.stringContaining('"shown":"plain"')])
+    expect(stderr).not.toContain('hunter2')
+  })
+})

@@ -60,7 +60,7 @@ async function configure(session: Session, pack: Resource, ref: string, flags: C
   const saved =
     flags.file === undefined
       ? await askConfig(session, pack, ref, schema)
-      : await save(session, pack, ref, await readDefinition(flags.file))
+      : await saveFile(session, pack, ref, toObject(schema.properties), flags.file)
   if (saved === undefined) {
     session.note('Nothing was changed.\n')
     return exitCodes.failed
@@ -110,6 +110,13 @@ async function preview(schema: Json, values: Json): Promise<string> {
     import('../output/yaml.ts'),
   ])
   return toYaml(maskSecrets(values, compileSecrets(schema)))
+}
+
+/** @param known attributes of the pack; of others nobody knows whether they are secrets */
+async function saveFile(session: Session, pack: Resource, ref: string, known: Json, file: string): Promise<Json> {
+  const values = await readDefinition(file)
+  session.client.maskNames(Object.keys(values).filter((name) => !Object.hasOwn(known, name)))
+  return save(session, pack, ref, values)
 }
 
 /** Masks stand for what the server has stored in their place. @returns the configuration, its secrets masked */

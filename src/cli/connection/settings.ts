@@ -229,7 +229,9 @@ function findUrls(values: Map<string, Value>): Pick<Settings, 'apiUrl' | 'authUr
 function checkUrl(what: string, text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !['http:', 'https:'].includes(url.protocol)) {
-    throw new CliFailure(`${what} "${text}" is not an http or https address such as http://127.0.0.1:9101.`)
+    // What stands before the last @ may be a password.
+    const shown = text.replace(/^([a-z]+:\/\/)?.*@/is, `$1${secretMask}@`)
+    throw new CliFailure(`${what} "${shown}" is not an http or https address such as http://127.0.0.1:9101.`)
   }
   if (url.username !== '' || url.password !== '') {
     throw new CliFailure(`${what} must not carry credentials; use --basic-auth or SVC_BASIC_AUTH.`)
