@@ -79,8 +79,8 @@ describe('09.4 waiting', () => {
       expect(stdout).toContain(`id: ${id}\n`)
     })
     expect(requests.filter(isStream)).toEqual(['GET /stream/v1/stream'])
-    // Before the stream was open, after that, and all of it in the end.
-    expect(asks(requests)).toBeLessThanOrEqual(3)
+    // Before the stream was open, after that, all of it in the end; and ever more rarely where all takes very long.
+    expect(asks(requests)).toBeLessThanOrEqual(6)
   })
 
   const fallbacks: [string, (response: ServerResponse) => void][] = [
@@ -92,7 +92,8 @@ describe('09.4 waiting', () => {
     ['that of another server', (response) => response.writeHead(200, eventStream).write('\n')],
     ['silent', () => undefined],
   ]
-  it.each(fallbacks)('09.4 goes on without a stream that is %s', async (name, answer) => {
+  // Some of them take a while, for the client to see that nothing comes.
+  it.concurrent.each(fallbacks)('09.4 goes on without a stream that is %s', async (name, answer) => {
     const front = await startFront((_request, response) => answer(response))
     try {
       const { cmd, end } = blocked(`without-${name.replaceAll(' ', '-')}`)

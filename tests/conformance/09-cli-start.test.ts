@@ -1,10 +1,9 @@
 /** Issue 6 "start-up": what a command of the client loads before it does anything. Counted, since times are no facts. */
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { describe, expect, it } from 'vitest'
-import { commands } from '../../src/cli/commands/index.ts'
 import { executable, projectRoot } from '../helpers/server.ts'
 
 interface Loaded {
@@ -45,6 +44,21 @@ function sourcesOf(file: string): string[] {
   )
 }
 
+const fileOf = (command: string): string => `src/cli/commands/${command}.ts`
+
+/** The file of `dist/` and all that it imports, and what these import. */
+function importedBy(file: string, when: 'at once' | 'at any time'): Set<string> {
+  const pattern = when === 'at once' ? /\bfrom"(\.\/[^"]+)"|\bimport"(\.\/[^"]+)"/g : /"(\.\/[\w.-]+\.js)"/g
+  const found = new Set([file])
+  for (const each of found) {
+    for (const [, from, bare] of readFileSync(each, 'utf8').matchAll(pattern)) {
+      const path = join(each, '..', from ?? bare ?? '')
+      if (existsSync(path)) found.add(path)
+    }
+  }
+  return found
+}
+
 /** Takes longer to load than all of a command. */
 const heavy = [
   'https',
@@ -81,15 +95,22 @@ describe('09.0 start-up', () => {
   })
 
   it('09.0 no command of the client loads the server', () => {
-    for (const { name } of commands.filter((entry) => entry.name !== 'serve')) {
-      const { sources } = load(name, '--help')
+    const known = new Map<string, string[]>()
+    for (const file of importedBy(executable, 'at any time')) {
+      for (const source of sourcesOf(file).filter((each) => /^src\/cli\/commands\/(?!index\.ts)/.test(each))) {
+        known.set(source, [...importedBy(file, 'at once')].flatMap(sourcesOf))
+      }
+    }
+    expect([...known.keys()]).toEqual(expect.arrayContaining(['run', 'pack', 'key', 'auth'].map(fileOf)))
+    for (const [command, sources] of known) {
+      if (command === fileOf('serve')) continue
       const server = sources.filter((source) =>
         /^src\/(?:app\.ts|(?:bus|config|db|http|modules|queue|runners)\/)/.test(source),
       )
       const packages = sources.filter((source) => /^node_modules\/(?!commander\/|js-yaml\/)/.test(source))
-      expect({ name, server, packages }).toEqual({ name, server: [], packages: [] })
+      expect({ command, server, packages }).toEqual({ command, server: [], packages: [] })
     }
     // What is looked for is there when it is the server that is asked.
-    expect(load('serve', '--help').sources).toContain('src/config/options.ts')
+    expect(known.get(fileOf('serve'))).toContain('src/config/options.ts')
   })
 })
