@@ -363,7 +363,10 @@ $`,
     expect(await svc('run', 'core.local', '-k', 'return_code', 'true')).toMatchObject({ code: 0, stdout: '0\n' })
     const { code, stdout } = await svc('run', 'core.local', '-k', 'nope', 'true')
     expect(code).toBe(1)
-    expect(stdout).toMatch(/^ERROR: The result of execution \w+ has no "nope"; it has: .*stdout/)
+    expect(stdout).toMatch(/^ERROR: The result of execution \w+ has no "nope"; it has: .*stdout.*\n$/)
+    const failed = await svc('run', '-k', 'packs', 'packs.install', 'packs=no-such-pack')
+    expect(failed.code).toBe(1)
+    expect(failed.stdout).toMatch(/has no "packs"; it has: .*\nThe execution is failed: .*"no-such-pack"/)
   })
 
   it('09.2 --width for the tables of an execution', async () => {

@@ -253,7 +253,10 @@ export async function printKey(session: Session, record: Json, key: string): Pro
   if (value === undefined) {
     const keys = Object.keys(toObject(result))
     const instead = keys.length === 0 ? 'there is none.' : `it has: ${keys.join(', ')}.`
-    throw new CliFailure(`The result of execution ${textOf(record['id'])} has no "${key}"; ${instead}`)
+    const error = textOf(attributeOf(result, 'error'))
+    // Whoever asked for the output of a success wants to know why there is none.
+    const why = error === '' ? '' : `\nThe execution is ${statusOf(record)}: ${error}`
+    throw new CliFailure(`The result of execution ${textOf(record['id'])} has no "${key}"; ${instead}${why}`)
   }
   if (session.form !== 'human') await session.printMachine(value)
   else if (typeof value === 'string') await session.print(`${process.stdout.isTTY ? printable(value) : value}\n`)
