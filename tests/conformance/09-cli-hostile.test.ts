@@ -150,6 +150,26 @@ describe('09.4 waiting through a proxy in front of the server', () => {
   })
 })
 
+describe('09.4 a server that starts again when the execution has just ended', () => {
+  it.each([[[]], [['--tail']]])('09.4 is waited for: run %j', async (flags) => {
+    let refusals = 0
+    const { code, stdout } = await svc(['run', ...flags, 'core.x'], ({ method }, url) => {
+      if (isView(url)) return { body: { parameters: {} } }
+      if (method === 'POST') return { body: { id: 'abc', status: 'requested' } }
+      if (url.pathname.endsWith('/output')) {
+        return { headers: { 'Content-Type': 'text/event-stream' }, body: 'event: EOF\ndata: ""\n\n' }
+      }
+      if (url.pathname.startsWith('/stream/')) return undefined
+      if (url.searchParams.get('include_attributes') !== 'status' && (refusals += 1) < 3) {
+        return { status: 503, body: { faultstring: 'starting' } }
+      }
+      return { body: { id: 'abc', status: 'failed', result: {} } }
+    })
+    expect([code, stdout]).toEqual([1, expect.stringContaining('failed')])
+    expect(refusals).toBe(3)
+  })
+})
+
 describe('09.4 a secret parameter', () => {
   it('09.4 that is of another type is not repeated', async () => {
     const file = join(folder.path, 'pin')

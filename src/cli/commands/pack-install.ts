@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { CliCommand } from '../command.ts'
 import { recordIn, textOf, toList, toObject } from '../connection/answers.ts'
-import { getExecution, isForbidden, shownId, statusOf } from '../executions/calls.ts'
+import { getExecution, getPatiently, isForbidden, shownId, statusOf } from '../executions/calls.ts'
 import { askAtInterrupt } from '../executions/interruption.ts'
 import { waitForEnd } from '../executions/wait.ts'
 import { exitCodes } from '../exit-codes.ts'
@@ -185,7 +185,7 @@ async function readToEnd(session: Session, id: string): Promise<Json> {
   } else {
     await waitForEnd(session, id)
   }
-  return getExecution(session, id)
+  return getPatiently(session, id)
 }
 
 async function registerPacks(

@@ -4,7 +4,7 @@ import { mustBeGiven, parametersOf, type ActionParameter } from '../action-param
 import { CliCommand } from '../command.ts'
 import { segment } from '../connection/client.ts'
 import { recordIn, textOf, toObject } from '../connection/answers.ts'
-import { exitCodeOf, getExecution, shownId, statusOf } from '../executions/calls.ts'
+import { exitCodeOf, getPatiently, shownId, statusOf } from '../executions/calls.ts'
 import { waitForEnd } from '../executions/wait.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { printExecution } from '../executions/details.ts'
@@ -221,7 +221,7 @@ export async function showProgress(session: Session, created: Json, flags: RunFl
   let record: Json
   try {
     outcome = await askAtInterrupt(session, id, wait)
-    record = isTailed ? { status: outcome.value } : await getExecution(session, id)
+    record = isTailed ? { status: outcome.value } : await getPatiently(session, id)
   } catch (error) {
     if (error instanceof Interrupted) {
       session.note(

@@ -76,6 +76,19 @@ export function mayPass(error: unknown): boolean {
   return error instanceof ConnectionFailure || (error instanceof HttpFailure && passingStatuses.has(error.status))
 }
 
+/** `getExecution` of one that has been waited for: a server that starts again just now is waited for as well. */
+export async function getPatiently(session: Session, id: string, query: Query = {}): Promise<Json> {
+  const beginning = performance.now()
+  for (let interval = FIRST_POLL_MS; ; interval = Math.min(SLOWEST_POLL_MS, interval * POLL_GROWTH)) {
+    try {
+      return await getExecution(session, id, query)
+    } catch (error) {
+      if (!mayPass(error) || performance.now() - beginning > PATIENCE_MS) throw error
+    }
+    await pause(session, interval)
+  }
+}
+
 /** @throws Interrupted */
 export async function pause(session: Session, ms: number): Promise<void> {
   try {

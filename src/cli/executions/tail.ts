@@ -9,6 +9,7 @@ import {
   executionName,
   FIRST_POLL_MS,
   getExecution,
+  getPatiently,
   isFinal,
   isForbidden,
   isMissing,
@@ -163,7 +164,7 @@ class Tail {
   /** @param wasLive the start is part of the story, however short that was */
   async #sayEnded(wasLive = false): Promise<string> {
     for (;;) {
-      const record = await getExecution(this.#session, this.#id, { include_attributes: 'status,log' })
+      const record = await getPatiently(this.#session, this.#id, { include_attributes: 'status,log' })
       const status = statusOf(record)
       if (isFinal(status)) {
         if (wasLive && toList(record['log']).some((entry) => entry['status'] === 'running')) await this.#sayStarted()
