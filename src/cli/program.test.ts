@@ -42,16 +42,16 @@ async function run(...args: string[]): Promise<Ended> {
 
 describe('random words', () => {
   test('for an action become parameters or a refusal in words', () => {
-    const { below } = createRandom(3)
+    const random = createRandom(3)
     const alphabet = [...'an==,:@{}[]"- 1\\\u0000'.split(''), 'cmd', 'true', '__proto__', '😀']
     const schemas = Object.fromEntries(
       ['string', 'integer', 'number', 'boolean', 'array', 'object'].map((type) => [type.slice(0, 1), { type }]),
     )
     for (let round = 0; round < 3000; round += 1) {
-      const list = Array.from({ length: below(4) }, () =>
-        Array.from({ length: below(8) }, () => alphabet[below(alphabet.length)]).join(''),
+      const list = Array.from({ length: random.below(4) }, () =>
+        Array.from({ length: random.below(8) }, () => alphabet[random.below(alphabet.length)]).join(''),
       )
-      const name = Object.keys(schemas)[below(6)] ?? 's'
+      const name = Object.keys(schemas)[random.below(6)] ?? 's'
       try {
         const parsed = parseParameters(
           [`${name}=${list[0] ?? ''}`, ...list],

@@ -22,24 +22,24 @@ describe('toYaml', () => {
   })
 
   test('random structures read back as they were', () => {
-    const { below } = createRandom(7)
-    const pick = (): string => texts[below(texts.length)] ?? ''
+    const random = createRandom(7)
+    const pick = (): string => texts[random.below(texts.length)] ?? ''
     const make = (depth: number): unknown => {
-      switch (below(depth > 4 ? 5 : 8)) {
+      switch (random.below(depth > 4 ? 5 : 8)) {
         case 0:
           return pick()
         case 1:
-          return [0, -1, 1.5, 1e21, 1e-7, -2.5e-9, Number.MAX_SAFE_INTEGER][below(7)]
+          return [0, -1, 1.5, 1e21, 1e-7, -2.5e-9, Number.MAX_SAFE_INTEGER][random.below(7)]
         case 2:
-          return below(2) === 0
+          return random.below(2) === 0
         case 3:
           return null
         case 4:
           return pick() + pick()
         case 5:
-          return Array.from({ length: below(4) }, () => make(depth + 1))
+          return Array.from({ length: random.below(4) }, () => make(depth + 1))
         default:
-          return Object.fromEntries(Array.from({ length: below(4) }, () => [pick(), make(depth + 1)]))
+          return Object.fromEntries(Array.from({ length: random.below(4) }, () => [pick(), make(depth + 1)]))
       }
     }
     for (let round = 0; round < 1000; round += 1) {
