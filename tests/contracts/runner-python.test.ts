@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, readdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, realpathSync, utimesSync, writeFileSync } from 'node:fs'
 import { type AddressInfo, createServer } from 'node:net'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -415,6 +415,26 @@ except BlockingIOError:
       } finally {
         await other.runners.stop()
       }
+    })
+
+    it('is what the file says now, as large and as old as it may be', async () => {
+      const path = join(packFolder, 'actions', 'lib', 'replaced.py')
+      const asks = action('return replaced.VALUE', 'import replaced')
+      // As archives have it whose files all bear one date.
+      const date = new Date('2026-01-01T00:00:00Z')
+      // Whoever runs the tests may have Python keep no bytecode.
+      const keeping = await make({ env: { PATH: process.env['PATH'] ?? '' } })
+      const values: unknown[] = []
+      try {
+        for (const text of ['VALUE = 1', 'VALUE = 2', 'VALUE = 3']) {
+          writeFileSync(path, text)
+          utimesSync(path, date, date)
+          values.push((await start(asks, {}, {}, keeping.runner).ended).result['result'])
+        }
+      } finally {
+        await keeping.runners.stop()
+      }
+      expect(values).toEqual([1, 2, 3])
     })
 
     it('is the real module where the action bears its name, loaded in advance or not', async () => {

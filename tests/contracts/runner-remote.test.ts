@@ -7,6 +7,7 @@ import { createRunners, type Runners, type RunnerSettings } from '../../src/runn
 import { createLauncher } from '../../src/runners/process/create-launcher.ts'
 import type { Launcher } from '../../src/runners/process/launcher.ts'
 import type { RunContext, Runner, RunResult } from '../../src/runners/runner.ts'
+import { ensureDebianPackage } from '../helpers/apt.ts'
 import { markedProcesses } from '../helpers/marked-processes.ts'
 import { recordRun } from '../helpers/run-context.ts'
 import { makeSshSite, type ClientKey, type Sshd, type SshSite } from '../helpers/sshd.ts'
@@ -229,7 +230,8 @@ echo second; # comment`
     for (const pid of markedProcesses(context.executionId)) process.kill(pid, 'SIGKILL')
   })
 
-  it.runIf(process.getuid?.() === 0 && existsSync('/usr/bin/sudo'))('may be run by root', async () => {
+  it('may be run by root', async () => {
+    await ensureDebianPackage('sudo', '/usr/bin/sudo')
     const { context } = recordRun({
       hosts: sshd.address,
       cmd: 'id -u; echo "$A $SVC_ACTION_EXECUTION_ID"; wc -c',
