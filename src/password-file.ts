@@ -4,30 +4,18 @@
  */
 import { randomBytes } from 'node:crypto'
 import type { BigIntStats } from 'node:fs'
-import {
-  constants,
-  link,
-  lstat,
-  open,
-  readlink,
-  realpath,
-  rename,
-  stat,
-  unlink,
-  type FileHandle,
-} from 'node:fs/promises'
-import { basename, dirname, join, resolve } from 'node:path'
+import { constants, link, open, rename, stat, unlink, type FileHandle } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import { problemOfPassword, problemOfUserName } from './account-rules.ts'
 import { isAppError, shown } from './errors.ts'
-import { createSecretFile, replaceFile, type FileOwnership } from './secret-file.ts'
+import { createSecretFile, replaceFile, targetOf, type FileOwnership } from './secret-file.ts'
 import { hasCode } from './system-error.ts'
 
 export const MAX_FILE_BYTES = 16 * 1024 * 1024
 
 /** Without `O_NONBLOCK`, opening a named pipe would wait for its writer. */
 const readFlags = constants.O_RDONLY | constants.O_NONBLOCK
-const MAX_LINKS = 40
 const LOCK_LOOK_MS = 10
 /** Nobody holds the lock longer than a read and a write take; after this its owner has crashed. */
 const STALE_LOCK_MS = 5000
@@ -177,25 +165,6 @@ async function change(path: string, edit: (lines: string[]) => string[] | undefi
     if (error instanceof PasswordFileProblem || isAppError(error)) throw error
     throw new PasswordFileProblem(`${shown(path)} cannot be changed (${reasonOf(error)})`, { cause: error })
   }
-}
-
-/** The file that links lead to, which need not exist. */
-async function targetOf(path: string): Promise<string> {
-  let target = resolve(path)
-  for (let links = 0; links < MAX_LINKS; links++) {
-    const folder = await realpath(dirname(target)).catch((error: unknown) => {
-      if (hasCode(error, 'ENOENT')) return dirname(target)
-      throw error
-    })
-    target = join(folder, basename(target))
-    const isLink = await lstat(target).then(
-      (found) => found.isSymbolicLink(),
-      () => false,
-    )
-    if (!isLink) return target
-    target = resolve(folder, await readlink(target))
-  }
-  throw new Error('too many links lead on from it')
 }
 
 /** @returns false, and nothing is changed, if the file is another one than before */

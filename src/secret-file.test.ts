@@ -1,9 +1,9 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { makeFolder as makeTemporaryFolder } from '../tests/helpers/folders.ts'
-import { createSecretFile, makeFolder, replaceSecretFile } from './secret-file.ts'
+import { createSecretFile, makeFolder, replaceFile, replaceSecretFile } from './secret-file.ts'
 
 const folder = makeTemporaryFolder()
 afterAll(() => folder.remove())
@@ -37,6 +37,19 @@ test('a disk that is full is named by the file, of which nothing is left', () =>
   const said = execFileSync('/bin/bash', ['-c', run, process.execPath, program, path], { encoding: 'utf8' })
   expect(said).toBe(`EFBIG EFBIG: file too large, write '${path}'\n`)
   expect(readdirSync(folder.path).filter((name) => name === 'full' || name.endsWith('.tmp'))).toEqual([])
+})
+
+test('nothing of a secret is left beside what cannot be replaced', async () => {
+  const place = join(folder.path, 'place')
+  const path = join(place, 'taken')
+  mkdirSync(path, { recursive: true })
+  const { uid, gid } = statSync(place)
+  const isDirectory = expect.objectContaining({ code: 'EISDIR' })
+  await expect(replaceSecretFile(path, 'x')).rejects.toEqual(isDirectory)
+  await expect(
+    replaceFile(path, Buffer.from('x'), { mode: 0o600, uid, gid }, () => Promise.resolve(true)),
+  ).rejects.toEqual(isDirectory)
+  expect(readdirSync(place)).toEqual(['taken'])
 })
 
 test.each([

@@ -1,9 +1,11 @@
 /** Files that only the server's own account may read. They appear whole or not at all. */
 import { randomBytes } from 'node:crypto'
 import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, unlinkSync, writeFileSync } from 'node:fs'
-import { link, mkdir, open, rename, stat, unlink, type FileHandle } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { link, lstat, mkdir, open, readlink, realpath, rename, rm, stat, type FileHandle } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
 import { hasCode } from './system-error.ts'
+
+const MAX_LINKS = 40
 
 /**
  * Mode 0700, also of parents that are missing; nothing is changed if it exists. Node's own way of doing so never ends where
@@ -38,8 +40,6 @@ export async function createSecretFile(path: string, content: string | Buffer): 
     } catch (error) {
       if (hasCode(error, 'EEXIST')) return false
       throw error
-    } finally {
-      await unlink(temporary)
     }
   })
 }
@@ -90,18 +90,35 @@ export async function replaceFile(
   isDue: () => Promise<boolean>,
 ): Promise<boolean> {
   const replaceIfDue = async (temporary: string): Promise<boolean> => {
-    const mayReplace = await isDue().catch(async (error: unknown) => {
-      await unlink(temporary)
-      throw error
-    })
-    await (mayReplace ? rename(temporary, path) : unlink(temporary))
+    const mayReplace = await isDue()
+    if (mayReplace) await rename(temporary, path)
     return mayReplace
   }
   return withTemporaryFile(path, content, replaceIfDue, ownership)
 }
 
+/** The file that links lead to, which need not exist. */
+export async function targetOf(path: string): Promise<string> {
+  let target = resolve(path)
+  for (let links = 0; links < MAX_LINKS; links++) {
+    const folder = await realpath(dirname(target)).catch((error: unknown) => {
+      if (hasCode(error, 'ENOENT')) return dirname(target)
+      throw error
+    })
+    target = join(folder, basename(target))
+    const isLink = await lstat(target).then(
+      (found) => found.isSymbolicLink(),
+      () => false,
+    )
+    if (!isLink) return target
+    target = resolve(folder, await readlink(target))
+  }
+  throw new Error('too many links lead on from it')
+}
+
 const temporaryNameFor = (path: string): string => join(dirname(path), `.${randomBytes(9).toString('base64url')}.tmp`)
 
+/** Whatever `use` leaves of the temporary file goes: it may hold a secret. */
 async function withTemporaryFile<T>(
   path: string,
   content: string | Buffer,
@@ -111,18 +128,19 @@ async function withTemporaryFile<T>(
   const temporary = temporaryNameFor(path)
   const file = await open(temporary, 'wx', 0o600)
   try {
-    if (ownership !== undefined) await setOwnership(file, ownership)
-    await write(file, content).catch((error: unknown) => {
-      // Unlike others, failures of a file that is open do not say which one.
-      throw error instanceof Error ? Object.assign(error, { message: `${error.message} '${path}'` }) : error
-    })
-  } catch (error) {
-    await unlink(temporary)
-    throw error
+    try {
+      if (ownership !== undefined) await setOwnership(file, ownership)
+      await write(file, content).catch((error: unknown) => {
+        // Unlike others, failures of a file that is open do not say which one.
+        throw error instanceof Error ? Object.assign(error, { message: `${error.message} '${path}'` }) : error
+      })
+    } finally {
+      await file.close()
+    }
+    return await use(temporary)
   } finally {
-    await file.close()
+    await rm(temporary, { force: true })
   }
-  return use(temporary)
 }
 
 async function write(file: FileHandle, content: string | Buffer): Promise<void> {

@@ -177,6 +177,15 @@ describe('09.3 login', () => {
     expect(readdirSync(join(home, '.svc')).toSorted()).toEqual(['config', 'token-admin'])
   })
 
+  it('09.3 a token that cannot be kept: a warning, and nothing of it is left', async () => {
+    mkdirSync(tokenFile, { recursive: true, mode: 0o700 })
+    const { code, stdout, stderr } = await svc(['login', 'admin', '-p', password])
+    expect([code, stdout]).toEqual([0, 'Logged in as admin\n'])
+    expect(stderr).toMatch(/^WARNING: The token cannot be kept for the next command: EISDIR/)
+    expect(stderr).toContain('\nNote: Neither the password nor the token was saved, so no further command')
+    expect(readdirSync(join(home, '.svc')).toSorted()).toEqual(['config', 'token-admin'])
+  })
+
   it('09.3 a refused login changes nothing', async () => {
     configure('[credentials]\nusername = bob\n')
     expect((await svc(['login', 'admin', '-p', 'wrong-2'])).code).toBe(1)

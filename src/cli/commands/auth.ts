@@ -127,7 +127,7 @@ async function logIn(session: Session, user: string, flags: KeptLoginFlags): Pro
       isKept
         ? `\nNote: The password was not saved; log in again when the token expires, on ${end}.\n` +
             `With -w/--write-password it is kept in ${configFile.path}, where whoever can read that file finds it.\n`
-        : '\nNote: Neither the password nor the token was saved ([cli] cache_token), so no further command is logged in.\n',
+        : `\nNote: Neither the password nor the token was saved${settings.cachesToken ? '' : ' ([cli] cache_token)'}, so no further command is logged in.\n`,
     )
   }
   if (settings.credential !== undefined) {

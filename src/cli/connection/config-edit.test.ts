@@ -122,6 +122,17 @@ describe('a configuration file', () => {
     expect(readdirSync(folder).filter((name) => name.endsWith('.tmp'))).toEqual([])
   })
 
+  test('a link to a file that is not there yet makes that one, and stays a link', async () => {
+    const links = join(folder, 'links')
+    mkdirSync(links)
+    symlinkSync('../dotfiles/svc', join(links, 'to-file'))
+    symlinkSync('to-file', join(links, 'to-link'))
+    await changeConfigFile(file(join(links, 'to-link')), folder, 'credentials', login)
+    expect(lstatSync(join(links, 'to-link')).isSymbolicLink()).toBe(true)
+    expect(lstatSync(join(links, 'to-file')).isSymbolicLink()).toBe(true)
+    expect(readFileSync(join(folder, 'dotfiles', 'svc'), 'utf8')).toBe('[credentials]\nusername = bob\n')
+  })
+
   test("the client's own folder is closed, another one is left as it is", async () => {
     const home = join(folder, 'home')
     mkdirSync(join(home, '.svc'), { recursive: true })

@@ -2,7 +2,7 @@
 import { chmod, readFile, realpath, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { parseIni, parseIniBytes, type IniFile } from '../../ini.ts'
-import { makeFolder, replaceFile, replaceSecretFile, type FileOwnership } from '../../secret-file.ts'
+import { makeFolder, replaceFile, replaceSecretFile, targetOf, type FileOwnership } from '../../secret-file.ts'
 import { hasCode } from '../../system-error.ts'
 import { CliFailure } from '../failures.ts'
 import { findUnknown, type ConfigFile } from './settings.ts'
@@ -24,7 +24,7 @@ export async function changeConfigFile(
 ): Promise<void> {
   try {
     // A link stays one.
-    const target = await realpath(path).catch(() => path)
+    const target = await targetOf(path)
     const { bytes, ownership } = await read(target)
     const { sections } = parseIniBytes(bytes)
     const foreign = isOurs ? [] : findUnknown(path, sections)
