@@ -951,6 +951,21 @@ describe('passwords at a terminal', () => {
     expect(terminal.screen()).toContain('visible')
   })
 
+  it('09.3 a question that was stopped is asked again in the foreground, without echo', async () => {
+    const inner = 'echo "pid $$."; exec "$0" "$@"'
+    // As an interactive shell does with a job that stops.
+    const script = `set -m; sh -c '${inner}' "$@"; stty sane; fg`
+    const words = ['bash', '--norc', '-c', script, 'bash', ...command('login', 'admin')]
+    const terminal = await startAtTerminal(words, envOf())
+    await terminal.typeAt('Password: ', 'half')
+    const [, pid = ''] = /pid (\d+)\./.exec(terminal.screen()) ?? []
+    process.kill(Number(pid), 'SIGSTOP')
+    await terminal.typeAt('Password: ', `${password}\r`, 2)
+    expect(await terminal.exit).toBe(0)
+    expect(terminal.screen()).toContain('Logged in as admin')
+    expect(terminal.screen()).not.toContain(password)
+  })
+
   it('09.3 login asks without echo; corrections work', async () => {
     await svc(['user', 'add', 'terminal'], {
       env: { SVC_AUTH_TOKEN: (await admin('whoami'), adminToken ?? '') },

@@ -7,6 +7,7 @@ import { CliFailure, Interrupted } from '../failures.ts'
 const MAX_LENGTH = 64 * 1024
 
 const ESCAPE = '\u001b'
+const CTRL_U = '\u0015'
 /** A character, or what a terminal sends for a key without one. */
 const keyPattern = new RegExp(`^(?:${ESCAPE}[[O][0-?]*[ -/]*[@-~]|[^])`, 'u')
 
@@ -113,8 +114,7 @@ export function openSecretInput({ open, interrupted, note }: SecretInputOptions)
         continue
       }
       if (key === '\u007f' || key === '\b') typed.pop()
-      // Ctrl-U.
-      else if (key === '\u0015') typed.length = 0
+      else if (key === CTRL_U) typed.length = 0
       // Arrows and the like are no text.
       else if (!/^\p{Cc}/u.test(key) && typed.length < MAX_LENGTH) typed.push(key)
     }
@@ -122,7 +122,11 @@ export function openSecretInput({ open, interrupted, note }: SecretInputOptions)
 
   async function readHidden(input: Input, question: string): Promise<string> {
     // First, so that what is typed at the sight of the question is not shown.
-    const release = takeKeys(input)
+    const release = takeKeys(input, () => {
+      // Nobody remembers how much was typed before.
+      rest = CTRL_U
+      note(`${question}: `)
+    })
     try {
       note(`${question}: `)
       return await readKeys(input)
@@ -177,7 +181,7 @@ export function openSecretInput({ open, interrupted, note }: SecretInputOptions)
     },
     async askKey(question, keys) {
       const input = openInput()
-      const release = takeKeys(input)
+      const release = takeKeys(input, () => note(`${question} `))
       try {
         note(`${question} `)
         return await readKey(input, keys)
@@ -198,10 +202,22 @@ export function openSecretInput({ open, interrupted, note }: SecretInputOptions)
 /** After which Node leaves a terminal as it is, other than after those that end a process from the keyboard. */
 const leavingSignals = ['SIGHUP', 'SIGQUIT', 'SIGALRM', 'SIGUSR2'] as const
 
-/** Has the terminal give every key, unseen. @returns has it as before, which also a signal does that ends the process */
-function takeKeys(input: Input): () => void {
+/**
+ * Has the terminal give every key, unseen.
+ *
+ * @param askAgain called when the process goes on after it was stopped, for which the shell had its own way with the terminal
+ * @returns has it as before, which also a signal does that ends the process
+ */
+function takeKeys(input: Input, askAgain: () => void): () => void {
   if (input.setRawMode === undefined) return () => undefined
+  const goOn = (): void => {
+    // Node believes that nothing has changed, and would do nothing.
+    input.setRawMode?.(false)
+    input.setRawMode?.(true)
+    askAgain()
+  }
   const release = (): void => {
+    process.off('SIGCONT', goOn)
     for (const signal of leavingSignals) process.off(signal, end)
     input.setRawMode?.(false)
   }
@@ -210,6 +226,7 @@ function takeKeys(input: Input): () => void {
     process.kill(process.pid, signal)
   }
   for (const signal of leavingSignals) process.on(signal, end)
+  process.on('SIGCONT', goOn)
   input.setRawMode(true)
   return release
 }
