@@ -1,7 +1,7 @@
 /** Contract 09, 9.1 and 9.2: what the client makes of a server that means harm, or is none of ours. */
 import http from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { writeFileSync } from 'node:fs'
+import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { runCli, type CliExit } from '../helpers/cli.ts'
@@ -188,6 +188,23 @@ describe('09.4 a secret parameter', () => {
       expect(stdout + stderr).not.toContain('hunter2')
     }
   })
+})
+
+describe('09.7 a login at an address that makes no tokens', () => {
+  it.each([{}, { token: 'two words', expiry: '2030-01-01T00:00:00Z' }, { token: 'abc', expiry: 'never' }])(
+    '09.7 fails, and keeps nothing: %j',
+    async (body) => {
+      for (const command of ['login', 'auth']) {
+        const { code, stdout } = await svc([command, 'alice', '-p', 'x'], () => ({ body }))
+        expect([command, code, stdout]).toEqual([
+          command,
+          1,
+          expect.stringMatching(/^ERROR: .* no token; .*--auth-url/),
+        ])
+      }
+      expect(existsSync(join(folder.path, '.svc'))).toBe(false)
+    },
+  )
 })
 
 describe('09.7 secrets in what cannot be used', () => {

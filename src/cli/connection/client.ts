@@ -10,7 +10,8 @@ import { createRedactor, escapeUnprintable, secretMask } from '../../redact.ts'
 import { codeOf } from '../../system-error.ts'
 import { CliFailure, ConnectionFailure, HttpFailure, Interrupted } from '../failures.ts'
 import { canUseProxies, findProxy, namesProxy, type Proxy } from './proxy.ts'
-import type { Credential, Settings } from './settings.ts'
+import { recordIn, textOf } from './answers.ts'
+import { isCredentialText, type Credential, type Settings } from './settings.ts'
 import { quote } from '../../shell-words.ts'
 
 /** A server that accepts a request and then says nothing for this long is given up. */
@@ -57,7 +58,7 @@ export interface Client {
   /**
    * Logs in: a token of the authentication service. The password goes alone, without any other credential.
    *
-   * @throws as `call`, and CliFailure for a name that cannot be sent
+   * @throws as `call`, and CliFailure for a name that cannot be sent, or for an answer without a token
    */
   createToken(user: string, password: string, ttlSeconds: number | undefined): Promise<Answer>
   /** Text below the API's address, such as output: the response, once it has begun with 200. */
@@ -371,7 +372,15 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
         basicAuth: `${user}:${password}`,
         isLogin: true,
       }
-      return readAnswer(await send('POST', outgoing), 'POST', outgoing)
+      const answer = await readAnswer(await send('POST', outgoing), 'POST', outgoing)
+      const { token, expiry } = recordIn(answer)
+      // What is kept, and not one, would be in the way of every further command.
+      if (!isCredentialText(textOf(token)) || Number.isNaN(Date.parse(textOf(expiry)))) {
+        throw new CliFailure(
+          `${settings.authUrl} answered with no token; is --auth-url the authentication service of an svc server?`,
+        )
+      }
+      return answer
     },
     async openText(path, query) {
       const outgoing = { base: settings.apiUrl, path, query, headers: { Accept: 'text/plain' } }
