@@ -485,8 +485,10 @@ describe.skipIf(!canMount())('09.1 a name server that does not answer', () => {
     expect(await once(child, 'exit')).toEqual([null, 'SIGINT'])
   })
 
-  it('09.1 nor does completion', { timeout: 20_000 }, async () => {
-    const child = start(['__complete', 'zsh', 'svc', 'action', 'get', ''])
-    expect(await once(child, 'exit')).toEqual([0, null])
+  it.each([
+    ['completion', '__complete', 'zsh', 'svc', 'action', 'get', ''],
+    ['--version', '--version'],
+  ])('09.1 nor does %s', { timeout: 20_000 }, async (_what, ...args) => {
+    expect(await once(start(args), 'exit')).toEqual([0, null])
   })
 })

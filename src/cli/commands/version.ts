@@ -4,10 +4,8 @@ import { exitCodes } from '../exit-codes.ts'
 import type { CommonFlags } from '../options.ts'
 import { printable } from '../output/print.ts'
 import { openClient } from '../session.ts'
+import { limitPatience } from '../connection/patience.ts'
 import { loadSettings } from '../connection/settings.ts'
-
-/** Nobody waits long for a version. */
-const PATIENCE_MS = 1000
 
 export async function printVersion(flags: CommonFlags, version: string): Promise<number> {
   process.stdout.write(`svc ${version}\n`)
@@ -19,7 +17,7 @@ export async function printVersion(flags: CommonFlags, version: string): Promise
 async function serverVersion(flags: CommonFlags): Promise<string | undefined> {
   const { settings } = loadSettings(flags, process.env)
   const client = await openClient(settings, {
-    interrupted: AbortSignal.timeout(PATIENCE_MS),
+    interrupted: limitPatience(),
     warn: () => undefined,
     debug: (text) => process.stderr.write(`${text}\n`),
   })

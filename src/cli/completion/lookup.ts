@@ -2,14 +2,13 @@
 import { mustBeGiven, parametersOf, type ActionParameter } from '../action-parameters.ts'
 import { createClient, segment, type Client, type Query } from '../connection/client.ts'
 import { listIn, recordIn, textOf } from '../connection/answers.ts'
+import { limitPatience } from '../connection/patience.ts'
 import type { Names } from '../names.ts'
 import type { ConnectionFlags } from '../options.ts'
 import { attributeOf } from '../output/print.ts'
 import { loadSettings, type Settings } from '../connection/settings.ts'
 import type { Candidate, Completion, Flags, Lookup } from './engine.ts'
 
-/** Who presses TAB waits for it. */
-const PATIENCE_MS = 1000
 const MAX_NAMES = 1000
 /** No server refuses a page of this size. */
 const PAGE_SIZE = 100
@@ -25,14 +24,11 @@ export interface OpenLookup extends Lookup {
 export async function openLookup(flags: Flags, env: NodeJS.ProcessEnv): Promise<OpenLookup> {
   const given: ConnectionFlags = { ...flags, debug: false }
   const { settings } = loadSettings(given, env)
-  // Looking for the address of a host cannot be given up; the C library reads this when it does so for the first time.
-  process.env['RES_OPTIONS'] ??= 'timeout:1 attempts:1'
-  const patience = AbortSignal.timeout(PATIENCE_MS)
   const token = settings.credential === undefined ? await keptToken(settings) : undefined
   const client = createClient({
     settings,
     login: token,
-    interrupted: patience,
+    interrupted: limitPatience(),
     warn: () => undefined,
     debug: () => undefined,
     env,
