@@ -1,6 +1,6 @@
 /** Contract 09: the command line client, as a process against a real server; where a server must misbehave, a scripted one. */
 import { spawn } from 'node:child_process'
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
 import net, { type AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -216,7 +216,8 @@ describe('09.1 invocation and exit codes', () => {
 
   it('09.1 a result that cannot be written is an error; a note that cannot be is none', async () => {
     const into = (target: string, ...args: string[]): Promise<CliExit> => {
-      const script = `exec "$0" "$@" ${target}`
+      // A limit on the size of files, 512 bytes, stands for a disk that has room for a part.
+      const script = `ulimit -f 1; exec "$0" "$@" ${target}`
       return new Promise((resolve) => {
         const child = spawn('/bin/sh', ['-c', script, process.execPath, executable, ...args], { env: env() })
         let [stdout, stderr] = ['', '']
@@ -231,6 +232,16 @@ describe('09.1 invocation and exit codes', () => {
         args,
         code: 1,
         stderr: 'ERROR: The output cannot be written: ENOSPC: no space left on device, write\n',
+      })
+    }
+    const file = join(folder.path, 'cut')
+    for (const args of [['--help'], ['action', 'list'], ['action', 'list', '-y'], ['completion', 'bash']]) {
+      const { code, stderr } = await into(`>${file}`, ...args)
+      expect({ args, code, stderr, size: statSync(file).size }).toEqual({
+        args,
+        code: 1,
+        stderr: 'ERROR: The output cannot be written: EFBIG: file too large, write\n',
+        size: 512,
       })
     }
     const listed = await into('2>/dev/full', 'action', 'list', '-n', '1')
