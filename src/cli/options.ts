@@ -111,12 +111,22 @@ export function addListOptions(command: CliCommand): CliCommand {
   )
 }
 
+/** A range of time, as `addTimeOptions` adds it. */
+export interface TimeFlags {
+  timestampGt?: string
+  timestampLt?: string
+}
+
 /** Adds a range of time. @param what it is about, such as `those that began` */
 export function addTimeOptions(command: CliCommand, what: string): CliCommand {
   return command
     .option('--timestamp-gt <time>', `only ${what} later, such as 2030-01-01T00:00:00Z`)
     .option('--timestamp-lt <time>', `only ${what} earlier`)
     .shortNames({ '-tg': '--timestamp-gt', '-tl': '--timestamp-lt' })
+}
+
+export interface WidthFlags {
+  width?: number[]
 }
 
 export function addWidthOption(command: CliCommand): CliCommand {

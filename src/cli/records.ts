@@ -62,12 +62,14 @@ export async function listRecords(session: Session, path: string, query: Query, 
 
 export interface ListDisplay {
   columns: readonly string[]
-  /** Attributes asked for with `-a`. */
-  attributes: readonly string[] | undefined
-  widths: readonly number[] | undefined
+  /** Attributes asked for with `-a`; default: the columns, and in machine output all. */
+  attributes?: readonly string[] | undefined
+  /** Content width of the columns; default: as wide as what is in them. */
+  widths?: readonly number[] | undefined
   name: string
   pluralName: string
-  isTruncated: boolean
+  /** More would have matched. Default false. */
+  isTruncated?: boolean
 }
 
 /**
@@ -85,7 +87,7 @@ export async function printList(session: Session, records: readonly Json[], disp
   } else {
     await session.print(renderList(session, records, display))
   }
-  if (display.isTruncated) session.note(truncationNote(records.length, display.pluralName, display.name))
+  if (display.isTruncated === true) session.note(truncationNote(records.length, display.pluralName, display.name))
 }
 
 function renderList(session: Session, records: readonly Json[], display: ListDisplay): string {
@@ -144,6 +146,14 @@ export async function printRecord(
   await session.print(renderRecord(session, record, names))
 }
 
+/** A kind of things that the server has. */
+export interface RecordKind {
+  /** Display name, such as `Action`. */
+  name: string
+  /** Of their list, below the address of the API, such as `/actions`. */
+  path: string
+}
+
 /** Something of the server that has an id or a name. */
 export interface Subject {
   /** Display name, such as `Action`. */
@@ -157,12 +167,16 @@ export interface Subject {
   isSecret?: boolean
 }
 
+export function subjectOf({ name, path }: RecordKind, id: string): Subject {
+  return { kind: name, path, id }
+}
+
 /** What else a server answers 404 for. */
 const otherAbsences: ReadonlySet<string> = new Set(['AUTHENTICATION_OFF', 'ROUTE_UNKNOWN'])
 
 /** @throws NotFound */
-export async function getRecord(session: Session, kind: string, path: string, id: string): Promise<Json> {
-  return recordIn(await callOn(session, 'GET', { kind, path, id }))
+export async function getRecord(session: Session, kind: RecordKind, id: string): Promise<Json> {
+  return recordIn(await callOn(session, 'GET', subjectOf(kind, id)))
 }
 
 /** A request about one thing. @throws NotFound */

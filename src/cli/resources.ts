@@ -3,7 +3,7 @@ import { CliCommand } from './command.ts'
 import type { Query } from './connection/client.ts'
 import { recordIn } from './connection/answers.ts'
 import { exitCodes } from './exit-codes.ts'
-import { addCommonOptions, addListOptions, splitAttributes, type CommonFlags } from './options.ts'
+import { addCommonOptions, addListOptions, splitAttributes, type CommonFlags, type WidthFlags } from './options.ts'
 import { type Json } from './output/print.ts'
 import {
   callOn,
@@ -14,16 +14,13 @@ import {
   printDone,
   printList,
   printRecord,
-  type Subject,
+  subjectOf,
+  type RecordKind,
 } from './records.ts'
 import { withSession, type CommandContext, type Session } from './session.ts'
 
-export interface Resource {
-  /** Display name, such as `Action`. */
-  name: string
+export interface Resource extends RecordKind {
   pluralName: string
-  /** Below the address of the API, such as `/actions`. */
-  path: string
   /** Of a list. */
   columns: readonly string[]
   /** Attributes that come first when one record is shown. */
@@ -43,10 +40,10 @@ export interface Resource {
 /** How the operand of a command is written, such as `<ref...>`, and what that is. */
 export type Operand = readonly [argument: string, description: string]
 
-export interface ListFlags extends CommonFlags {
+/** Those of `addListOptions`. */
+export interface ListFlags extends CommonFlags, WidthFlags {
   last: number
   attr?: string[]
-  width?: number[]
 }
 
 export interface AttributeFlags extends CommonFlags {
@@ -116,9 +113,8 @@ export function createEachCommand<F extends CommonFlags>(
 
 /** `get`, without a description and an example. */
 export function createGetCommand(context: CommandContext, resource: Resource, ...operand: Operand): CliCommand {
-  const { name, path } = resource
   const work = async (session: Session, id: string, flags: AttributeFlags): Promise<number> =>
-    showRecord(session, resource, await getRecord(session, name, path, id), flags)
+    showRecord(session, resource, await getRecord(session, resource, id), flags)
   return addAttributeOption(createEachCommand(context, 'get', operand, work)).words({
     '--attr': attributesOf(resource),
   })
@@ -212,10 +208,6 @@ export function createDeleteCommand(context: CommandContext, resource: Resource,
     await printDone(session, `${resource.name} "${id}" is deleted.`)
     return exitCodes.ok
   })
-}
-
-function subjectOf({ name, path }: Resource, id: string): Subject {
-  return { kind: name, path, id }
 }
 
 /** Prints one record. @returns the exit code */

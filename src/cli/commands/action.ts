@@ -5,7 +5,7 @@ import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, NotFound } from '../failures.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'
 import { openFile, printFile } from '../output/raw-output.ts'
-import { callOn, printDone } from '../records.ts'
+import { callOn, printDone, subjectOf } from '../records.ts'
 import {
   createCreateCommand,
   createEachCommand,
@@ -63,7 +63,7 @@ parameters:
 
   const work = async (session: Session, id: string, flags: DeleteFlags): Promise<number> => {
     const body = flags.removeFiles === true ? { remove_files: true } : {}
-    await callOn(session, 'DELETE', { kind: action.name, path: action.path, id }, { body })
+    await callOn(session, 'DELETE', subjectOf(action, id), { body })
     await printDone(session, `${action.name} "${id}" is deleted.`)
     return exitCodes.ok
   }

@@ -6,7 +6,7 @@ import type { Answer } from '../connection/client.ts'
 import { recordIn, textOf } from '../connection/answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { NotFound } from '../failures.ts'
-import { addCommonOptions, addListOptions, addWidthOption, type CommonFlags } from '../options.ts'
+import { addCommonOptions, addListOptions, addWidthOption, type CommonFlags, type WidthFlags } from '../options.ts'
 import { printable, type Json } from '../output/print.ts'
 import { callOn, createRecord, printDone, type Subject } from '../records.ts'
 import { showList, showRecord, type AttributeFlags, type ListFlags, type Resource } from '../resources.ts'
@@ -138,7 +138,7 @@ export function createApiKeyCommand(context: CommandContext): CliCommand {
       'svc apikey list -n -1 -y --show-secrets > keys.yaml',
       'svc --url https://other.example.com apikey load keys.yaml',
     )
-    .action((file: string, flags: CommonFlags & { width?: number[] }) =>
+    .action((file: string, flags: CommonFlags & WidthFlags) =>
       withKeys(context, flags, (session) => loadKeys(session, file, flags.width)),
     )
 

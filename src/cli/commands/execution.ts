@@ -8,10 +8,17 @@ import { markWorkflows, printExecution, withStatusText } from '../executions/det
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, NotFound } from '../failures.ts'
 import { executionStatuses } from '../names.ts'
-import { addCommonOptions, addListOptions, addTimeOptions, splitAttributes, type CommonFlags } from '../options.ts'
+import {
+  addCommonOptions,
+  addListOptions,
+  addTimeOptions,
+  splitAttributes,
+  type CommonFlags,
+  type TimeFlags,
+} from '../options.ts'
 import { attributeOf, type Json } from '../output/print.ts'
 import { callOn, forEachId, listRecords, printDone, printList } from '../records.ts'
-import { addAttributeOption, createEachCommand } from '../resources.ts'
+import { addAttributeOption, createEachCommand, type AttributeFlags, type ListFlags } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 import { tailExecution } from '../executions/tail.ts'
 import {
@@ -22,6 +29,7 @@ import {
   printKey,
   readParameters,
   showProgress,
+  type DisplayFlags,
   type RerunFlags,
 } from './run.ts'
 
@@ -29,34 +37,17 @@ const columns = ['id', 'action.ref', 'context.user', 'status', 'start_timestamp'
 /** What a list needs beyond its columns: to mark workflows. */
 const hiddenColumns = ['action.runner_type', 'liveaction.action_is_workflow']
 
-interface ListFlags extends CommonFlags {
-  last: number
-  attr?: string[]
-  width?: number[]
+interface ExecutionListFlags extends ListFlags, TimeFlags {
   action?: string
   status?: string
   user?: string
   trigger_instance?: string
-  timestampGt?: string
-  timestampLt?: string
   sort: 'asc' | 'desc'
   showall?: boolean
 }
 
-interface ChangeFlags extends CommonFlags {
-  attr?: string[]
-}
-
-interface GetFlags extends CommonFlags {
+interface GetFlags extends CommonFlags, DisplayFlags {
   excludeResult?: boolean
-  key?: string
-  detail?: boolean
-  attr?: string[]
-  raw?: boolean
-  showTasks?: boolean
-  depth?: number
-  withSchema?: boolean
-  width?: number[]
 }
 
 interface TailFlags extends CommonFlags {
@@ -76,7 +67,7 @@ export function createExecutionCommand(context: CommandContext): CliCommand {
     .addOption(new Option('-s, --sort <order>', 'which ones, when not all').choices(['asc', 'desc']).default('desc'))
     .option('-l, --showall', 'also those started by other executions')
     .examples('svc execution list -n 10 --status failed')
-    .action((flags: ListFlags) => withSession(context, flags, (session) => listExecutions(session, flags)))
+    .action((flags: ExecutionListFlags) => withSession(context, flags, (session) => listExecutions(session, flags)))
 
   const get = addDisplayOptions(addCommonOptions(new CliCommand('get')), '-a, --attr')
     .description('Show executions with their results.')
@@ -92,7 +83,7 @@ export function createExecutionCommand(context: CommandContext): CliCommand {
     .examples('svc execution cancel 6000000000000000000000aa')
 
   const createChange = (name: string, status: string): CliCommand => {
-    const work = (session: Session, id: string, flags: ChangeFlags): Promise<number> =>
+    const work = (session: Session, id: string, flags: AttributeFlags): Promise<number> =>
       change(session, id, status, flags)
     return addAttributeOption(createEachCommand(context, name, ['<id...>', 'ids'], work))
   }
@@ -144,7 +135,7 @@ export function createExecutionCommand(context: CommandContext): CliCommand {
     .addCommand(tail)
 }
 
-async function listExecutions(session: Session, flags: ListFlags): Promise<number> {
+async function listExecutions(session: Session, flags: ExecutionListFlags): Promise<number> {
   const attributes = splitAttributes(flags.attr)
   const isWhole = session.form === 'human' ? attributes?.includes('all') === true : attributes === undefined
   const wanted = [...(attributes ?? columns), ...hiddenColumns, 'id', 'status', 'start_timestamp', 'end_timestamp']
@@ -192,7 +183,7 @@ async function cancelOne(session: Session, id: string): Promise<number> {
 }
 
 /** Has a workflow go into another status. */
-async function change(session: Session, id: string, status: string, flags: ChangeFlags): Promise<number> {
+async function change(session: Session, id: string, status: string, flags: AttributeFlags): Promise<number> {
   const record = recordIn(
     await callOn(session, 'PUT', { kind: executionName, path: '/executions', id }, { body: { status } }),
   )

@@ -7,7 +7,7 @@ import { CliFailure } from '../failures.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'
 import { printable, type Json } from '../output/print.ts'
 import { withSecretInput } from '../input/prompt.ts'
-import { callOn, getRecord } from '../records.ts'
+import { callOn, getRecord, subjectOf } from '../records.ts'
 import { createGetCommand, createListCommand, type Resource } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 
@@ -52,8 +52,7 @@ async function answer(session: Session, id: string, { response: given }: Respond
   // Any of it may be a secret, and only the schema says what.
   session.client.maskNames(['response'])
   const response = given === undefined ? await askAll(session, id) : responseIn(given)
-  const { name: kind, path } = inquiry
-  const accepted = recordIn(await callOn(session, 'PUT', { kind, path, id }, { body: { id, response } }))
+  const accepted = recordIn(await callOn(session, 'PUT', subjectOf(inquiry, id), { body: { id, response } }))
   if (session.form === 'human') await session.print(`Inquiry "${printable(id)}" has its response.\n`)
   else await session.printMachine(accepted)
   return exitCodes.ok
@@ -74,7 +73,7 @@ function responseIn(text: string): Json {
 
 /** @throws NotFound, CliFailure, Interrupted */
 async function askAll(session: Session, id: string): Promise<Json> {
-  const schema = toObject((await getRecord(session, inquiry.name, inquiry.path, id))['schema'])
+  const schema = toObject((await getRecord(session, inquiry, id))['schema'])
   const isKnown = Object.keys(toObject(schema['properties'])).length > 0
   const { askObject } = await import('../input/questions.ts')
   return withSecretInput(session, async (input) =>

@@ -5,11 +5,18 @@ import type { Query } from '../connection/client.ts'
 import { recordIn, textOf } from '../connection/answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, NotFound } from '../failures.ts'
-import { addCommonOptions, addListOptions, addWidthOption, parseSeconds, type CommonFlags } from '../options.ts'
+import {
+  addCommonOptions,
+  addListOptions,
+  addWidthOption,
+  parseSeconds,
+  type CommonFlags,
+  type WidthFlags,
+} from '../options.ts'
 import { printable, type Json } from '../output/print.ts'
 import { withSecretInput } from '../input/prompt.ts'
 import { countOf } from '../output/progress.ts'
-import { callOn, listRecords, printDone } from '../records.ts'
+import { callOn, listRecords, printDone, subjectOf } from '../records.ts'
 import {
   addAttributeOption,
   createEachCommand,
@@ -54,9 +61,8 @@ interface SetFlags extends AttributeFlags, PlaceFlags {
   encrypted?: boolean
 }
 
-interface LoadFlags extends CommonFlags {
+interface LoadFlags extends CommonFlags, WidthFlags {
   convert?: boolean
-  width?: number[]
 }
 
 export function createKeyCommand(context: CommandContext): CliCommand {
@@ -75,7 +81,7 @@ export function createKeyCommand(context: CommandContext): CliCommand {
   const work = async (session: Session, name: string, flags: GetFlags): Promise<number> => {
     session.client.maskNames(['value'])
     const query = { ...placeOf(flags), decrypt: flags.decrypt }
-    return showRecord(session, pair, recordIn(await callOn(session, 'GET', subjectOf(name), { query })), flags)
+    return showRecord(session, pair, recordIn(await callOn(session, 'GET', subjectOf(pair, name), { query })), flags)
   }
   const get = addAttributeOption(addPlaceOptions(createEachCommand(context, 'get', names, work), 'system'))
     .description('Show key-value pairs.')
@@ -97,7 +103,7 @@ export function createKeyCommand(context: CommandContext): CliCommand {
 
   const remove = addPlaceOptions(
     createEachCommand(context, 'delete', names, async (session, name, flags: PlaceFlags) => {
-      await callOn(session, 'DELETE', subjectOf(name), { query: placeOf(flags) })
+      await callOn(session, 'DELETE', subjectOf(pair, name), { query: placeOf(flags) })
       await sayDeleted(session, name)
       return exitCodes.ok
     }),
@@ -161,10 +167,6 @@ function withPairs(
   })
 }
 
-function subjectOf(name: string) {
-  return { kind: pair.name, path: pair.path, id: name }
-}
-
 /** Only the scope of users has users. */
 function placeOf({ scope, user }: PlaceFlags): { scope?: string; user?: string } {
   const where = scope ?? (user === undefined ? undefined : 'user')
@@ -191,7 +193,7 @@ async function setPair(session: Session, name: string, given: string | undefined
 
 async function put(session: Session, name: string, body: Json): Promise<Json> {
   if (name === '') throw new CliFailure('A key needs a name.', exitCodes.usage)
-  return recordIn(await callOn(session, 'PUT', subjectOf(name), { body }))
+  return recordIn(await callOn(session, 'PUT', subjectOf(pair, name), { body }))
 }
 
 async function deleteByPrefix(session: Session, flags: PlaceFlags & { prefix: string }): Promise<number> {
@@ -204,7 +206,7 @@ async function deleteByPrefix(session: Session, flags: PlaceFlags & { prefix: st
     const name = textOf(given)
     const place: PlaceFlags = { scope: textOf(scope), ...(typeof user === 'string' && user !== '' ? { user } : {}) }
     try {
-      await callOn(session, 'DELETE', subjectOf(name), { query: placeOf(place) })
+      await callOn(session, 'DELETE', subjectOf(pair, name), { query: placeOf(place) })
     } catch (error) {
       // Somebody else was faster.
       if (error instanceof NotFound) continue

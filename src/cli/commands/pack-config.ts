@@ -8,7 +8,7 @@ import { CliFailure, HttpFailure, NotFound } from '../failures.ts'
 import { addCommonOptions, splitAttributes } from '../options.ts'
 import { cellText, printable, type Json } from '../output/print.ts'
 import { withSecretInput } from '../input/prompt.ts'
-import { callOn, getRecord, listRecords, printList, printRecord } from '../records.ts'
+import { callOn, getRecord, listRecords, printList, printRecord, subjectOf, type RecordKind } from '../records.ts'
 import { addAttributeOption, readDefinition, type AttributeFlags, type Resource } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 
@@ -18,9 +18,8 @@ interface ConfigFlags extends AttributeFlags {
   schema?: boolean
 }
 
-const configName = 'Configuration'
-const configPath = '/configs'
-const schemaPath = '/config_schemas'
+const config: RecordKind = { name: 'Configuration', path: '/configs' }
+const configSchema: RecordKind = { name: 'Configuration schema', path: '/config_schemas' }
 
 export function createConfigCommand(context: CommandContext, pack: Resource): CliCommand {
   return addAttributeOption(addCommonOptions(new CliCommand('config')))
@@ -51,10 +50,13 @@ export function createConfigCommand(context: CommandContext, pack: Resource): Cl
 async function configure(session: Session, pack: Resource, ref: string, flags: ConfigFlags): Promise<number> {
   if (flags.schema === true) return showSchema(session, ref, flags)
   if (flags.show === true) {
-    await showConfig(session, await getRecord(session, configName, configPath, ref), flags)
+    await showConfig(session, await getRecord(session, config, ref), flags)
     return exitCodes.ok
   }
-  const schema = { type: 'object', properties: toObject((await findRecord(session, schemaPath, ref))?.['attributes']) }
+  const schema = {
+    type: 'object',
+    properties: toObject((await findRecord(session, configSchema, ref))?.['attributes']),
+  }
   const { secretNames } = await import('../input/questions.ts')
   session.client.maskNames(secretNames(schema))
   const saved =
@@ -71,9 +73,9 @@ async function configure(session: Session, pack: Resource, ref: string, flags: C
 
 /** @returns what is saved; undefined when it is not to be */
 async function askConfig(session: Session, pack: Resource, ref: string, schema: Json): Promise<Json | undefined> {
-  const present = await findRecord(session, configPath, ref)
+  const present = await findRecord(session, config, ref)
   if (Object.keys(toObject(schema['properties'])).length === 0) {
-    await getRecord(session, pack.name, pack.path, ref)
+    await getRecord(session, pack, ref)
     throw new CliFailure(
       `The pack "${printable(ref)}" does not say what can be configured; give the values with --file.`,
     )
@@ -121,15 +123,15 @@ async function saveFile(session: Session, pack: Resource, ref: string, known: Js
 
 /** Masks stand for what the server has stored in their place. @returns the configuration, its secrets masked */
 async function save(session: Session, pack: Resource, ref: string, values: Json): Promise<Json> {
-  return recordIn(await callOn(session, 'PUT', { kind: pack.name, path: configPath, id: ref }, { body: values }))
+  return recordIn(await callOn(session, 'PUT', subjectOf({ ...config, name: pack.name }, ref), { body: values }))
 }
 
-async function showConfig(session: Session, config: Json, { attr }: AttributeFlags): Promise<void> {
-  await printRecord(session, config, ['id', 'pack', 'values'], splitAttributes(attr))
+async function showConfig(session: Session, record: Json, { attr }: AttributeFlags): Promise<void> {
+  await printRecord(session, record, ['id', 'pack', 'values'], splitAttributes(attr))
 }
 
 async function showSchema(session: Session, ref: string, { attr }: AttributeFlags): Promise<number> {
-  const record = await getRecord(session, 'Configuration schema', schemaPath, ref)
+  const record = await getRecord(session, configSchema, ref)
   if (session.form === 'human' && attr === undefined) {
     const rows = attributesOf(toObject(record['attributes']), '')
     await showRows(session, rows, ['attribute', 'type', 'required', 'default', 'description'], 'Attribute')
@@ -165,7 +167,7 @@ async function listConfigs(session: Session, flags: ConfigFlags): Promise<number
   const option = (['file', 'show', 'schema'] as const).find((name) => flags[name] !== undefined)
   if (option !== undefined) throw new CliFailure(`--${option} needs the reference of a pack.`, exitCodes.usage)
   const [configs, schemas] = await Promise.all(
-    [configPath, schemaPath].map(async (path) => (await listRecords(session, path, {}, -1)).records),
+    [config, configSchema].map(async ({ path }) => (await listRecords(session, path, {}, -1)).records),
   )
   const byPack = new Map<string, Json>()
   for (const { pack, attributes } of schemas ?? []) {
@@ -179,7 +181,7 @@ async function listConfigs(session: Session, flags: ConfigFlags): Promise<number
     session.form === 'human' && flags.attr === undefined
       ? records.map((record) => ({ ...record, attributes: Object.keys(toObject(record['attributes'])).join(', ') }))
       : records
-  await showRows(session, rows, ['pack', 'configured', 'attributes'], configName, splitAttributes(flags.attr))
+  await showRows(session, rows, ['pack', 'configured', 'attributes'], config.name, splitAttributes(flags.attr))
   return exitCodes.ok
 }
 
@@ -190,20 +192,13 @@ async function showRows(
   name: string,
   attributes?: string[],
 ): Promise<void> {
-  await printList(session, rows, {
-    columns,
-    attributes,
-    widths: undefined,
-    name,
-    pluralName: `${name}s`,
-    isTruncated: false,
-  })
+  await printList(session, rows, { columns, attributes, name, pluralName: `${name}s` })
 }
 
 /** @returns undefined when there is none */
-async function findRecord(session: Session, path: string, ref: string): Promise<Json | undefined> {
+async function findRecord(session: Session, kind: RecordKind, ref: string): Promise<Json | undefined> {
   try {
-    return await getRecord(session, configName, path, ref)
+    return await getRecord(session, kind, ref)
   } catch (error) {
     if (error instanceof NotFound) return undefined
     throw error

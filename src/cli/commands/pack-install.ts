@@ -116,9 +116,9 @@ async function uninstallPacks(session: Session, pack: Resource, refs: string[]):
 }
 
 /** @returns undefined when they may not be looked at: whoever may install need not @throws NotFound */
-async function readPacks(session: Session, { name, path }: Resource, refs: string[]): Promise<Json[] | undefined> {
+async function readPacks(session: Session, pack: Resource, refs: string[]): Promise<Json[] | undefined> {
   try {
-    return await Promise.all(refs.map((ref) => getRecord(session, name, path, ref)))
+    return await Promise.all(refs.map((ref) => getRecord(session, pack, ref)))
   } catch (error) {
     if (isForbidden(error)) return undefined
     throw error
@@ -133,7 +133,7 @@ async function showPacks(session: Session, pack: Resource, packs: Json[], { attr
   if (first !== undefined && packs.length === 1) {
     await printRecord(session, first, order, attributes ?? (session.form === 'human' ? columns : undefined))
   } else {
-    await printList(session, packs, { columns, attributes, widths: undefined, name, pluralName, isTruncated: false })
+    await printList(session, packs, { columns, attributes, name, pluralName })
   }
 }
 

@@ -4,7 +4,7 @@ import { segment } from '../connection/client.ts'
 import { listIn, textOf } from '../connection/answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { NotFound } from '../failures.ts'
-import { addCommonOptions, addWidthOption, type CommonFlags } from '../options.ts'
+import { addCommonOptions, addWidthOption, type CommonFlags, type WidthFlags } from '../options.ts'
 import { openFile, printFile } from '../output/raw-output.ts'
 import { callOn, printList } from '../records.ts'
 import { createGetCommand, createListCommand, type Resource } from '../resources.ts'
@@ -20,10 +20,6 @@ const pack: Resource = {
   order: ['id', 'uid', 'ref', 'name', 'description', 'version', 'author', 'path', 'files'],
 }
 
-interface FilesFlags extends CommonFlags {
-  width?: number[]
-}
-
 export function createPackCommand(context: CommandContext): CliCommand {
   const list = createListCommand(context, pack).description('List packs.').examples('svc pack list')
 
@@ -36,7 +32,7 @@ export function createPackCommand(context: CommandContext): CliCommand {
     .argument('<ref>', 'reference or id')
     .notes('Files of more than 500000 bytes, and what is no text, are left out.')
     .examples('svc pack files examples')
-    .action((ref: string, flags: FilesFlags) =>
+    .action((ref: string, flags: CommonFlags & WidthFlags) =>
       withSession(context, flags, (session) => listFiles(session, ref, flags)),
     )
 
@@ -62,7 +58,7 @@ export function createPackCommand(context: CommandContext): CliCommand {
     .addCommand(createRegisterCommand(context))
 }
 
-async function listFiles(session: Session, ref: string, { width }: FilesFlags): Promise<number> {
+async function listFiles(session: Session, ref: string, { width }: WidthFlags): Promise<number> {
   const subject = { kind: pack.name, path: '/packs/views/files', id: ref }
   const records = listIn(await callOn(session, 'GET', subject)).map((record) => ({
     ...record,
@@ -70,11 +66,9 @@ async function listFiles(session: Session, ref: string, { width }: FilesFlags): 
   }))
   await printList(session, records, {
     columns: ['file_path', 'size'],
-    attributes: undefined,
     widths: width,
     name: 'File',
     pluralName: 'Files',
-    isTruncated: false,
   })
   return exitCodes.ok
 }

@@ -2,10 +2,10 @@
 import { CliCommand } from '../command.ts'
 import { recordIn, toObject } from '../connection/answers.ts'
 import { exitCodes } from '../exit-codes.ts'
-import { addCommonOptions, addWidthOption, splitAttributes } from '../options.ts'
+import { addCommonOptions, addWidthOption, splitAttributes, type WidthFlags } from '../options.ts'
 import type { Json } from '../output/print.ts'
 import { printList } from '../records.ts'
-import { createGetCommand, type ListFlags, type Resource } from '../resources.ts'
+import { createGetCommand, type AttributeFlags, type Resource } from '../resources.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
 
 /** The server groups them by the type of resource that they are about; that is what `get` names. */
@@ -17,7 +17,7 @@ const resourceType: Resource = {
   order: [],
 }
 
-type TypeListFlags = Omit<ListFlags, 'last'>
+type TypeListFlags = AttributeFlags & WidthFlags
 
 export function createPermissionTypeCommand(context: CommandContext): CliCommand {
   const list = addWidthOption(addCommonOptions(new CliCommand('list')))
@@ -49,7 +49,6 @@ async function listTypes(session: Session, flags: TypeListFlags): Promise<number
     widths: flags.width,
     name: 'Permission Type',
     pluralName: 'Permission Types',
-    isTruncated: false,
   })
   return exitCodes.ok
 }

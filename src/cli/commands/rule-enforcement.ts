@@ -1,7 +1,7 @@
 /** `svc rule-enforcement`: what rules have started (contract 09, 9.3; contract 05, 5.7). */
 import { CliCommand } from '../command.ts'
 import { isId } from '../../ids.ts'
-import { addTimeOptions } from '../options.ts'
+import { addTimeOptions, type TimeFlags } from '../options.ts'
 import { createGetCommand, createListCommand, type ListFlags, type Resource } from '../resources.ts'
 import type { CommandContext } from '../session.ts'
 
@@ -15,12 +15,10 @@ const ruleEnforcement: Resource = {
   isNewestFirst: true,
 }
 
-interface EnforcementListFlags extends ListFlags {
+interface EnforcementListFlags extends ListFlags, TimeFlags {
   triggerInstance?: string
   execution?: string
   rule?: string
-  timestampGt?: string
-  timestampLt?: string
 }
 
 export function createRuleEnforcementCommand(context: CommandContext): CliCommand {

@@ -1,5 +1,6 @@
 /** `svc run`: runs an action; also what `action execute` and `execution re-run` share with it (contract 09, 9.4). */
 import { InvalidArgumentError, Option } from 'commander'
+import { secretMask } from '../../redact.ts'
 import { mustBeGiven, parametersOf, type ActionParameter } from '../action-parameters.ts'
 import { CliCommand } from '../command.ts'
 import { segment } from '../connection/client.ts'
@@ -10,7 +11,14 @@ import { exitCodes } from '../exit-codes.ts'
 import { printExecution } from '../executions/details.ts'
 import { CliFailure, HttpFailure, Interrupted, NotFound } from '../failures.ts'
 import { askAtInterrupt, type Outcome } from '../executions/interruption.ts'
-import { addCommonOptions, addWidthOption, optionLength, splitAttributes, type CommonFlags } from '../options.ts'
+import {
+  addCommonOptions,
+  addWidthOption,
+  optionLength,
+  splitAttributes,
+  type CommonFlags,
+  type WidthFlags,
+} from '../options.ts'
 import { isAssignment, parseParameters, type ParameterSchemas } from '../input/parameters.ts'
 import { attributeOf, cellText, printable, wrapText, type Json } from '../output/print.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
@@ -18,14 +26,8 @@ import { tailExecution } from '../executions/tail.ts'
 
 export const actionName = 'Action'
 
-interface RunFlags extends CommonFlags {
-  async?: boolean
-  inheritEnv?: boolean
-  user?: string
-  traceTag?: string
-  traceId?: string
-  delay?: number
-  tail?: boolean
+/** How an execution is shown: what `addDisplayOptions` adds. */
+export interface DisplayFlags extends WidthFlags {
   key?: string
   detail?: boolean
   attr?: string[]
@@ -33,7 +35,16 @@ interface RunFlags extends CommonFlags {
   showTasks?: boolean
   depth?: number
   withSchema?: boolean
-  width?: number[]
+}
+
+interface RunFlags extends CommonFlags, DisplayFlags {
+  async?: boolean
+  inheritEnv?: boolean
+  user?: string
+  traceTag?: string
+  traceId?: string
+  delay?: number
+  tail?: boolean
   autoDict?: boolean
   actionHelp?: boolean
 }
@@ -232,8 +243,8 @@ export async function showProgress(session: Session, created: Json, flags: RunFl
     }
     throw error
   }
-  if (!isTailed)
-    await (flags.key === undefined ? printExecution(session, record, display) : printKey(session, record, flags.key))
+  if (!isTailed && flags.key !== undefined) await printKey(session, record, flags.key)
+  else if (!isTailed) await printExecution(session, record, display)
   return outcome.isCanceled ? exitCodes.interrupted : exitCodeOf(statusOf(record))
 }
 
@@ -283,7 +294,7 @@ async function printActionHelp(session: Session, ref: string): Promise<number> {
     ...(shown.length === 0 ? ['This action has no parameters.'] : []),
   ]
   await session.print(`${parts.join('\n\n')}\n`)
-  return 0
+  return exitCodes.ok
 }
 
 function describe({ name, schema }: ActionParameter, width: number): string {
@@ -294,7 +305,7 @@ function describe({ name, schema }: ActionParameter, width: number): string {
   if (schema['type'] !== undefined) add(`Type: ${cellText(schema['type'])}`)
   if (Array.isArray(schema['enum'])) add(`Enum: ${schema['enum'].map(compact).join(', ')}`)
   const value = schema['default']
-  if (value !== undefined && value !== null) add(`Default: ${schema['secret'] === true ? '********' : compact(value)}`)
+  if (value !== undefined && value !== null) add(`Default: ${schema['secret'] === true ? secretMask : compact(value)}`)
   return lines.join('\n')
 }
 

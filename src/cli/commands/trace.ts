@@ -62,7 +62,7 @@ export function createTraceCommand(context: CommandContext): CliCommand {
     .action((flags: TraceListFlags) => withSession(context, flags, (session) => listTraces(session, flags)))
 
   const work = async (session: Session, id: string, flags: GetFlags): Promise<number> => {
-    const record = await getRecord(session, trace.name, trace.path, id)
+    const record = await getRecord(session, trace, id)
     return showTrace(session, narrow(record, flags), flags)
   }
   const get = addAttributeOption(createEachCommand(context, 'get', ['<id...>', 'ids'], work))
@@ -113,7 +113,7 @@ async function listTraces(session: Session, flags: TraceListFlags): Promise<numb
   const { records, isTruncated } = await listRecords(session, trace.path, query, flags.last)
   const [only] = records
   if (only !== undefined && records.length === 1 && !isMachine && attributes === undefined) {
-    await showTrace(session, await getRecord(session, trace.name, trace.path, textOf(only['id'])), {})
+    await showTrace(session, await getRecord(session, trace, textOf(only['id'])), {})
     if (isTruncated) session.note(truncationNote(1, trace.pluralName, trace.name))
     return exitCodes.ok
   }

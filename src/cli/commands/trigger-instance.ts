@@ -3,9 +3,9 @@ import { CliCommand } from '../command.ts'
 import { recordIn, textOf, toList, toObject } from '../connection/answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { names } from '../names.ts'
-import { addCommonOptionsWithoutT, addTimeOptions, type CommonFlags } from '../options.ts'
+import { addCommonOptionsWithoutT, addTimeOptions, type CommonFlags, type TimeFlags } from '../options.ts'
 import { formatTime, printable, type Json } from '../output/print.ts'
-import { callOn } from '../records.ts'
+import { callOn, subjectOf } from '../records.ts'
 import {
   createEachCommand,
   createGetCommand,
@@ -28,11 +28,9 @@ const triggerInstance: Resource = {
 }
 const instances: Operand = ['<id...>', 'ids']
 
-interface InstanceListFlags extends ListFlags {
+interface InstanceListFlags extends ListFlags, TimeFlags {
   trigger?: string
   triggerType?: string
-  timestampGt?: string
-  timestampLt?: string
   status?: string
 }
 
@@ -86,13 +84,9 @@ function createRefireCommand(context: CommandContext): CliCommand {
     )
 }
 
-function subjectOf(id: string) {
-  return { kind: triggerInstance.name, path: triggerInstance.path, id }
-}
-
 /** @param words what is printed in place of what the server says */
 async function reEmitInstance(session: Session, id: string, words?: string): Promise<number> {
-  const answer = await callOn(session, 'POST', { ...subjectOf(id), part: '/re_emit' })
+  const answer = await callOn(session, 'POST', { ...subjectOf(triggerInstance, id), part: '/re_emit' })
   const said = recordIn(answer)
   if (session.form !== 'human') {
     await session.printMachine(said)
@@ -105,7 +99,7 @@ async function reEmitInstance(session: Session, id: string, words?: string): Pro
 }
 
 async function explainInstance(session: Session, id: string): Promise<number> {
-  const answer = recordIn(await callOn(session, 'GET', { ...subjectOf(id), part: '/explain' }))
+  const answer = recordIn(await callOn(session, 'GET', { ...subjectOf(triggerInstance, id), part: '/explain' }))
   if (session.form === 'human') await session.print(describeExplanation(answer, session.settings.timezone))
   else await session.printMachine(answer)
   return exitCodes.ok

@@ -74,7 +74,6 @@ export function createTriggerCommand(context: CommandContext): CliCommand {
 }
 
 async function listSpecs(session: Session, ref: string, flags: ListFlags): Promise<number> {
-  const { name, path } = triggerType
-  const type = textOf((await getRecord(session, name, path, ref))['ref'])
+  const type = textOf((await getRecord(session, triggerType, ref))['ref'])
   return showList(session, trigger, { type }, flags)
 }

@@ -8,7 +8,7 @@ import { CliFailure, NotFound } from '../failures.ts'
 import { addCommonOptions, addPasswordOption, type CommonFlags } from '../options.ts'
 import { printable, type Json } from '../output/print.ts'
 import { withSecretInput, type SecretInput } from '../input/prompt.ts'
-import { callOn, createRecord, forEachId, printDone } from '../records.ts'
+import { callOn, createRecord, forEachId, printDone, subjectOf } from '../records.ts'
 import {
   createEachCommand,
   createGetCommand,
@@ -155,13 +155,9 @@ function collectNickname(text: string, before: Record<string, string> | undefine
 
 function createSwitchCommand(context: CommandContext, name: string, isDisabled: boolean): CliCommand {
   return createEachCommand(context, name, ['<name...>', 'who'], async (session, each) => {
-    const changed = await callOn(session, 'PUT', subjectOf(each), { body: { is_disabled: isDisabled } })
+    const changed = await callOn(session, 'PUT', subjectOf(user, each), { body: { is_disabled: isDisabled } })
     return showRecord(session, user, recordIn(changed), {})
   })
-}
-
-function subjectOf(name: string) {
-  return { kind: user.name, path: user.path, id: name }
 }
 
 async function addUser(session: Session, name: string, flags: AddFlags): Promise<number> {
@@ -186,7 +182,7 @@ async function changePassword(session: Session, name: string | undefined, flags:
     const current = target === own ? { current_password: await input.ask('Current password') } : {}
     return { ...current, password: flags.password ?? (await input.askTwice(`New password of ${printable(target)}`)) }
   })
-  await callOn(session, 'PUT', subjectOf(target), { body })
+  await callOn(session, 'PUT', subjectOf(user, target), { body })
   await printDone(session, `The password of "${target}" is changed.`)
   const { account } = session.settings
   if (account?.username === target && account.password !== undefined) {
@@ -201,14 +197,14 @@ async function updateUser(session: Session, name: string, { service, nickname }:
   }
   const body: Json = service === undefined ? {} : { is_service: service }
   if (nickname !== undefined) {
-    const before = toObject(recordIn(await callOn(session, 'GET', subjectOf(name)))['nicknames'])
+    const before = toObject(recordIn(await callOn(session, 'GET', subjectOf(user, name)))['nicknames'])
     body['nicknames'] = Object.fromEntries(Object.entries({ ...before, ...nickname }).filter(([, nick]) => nick !== ''))
   }
-  return showRecord(session, user, recordIn(await callOn(session, 'PUT', subjectOf(name), { body })), {})
+  return showRecord(session, user, recordIn(await callOn(session, 'PUT', subjectOf(user, name), { body })), {})
 }
 
 async function deleteUser(session: Session, name: string): Promise<number> {
-  await callOn(session, 'DELETE', subjectOf(name))
+  await callOn(session, 'DELETE', subjectOf(user, name))
   await printDone(session, `User "${name}" is deleted.`)
   return exitCodes.ok
 }

@@ -4,8 +4,7 @@ import { exitCodes } from '../exit-codes.ts'
 import { CliFailure } from '../failures.ts'
 import { printable, type Json } from '../output/print.ts'
 import { countOf } from '../output/progress.ts'
-import { printList } from '../records.ts'
-import type { Resource } from '../resources.ts'
+import { printList, type ListDisplay } from '../records.ts'
 import type { Session } from '../session.ts'
 import { fileProblem, formOf, readTextFile } from './text-file.ts'
 
@@ -60,12 +59,7 @@ export async function loadEntries<T>(
   session: Session,
   file: string,
   entries: readonly T[],
-  {
-    columns,
-    name,
-    pluralName,
-    widths,
-  }: Pick<Resource, 'columns' | 'name' | 'pluralName'> & { widths: number[] | undefined },
+  display: ListDisplay,
   send: (entry: T) => Promise<Json>,
 ): Promise<void> {
   const loaded: Json[] = []
@@ -84,7 +78,7 @@ export async function loadEntries<T>(
   }
   progress.stop()
   if (loaded.length > 0 || failure === undefined) {
-    await printList(session, loaded, { columns, attributes: undefined, widths, name, pluralName, isTruncated: false })
+    await printList(session, loaded, display)
   }
   if (failure !== undefined) throw failure
 }

@@ -1,13 +1,12 @@
 /** Things that are named by a secret or by an id, such as API keys and tokens. */
 import { isId } from '../../ids.ts'
 import { withSecretInput } from './prompt.ts'
-import { forEachId, type Subject } from '../records.ts'
-import type { Resource } from '../resources.ts'
+import { forEachId, subjectOf, type RecordKind, type Subject } from '../records.ts'
 import type { Session } from '../session.ts'
 
 /** Whether a word may be printed: not, when it is the secret itself. */
-export function subjectOfSecret({ name, path }: Pick<Resource, 'name' | 'path'>, word: string): Subject {
-  return { kind: name, path, id: word, isSecret: !isId(word) }
+export function subjectOfSecret(kind: RecordKind, word: string): Subject {
+  return { ...subjectOf(kind, word), isSecret: !isId(word) }
 }
 
 /** As `forEachId`; every `-` stands for the next line of standard input. @param question what is asked for at a terminal */
