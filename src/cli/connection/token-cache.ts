@@ -1,11 +1,11 @@
 /** The token of a login, kept for the next command: `~/.svc/token-<user>` (contract 09, 9.7). */
 import { createHash } from 'node:crypto'
-import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
 import { unlink } from 'node:fs/promises'
 import { join } from 'node:path'
+import { readBoundedFileSync } from '../../bounded-file.ts'
 import { readJson } from '../../json.ts'
 import { replaceSecretFile } from '../../secret-file.ts'
-import { codeOf, hasCode } from '../../system-error.ts'
+import { hasCode } from '../../system-error.ts'
 import { CliFailure } from '../failures.ts'
 import { isCredentialText } from './settings.ts'
 import { quote } from '../../shell-words.ts'
@@ -67,8 +67,15 @@ export function readKeptToken(
   place: Pick<TokenPlace, 'folder' | 'user'>,
   warn: (text: string) => void,
 ): KeptToken | 'damaged' | undefined {
-  const text = readFile(tokenPath(place), warn)
-  return text === undefined ? undefined : (parse(text) ?? 'damaged')
+  const path = tokenPath(place)
+  const file = readBoundedFileSync(path, MAX_BYTES)
+  if ('problem' in file) {
+    // One of another account, as sudo makes them, must not stand in the way of a new one.
+    if (!file.isMissing) warn(`The kept token ${path} ${file.problem}; whose is it?`)
+    return undefined
+  }
+  if ((file.mode & 0o077) !== 0) warn(`${path} is open to other users; close it with: chmod 600 ${quote(path)}`)
+  return parse(file.bytes.toString('utf8')) ?? 'damaged'
 }
 
 /** @returns whether there was one. @throws the failure of the file system */
@@ -86,28 +93,6 @@ export async function removeKeptToken(place: Pick<TokenPlace, 'folder' | 'user'>
 export async function writeCachedToken(place: TokenPlace, token: string, expireTimestamp: number): Promise<void> {
   const content = { token, expire_timestamp: expireTimestamp, auth_url: place.authUrl }
   await replaceSecretFile(tokenPath(place), `${JSON.stringify(content)}\n`)
-}
-
-function readFile(path: string, warn: (text: string) => void): string | undefined {
-  let file: number
-  try {
-    // Opening a named pipe would wait for its writer.
-    file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK)
-  } catch (error) {
-    // One of another account, as sudo makes them, must not stand in the way of a new one.
-    if (!hasCode(error, 'ENOENT')) {
-      warn(`The kept token ${path} cannot be read (${codeOf(error) ?? String(error)}); whose is it?`)
-    }
-    return undefined
-  }
-  try {
-    const stats = fstatSync(file)
-    if (!stats.isFile() || stats.size > MAX_BYTES) return ''
-    if ((stats.mode & 0o077) !== 0) warn(`${path} is open to other users; close it with: chmod 600 ${quote(path)}`)
-    return readFileSync(file, 'utf8')
-  } finally {
-    closeSync(file)
-  }
 }
 
 function parse(text: string): KeptToken | undefined {
