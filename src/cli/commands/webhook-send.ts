@@ -109,13 +109,12 @@ async function show(session: Session, answer: Answer, waitedSeconds: number | un
     const why = `svc trigger-instance explain ${printable(first)}\n`
     if (waitedSeconds === undefined) session.note(`Note: What comes of it: ${why}`)
     else if (answer.status === 200) session.note(`Note: It has started nothing. Why: ${why}`)
-    else session.note(`Note: It has not finished within ${countOf(waitedSeconds, 'second')}. What came of it: ${why}`)
+    else {
+      const time = waitedSeconds === 1 ? '1 second' : `${waitedSeconds} seconds`
+      session.note(`Note: It has not finished within ${time}. What came of it: ${why}`)
+    }
   }
   return Math.max(exitCodes.ok, ...executions.map((execution) => exitCodeOf(statusOf(execution))))
-}
-
-function countOf(count: number, unit: string): string {
-  return `${count} ${unit}${count === 1 ? '' : 's'}`
 }
 
 /** The ids, which are in the headers, together with what came of it, when that is known. */
