@@ -501,6 +501,8 @@ describe('09.5 executions', () => {
     expect(wide.stdout).toContain(`\n+${`${'-'.repeat(32)}+`.repeat(5)}\n`)
     const tasks = await svc('execution', 'get', parent.id, '--show-tasks')
     expect(tasks.stdout).toMatch(new RegExp(`\\| ${child.id} \\| failed \\(\\d+s elapsed\\) \\| +\\| core\\.local \\|`))
+    // It is no workflow, whose result is that of its tasks.
+    expect(tasks.stdout).toContain('stdout: parent-of-two\n')
   })
 
   it('09.5 list: more than a page of the server', async () => {
@@ -558,6 +560,16 @@ describe('09.5 executions', () => {
     expect((await svc('execution', 're-run', id, '-k', 'stdout', 'echo', '-n', 'other')).stdout).toBe('other\n')
     const foreign = await svc('execution', 're-run', id, '--tasks', 'a', '--no-reset', 'b')
     expect(foreign).toMatchObject({ code: 1, stdout: expect.stringContaining('--no-reset names b') })
+  })
+
+  it('09.5 re-run: -h after the id shows the parameters of the action, and runs nothing', async () => {
+    const { id } = await runToEnd(server, { cmd: 'echo once' })
+    for (const flag of ['-h', '--help']) {
+      const { code, stdout } = await svc('execution', 're-run', id, flag)
+      expect(code).toBe(0)
+      expect(stdout).toBe((await svc('run', 'core.local', '-h')).stdout)
+    }
+    expect(await lastId()).toBe(id)
   })
 
   it('09.5 tail: a finished execution is printed whole', async () => {

@@ -26,6 +26,7 @@ import {
   addDisplayOptions,
   addRunOptions,
   create,
+  printActionHelp,
   printKey,
   readParameters,
   showProgress,
@@ -101,6 +102,7 @@ export function createExecutionCommand(context: CommandContext): CliCommand {
     .words({ parameters: 're-run parameters' })
     .option('--tasks <name...>', 'only these tasks of a workflow')
     .option('--no-reset <name...>', 'tasks, out of those, that keep the results of their items')
+    .notes('`svc execution re-run <id> -h` shows which parameters its action has.')
     .examples('svc execution re-run last timeout=120')
     .action((id: string, words: string[], flags: RerunFlags) =>
       withSession(context, flags, (session) => rerunExecution(session, id, words, flags)),
@@ -194,6 +196,7 @@ async function change(session: Session, id: string, status: string, flags: Attri
 async function rerunExecution(session: Session, id: string, words: string[], flags: RerunFlags): Promise<number> {
   const original = await getExecution(session, id, { include_attributes: 'id,action.ref' })
   const ref = textOf(attributeOf(original, 'action.ref'))
+  if (flags.actionHelp === true) return printActionHelp(session, ref)
   const parameters =
     words.length === 0 && flags.inheritEnv !== true ? {} : await readParameters(session, ref, words, flags)
   const { tasks } = flags

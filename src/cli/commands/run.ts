@@ -281,7 +281,8 @@ export async function printKey(session: Session, record: Json, key: string): Pro
   }
 }
 
-async function printActionHelp(session: Session, ref: string): Promise<number> {
+/** Says which parameters an action has. @returns the exit code */
+export async function printActionHelp(session: Session, ref: string): Promise<number> {
   const action = await viewOf(session, 'overview', ref)
   const shown = parametersOf(action)
   const required = shown.filter(mustBeGiven)

@@ -96,9 +96,9 @@ export async function printExecution(session: Session, record: Json, options: Di
     await session.print(renderRecord(session, record, Object.keys(record), options.width))
     return
   }
-  const withTasks =
-    (isWorkflow(record) && options.raw !== true && attributes === undefined) || options.showTasks === true
-  const names = attributes ?? (withTasks ? workflowAttributes : withLog(options.showLog === true))
+  const asWorkflow = isWorkflow(record) && options.raw !== true
+  const withTasks = (asWorkflow && attributes === undefined) || options.showTasks === true
+  const names = attributes ?? (asWorkflow ? workflowAttributes : withLog(options.showLog === true))
   await session.print(renderDetails(session, record, names, attributes !== undefined))
   if (withTasks) await session.print(await renderChildren(session, record, options))
   if (options.withSchema === true || !session.settings.silenceSchemaOutput) {
