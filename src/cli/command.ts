@@ -6,7 +6,7 @@ import { styleText } from 'node:util'
 import { Command, Option, type ErrorOptions, type Help } from 'commander'
 import { UnknownCommand } from './failures.ts'
 import type { Words } from './names.ts'
-import { commonGroup } from './options.ts'
+import { commonGroup, optionLength } from './options.ts'
 import { printable } from './output/print.ts'
 import { descriptionColumn, indentText, renderParagraph, renderTerms, usableWidth } from './reference/screen.ts'
 import type { Described } from './reference/text.ts'
@@ -109,18 +109,31 @@ export class CliCommand extends Command {
   }
 
   override parseOptions(argv: string[]): ReturnType<Command['parseOptions']> {
-    const end = argv.indexOf('--')
-    return super.parseOptions(argv.map((arg, index) => (end === -1 || index < end ? this.withLongName(arg) : arg)))
+    const named = [...argv]
+    for (let index = 0; index < named.length && named[index] !== '--';) {
+      named[index] = this.withLongName(named[index] ?? '')
+      const length = optionLength(named, index, this.options)
+      // What follows a sub-command is for that.
+      if (length === 0 && this.commands.length > 0) break
+      index += Math.max(1, length)
+    }
+    return super.parseOptions(named)
   }
 
   /**
-   * An argument with the long name of an option in place of a short one of several letters, or of one that is spelled with
-   * `_` for `-` or the other way round: scripts have `--trace_tag` as well as `--trace-tag`.
+   * An argument with the long name of an option in place of a short one of several letters, of one with its value after `=`,
+   * as in `-n=5`, or of one that is spelled with `_` for `-` or the other way round: scripts have `--trace_tag` as well as
+   * `--trace-tag`.
    */
   withLongName(arg: string): string {
     const [name = ''] = arg.split('=', 1)
-    const longName = this.#shortNames.get(name) ?? this.#spelledOtherwise(name)
+    const longName = this.#shortNames.get(name) ?? this.#spelledOtherwise(name) ?? this.#withValue(name, arg)
     return longName === undefined ? arg : `${longName}${arg.slice(name.length)}`
+  }
+
+  #withValue(name: string, arg: string): string | undefined {
+    if (name === arg) return undefined
+    return this.options.find(({ short, required }) => short === name && required)?.long ?? undefined
   }
 
   #spelledOtherwise(name: string): string | undefined {
