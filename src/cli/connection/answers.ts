@@ -1,5 +1,6 @@
 /** What a server has answered, as what it should be; of a foreign server any of it may be something else. */
 import type { Answer } from './client.ts'
+import { readJson } from '../../json.ts'
 import { CliFailure } from '../failures.ts'
 import type { Json } from '../output/print.ts'
 
@@ -25,6 +26,25 @@ export function listIn({ body }: Answer): Json[] {
 
 function foreignAnswer(kind: string): CliFailure {
   return new CliFailure(`The server answered with no ${kind}; is --api-url the API of an svc server?`)
+}
+
+/** Deeper ones could not be printed. */
+export const MAX_DEPTH = 1000
+
+/** Undefined for what is no JSON, or is nested too deep. */
+export function parseJson(text: string): { value: unknown } | undefined {
+  try {
+    const value = readJson(text)
+    return isDeeper(value, MAX_DEPTH) ? undefined : { value }
+  } catch {
+    return undefined
+  }
+}
+
+/** Whether a value has more levels than that. */
+export function isDeeper(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return depth === 0 || Object.values(value).some((inner) => isDeeper(inner, depth - 1))
 }
 
 export function textOf(value: unknown): string {
