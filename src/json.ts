@@ -1,4 +1,4 @@
-/** JSON text, read as it was written. */
+/** JSON text, read as it was written, and written as it will be read. */
 
 /** Begins the keys that stand in for others meanwhile. */
 const MARK = '\ue000'
@@ -21,6 +21,12 @@ export function readJson(text: string): unknown {
     return JSON.parse(text)
   }
   return keys.size === 0 ? value : withKeys(value, keys)
+}
+
+/** For `JSON.stringify`, which writes null for such numbers. @throws RangeError */
+export function refuseInfinite(_name: string, value: unknown): unknown {
+  if (typeof value !== 'number' || Number.isFinite(value)) return value
+  throw new RangeError(`holds a number that JSON does not have: ${value}`)
 }
 
 /**

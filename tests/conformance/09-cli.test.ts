@@ -312,6 +312,12 @@ $`,
       stdout: 'ERROR: Invalid value for integer parameter "timeout": "soon" is not a whole number.\n',
       stderr: '',
     })
+    const huge = 'ERROR: What is to be sent holds a number that JSON does not have: Infinity\n'
+    expect(await svc('run', 'core.local', 'env={"A": 1e400}', 'cmd=true')).toEqual({
+      code: 1,
+      stdout: huge,
+      stderr: '',
+    })
     expect(await lastId()).toBe(before)
   })
 

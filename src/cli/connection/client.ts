@@ -4,6 +4,7 @@
  * `node:http` and not `fetch`: it is loaded in half the time, and a command must answer at once.
  */
 import http from 'node:http'
+import { refuseInfinite } from '../../json.ts'
 import { createRedactor, escapeUnprintable } from '../../redact.ts'
 import { CliFailure, ConnectionFailure, Interrupted } from '../failures.ts'
 import { createAgents, secureHttp } from './agents.ts'
@@ -114,7 +115,7 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
       throw new CliFailure(`What is to be sent is nested deeper than ${MAX_DEPTH} levels; no server takes that.`)
     }
     const { patienceMs = SILENCE_MS } = request
-    const body = request.body === undefined ? request.bytes : Buffer.from(JSON.stringify(request.body))
+    const body = request.body === undefined ? request.bytes : encode(request.body)
     const headers = headersFor(body, request)
     const { agent, proxy } = agents.wayTo(url)
     if (settings.debug) {
@@ -296,6 +297,16 @@ function headersFor(body: Buffer | undefined, request: Outgoing): Record<string,
 /** The address of a request, as it may be printed once its query is masked. */
 function shownUrl({ base, path, shownPath, query = {} }: Outgoing): string {
   return `${base}${shownPath ?? path}${queryText(query)}`
+}
+
+/** @throws CliFailure for a number that would arrive as null */
+function encode(body: unknown): Buffer {
+  try {
+    return Buffer.from(JSON.stringify(body, refuseInfinite))
+  } catch (error) {
+    if (error instanceof RangeError) throw new CliFailure(`What is to be sent ${error.message}`)
+    throw error
+  }
 }
 
 function queryText(query: Query): string {

@@ -92,6 +92,12 @@ describe('files of key-value pairs', () => {
     await expect(refusal).rejects.toMatchObject({ exitCode: 2 })
   })
 
+  test('a number that JSON would make null of is refused', async () => {
+    await expect(readPairFile(write('[{"name": "a", "value": {"n": 1e400}}]', 'huge.json'), true)).rejects.toThrow(
+      'entry 1: value holds a number that JSON does not have: Infinity',
+    )
+  })
+
   test('aliases that stand for very much are refused', async () => {
     const levels = Array.from(
       { length: 12 },

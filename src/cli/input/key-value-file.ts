@@ -1,4 +1,5 @@
 /** Files of key-value pairs, as `svc key load` takes them: what `svc key list -j` prints (contract 05, 5.11). */
+import { refuseInfinite } from '../../json.ts'
 import { parseTimestamp, microsOf, nowMicros } from '../../time.ts'
 import { holdsMoreThan, readEntryFile } from './entry-file.ts'
 import type { Json } from '../output/print.ts'
@@ -70,6 +71,12 @@ function valueOf(entry: Json, report: (problem: string) => void, converts: boole
   else if (typeof value === 'string') return value
   else if (!converts) report('value is no text; -c/--convert makes JSON of it')
   else if (holdsMoreThan(MAX_VALUES, value)) report(`value holds more than ${MAX_VALUES} values`)
-  else return JSON.stringify(value)
+  else {
+    try {
+      return JSON.stringify(value, refuseInfinite)
+    } catch (error) {
+      report(`value ${error instanceof Error ? error.message : String(error)}`)
+    }
+  }
   return undefined
 }
