@@ -4,44 +4,48 @@ import { createClient, type Client, type ClientOptions, type Login } from './con
 import { exitCodes } from './exit-codes.ts'
 import type { CommonFlags } from './options.ts'
 import { isColored, printable, toJson, toJsonLine } from './output/print.ts'
-import { createProgressLine, type Progress } from './output/progress.ts'
+import { createProgressLine, type Progress, type ProgressLine } from './output/progress.ts'
 import { loadSettings, type Settings } from './connection/settings.ts'
 import { toYaml } from './output/yaml.ts'
 
 export type OutputForm = 'human' | 'json' | 'yaml'
 
-export interface Session {
-  readonly settings: Settings
-  readonly client: Client
+/** Where a command says what it has to say, and in which form. */
+interface Output {
   readonly form: OutputForm
   readonly isColored: boolean
   /** Columns of the terminal; undefined when the output goes somewhere else. */
   readonly terminalWidth: number | undefined
-  /** Aborted by Ctrl-C; every request then fails with Interrupted. */
-  readonly interrupted: AbortSignal
   /** Writes to standard output; wait for it when there may be much. */
   print(text: string): Promise<void>
   /** JSON or YAML, as asked for. */
   printMachine(value: unknown): Promise<void>
-  /** One of many records that come while one waits: a line of JSON, or a document of YAML. */
+  /** One of many records that come one after the other: a line of JSON, or a document of YAML. */
   printRecordLine(value: unknown): Promise<void>
-  /** Notes, on standard error. */
+  /** Writes to standard error. */
   note(text: string): void
   /**
-   * Says at the bottom of the terminal what is being waited for, with the time since now; elsewhere nothing. Stopped with
-   * the command at the latest.
+   * Says at the bottom of the terminal what is being waited for, and since when; elsewhere nothing. It is stopped with the
+   * command at the latest.
    */
   progress(text: string): Progress
+  /** Whatever is printed waits while a person is asked something. @returns lets it be printed */
+  holdOutput(): () => void
+}
+
+export interface Session extends Output {
+  readonly settings: Settings
+  readonly client: Client
+  /** Aborted by Ctrl-C; every request then fails with Interrupted. */
+  readonly interrupted: AbortSignal
   /**
-   * Has Ctrl-C call this, and not end the command; until it is let go.
+   * Has Ctrl-C call this, in place of ending the command.
    *
-   * @returns lets it go
+   * @returns has Ctrl-C end the command again
    */
   takeInterrupts(handler: () => void): () => void
   /** Ends the command as Ctrl-C does. */
   interrupt(): void
-  /** Whatever is printed waits while a person is asked something. @returns lets it be printed */
-  holdOutput(): () => void
 }
 
 /** What `program.ts` gives to the commands. */
@@ -52,9 +56,6 @@ export interface CommandContext {
   /** Prints what `svc --help` does. */
   readonly showHelp: () => Promise<void>
 }
-
-/** One key press reaches the client from the terminal, and once more from the older Node that started it. */
-const SAME_SIGNAL_MS = 500
 
 export interface SessionOptions {
   /** For commands that log in themselves. Default false. */
@@ -86,78 +87,104 @@ export async function withSession(
 ): Promise<void> {
   const { settings, warnings } = loadSettings({ ...context.globals(), ...flags }, process.env)
   const line = createProgressLine(process.stderr, process.env)
-  const note = (text: string): void => {
-    line.makeWay(text)
-    process.stderr.write(text)
-  }
-  const warn = (text: string): void => note(`WARNING: ${printable(text)}\n`)
+  const output = createOutput(flags, line)
+  const warn = (text: string): void => output.note(`WARNING: ${printable(text)}\n`)
   for (const warning of warnings) warn(warning)
-
-  const interruption = new AbortController()
-  let signaledAt: number | undefined
-  let taker: (() => void) | undefined
-  const onSignal = (): void => {
-    const at = performance.now()
-    if (signaledAt !== undefined && at - signaledAt <= SAME_SIGNAL_MS) return
-    signaledAt = at
-    // A second Ctrl-C ends the process at once.
-    if (interruption.signal.aborted) process.exit(exitCodes.interrupted)
-    if (taker === undefined) interruption.abort()
-    else taker()
+  const interrupts = new Interrupts()
+  const { signal: interrupted } = interrupts
+  const debug = (text: string): void => output.note(`${text}\n`)
+  const client = await openClient(settings, { withoutLogin, interrupted, warn, debug })
+  interrupts.listen()
+  try {
+    const exitCode = await work({
+      ...output,
+      settings,
+      client,
+      interrupted,
+      takeInterrupts: (handler) => interrupts.take(handler),
+      interrupt: () => interrupts.interrupt(),
+    })
+    context.setExitCode(exitCode)
+  } finally {
+    line.close()
+    interrupts.close()
+    client.close()
   }
+}
 
-  const client = await openClient(settings, {
-    withoutLogin,
-    interrupted: interruption.signal,
-    warn,
-    debug: (text) => note(`${text}\n`),
-  })
-  const form: OutputForm = flags.json === true ? 'json' : flags.yaml === true ? 'yaml' : 'human'
+function createOutput({ json, yaml }: CommonFlags, line: ProgressLine): Output {
+  const { stdout, stderr, env } = process
+  const form: OutputForm = json === true ? 'json' : yaml === true ? 'yaml' : 'human'
   const toDocument = (value: unknown): string => `---\n${toYaml(value, { sortKeys: true })}`
   let held: Promise<void> | undefined
   const print = async (text: string): Promise<void> => {
     await held
-    if (process.stdout.isTTY) line.makeWay(text)
-    if (!process.stdout.write(text)) await once(process.stdout, 'drain')
+    if (stdout.isTTY) line.makeWay(text)
+    if (!stdout.write(text)) await once(stdout, 'drain')
   }
-  const session: Session = {
-    settings,
-    client,
+  return {
     form,
-    isColored: isColored(process.stdout, process.env),
+    isColored: isColored(stdout, env),
     // Some terminals say that they have no columns at all.
-    terminalWidth: process.stdout.isTTY && process.stdout.columns > 0 ? process.stdout.columns : undefined,
-    interrupted: interruption.signal,
+    terminalWidth: stdout.isTTY && stdout.columns > 0 ? stdout.columns : undefined,
     print,
     printMachine: (value) => print(form === 'yaml' ? toDocument(value) : `${toJson(value)}\n`),
     printRecordLine: (value) => print(form === 'yaml' ? toDocument(value) : `${toJsonLine(value)}\n`),
-    note,
+    note(text) {
+      line.makeWay(text)
+      stderr.write(text)
+    },
     progress: (text) => line.start(text),
-    takeInterrupts(handler) {
-      taker = handler
+    holdOutput() {
+      const { promise, resolve } = Promise.withResolvers<void>()
+      held = promise
       return () => {
-        taker = undefined
+        held = undefined
+        resolve()
       }
     },
-    interrupt: () => interruption.abort(),
-    holdOutput() {
-      let release = (): void => undefined
-      held = new Promise((resolve) => {
-        release = () => {
-          held = undefined
-          resolve()
-        }
-      })
-      return release
-    },
   }
-  process.on('SIGINT', onSignal)
-  try {
-    context.setExitCode(await work(session))
-  } finally {
-    line.close()
-    // What is left to print must outlive the repetition of a signal, too.
-    if (signaledAt === undefined) process.off('SIGINT', onSignal)
-    client.close()
+}
+
+/** One key press reaches the client from the terminal, and once more from the older Node that started it. */
+const SAME_SIGNAL_MS = 500
+
+/** Ctrl-C: the first one ends what the command does, unless somebody has taken it; the next one ends the process. */
+class Interrupts {
+  readonly #abort = new AbortController()
+  #heardAt: number | undefined
+  #handler: (() => void) | undefined
+
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  listen(): void {
+    process.on('SIGINT', this.#hear)
+  }
+
+  take(handler: () => void): () => void {
+    this.#handler = handler
+    return () => {
+      this.#handler = undefined
+    }
+  }
+
+  interrupt(): void {
+    this.#abort.abort()
+  }
+
+  /** What is left to print must outlive the repetition of a signal, too: one that was heard is listened to on. */
+  close(): void {
+    if (this.#heardAt === undefined) process.off('SIGINT', this.#hear)
+  }
+
+  readonly #hear = (): void => {
+    const at = performance.now()
+    if (this.#heardAt !== undefined && at - this.#heardAt <= SAME_SIGNAL_MS) return
+    this.#heardAt = at
+    if (this.signal.aborted) process.exit(exitCodes.interrupted)
+    if (this.#handler === undefined) this.interrupt()
+    else this.#handler()
   }
 }
