@@ -23,7 +23,9 @@ interface Output {
   /** One of many records that come one after the other: a line of JSON, or a document of YAML. */
   printRecordLine(value: unknown): Promise<void>
   /** Writes to standard error. */
-  note(text: string): void
+  readonly note: (text: string) => void
+  /** Writes a line to standard error that says what may go wrong. */
+  readonly warn: (text: string) => void
   /**
    * Says at the bottom of the terminal what is being waited for, and since when; elsewhere nothing. It is stopped with the
    * command at the latest.
@@ -88,12 +90,11 @@ export async function withSession(
   const { settings, warnings } = loadSettings({ ...context.globals(), ...flags }, process.env)
   const line = createProgressLine(process.stderr, process.env)
   const output = createOutput(flags, line)
-  const warn = (text: string): void => output.note(`WARNING: ${printable(text)}\n`)
-  for (const warning of warnings) warn(warning)
+  for (const warning of warnings) output.warn(warning)
   const interrupts = new Interrupts()
   const { signal: interrupted } = interrupts
   const debug = (text: string): void => output.note(`${text}\n`)
-  const client = await openClient(settings, { withoutLogin, interrupted, warn, debug })
+  const client = await openClient(settings, { withoutLogin, interrupted, warn: output.warn, debug })
   interrupts.listen()
   try {
     const exitCode = await work({
@@ -122,6 +123,10 @@ function createOutput({ json, yaml }: CommonFlags, line: ProgressLine): Output {
     if (stdout.isTTY) line.makeWay(text)
     if (!stdout.write(text)) await once(stdout, 'drain')
   }
+  const note = (text: string): void => {
+    line.makeWay(text)
+    stderr.write(text)
+  }
   return {
     form,
     isColored: isColored(stdout, env),
@@ -130,10 +135,8 @@ function createOutput({ json, yaml }: CommonFlags, line: ProgressLine): Output {
     print,
     printMachine: (value) => print(form === 'yaml' ? toDocument(value) : `${toJson(value)}\n`),
     printRecordLine: (value) => print(form === 'yaml' ? toDocument(value) : `${toJsonLine(value)}\n`),
-    note(text) {
-      line.makeWay(text)
-      stderr.write(text)
-    },
+    note,
+    warn: (text) => note(`WARNING: ${printable(text)}\n`),
     progress: (text) => line.start(text),
     holdOutput() {
       const { promise, resolve } = Promise.withResolvers<void>()

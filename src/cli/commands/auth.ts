@@ -118,8 +118,7 @@ async function logIn(session: Session, user: string, flags: KeptLoginFlags): Pro
   const isWritten = flags.writePassword === true
   const changes = { username: user, password: isWritten ? password : undefined }
   await changeConfigFile(configFile, folder, 'credentials', changes)
-  const warn = (text: string): void => session.note(`WARNING: ${text}\n`)
-  const isKept = settings.cachesToken && (await keepToken({ folder, user, authUrl }, answer, warn))
+  const isKept = settings.cachesToken && (await keepToken({ folder, user, authUrl }, answer, session.warn))
   await printDone(session, `Logged in as ${user}`)
   if (!isWritten) {
     const end = formatTime(record['expiry'], settings.timezone)
@@ -152,7 +151,6 @@ async function logOut(session: Session, isAll: boolean): Promise<number> {
   const { settings, form } = session
   const { account, folder } = settings
   const configFile = configFileOf(settings)
-  const warn = (text: string): void => session.note(`WARNING: ${text}\n`)
   let revoked = 0
   if (account === undefined) {
     if (form === 'human') await session.print('Nobody is logged in.\n')
@@ -160,8 +158,8 @@ async function logOut(session: Session, isAll: boolean): Promise<number> {
     const { username } = account
     // First, since it may need the login.
     if (isAll) revoked = await revokeTokensOf(session, username)
-    const kept = readKeptToken({ folder, user: username }, warn)
-    if (!isAll && kept !== undefined) revoked = await revokeKept(session, kept, warn)
+    const kept = readKeptToken({ folder, user: username }, session.warn)
+    if (!isAll && kept !== undefined) revoked = await revokeKept(session, kept)
     await removeToken({ folder, user: username })
     await changeConfigFile(configFile, folder, 'credentials', { username: undefined, password: undefined })
     if (form === 'human') {
@@ -180,18 +178,14 @@ async function logOut(session: Session, isAll: boolean): Promise<number> {
 }
 
 /** By the server that made it. What the server refuses is worthless already. @returns how many were revoked */
-async function revokeKept(
-  session: Session,
-  kept: KeptToken | 'damaged',
-  warn: (text: string) => void,
-): Promise<number> {
+async function revokeKept(session: Session, kept: KeptToken | 'damaged'): Promise<number> {
+  const { settings, interrupted, warn } = session
   if (kept === 'damaged') {
     warn('The kept token was damaged, and is deleted without being revoked.')
     return 0
   }
   const { token, expireTimestamp, authUrl } = kept
   if (expireTimestamp <= Date.now() / 1000) return 0
-  const { settings } = session
   const isHere = authUrl === '' || authUrl === settings.authUrl
   const client = await openClient(
     {
@@ -199,7 +193,7 @@ async function revokeKept(
       ...(isHere ? {} : { authUrl, basicAuth: undefined }),
       credential: { header: 'X-Auth-Token', value: token },
     },
-    { interrupted: session.interrupted, warn, debug: (text) => session.note(`${text}\n`) },
+    { interrupted, warn, debug: (text) => session.note(`${text}\n`) },
   )
   try {
     await client.call('DELETE', `/tokens/${segment(token)}`, { shownPath: `/tokens/${secretMask}`, isForAuth: true })

@@ -77,8 +77,6 @@ async function askAll(session: Session, id: string): Promise<Json> {
   const isKnown = Object.keys(toObject(schema['properties'])).length > 0
   const { askObject } = await import('../input/questions.ts')
   return withSecretInput(session, async (input) =>
-    isKnown
-      ? askObject({ input, note: (text: string) => session.note(text) }, schema, {})
-      : responseIn(await input.ask('Response (JSON)')),
+    isKnown ? askObject({ input, note: session.note }, schema, {}) : responseIn(await input.ask('Response (JSON)')),
   )
 }

@@ -82,7 +82,7 @@ async function askConfig(session: Session, pack: Resource, ref: string, schema: 
   }
   const { askObject, confirm } = await import('../input/questions.ts')
   return withSecretInput(session, async (input) => {
-    const questions = { input, note: (text: string) => session.note(text), allowsTemplates: true }
+    const questions = { input, note: session.note, allowsTemplates: true }
     let values = toObject(present?.['values'])
     for (;;) {
       values = await askObject(questions, schema, values)

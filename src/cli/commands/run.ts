@@ -275,9 +275,7 @@ export async function printKey(session: Session, record: Json, key: string): Pro
   // What is cut must not pass for the whole in the file it is redirected to.
   if (attributeOf(result, `${key}_truncated`) === true) {
     const id = textOf(record['id'])
-    session.note(
-      `WARNING: "${key}" is only the beginning of what was written. All of it: svc execution tail ${shownId(id)}\n`,
-    )
+    session.warn(`"${key}" is only the beginning of what was written. All of it: svc execution tail ${shownId(id)}`)
   }
 }
 

@@ -60,7 +60,7 @@ const answers: Readonly<Record<string, string>> = { c: 'cancel', w: 'wait', '': 
 
 async function readAnswer(session: Session, id: string, over: AbortSignal): Promise<string> {
   const { withSecretInput } = await import('../input/prompt.ts')
-  const note = (text: string): void => session.note(text)
+  const { note } = session
   const interrupted = AbortSignal.any([session.interrupted, over])
   const question = `\nExecution ${shownId(id)} goes on. Leave it running (Enter), cancel it (c), or wait on (w)?`
   const key = await withSecretInput({ interrupted, note }, (input) => input.askKey(question, 'cwl'))

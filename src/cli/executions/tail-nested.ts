@@ -52,7 +52,12 @@ class Family {
     const interrupted = AbortSignal.any([session.interrupted, this.#over.signal])
     this.#session = { ...session, interrupted }
     const nothing = (): void => undefined
-    this.#quiet = { ...this.#session, note: nothing, progress: () => ({ update: nothing, stop: nothing }) }
+    this.#quiet = {
+      ...this.#session,
+      note: nothing,
+      warn: nothing,
+      progress: () => ({ update: nothing, stop: nothing }),
+    }
     this.#root = record
     this.#rootId = textOf(record['id'])
     this.#options = options
@@ -116,7 +121,7 @@ class Family {
     if (id === '' || id === this.#rootId || this.#known.has(id)) return false
     if (this.#known.size >= MAX_CHILDREN) {
       if (!this.#saidTooMany) {
-        this.#session.note(`WARNING: It has more than ${MAX_CHILDREN} children; the further ones are not followed.\n`)
+        this.#session.warn(`It has more than ${MAX_CHILDREN} children; the further ones are not followed.`)
       }
       this.#saidTooMany = true
       return false

@@ -215,14 +215,12 @@ class Tail {
         if (!mayPass(error) || lastAnswer === undefined || performance.now() - lastAnswer > PATIENCE_MS) throw error
         hasEnded = error instanceof SilentStream
         if (retry === FIRST_RETRY_MS * 2 && !hasEnded) {
-          session.note('WARNING: The connection was lost; trying again.\n')
+          session.warn('The connection was lost; trying again.')
         }
       }
       if (hasEnded && isFinal(await this.#askStatus())) {
         if (isOverdue && lastNews !== undefined && performance.now() - lastNews > EMPTINESS_MS) {
-          session.note(
-            `WARNING: The stream of execution ${printable(this.#id)} has no end; its last output may be missing.\n`,
-          )
+          session.warn(`The stream of execution ${this.#id} has no end; its last output may be missing.`)
           return
         }
         isOverdue = true
