@@ -1,15 +1,9 @@
 /** Asks questions: on a terminal, secrets without echo; else a line of standard input each. Questions go to standard error. */
-import { StringDecoder } from 'node:string_decoder'
-import type { ReadStream } from 'node:tty'
-import { CliFailure, Interrupted } from '../failures.ts'
+import { CliFailure } from '../failures.ts'
+import { MAX_LENGTH, StandardInput, type Input } from './standard-input.ts'
 
-/** No secret is longer. */
-const MAX_LENGTH = 64 * 1024
-
-const ESCAPE = '\u001b'
+const CTRL_D = '\u0004'
 const CTRL_U = '\u0015'
-/** A character, or what a terminal sends for a key without one. */
-const keyPattern = new RegExp(`^(?:${ESCAPE}[[O][0-?]*[ -/]*[@-~]|[^])`, 'u')
 
 export interface SecretInput {
   /** @throws CliFailure when nothing was given, Interrupted */
@@ -30,8 +24,6 @@ export interface SecretInput {
   close(): void
 }
 
-export type Input = NodeJS.ReadableStream & Partial<Pick<ReadStream, 'isTTY' | 'setRawMode'>>
-
 export interface SecretInputOptions {
   /** Standard input, opened for the first question. */
   readonly open: () => Input
@@ -42,128 +34,36 @@ export interface SecretInputOptions {
 }
 
 export function openSecretInput({ open, interrupted, note }: SecretInputOptions): SecretInput {
-  const decoder = new StringDecoder('utf8')
-  let opened: Input | undefined
-  let rest = ''
-  let isAtEnd = false
-  let isEmpty = true
-  let failure: CliFailure | undefined
-  let wake = (): void => undefined
+  const input = new StandardInput(open, interrupted)
 
-  // It may end, or fail, between two questions.
-  const onData = (chunk: Buffer | string): void => {
-    isEmpty = false
-    rest += typeof chunk === 'string' ? chunk : decoder.write(chunk)
-    wake()
-  }
-  const onEnd = (): void => {
-    isAtEnd = true
-    wake()
-  }
-  const onError = (error: Error): void => {
-    failure = new CliFailure(`Standard input cannot be read: ${error.message}`)
-    wake()
-  }
-  const onAbort = (): void => wake()
-
-  function openInput(): Input {
-    if (opened !== undefined) return opened
-    opened = open()
-    interrupted.addEventListener('abort', onAbort)
-    return opened.on('data', onData).on('end', onEnd).on('error', onError)
-  }
-
-  /** More of the input is in `rest`, or there is no more. */
-  async function readMore(input: Input): Promise<void> {
-    const woken = new Promise<void>((resolve) => (wake = resolve))
-    input.resume()
-    if (!interrupted.aborted && failure === undefined && !isAtEnd) await woken
-    input.pause()
-    if (interrupted.aborted) throw new Interrupted()
-    if (failure !== undefined) throw failure
-  }
-
-  async function readLine(input: Input): Promise<string> {
-    for (;;) {
-      const end = rest.indexOf('\n')
-      if (end !== -1 || isAtEnd) {
-        const line = end === -1 ? rest : rest.slice(0, end)
-        rest = end === -1 ? '' : rest.slice(end + 1)
-        return line.replace(/\r$/, '')
-      }
-      if (rest.length > MAX_LENGTH) throw new CliFailure('The line on standard input is too long for an answer.')
-      await readMore(input)
-    }
-  }
-
-  async function readKeys(input: Input): Promise<string> {
-    const typed: string[] = []
-    for (;;) {
-      const key = keyPattern.exec(rest)?.[0]
-      if (key === undefined) {
-        if (isAtEnd) return typed.join('')
-        await readMore(input)
-        continue
-      }
-      rest = rest.slice(key.length)
-      if (key === '\r' || key === '\n') return typed.join('')
-      if (key === '\u0003') throw new Interrupted()
-      // Ctrl-D.
-      if (key === '\u0004') {
-        if (typed.length === 0) return ''
-        continue
-      }
-      if (key === '\u007f' || key === '\b') typed.pop()
-      else if (key === CTRL_U) typed.length = 0
-      // Arrows and the like are no text.
-      else if (!/^\p{Cc}/u.test(key) && typed.length < MAX_LENGTH) typed.push(key)
-    }
-  }
-
-  async function readHidden(input: Input, question: string): Promise<string> {
+  async function askHidden(question: string): Promise<string> {
     // First, so that what is typed at the sight of the question is not shown.
-    const release = takeKeys(input, () => {
+    const release = input.takeKeys(() => {
       // Nobody remembers how much was typed before.
-      rest = CTRL_U
+      input.replaceRest(CTRL_U)
       note(`${question}: `)
     })
     try {
       note(`${question}: `)
-      return await readKeys(input)
+      return await readTyped(input)
     } finally {
       release()
       note('\n')
     }
   }
 
-  async function readKey(input: Input, keys: string): Promise<string> {
-    for (;;) {
-      const key = keyPattern.exec(rest)?.[0].toLowerCase()
-      if (key === undefined) {
-        if (isAtEnd) return ''
-        await readMore(input)
-        continue
-      }
-      rest = rest.slice(key.length)
-      if (key === '\u0003') throw new Interrupted()
-      if (key === '\r' || key === '\n' || key === '\u0004') return ''
-      if (keys.includes(key)) return key
-    }
-  }
-
   async function askFor(question: string, isSecret: boolean): Promise<string> {
-    const input = openInput()
-    if (input.isTTY !== true) return readLine(input)
-    if (isSecret) return readHidden(input, question)
+    if (!input.isTerminal) return input.readLine()
+    if (isSecret) return askHidden(question)
     note(`${question}: `)
-    return readLine(input)
+    return input.readLine()
   }
 
   async function ask(question: string): Promise<string> {
     const secret = await askFor(question, true)
     if (secret !== '') return secret
     throw new CliFailure(
-      opened?.isTTY === true
+      input.isTerminal
         ? 'Nothing was typed.'
         : `${question}: standard input is no terminal to type it at, and has no further line. Write it there, as with "< file".`,
     )
@@ -174,61 +74,51 @@ export function openSecretInput({ open, interrupted, note }: SecretInputOptions)
     askFor,
     async askTwice(question) {
       const secret = await ask(question)
-      if (opened?.isTTY === true && (await ask(`${question} again`)) !== secret) {
+      if (input.isTerminal && (await ask(`${question} again`)) !== secret) {
         throw new CliFailure('The two passwords differ; nothing was changed.')
       }
       return secret
     },
     async askKey(question, keys) {
-      const input = openInput()
-      const release = takeKeys(input, () => note(`${question} `))
+      const release = input.takeKeys(() => note(`${question} `))
       try {
         note(`${question} `)
-        return await readKey(input, keys)
+        return await readOneOf(input, keys)
       } finally {
         release()
       }
     },
-    isTerminal: () => openInput().isTTY === true,
-    hasEnded: () => isAtEnd && rest === '',
-    isUnused: () => isEmpty,
-    close() {
-      interrupted.removeEventListener('abort', onAbort)
-      opened?.off('data', onData).off('end', onEnd).off('error', onError).pause()
-    },
+    isTerminal: () => input.isTerminal,
+    hasEnded: () => input.hasEnded,
+    isUnused: () => input.isUnused,
+    close: () => input.close(),
   }
 }
 
-/** After which Node leaves a terminal as it is, other than after those that end a process from the keyboard. */
-const leavingSignals = ['SIGHUP', 'SIGQUIT', 'SIGALRM', 'SIGUSR2'] as const
+/** What is typed until Enter, with the keys that take it back. Ctrl-D ends it only where nothing is typed yet. */
+async function readTyped(input: StandardInput): Promise<string> {
+  const typed: string[] = []
+  for (;;) {
+    const key = await input.readKey()
+    if (key === undefined || isEnter(key) || (key === CTRL_D && typed.length === 0)) return typed.join('')
+    if (key === '\u007f' || key === '\b') typed.pop()
+    else if (key === CTRL_U) typed.length = 0
+    // Arrows and the like are no text.
+    else if (!/^\p{Cc}/u.test(key) && typed.length < MAX_LENGTH) typed.push(key)
+  }
+}
 
-/**
- * Has the terminal give every key, unseen.
- *
- * @param askAgain called when the process goes on after it was stopped, for which the shell had its own way with the terminal
- * @returns has it as before, which also a signal does that ends the process
- */
-function takeKeys(input: Input, askAgain: () => void): () => void {
-  if (input.setRawMode === undefined) return () => undefined
-  const goOn = (): void => {
-    // Node believes that nothing has changed, and would do nothing.
-    input.setRawMode?.(false)
-    input.setRawMode?.(true)
-    askAgain()
+/** One of these keys; empty for Enter, Ctrl-D and the end of the input. Others are passed over. */
+async function readOneOf(input: StandardInput, keys: string): Promise<string> {
+  for (;;) {
+    const key = (await input.readKey())?.toLowerCase()
+    if (key === undefined || isEnter(key) || key === CTRL_D) return ''
+    if (keys.includes(key)) return key
   }
-  const release = (): void => {
-    process.off('SIGCONT', goOn)
-    for (const signal of leavingSignals) process.off(signal, end)
-    input.setRawMode?.(false)
-  }
-  const end = (signal: NodeJS.Signals): void => {
-    release()
-    process.kill(process.pid, signal)
-  }
-  for (const signal of leavingSignals) process.on(signal, end)
-  process.on('SIGCONT', goOn)
-  input.setRawMode(true)
-  return release
+}
+
+function isEnter(key: string): boolean {
+  return key === '\r' || key === '\n'
 }
 
 /** Lends standard input to a command. */

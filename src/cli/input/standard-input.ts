@@ -1,0 +1,165 @@
+/** Standard input as what it is read for: lines, or the keys of a terminal. */
+import { StringDecoder } from 'node:string_decoder'
+import type { ReadStream } from 'node:tty'
+import { CliFailure, Interrupted } from '../failures.ts'
+
+/** No answer is longer. */
+export const MAX_LENGTH = 64 * 1024
+
+const ESCAPE = '\u001b'
+const CTRL_C = '\u0003'
+/** A character, or what a terminal sends for a key without one. */
+const keyPattern = new RegExp(`^(?:${ESCAPE}[[O][0-?]*[ -/]*[@-~]|[^])`, 'u')
+
+export type Input = NodeJS.ReadableStream & Partial<Pick<ReadStream, 'isTTY' | 'setRawMode'>>
+
+export class StandardInput {
+  readonly #open: () => Input
+  readonly #interrupted: AbortSignal
+  readonly #decoder = new StringDecoder('utf8')
+  #stream: Input | undefined
+  /** What has come, and is not read yet. */
+  #rest = ''
+  #isAtEnd = false
+  #isEmpty = true
+  #failure: CliFailure | undefined
+  #wake = (): void => undefined
+
+  /**
+   * @param open called when something is to be read for the first time
+   * @param interrupted aborted by Ctrl-C that comes as a signal
+   */
+  constructor(open: () => Input, interrupted: AbortSignal) {
+    this.#open = open
+    this.#interrupted = interrupted
+  }
+
+  get isTerminal(): boolean {
+    return this.#opened().isTTY === true
+  }
+
+  /** There is nothing more to read. */
+  get hasEnded(): boolean {
+    return this.#isAtEnd && this.#rest === ''
+  }
+
+  /** Nothing has come, not even an empty line. */
+  get isUnused(): boolean {
+    return this.#isEmpty
+  }
+
+  /** The next line without its end; at the end of the input it is empty. @throws CliFailure, Interrupted */
+  async readLine(): Promise<string> {
+    for (;;) {
+      const end = this.#rest.indexOf('\n')
+      if (end !== -1 || this.#isAtEnd) {
+        const line = end === -1 ? this.#rest : this.#rest.slice(0, end)
+        this.#rest = end === -1 ? '' : this.#rest.slice(end + 1)
+        return line.replace(/\r$/, '')
+      }
+      if (this.#rest.length > MAX_LENGTH) {
+        throw new CliFailure('The line on standard input is too long for an answer.')
+      }
+      await this.#readMore()
+    }
+  }
+
+  /** The next key: a character, or a sequence that begins with ESC; undefined at the end. @throws CliFailure, Interrupted */
+  async readKey(): Promise<string | undefined> {
+    for (;;) {
+      const key = keyPattern.exec(this.#rest)?.[0]
+      if (key !== undefined) {
+        this.#rest = this.#rest.slice(key.length)
+        if (key === CTRL_C) throw new Interrupted()
+        return key
+      }
+      if (this.#isAtEnd) return undefined
+      await this.#readMore()
+    }
+  }
+
+  /** Has this key count in place of what has come and is not read yet. */
+  replaceRest(key: string): void {
+    this.#rest = key
+  }
+
+  /**
+   * Has the terminal give every key, unseen.
+   *
+   * @param askAgain called when the process goes on after it was stopped, for which the shell had its own way with the
+   *   terminal
+   * @returns has the terminal as before, which also a signal does that ends the process
+   */
+  takeKeys(askAgain: () => void): () => void {
+    return takeKeys(this.#opened(), askAgain)
+  }
+
+  close(): void {
+    this.#interrupted.removeEventListener('abort', this.#onAbort)
+    this.#stream?.off('data', this.#onData).off('end', this.#onEnd).off('error', this.#onError).pause()
+  }
+
+  #opened(): Input {
+    if (this.#stream !== undefined) return this.#stream
+    this.#stream = this.#open()
+    this.#interrupted.addEventListener('abort', this.#onAbort)
+    // It may end, or fail, between two questions.
+    return this.#stream.on('data', this.#onData).on('end', this.#onEnd).on('error', this.#onError)
+  }
+
+  /** More of the input is there to be read, or there is no more. */
+  async #readMore(): Promise<void> {
+    const input = this.#opened()
+    const woken = new Promise<void>((resolve) => (this.#wake = resolve))
+    input.resume()
+    if (!this.#interrupted.aborted && this.#failure === undefined && !this.#isAtEnd) await woken
+    input.pause()
+    if (this.#interrupted.aborted) throw new Interrupted()
+    if (this.#failure !== undefined) throw this.#failure
+  }
+
+  readonly #onData = (chunk: Buffer | string): void => {
+    this.#isEmpty = false
+    this.#rest += typeof chunk === 'string' ? chunk : this.#decoder.write(chunk)
+    this.#wake()
+  }
+
+  readonly #onEnd = (): void => {
+    this.#isAtEnd = true
+    this.#wake()
+  }
+
+  readonly #onError = (error: Error): void => {
+    this.#failure = new CliFailure(`Standard input cannot be read: ${error.message}`)
+    this.#wake()
+  }
+
+  readonly #onAbort = (): void => this.#wake()
+}
+
+/** After which Node leaves a terminal as it is, other than after those that end a process from the keyboard. */
+const leavingSignals = ['SIGHUP', 'SIGQUIT', 'SIGALRM', 'SIGUSR2'] as const
+
+/** `StandardInput.takeKeys`, of a terminal or of something else, where there is nothing to do. */
+function takeKeys(input: Input, askAgain: () => void): () => void {
+  if (input.setRawMode === undefined) return () => undefined
+  const goOn = (): void => {
+    // Node believes that nothing has changed, and would do nothing.
+    input.setRawMode?.(false)
+    input.setRawMode?.(true)
+    askAgain()
+  }
+  const release = (): void => {
+    process.off('SIGCONT', goOn)
+    for (const signal of leavingSignals) process.off(signal, end)
+    input.setRawMode?.(false)
+  }
+  const end = (signal: NodeJS.Signals): void => {
+    release()
+    process.kill(process.pid, signal)
+  }
+  for (const signal of leavingSignals) process.on(signal, end)
+  process.on('SIGCONT', goOn)
+  input.setRawMode(true)
+  return release
+}
