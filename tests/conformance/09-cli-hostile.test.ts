@@ -170,6 +170,17 @@ describe('09.4 a server that starts again when the execution has just ended', ()
   })
 })
 
+describe('09.3 an installation that the server does not tell about', () => {
+  it('09.3 is named, with how to look for it', async () => {
+    const { code, stdout, stderr } = await svc(['pack', 'install', 'web'], ({ method }) =>
+      method === 'POST' ? { body: { execution_id: 'abc' } } : { status: 500, body: { faultstring: 'broken' } },
+    )
+    expect([code, stdout]).toEqual([1, expect.stringMatching(/^ERROR: 500 /)])
+    expect(stderr).toContain('The execution abc has been created.\n')
+    expect(stderr).toContain('svc execution get abc\n')
+  })
+})
+
 describe('09.4 a secret parameter', () => {
   it('09.4 that is of another type is not repeated', async () => {
     const file = join(folder.path, 'pin')

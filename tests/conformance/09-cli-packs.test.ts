@@ -202,7 +202,7 @@ it('says at a terminal what is being installed; Ctrl-C asks what shall become of
     await left.typeAt(`Installing ${source} (`, '\u0003')
     await left.typeAt('wait on (w)?', '\r')
     expect(await left.exit).toBe(130)
-    const [, id = ''] = /goes on\..*\s+svc execution cancel ([0-9a-f]{24})\s*$/.exec(left.screen()) ?? []
+    const [, id = ''] = /\s+svc execution cancel ([0-9a-f]{24})\s*$/.exec(left.screen()) ?? []
     expect((await svc('execution', 'cancel', id)).code).toBe(0)
     await waitForStatus(server, id, ['canceled'])
 

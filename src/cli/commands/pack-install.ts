@@ -5,9 +5,10 @@ import { CliCommand } from '../command.ts'
 import { recordIn, textOf, toList, toObject } from '../connection/answers.ts'
 import { getExecution, getPatiently, isForbidden, shownId, statusOf } from '../executions/calls.ts'
 import { askAtInterrupt } from '../executions/interruption.ts'
+import { noteLeft } from '../executions/leaving.ts'
 import { waitForEnd } from '../executions/wait.ts'
 import { exitCodes } from '../exit-codes.ts'
-import { CliFailure, HttpFailure, Interrupted } from '../failures.ts'
+import { CliFailure, HttpFailure } from '../failures.ts'
 import { addCommonOptions, splitAttributes, type CommonFlags } from '../options.ts'
 import { attributeOf, printable, type Json } from '../output/print.ts'
 import { getRecord, printList, printRecord } from '../records.ts'
@@ -162,10 +163,10 @@ async function follow(
     return isSuccess ? exitCodes.ok : exitCodes.failed
   } catch (error) {
     progress.stop()
-    if (error instanceof Interrupted) {
-      session.note(`\nThe execution goes on. To cancel it, execute:\n svc execution cancel ${shownId(id)}\n`)
+    if (!isForbidden(error)) {
+      noteLeft(session, id, error)
+      throw error
     }
-    if (!isForbidden(error)) throw error
     if (session.form !== 'human') await session.printMachine(answer)
     else await session.print(`Execution ${shownId(id)} does it; you may not view executions of that action.\n`)
     return exitCodes.ok

@@ -8,6 +8,7 @@ import { recordIn, textOf, toObject } from '../connection/answers.ts'
 import { exitCodeOf, getPatiently, shownId, statusOf } from '../executions/calls.ts'
 import { waitForEnd } from '../executions/wait.ts'
 import { exitCodes } from '../exit-codes.ts'
+import { noteLeft, whereToLook } from '../executions/leaving.ts'
 import { printExecution } from '../executions/details.ts'
 import { CliFailure, HttpFailure, Interrupted, NotFound } from '../failures.ts'
 import { askAtInterrupt, type Outcome } from '../executions/interruption.ts'
@@ -234,27 +235,12 @@ export async function showProgress(session: Session, created: Json, flags: RunFl
     outcome = await askAtInterrupt(session, id, wait)
     record = isTailed ? { status: outcome.value } : await getPatiently(session, id)
   } catch (error) {
-    if (error instanceof Interrupted) {
-      session.note(
-        `\nThe execution goes on.\n${whereToLook(id)}\nTo cancel it, execute:\n svc execution cancel ${shownId(id)}\n`,
-      )
-    } else if (error instanceof CliFailure && !(error instanceof NotFound)) {
-      session.note(`The execution ${shownId(id)} has been created.\n${whereToLook(id)}`)
-    }
+    noteLeft(session, id, error)
     throw error
   }
   if (!isTailed && flags.key !== undefined) await printKey(session, record, flags.key)
   else if (!isTailed) await printExecution(session, record, display)
   return outcome.isCanceled ? exitCodes.interrupted : exitCodeOf(statusOf(record))
-}
-
-function whereToLook(id: string): string {
-  return `To get the results, execute:
- svc execution get ${shownId(id)}
-
-To view output in real-time, execute:
- svc execution tail ${shownId(id)}
-`
 }
 
 /** Prints one key of the result: text as it is, anything else in the form asked for. */
