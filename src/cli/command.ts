@@ -109,15 +109,31 @@ export class CliCommand extends Command {
   }
 
   override parseOptions(argv: string[]): ReturnType<Command['parseOptions']> {
-    const named = [...argv]
-    for (let index = 0; index < named.length && named[index] !== '--';) {
-      named[index] = this.withLongName(named[index] ?? '')
-      const length = optionLength(named, index, this.options)
+    const args = [...argv]
+    const options: string[] = []
+    const operands: string[] = []
+    let index = 0
+    while (index < args.length && args[index] !== '--') {
+      args[index] = this.withLongName(args[index] ?? '')
+      const length = this.optionLength(args, index)
       // What follows a sub-command is for that.
-      if (length === 0 && this.commands.length > 0) break
+      if (length === 0 && this.commands.length > 0) return super.parseOptions(args)
+      if (length === 0) operands.push(args[index] ?? '')
+      options.push(...args.slice(index, index + length))
       index += Math.max(1, length)
     }
-    return super.parseOptions(named)
+    operands.push(...args.slice(index + 1))
+    return { operands, unknown: super.parseOptions(options).unknown }
+  }
+
+  /** How many arguments from `index` on belong to the option there; 0 when there is an operand. */
+  optionLength(args: readonly string[], index: number): number {
+    return this.#isText(args[index] ?? '') ? 0 : optionLength(args, index, this.options)
+  }
+
+  /** Whether it only begins as options do, which have no blanks in their names: a key in PEM form does. */
+  #isText(arg: string): boolean {
+    return /^-[^=]*\s/.test(arg) && !this.options.some(({ short }) => short === arg.slice(0, 2))
   }
 
   /**

@@ -158,8 +158,8 @@ export function splitAttributes(words: string[] | undefined): string[] | undefin
 
 /** How many arguments from `index` on belong to the option there; 0 when there is an operand. */
 export function optionLength(args: readonly string[], index: number, options: readonly Option[]): number {
-  const arg = args[index] ?? ''
-  if (!arg.startsWith('-') || arg === '-') return 0
+  const arg = args[index]
+  if (arg === undefined || isOperand(arg)) return 0
   if (arg.startsWith('--')) {
     const option = options.find(({ long }) => long === arg)
     return option === undefined ? 1 : 1 + valueCount(args, index + 1, option)
@@ -173,9 +173,18 @@ export function optionLength(args: readonly string[], index: number, options: re
 }
 
 function valueCount(args: readonly string[], index: number, option: Option): number {
-  if (!option.required) return 0
-  if (!option.variadic) return 1
+  const isFollowed = isOperand(args[index])
+  if (!option.required) return option.optional && isFollowed ? 1 : 0
   let count = 1
-  while (index + count < args.length && args[index + count]?.startsWith('-') === false) count += 1
+  while (option.variadic && isOperand(args[index + count])) count += 1
   return count
+}
+
+/** Whether there is an argument, and it is none that begins as options do. Negative numbers do not. */
+function isOperand(arg: string | undefined): boolean {
+  return arg !== undefined && (!arg.startsWith('-') || arg === '-' || isNegativeNumber(arg))
+}
+
+function isNegativeNumber(arg: string): boolean {
+  return /^-(?:\d+|\d*\.\d+)(?:e[+-]?\d+)?$/i.test(arg)
 }

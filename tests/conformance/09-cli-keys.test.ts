@@ -109,6 +109,25 @@ describe('09.3 key set and get', () => {
     expect((await svc('delete', name)).code).toBe(isName ? 0 : 2)
   })
 
+  it('09.3 a value with blanks may begin with a dash, as those of key files do', async () => {
+    const value = '-----BEGIN KEY-----\nb3Bl=\n-----END KEY-----'
+    for (const [text, args] of [
+      [value, [value, '-e']],
+      [value, ['-l', '100', value, '-e']],
+      [value, ['-e', '--', value]],
+      ['- item', ['-e', '- item']],
+    ] as const) {
+      expect((await svc('set', 'dashed', ...args)).code).toBe(0)
+      expect(await json('get', 'dashed', '-d')).toMatchObject({ value: text, secret: true })
+    }
+    const unknown = await svc('set', 'dashed', '--bogus', value)
+    expect(unknown).toMatchObject({
+      code: 2,
+      stdout: '',
+      stderr: expect.stringMatching(/^error: unknown option '--bogus'\n/),
+    })
+  })
+
   it('09.3 -e: kept encrypted, and shown with -d alone', async () => {
     const { code, stdout } = await svc('set', '-e', 'password', 'a plain secret')
     expect([code, stdout]).toEqual([0, expect.not.stringContaining('a plain secret')])

@@ -12,14 +12,7 @@ import { noteLeft, whereToLook } from '../executions/leaving.ts'
 import { printExecution } from '../executions/details.ts'
 import { CliFailure, HttpFailure, Interrupted, NotFound } from '../failures.ts'
 import { askAtInterrupt, type Outcome } from '../executions/interruption.ts'
-import {
-  addCommonOptions,
-  addWidthOption,
-  optionLength,
-  splitAttributes,
-  type CommonFlags,
-  type WidthFlags,
-} from '../options.ts'
+import { addCommonOptions, addWidthOption, splitAttributes, type CommonFlags, type WidthFlags } from '../options.ts'
 import { isAssignment, parseParameters, type ParameterSchemas } from '../input/parameters.ts'
 import { attributeOf, cellText, printable, wrapText, type Json } from '../output/print.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
@@ -94,7 +87,7 @@ function splitAtCommand(args: readonly string[], command: CliCommand): string[] 
     if (arg === '--') return split
     split[index] = arg
     if (hasRef && (arg === '-h' || arg === '--help')) split[index] = '--action-help'
-    const length = optionLength(split, index, command.options)
+    const length = command.optionLength(split, index)
     if (length === 0) {
       if (hasRef && !isAssignment(arg)) return split.toSpliced(index, 0, '--')
       hasRef = true
