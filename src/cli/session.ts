@@ -7,6 +7,7 @@ import { isColored, printable, toJson, toJsonLine } from './output/print.ts'
 import { createProgressLine, type Progress, type ProgressLine } from './output/progress.ts'
 import { loadSettings, type Settings } from './connection/settings.ts'
 import { toYaml } from './output/yaml.ts'
+import { outliveTerminal } from './terminal.ts'
 
 export type OutputForm = 'human' | 'json' | 'yaml'
 
@@ -96,6 +97,7 @@ export async function withSession(
   const debug = (text: string): void => output.note(`${text}\n`)
   const client = await openClient(settings, { withoutLogin, interrupted, warn: output.warn, debug })
   interrupts.listen()
+  const endWithTerminal = outliveTerminal()
   try {
     const exitCode = await work({
       ...output,
@@ -109,6 +111,7 @@ export async function withSession(
   } finally {
     line.close()
     interrupts.close()
+    endWithTerminal()
     client.close()
   }
 }

@@ -1,4 +1,5 @@
 /** Contract 09, 9.4: waiting for an execution, through the event stream or without it; and what Ctrl-C does meanwhile. */
+import { readFileSync } from 'node:fs'
 import type { ServerResponse } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runCli, startCli } from '../helpers/cli.ts'
@@ -162,6 +163,32 @@ describe('09.4 waiting', () => {
       await second?.stop()
       place.remove()
     }
+  })
+
+  it('09.4 outlives its terminal under nohup', async () => {
+    const { cmd, end } = blocked('alone')
+    const words = [process.execPath, executable, 'run', 'core.local', '-k', 'stdout', cmd]
+    const output = `${marks}/nohup.out`
+    const script = `nohup "$@" > ${output} 2>&1 & wait`
+    const run = await startAtTerminal(['/bin/sh', '-c', script, 'sh', ...words], env())
+    await idOf(cmd)
+    run.close()
+    await run.exit
+    await end()
+    await waitFor('the result', () => readFileSync(output, 'utf8').endsWith('alone\nover\n'))
+  })
+
+  it('09.4 ends there by a SIGHUP that is not about the terminal', async () => {
+    const { cmd, end } = blocked('hung')
+    const words = [process.execPath, executable, 'run', 'core.local', cmd]
+    const script =
+      'nohup "$@" > /dev/null 2>&1 & job=$!; echo ready.; read line; kill -HUP $job; wait $job; echo "code $?"'
+    const run = await startAtTerminal(['/bin/sh', '-c', script, 'sh', ...words], env())
+    await idOf(cmd)
+    await run.typeAt('ready.', '\r')
+    await run.exit
+    expect(run.screen()).toContain('code 129')
+    await end()
   })
 
   it('09.4 says at a terminal what is being waited for, and leaves nothing of it behind', async () => {

@@ -10,6 +10,8 @@ export interface TerminalRun {
   screen(): string
   /** Waits until the text is on the screen as often as that, then types. */
   typeAt(text: string, keys: string, times?: number): Promise<void>
+  /** Closes the terminal, which its programs are told by SIGHUP. */
+  close(): void
   /** The exit code. */
   readonly exit: Promise<number | null>
 }
@@ -40,6 +42,7 @@ export async function startAtTerminal(
       await waitFor(`"${text}" on the screen`, () => screen.split(text).length > times)
       child.stdin.write(keys)
     },
+    close: () => void child.kill('SIGKILL'),
     exit,
   }
 }

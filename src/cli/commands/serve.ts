@@ -13,7 +13,7 @@ import {
 import { createLog, type RootLog } from '../../log.ts'
 import { codeOf } from '../../system-error.ts'
 import { exitCodes } from '../exit-codes.ts'
-import { findTerminal } from '../terminal.ts'
+import { findTerminal, TERMINAL_GONE_MS } from '../terminal.ts'
 
 export function createServeCommand(setExitCode: (code: number) => void): CliCommand {
   const command = new CliCommand('serve')
@@ -174,9 +174,6 @@ interface Signals {
 
 /** One key press reaches the server from the terminal, and once more from whatever started it. */
 const SAME_SIGNAL_MS = 1000
-
-/** The kernel tells of a terminal's end a moment before it takes the terminal away. */
-const TERMINAL_GONE_MS = 1000
 
 function listenToSignals(): Signals {
   const waiting: ((signal: NodeJS.Signals) => void)[] = []
