@@ -7,7 +7,8 @@ export interface ActionParameter {
 }
 
 /**
- * Those that can be given: first what must be, then the others; each by position, then by name (contract 09, 9.4).
+ * The parameters that can be given: first those that must be, then the others; each by position, then by name (contract
+ * 09, 9.4).
  *
  * @param view what the server answers about them, with `parameters`
  */
@@ -18,7 +19,7 @@ export function parametersOf(view: Readonly<Record<string, unknown>>): ActionPar
     .toSorted(compare)
 }
 
-/** Without it the action cannot be run. */
+/** Whether the action cannot be run without this parameter. */
 export function mustBeGiven({ schema }: ActionParameter): boolean {
   return schema['required'] === true && (schema['default'] === undefined || schema['default'] === null)
 }

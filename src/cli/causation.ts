@@ -11,9 +11,9 @@ export type ComponentKind = (typeof componentKinds)[number]
 export const listOf = (kind: ComponentKind): string => `${kind}s`
 
 /**
- * The trace with nothing but what led to one of its components, that one included.
+ * The trace reduced to one of its components and everything that led to it.
  *
- * @param id of a rule: all its matches, or with `:<trigger instance id>` the one
+ * @param id of the component; of a rule for all its matches, or with `:<trigger instance id>` for that match
  * @returns undefined when there is no such component
  */
 export function causationOf(trace: Json, kind: ComponentKind, id: string): Json | undefined {

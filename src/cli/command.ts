@@ -253,7 +253,7 @@ export class CliCommand extends Command {
   }
 }
 
-/** They are the same everywhere, and too many to be listed with every command. */
+/** The options of `svc` itself are the same everywhere, and too many to be listed with every command. */
 const furtherOptions: Described = {
   term: '--url, --debug, ...',
   description: 'those of svc itself: svc help configuration',
@@ -278,7 +278,7 @@ function operandsOf(command: Command): string {
     .join('')
 }
 
-/** What is particular about a command goes before what all have in common. */
+/** Options of the command itself go before those that all commands have. */
 function groupOptions(options: readonly Option[]): [title: string, options: Option[]][] {
   const groups = new Map<string, Option[]>()
   for (const option of options) {

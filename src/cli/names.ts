@@ -1,4 +1,7 @@
-/** What words of the command line may be: what TAB offers for them. Of what the server has, how its names are found. */
+/**
+ * What words of the command line may be, which is what TAB offers for them; for things of the server, how their names
+ * are found.
+ */
 import type { Query } from './connection/client.ts'
 
 /** Things of the server, by name. */
@@ -28,11 +31,11 @@ const byPack: NonNullable<Names['query']> = (word) => {
   return dot === -1 ? {} : { pack: word.slice(0, dot) }
 }
 
-/** Those of which there are ever more are named by the newest. */
+/** Of things that become ever more only the newest are offered. */
 const newest = (): Query => ({ sort_desc: true })
 const NEWEST = 20
 
-/** By the command that is about them. */
+/** The things of the server, by the command that is about them. */
 export const names = {
   action: { path: '/actions', name: 'ref', about: ['description'], query: byPack },
   'action-alias': { path: '/actionalias', name: 'ref', about: ['description'] },

@@ -1,4 +1,4 @@
-/** Options that many commands share, and looking over arguments before commander parses them. */
+/** Options that many commands share, and telling options from operands before commander parses them. */
 import { InvalidArgumentError, Option } from 'commander'
 import type { CliCommand } from './command.ts'
 import { fileRows, settingRows, type SettingRow } from './connection/setting-rows.ts'
@@ -33,7 +33,7 @@ const optionRows: readonly OptionRow[] = [...settingRows, ...fileRows]
 /** Heading that the options of all commands stand under, below those of the command itself. */
 export const commonGroup = 'Common options:'
 
-/** Of `svc` itself; every command takes them too, so that their place on the line does not matter. */
+/** The options of `svc` itself. Every command takes them too, so that they may stand anywhere on the line. */
 function createGlobalOptions(): Option[] {
   return optionRows.flatMap(({ flag, term, about, kind, default: usual, defaultText = usual }) =>
     term === undefined || flag === undefined || credentialFlags.includes(flag)
@@ -70,7 +70,7 @@ export function addCommonOptions(command: CliCommand): CliCommand {
   return addOutputOptions(command)
 }
 
-/** The same for a command that makes the credential, and for which `-t` may mean something else. */
+/** Adds what a command that logs in takes; `-t` may mean something else there. */
 export function addLoginOptions(command: CliCommand): CliCommand {
   return addPasswordOption(addCommonOptionsWithoutT(command)).option(
     '-l, --ttl <seconds>',

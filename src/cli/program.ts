@@ -103,7 +103,7 @@ function createCompleteCommand(program: Command): Command {
     })
 }
 
-/** They are read only by who asks for them. */
+/** Adds the topics to the help of `svc`; loading them takes time that no other command needs. */
 async function addTopics(program: CliCommand): Promise<void> {
   const { topics } = await import('./reference/topics.ts')
   program
@@ -156,7 +156,7 @@ function ignore(): void {
   // Nothing can be said any more.
 }
 
-/** Nobody reads on, as with `| head`; or the disk is full. */
+/** Ends the process when its output cannot be written: the reader has gone, as with `| head`, or the disk is full. */
 function endWithOutput(error: Error): void {
   if (hasCode(error, 'EPIPE')) process.exit(exitCodes.outputClosed)
   process.stderr.write(`ERROR: The output cannot be written: ${error.message}\n`)

@@ -21,7 +21,7 @@ import type { Session } from './session.ts'
 
 /** No server refuses a page of this size. */
 const PAGE_SIZE = 100
-/** So many pages one after the other hold nothing new only where the server does not read which page is asked for. */
+/** When this many pages in a row hold nothing new, the server ignores which page is asked for. */
 const MAX_REPEATED_PAGES = 20
 
 export interface Page {
@@ -108,7 +108,7 @@ function renderList(session: Session, records: readonly Json[], display: ListDis
   return renderTable(columns.map(printable), rows, options)
 }
 
-/** A table of two columns, Property and Value. */
+/** One record as a table of two columns, Property and Value. */
 export function renderRecord(
   session: Session,
   record: Json,
@@ -154,7 +154,7 @@ export interface RecordKind {
   path: string
 }
 
-/** Something of the server that has an id or a name. */
+/** One thing that a request is about. */
 export interface Subject {
   /** Display name, such as `Action`. */
   kind: string
@@ -171,7 +171,7 @@ export function subjectOf({ name, path }: RecordKind, id: string): Subject {
   return { kind: name, path, id }
 }
 
-/** What else a server answers 404 for. */
+/** Codes of a 404 that do not mean that the thing asked for is missing. */
 const otherAbsences: ReadonlySet<string> = new Set(['AUTHENTICATION_OFF', 'ROUTE_UNKNOWN'])
 
 /** @throws NotFound */
@@ -197,7 +197,7 @@ export async function callOn(
   }
 }
 
-/** Makes something on the server. A refusal ends with 2 (contract 09, 9.1); who is not logged in learns that with 1. */
+/** Creates something on the server. A refusal ends with 2 (contract 09, 9.1), a missing login with 1. */
 export async function createRecord(session: Session, path: string, body: unknown): Promise<Json> {
   try {
     return recordIn(await session.client.call('POST', path, { body }))
@@ -214,8 +214,8 @@ export async function printDone(session: Session, sentence: string): Promise<voi
 }
 
 /**
- * Does the same for every id: those that do not exist are named, and so is what the server refuses for one of several; the
- * others go on.
+ * Does some work for each id. One that does not exist, or that the server refuses when there are several, is reported,
+ * and the work goes on with the next.
  *
  * @returns the worst exit code
  */

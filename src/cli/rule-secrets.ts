@@ -18,7 +18,7 @@ export async function maskSecretsOf(session: Session, rule: Json): Promise<void>
   for (const properties of schemas) session.client.maskNames(secretNames({ properties }))
 }
 
-/** Empty where the server has nothing of this name to show. */
+/** The schemas of parameters; empty where the server has nothing of this name. */
 async function read(session: Session, path: string, ref: string, pick: (record: Json) => unknown): Promise<Json> {
   if (ref === '') return {}
   try {

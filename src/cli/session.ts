@@ -180,7 +180,10 @@ class Interrupts {
     this.#abort.abort()
   }
 
-  /** What is left to print must outlive the repetition of a signal, too: one that was heard is listened to on. */
+  /**
+   * After a signal the listener stays: when it comes a second time, the process must not end before everything is
+   * printed.
+   */
   close(): void {
     if (this.#heardAt === undefined) process.off('SIGINT', this.#hear)
   }

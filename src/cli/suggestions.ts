@@ -21,9 +21,9 @@ export function findNear(word: string, names: readonly string[]): string[] {
   return names.filter((_, index) => distances[index] === least).slice(0, MAX_SHOWN)
 }
 
-/** More would be no suggestion. */
+/** How many names are suggested at most. */
 const MAX_SHOWN = 5
-/** Nobody mistypes more than that. */
+/** Longer words are not compared. */
 const MAX_LENGTH = 64
 
 /** Spellings that count as one: in the plural, with other letter cases, `_`, or nothing between the words. */
@@ -36,7 +36,7 @@ function isSame(a: string, b: string): boolean {
   return formsOf(a)[0] === formsOf(b)[0]
 }
 
-/** Letters that are missing, too many, other ones, or two that have changed places. */
+/** How many letters are missing, too many or different, and how many neighbours have changed places. */
 function distance(a: string, b: string): number {
   if (a.length > MAX_LENGTH || b.length > MAX_LENGTH) return Number.POSITIVE_INFINITY
   let before: number[] = []
@@ -56,7 +56,7 @@ function distance(a: string, b: string): number {
   return row[b.length] ?? 0
 }
 
-/** The sentence, or nothing when there is nothing to suggest. */
+/** The sentence that suggests these names; empty when there are none. */
 export function didYouMean(names: readonly string[]): string {
   if (names.length === 0) return ''
   return `(Did you mean ${names.length === 1 ? '' : 'one of '}${names.map(printable).join(', ')}?)\n`
@@ -111,7 +111,7 @@ export async function suggestCommands(
   return didYouMean(near)
 }
 
-/** The commands with such a sub-command → which one it is. */
+/** Commands that have a sub-command of one of these names → the name of that. */
 async function nounsWith(words: readonly string[]): Promise<Map<string, string>> {
   const nouns = new Map<string, string>()
   for (const entry of commands) {
@@ -124,7 +124,7 @@ async function nounsWith(words: readonly string[]): Promise<Map<string, string>>
   return nouns
 }
 
-/** A note must not keep anybody waiting. */
+/** A suggestion is not worth a longer wait. */
 const PATIENCE_MS = 1000
 const MAX_BYTES = 1024 * 1024
 

@@ -1,4 +1,4 @@
-/** What came, or would come, of a rule, as the server tells it, in words. */
+/** The server's verdict on a rule, in words: what came of it, or what would. */
 import { clip } from '../redact.ts'
 import { textOf, toObject } from './connection/answers.ts'
 import { printable, type Json } from './output/print.ts'

@@ -164,7 +164,7 @@ function createChangeCommand(
     )
 }
 
-/** A session that prints no key, nor what one could be guessed from, for `--debug`. */
+/** A session in which `--debug` prints neither keys nor what identifies them. */
 function withKeys(
   context: CommandContext,
   flags: CommonFlags,
@@ -178,7 +178,7 @@ function withKeys(
 
 const subjectOf = (key: string): Subject => subjectOfSecret(apiKey, key)
 
-/** Of ids, keys, and `-` for a key of standard input. */
+/** Does the same for each of several words: ids, keys, or `-` for a key that is read from standard input. */
 function forEachKey(
   session: Session,
   keys: readonly string[],

@@ -177,7 +177,11 @@ async function logOut(session: Session, isAll: boolean): Promise<number> {
   return exitCodes.ok
 }
 
-/** By the server that made it. What the server refuses is worthless already. @returns how many were revoked */
+/**
+ * Revokes a kept token at the server that made it. A token that this server refuses is worthless already.
+ *
+ * @returns how many were revoked
+ */
 async function revokeKept(session: Session, kept: KeptToken | 'damaged'): Promise<number> {
   const { settings, interrupted, warn } = session
   if (kept === 'damaged') {

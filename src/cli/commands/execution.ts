@@ -35,7 +35,7 @@ import {
 } from './run.ts'
 
 const columns = ['id', 'action.ref', 'context.user', 'status', 'start_timestamp', 'end_timestamp']
-/** What a list needs beyond its columns: to mark workflows. */
+/** Attributes that are no columns, but tell which executions are workflows. */
 const hiddenColumns = ['action.runner_type', 'liveaction.action_is_workflow']
 
 interface ExecutionListFlags extends ListFlags, TimeFlags {
@@ -184,7 +184,7 @@ async function cancelOne(session: Session, id: string): Promise<number> {
   return refusal === undefined ? exitCodes.ok : exitCodes.failed
 }
 
-/** Has a workflow go into another status. */
+/** Asks the server to bring a workflow into another status. */
 async function change(session: Session, id: string, status: string, flags: AttributeFlags): Promise<number> {
   const record = recordIn(
     await callOn(session, 'PUT', { kind: executionName, path: '/executions', id }, { body: { status } }),

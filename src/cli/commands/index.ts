@@ -253,12 +253,12 @@ export const commands: readonly CommandEntry[] = [
   },
 ]
 
-/** By its name, or by its other one. */
+/** The command of that name or alias. */
 export function findEntry(name: string): CommandEntry | undefined {
   return commands.find((entry) => entry.name === name || entry.alias === name)
 }
 
-/** The command with all that belongs to it, to be read: nothing is run with it. */
+/** Loads a command so that it can be described or completed; it cannot be run. */
 export function readCommand(entry: CommandEntry): Promise<CliCommand> {
   return loadCommand(entry, {
     globals: () => ({}),
@@ -267,7 +267,7 @@ export function readCommand(entry: CommandEntry): Promise<CliCommand> {
   })
 }
 
-/** The command with all that belongs to it. */
+/** Loads a command with its sub-commands. */
 export async function loadCommand(entry: CommandEntry, context: CommandContext): Promise<CliCommand> {
   const command = (await entry.load(context)).name(`svc ${entry.name}`)
   if (entry.alias !== undefined) command.alias(entry.alias)

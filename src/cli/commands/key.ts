@@ -155,7 +155,7 @@ function parsePrefix(text: string): string {
   return text
 }
 
-/** A session that prints no value for `--debug`: it may be a secret. */
+/** A session in which `--debug` prints no value: each may be a secret. */
 function withPairs(
   context: CommandContext,
   flags: CommonFlags,
@@ -167,7 +167,7 @@ function withPairs(
   })
 }
 
-/** Only the scope of users has users. */
+/** The query for a pair: a user without a scope means the scope `user`, since no other scope has users. */
 function placeOf({ scope, user }: PlaceFlags): { scope?: string; user?: string } {
   const where = scope ?? (user === undefined ? undefined : 'user')
   return { ...(where === undefined ? {} : { scope: where }), ...(user === undefined ? {} : { user }) }

@@ -104,7 +104,7 @@ async function askConfig(session: Session, pack: Resource, ref: string, schema: 
   })
 }
 
-/** As YAML, its secrets masked. */
+/** The values as YAML, with their secrets masked. */
 async function preview(schema: Json, values: Json): Promise<string> {
   // A schema is read as the server reads it; that costs time which only this needs.
   const [{ compileSecrets, maskSecrets }, { toYaml }] = await Promise.all([
@@ -114,14 +114,18 @@ async function preview(schema: Json, values: Json): Promise<string> {
   return toYaml(maskSecrets(values, compileSecrets(schema)))
 }
 
-/** @param known attributes of the pack; of others nobody knows whether they are secrets */
+/** @param known attributes that the schema of the pack has; of any other nobody knows whether it is a secret */
 async function saveFile(session: Session, pack: Resource, ref: string, known: Json, file: string): Promise<Json> {
   const values = await readDefinition(file)
   session.client.maskNames(Object.keys(values).filter((name) => !Object.hasOwn(known, name)))
   return save(session, pack, ref, values)
 }
 
-/** Masks stand for what the server has stored in their place. @returns the configuration, its secrets masked */
+/**
+ * Saves the values; where one is a mask, the server keeps what it has stored there.
+ *
+ * @returns the configuration, its secrets masked
+ */
 async function save(session: Session, pack: Resource, ref: string, values: Json): Promise<Json> {
   return recordIn(await callOn(session, 'PUT', subjectOf({ ...config, name: pack.name }, ref), { body: values }))
 }
@@ -141,7 +145,7 @@ async function showSchema(session: Session, ref: string, { attr }: AttributeFlag
   return exitCodes.ok
 }
 
-/** One row for each attribute; those within others after these. */
+/** One row for each attribute; an object is followed by the attributes within it. */
 function attributesOf(properties: Json, path: string): Json[] {
   return Object.entries(properties).flatMap(([name, property]) => {
     const schema = toObject(property)
@@ -195,7 +199,7 @@ async function showRows(
   await printList(session, rows, { columns, attributes, name, pluralName: `${name}s` })
 }
 
-/** @returns undefined when there is none */
+/** The record of a pack; undefined when there is none. */
 async function findRecord(session: Session, kind: RecordKind, ref: string): Promise<Json | undefined> {
   try {
     return await getRecord(session, kind, ref)

@@ -93,7 +93,9 @@ async function installPacks(session: Session, pack: Resource, sources: string[],
   })
 }
 
-/** What is meant as a path of this machine, as the server needs it; it may know names that are not here. */
+/**
+ * A source that is meant as a path on this machine becomes absolute; any other one, such as the name of a pack, stays.
+ */
 function absolute(source: string): string {
   const isThere = existsSync(source)
   // A version may have slashes, as names of branches do.
@@ -211,7 +213,7 @@ async function registerPacks(
   return told.length > 0 && failOnFailure ? exitCodes.failed : exitCodes.ok
 }
 
-/** A pack that is not there ends as everything does that is not found. */
+/** Gives a pack that is not on disk the exit code of everything that is not found. */
 function throwAbsence(error: unknown): never {
   const isAbsent = error instanceof HttpFailure && error.code === 'PACK_NOT_ON_DISK'
   throw isAbsent ? new CliFailure(error.message, exitCodes.usage) : error

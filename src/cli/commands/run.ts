@@ -9,10 +9,10 @@ import { exitCodeOf, getPatiently, shownId, statusOf } from '../executions/calls
 import { waitForEnd } from '../executions/wait.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { noteLeft, whereToLook } from '../executions/leaving.ts'
-import { printExecution } from '../executions/details.ts'
+import { printExecution, type DisplayOptions } from '../executions/details.ts'
 import { CliFailure, HttpFailure, Interrupted, NotFound } from '../failures.ts'
 import { askAtInterrupt, type Outcome } from '../executions/interruption.ts'
-import { addCommonOptions, addWidthOption, splitAttributes, type CommonFlags, type WidthFlags } from '../options.ts'
+import { addCommonOptions, addWidthOption, splitAttributes, type CommonFlags } from '../options.ts'
 import { isAssignment, parseParameters, type ParameterSchemas } from '../input/parameters.ts'
 import { attributeOf, cellText, printable, wrapText, type Json } from '../output/print.ts'
 import { withSession, type CommandContext, type Session } from '../session.ts'
@@ -21,14 +21,9 @@ import { tailExecution } from '../executions/tail.ts'
 export const actionName = 'Action'
 
 /** How an execution is shown: what `addDisplayOptions` adds. */
-export interface DisplayFlags extends WidthFlags {
+export interface DisplayFlags extends Omit<DisplayOptions, 'attributes' | 'showLog'> {
   key?: string
-  detail?: boolean
   attr?: string[]
-  raw?: boolean
-  showTasks?: boolean
-  depth?: number
-  withSchema?: boolean
 }
 
 interface RunFlags extends CommonFlags, DisplayFlags {
@@ -113,7 +108,7 @@ export function addRunOptions(command: CliCommand): CliCommand {
   return addDisplayOptions(command)
 }
 
-/** @param attr its flags; where something is run, `-a` means `--async` */
+/** @param attr how the option for attributes is written; where something is run, `-a` means `--async` */
 export function addDisplayOptions(command: CliCommand, attr = '--attr'): CliCommand {
   return addWidthOption(command)
     .option('-k, --key <key>', 'print only this key of the result, text as it is')
@@ -156,7 +151,7 @@ async function run(session: Session, ref: string, words: string[], flags: RunFla
   return showProgress(session, await create(session, '/executions', body), flags)
 }
 
-/** Asks for an execution. @returns its record */
+/** Has the server create an execution. @returns its record */
 export async function create(session: Session, path: string, body: Json): Promise<Json> {
   try {
     return recordIn(await session.client.call('POST', path, { body }))
@@ -202,7 +197,10 @@ async function viewOf(session: Session, view: 'parameters' | 'overview', ref: st
   }
 }
 
-/** What belongs to this machine, this shell or this client's credentials means nothing, or too much, elsewhere. */
+/**
+ * Variables that describe this machine or this shell mean nothing elsewhere, and the credentials of this client stay
+ * here.
+ */
 const notInherited =
   /^(?:PATH|PWD|OLDPWD|HOME|SHELL|SHLVL|USER|LOGNAME|USERNAME|MAIL|_|TERM|TERMCAP|COLORTERM|LS_COLORS|LINES|COLUMNS|HOSTNAME|DISPLAY|EDITOR|VISUAL|PAGER|IFS|ENV|BASH.*|PS\d|PROMPT_COMMAND|HIST.*|TMPDIR|PYTHON.*|NODE_.*|npm_.*|LD_.*|SUDO_.*|SSH_.*|GPG_.*|XDG_.*|DBUS_.*|SVC_.*)$/i
 

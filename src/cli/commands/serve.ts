@@ -86,7 +86,7 @@ async function serve(files: string[], flags: Record<string, string>): Promise<nu
   return stopOnSignal(app, signals, log)
 }
 
-/** Says what is wrong with the configuration, and with what; other errors are passed on. */
+/** Prints what is wrong with the configuration; other errors are thrown again. */
 function refuseConfig(error: unknown): number {
   if (!(error instanceof ConfigProblems)) throw error
   process.stderr.write(`${error.message}\n`)
@@ -236,7 +236,7 @@ async function stopOnSignal(app: App, signals: Signals, log: RootLog): Promise<n
   }
 }
 
-/** After the stop nothing is owed any more, so the end need not wait longer. */
+/** After the stop nothing is left to be done, so the end need not wait longer for a thread that hangs. */
 const END_WITHIN_MS = 2000
 
 function endInTime(): void {

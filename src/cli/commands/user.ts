@@ -49,7 +49,7 @@ interface PasswordFlags extends CommonFlags {
 }
 
 interface AddFlags extends AccountFlags {
-  /** False: there shall be none. */
+  /** False: the user gets no password. */
   password?: string | false
   file?: string
 }
@@ -214,7 +214,11 @@ interface FileIo {
   print: Session['print']
 }
 
-/** Needs neither a server nor a configuration. @param work resolves with the exit code */
+/**
+ * Runs the action of a command that changes a password file, without a server or a configuration.
+ *
+ * @param work resolves with the exit code
+ */
 async function withFile(context: CommandContext, work: (io: FileIo) => Promise<number>): Promise<void> {
   const note = (text: string): void => void process.stderr.write(text)
   const print = (text: string): Promise<void> => Promise.resolve(void process.stdout.write(text))

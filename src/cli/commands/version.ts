@@ -1,4 +1,4 @@
-/** `svc --version`: of the client, and of the server when that can be reached. */
+/** `svc --version`: the version of the client, and that of the server when it can be reached. */
 import { toObject } from '../connection/answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import type { CommonFlags } from '../options.ts'

@@ -1,4 +1,4 @@
-/** `svc webhook send`: calls a webhook as whoever is to call it would (contract 06, 6.3). */
+/** `svc webhook send`: calls a webhook in the way of the service that is meant to call it (contract 06, 6.3). */
 import { addAbortListener } from 'node:events'
 import { InvalidArgumentError, Option } from 'commander'
 import { CliCommand } from '../command.ts'
@@ -14,11 +14,11 @@ import { withSession, type CommandContext, type Session } from '../session.ts'
 import { readFileBytes } from '../input/text-file.ts'
 import { toYaml } from '../output/yaml.ts'
 
-/** As the server takes when nothing else is configured. */
+/** What the server takes unless it is configured otherwise. */
 const MAX_BODY_BYTES = 16 * 1024 * 1024
 const DEFAULT_WAIT_SECONDS = 60
 const MAX_WAIT_SECONDS = 300
-/** The server answers when the time is over, not before. */
+/** How much longer than the wait the answer may take: the server answers only when that time is over. */
 const MORE_PATIENCE_MS = 30_000
 
 interface SendFlags extends CommonFlags {
@@ -158,7 +158,7 @@ async function readInput({ interrupted }: Session): Promise<Buffer> {
   return Buffer.concat(chunks)
 }
 
-/** Names count whatever their case. */
+/** Headers by their names, in which upper and lower case are the same. */
 class RequestHeaders {
   readonly #headers = new Map<string, Header>()
   readonly #given = new Set<string>()
@@ -167,7 +167,7 @@ class RequestHeaders {
     this.#headers.set(name.toLowerCase(), { name, value })
   }
 
-  /** What was set by default gives way; what is added twice is sent as a list. */
+  /** Replaces a header that was set by default; one that is added twice is sent as a list. */
   add(name: string, value: string): void {
     const key = name.toLowerCase()
     const before = this.#given.has(key) ? this.#headers.get(key) : undefined

@@ -65,7 +65,7 @@ async function find(program: Command, words: readonly string[]): Promise<Complet
   }
 }
 
-/** What a line of a shell cannot hold as it is, or what a terminal would obey, is not offered. */
+/** Whether a candidate can stand in the line of a shell as it is, and holds nothing that a terminal would obey. */
 function isTypeable({ text }: Candidate): boolean {
   return text !== '' && escapeUnprintable(text) === text
 }

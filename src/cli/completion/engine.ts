@@ -90,7 +90,7 @@ async function load(name: string): Promise<CliCommand | undefined> {
   return entry === undefined ? undefined : readCommand(entry)
 }
 
-/** Names and other names; those that are not shown in help are not offered. */
+/** Sub-commands by all their names, except those that help does not show. */
 function subcommandsOf(command: Command): Candidate[] {
   return command
     .createHelp()
@@ -274,7 +274,7 @@ async function completeWords(
   }
 }
 
-/** Those that can still be given. */
+/** Options that can still be given, by all their names. */
 function optionsOf(command: Command, { options }: Line): Candidate[] {
   const help = command.createHelp()
   return help.visibleOptions(command).flatMap((option) => {
@@ -286,7 +286,7 @@ function optionsOf(command: Command, { options }: Line): Candidate[] {
   })
 }
 
-/** One whose values are gathered. */
+/** Whether an option may be given several times, because its values are gathered. */
 function isRepeatable({ variadic, parseArg }: Option): boolean {
   return variadic || (parseArg?.length ?? 0) > 1
 }

@@ -40,7 +40,7 @@ export async function openLookup(flags: Flags, env: NodeJS.ProcessEnv): Promise<
   }
 }
 
-/** That of a login; a password is never used, since its token would have to be kept. */
+/** Uses the kept token of a login. A password is never used, since the token made with it would have to be kept. */
 async function keptToken({ account, cachesToken, folder, authUrl }: Settings) {
   if (account === undefined || !cachesToken) return undefined
   const { readCachedToken } = await import('../connection/token-cache.ts')
@@ -122,7 +122,7 @@ function nameIn(assignment: string): string | undefined {
   return /^@?(\w+)=/.exec(assignment)?.[1]
 }
 
-/** What is given piece by piece may be given again. */
+/** Whether a parameter may be given again: lists and objects grow with each assignment. */
 function isGatherable({ type }: ActionParameter['schema']): boolean {
   return type === 'array' || type === 'object'
 }

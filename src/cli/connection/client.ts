@@ -69,7 +69,7 @@ export interface Client {
 export interface Login {
   /** Asked before each request. Undefined: the request goes without. */
   find(): Promise<Credential | undefined>
-  /** In place of one that the server refused; undefined: there is no other. */
+  /** Another credential when the server has refused the first one; undefined when there is none. */
   renew(): Promise<Credential | undefined>
   /** What somebody whom the server refuses can do. */
   readonly advice: string
@@ -97,7 +97,7 @@ interface Outgoing extends JsonRequest {
   headers: Record<string, string>
   credential?: Credential | undefined
   basicAuth?: string | undefined
-  /** Does the user's login, so that there is no other way to tell of. */
+  /** It is the login itself, so that no advice to log in is given when it is refused. */
   isLogin?: boolean
 }
 

@@ -58,7 +58,10 @@ async function read(path: string): Promise<{ bytes: Buffer; ownership: FileOwner
   }
 }
 
-/** The client's own folder is nobody else's business; others belong to whoever made them. */
+/**
+ * Makes the folder of the file. The client's own folder is closed to others; any other folder belongs to whoever made
+ * it.
+ */
 async function closeFolder(folder: string, ownFolder: string): Promise<void> {
   await makeFolder(folder)
   const own = await realpath(ownFolder).catch(() => undefined)
@@ -105,7 +108,7 @@ function splitLines(text: string): Line[] {
   return lines
 }
 
-/** The lines that go on with a value go with it; what stands between them stays. */
+/** Replaces or removes an option with all lines of its value; comments and empty lines between them stay. */
 function replaceOption(lines: Line[], at: number, value: string | undefined): void {
   const line = lines[at]
   if (line === undefined) return

@@ -87,5 +87,8 @@ export function createDebugLines(
   }
 }
 
-/** As in the address of a repository, where the name alone may be a token; the name that all have is none. */
+/**
+ * A login in an address, such as that of a repository, where the name alone may be a token. The usual name `git` is
+ * none.
+ */
 const loginInUrl = /(:\/\/)(?!git@)[^/?#\s@]+@/g

@@ -55,7 +55,11 @@ export function createLogin({ settings, account, createToken, warn }: LoginOptio
   }
 }
 
-/** What is not kept is made again. */
+/**
+ * Keeps the token for the next command. A failure is only warned of, since the next command can log in again.
+ *
+ * @returns whether it is kept
+ */
 export async function keepToken(place: TokenPlace, answer: Answer, warn: (text: string) => void): Promise<boolean> {
   const record = recordIn(answer)
   const expireMs = Date.parse(textOf(record['expiry'])) + clockDifferenceMs(answer)
@@ -69,7 +73,10 @@ export async function keepToken(place: TokenPlace, answer: Answer, warn: (text: 
   }
 }
 
-/** What this clock is ahead of the server's, by which tokens end; 0 for what a header in seconds and the way here make. */
+/**
+ * How far this clock is ahead of the server's, which decides when tokens end. A difference is taken for 0 when the
+ * seconds of the header and the time the answer took can explain it.
+ */
 function clockDifferenceMs({ headers }: Answer): number {
   const difference = Date.now() - Date.parse(headers.date ?? '')
   return Math.abs(difference) < SAME_TIME_MS || Number.isNaN(difference) ? 0 : difference

@@ -45,7 +45,7 @@ export function findProxy(server: URL, env: NodeJS.ProcessEnv): Proxy | undefine
   }
 }
 
-/** Whether a proxy is named for anything: other programs may ask it for what this one asks directly. */
+/** Whether a proxy is named at all: curl may ask it where this client asks directly. */
 export function namesProxy(env: NodeJS.ProcessEnv): boolean {
   return ['http_proxy', 'https_proxy', 'all_proxy'].some((name) => env[name] || env[name.toUpperCase()])
 }

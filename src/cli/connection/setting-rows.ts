@@ -13,7 +13,7 @@ export interface SettingRow {
   term?: string
   env?: string
   default?: string
-  /** For people, where it is no constant. */
+  /** The default in words, where it is no constant. */
   defaultText?: string
   kind?: 'boolean' | 'secret'
   /** Not looked for in the file. */

@@ -31,7 +31,7 @@ export interface Settings {
    */
   cacert: boolean | string
   silenceSslWarnings: boolean
-  /** Whether it is not told that an action has no schema for its output. */
+  /** Whether the note is left out that an action has no schema for its output. */
   silenceSchemaOutput: boolean
   debug: boolean
   timezone: string
@@ -93,7 +93,10 @@ export interface ConfigFile {
   path: string
   /** Named by a flag or the environment: it must be there. */
   isExplicit: boolean
-  /** Only then is an option that the client does not know surely a mistake: the server reads `SVC_CONFIG_FILE` too. */
+  /**
+   * No other program reads it, so that an option which the client does not know is a mistake. The server reads
+   * `SVC_CONFIG_FILE` too.
+   */
   isOurs: boolean
 }
 
@@ -106,7 +109,10 @@ function findFile(flags: ConnectionFlags, env: NodeJS.ProcessEnv): ConfigFile | 
   return folder === '' ? undefined : { path: join(folder, 'config'), isExplicit: false, isOurs: true }
 }
 
-/** A relative one would be that of whoever owns the working directory. */
+/**
+ * The client's own folder; empty when the home directory is unknown, or relative: whoever owns the working directory
+ * would then decide what is in it.
+ */
 function clientFolder(): string {
   let home: string
   try {
@@ -196,8 +202,8 @@ const surfaces = [
 ] as const
 
 /**
- * What is not named is derived from the base URL; but when the API's address is the only one named, from that: its
- * listener is also a front for the other two, and nobody means the local host then.
+ * An address that is not named is derived from the base URL. When only that of the API is named, the other two are
+ * derived from it: its listener also answers for them, and the default base URL, this machine, is not meant.
  */
 function findUrls(values: Map<string, Value>): Pick<Settings, 'apiUrl' | 'authUrl' | 'streamUrl'> {
   const version = values.get('general.api_version')?.text ?? 'v1'

@@ -13,7 +13,7 @@ import { quote } from '../../shell-words.ts'
 const MAX_BYTES = 64 * 1024
 /** A token that ends while a request is under way is of no use. */
 const EARLY_SECONDS = 15
-/** The last moment that has a name. */
+/** The last moment that a Date can hold. */
 const LATEST_SECONDS = 8.64e12
 /** File systems take 255 bytes. */
 const MAX_NAME_LENGTH = 200
@@ -31,7 +31,7 @@ export interface KeptToken {
   token: string
   /** Epoch seconds. */
   expireTimestamp: number
-  /** Empty in the file of a client that keeps none. */
+  /** Empty in the file of another client, which does not keep it. */
   authUrl: string
 }
 
@@ -62,7 +62,7 @@ export function readCachedToken(
   return isOfServer && cached.expireTimestamp - EARLY_SECONDS > nowSeconds ? cached.token : undefined
 }
 
-/** Whatever is there, for whichever server and however old; undefined: nothing. */
+/** The kept token of any server, even an expired one; undefined when there is none. */
 export function readKeptToken(
   place: Pick<TokenPlace, 'folder' | 'user'>,
   warn: (text: string) => void,

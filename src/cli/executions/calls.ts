@@ -12,7 +12,7 @@ import type { Session } from '../session.ts'
 export const executionName = 'Action Execution'
 
 const finalStatuses: ReadonlySet<string> = new Set(['succeeded', 'failed', 'timeout', 'canceled', 'abandoned'])
-/** Before the runner has it. */
+/** Statuses of an execution that no runner has begun yet. */
 export const waitingStatuses: ReadonlySet<string> = new Set(['requested', 'scheduled', 'delayed'])
 
 export const FIRST_POLL_MS = 40
@@ -63,7 +63,7 @@ export function isForbidden(error: unknown): boolean {
   return error instanceof HttpFailure && error.status === 403
 }
 
-/** The object asked for does not exist; for `last`, that there is none yet. */
+/** Whether the object asked for does not exist; for `last`, whether there is no execution yet. */
 export function isMissing(error: unknown): boolean {
   return error instanceof HttpFailure && (error.status === 404 || error.code === 'NO_EXECUTIONS')
 }

@@ -54,7 +54,7 @@ function isWorkflow(record: Json): boolean {
   )
 }
 
-/** `running (3s elapsed)`; a status that has not begun to count stays bare. */
+/** The status with its elapsed time, such as `running (3s elapsed)`; without it when the execution has not started. */
 function statusText(record: Json, nowMs: number): string {
   const status = printable(statusOf(record))
   const start = Date.parse(textOf(record['start_timestamp']))
@@ -72,19 +72,17 @@ export interface DisplayOptions {
   /** No table of children. */
   raw?: boolean | undefined
   showLog?: boolean | undefined
-  /** Whatever the record is, with the table of its children. */
+  /** The table of children also for a record that is no workflow. */
   showTasks?: boolean | undefined
   /** How deep children are shown; undefined: all. */
   depth?: number | undefined
   /** Of the columns of a table. */
   width?: readonly number[] | undefined
-  /** Only this key of the result. */
-  key?: string | undefined
   /** After the details, a schema for the output of an action that has none. */
   withSchema?: boolean | undefined
 }
 
-/** Prints one execution in the form asked for. @throws CliFailure when the result lacks the wanted key */
+/** Prints one execution in the form asked for. */
 export async function printExecution(session: Session, record: Json, options: DisplayOptions): Promise<void> {
   const { attributes } = options
   const isAll = attributes?.includes('all') === true
@@ -148,7 +146,10 @@ function readable(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, item]) => [name, readable(item)]))
 }
 
-/** Levels; deeper children stand below each other, since every line is as wide as the widest. */
+/**
+ * Levels that are indented. Deeper children are not indented further, since every line of a table is as wide as the
+ * widest.
+ */
 const MAX_INDENT = 50
 const childColumns = ['id', 'status', 'task', 'action', 'start_timestamp']
 
@@ -177,7 +178,7 @@ async function renderChildren(session: Session, record: Json, { depth, width }: 
   return renderTable(childColumns, rows, { terminalWidth, paint, widths: width })
 }
 
-/** Workflows get `+ ` before their id; where there are some, the others are moved over. */
+/** Puts `+ ` before the ids of workflows; where there are some, the other ids are indented as far. */
 export function markWorkflows(records: Json[]): Json[] {
   const marked = records.map((record) => isWorkflow(record))
   if (!marked.includes(true)) return records

@@ -13,8 +13,8 @@ export interface Outcome<T> {
 }
 
 /**
- * Does some work that waits for an execution. Ctrl-C at a terminal asks what shall become of that: it is left running, and
- * so is a second Ctrl-C understood; or it is canceled, and the work goes on until it has ended; or nothing happens.
+ * Does some work that waits for an execution. Ctrl-C at a terminal asks what shall become of the execution: leave it
+ * running, which a second Ctrl-C means too; cancel it, and wait until it has ended; or wait on.
  *
  * @throws Interrupted when it is left, and what the work fails with
  */
@@ -68,7 +68,7 @@ async function readAnswer(session: Session, id: string, over: AbortSignal): Prom
   return key
 }
 
-/** @returns whether the server does it */
+/** Cancels the execution; a refusal is only noted. @returns whether the server cancels it */
 async function cancel(session: Session, id: string): Promise<boolean> {
   try {
     const refusal = await cancelExecution(session, id)

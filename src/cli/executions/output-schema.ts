@@ -1,12 +1,12 @@
 /** A schema for the output of an action, made from what it has put out once (contract 09, 9.4: `--with-schema`). */
 import { attributeOf, type Json } from '../output/print.ts'
 
-/** Deeper down everything may stand. */
+/** Below this depth the schema allows anything. */
 const MAX_DEPTH = 10
 
 export interface SchemaSuggestion {
   schema: Json
-  /** The runner says which part of the result is its output; without, nothing is checked against a schema. */
+  /** The runner says which part of the result is its output. Where it does not, nothing is checked against a schema. */
   isChecked: boolean
 }
 
@@ -34,7 +34,7 @@ function schemaOf(value: unknown, depth: number): Json {
   return { type: 'object', ...(properties.length === 0 ? {} : { properties: Object.fromEntries(properties) }) }
 }
 
-/** Items that are of several types, or are alike in nothing but that, have no schema. */
+/** Several items of one type have that type as their schema; items of different types have none. */
 function itemsOf(items: readonly unknown[], depth: number): Json {
   const types = new Set(items.map((item) => schemaOf(item, MAX_DEPTH)['type']))
   const [type] = types

@@ -12,7 +12,10 @@ const FIRST_RETRY_MS = 1000
 const SLOWEST_RETRY_MS = 30_000
 
 export interface StatusStream {
-  /** Changes each time it is opened; undefined while it is not open. From then on every change is told. */
+  /**
+   * A number that differs each time the stream is opened; undefined while it is not open. An open stream tells every
+   * change.
+   */
   readonly opening: number | undefined
   /** What was told last; empty before that. */
   readonly status: string
@@ -28,8 +31,8 @@ export interface StatusStream {
 }
 
 /**
- * Opens the stream, and again when it was lost. One that never answered, as where streams may not be read or are at another
- * address, is not asked for again.
+ * Opens the stream, and opens it again when it was lost. A stream that could never be opened is not tried again:
+ * streams may be forbidden, or at another address.
  */
 export function watchStatus(session: Session, id: string): StatusStream {
   const closing = new AbortController()

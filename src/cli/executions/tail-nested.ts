@@ -18,22 +18,26 @@ import {
   type TailWords,
 } from './tail.ts'
 
-/** Children that are followed at the same time; the others wait, and their output on the server. */
+/** Children that are followed at the same time; others wait, and the server keeps their output. */
 const MAX_STREAMS = 16
 /** As many as the server lists. */
 const MAX_CHILDREN = 10_000
-/** Where the server lets nobody follow what happens, it is asked for children so often. */
+/** How often the server is asked for children where it does not let this user follow events. */
 const LOOK_MS = 2000
 const created = 'svc.execution__create'
 
-/** Prints what all of them write in whole lines. Ends when all have ended. @returns the status of the execution itself */
+/**
+ * Prints the output of the whole family in whole lines, until all have ended.
+ *
+ * @returns the status of the execution itself
+ */
 export function tailFamily(session: Session, record: Json, options: TailOptions): Promise<string> {
   return new Family(session, record, options).follow()
 }
 
 class Family {
   readonly #session: Session
-  /** Of what is done besides following the execution itself, which tells what is wrong. */
+  /** For all work but following the execution itself, whose notes are enough. */
   readonly #quiet: Session
   readonly #root: Json
   readonly #rootId: string
@@ -43,7 +47,7 @@ class Family {
   readonly #failed = Promise.withResolvers<never>()
   readonly #known = new Set<string>()
   readonly #living = new Lane<Json>(MAX_STREAMS, (child) => this.#followChild(child))
-  /** One after the other: what is over is told in order. */
+  /** Children that had ended when they were found: one after the other, so that they are told in order. */
   readonly #ended = new Lane<Json>(1, (child) => this.#followChild(child))
   #watching = Promise.resolve()
   #saidTooMany = false
@@ -208,7 +212,7 @@ class Family {
   }
 }
 
-/** The server is there, and has no stream for us. */
+/** Whether the server answers, but has no stream for this user. */
 function isRefusal(error: unknown): boolean {
   if (error instanceof HttpFailure) return error.status !== 401 && !mayPass(error)
   return error instanceof CliFailure && !(error instanceof ConnectionFailure)
@@ -225,7 +229,7 @@ function childWords(child: Json): TailWords {
   }
 }
 
-/** Does the same with each of many, in their order, a few at a time. */
+/** Does some work for each of many items, in their order, a few at a time. */
 class Lane<T> {
   readonly #limit: number
   readonly #work: (item: T) => Promise<void>

@@ -63,7 +63,7 @@ function createRecordOutput(session: Session, id: string): TailOutput {
   }
 }
 
-/** Longer lines are printed in pieces; whatever another execution prints in between begins a line. */
+/** Longer lines are printed in pieces; what another execution prints between them begins a new line. */
 const MAX_HELD_LENGTH = 65_536
 
 /** Output of several executions: whole lines, so that those of one never mix with those of another. */
@@ -139,11 +139,11 @@ export class LinePrinter {
 interface HeldLine {
   /** Not printed yet. */
   text: string
-  /** Something of the line is known already, printed or not. */
+  /** The line has begun: some of it was printed, or is held. */
   isBegun: boolean
 }
 
-/** The server's words, which are none of the text that goes through as it is. */
+/** Words of the server in brackets, escaped: only the text of the output is printed as it is. */
 function metadataOf(...words: readonly string[]): string {
   return `${words.map((word) => `[${printable(word)}]`).join('')} `
 }
@@ -164,7 +164,7 @@ function paint({ isColored }: Session, type: string, text: string, first = '', f
   return first + lines.map((line, index) => (index === 0 || isEnd(lines, index) ? line : further + line)).join('\n')
 }
 
-/** What `split` makes of the end of the last line. */
+/** Whether this is the empty string that `split` leaves behind the last line end. */
 function isEnd(lines: readonly string[], index: number): boolean {
   return index === lines.length - 1 && lines[index] === ''
 }

@@ -29,10 +29,13 @@ import { createPieceOutput, type TailOutput } from './tail-output.ts'
 
 export const FIRST_RETRY_MS = 100
 export const SLOWEST_RETRY_MS = 3000
-/** A stream that says nothing for so long is asked about: the execution may have ended, and its last word be lost. */
+/**
+ * After this much silence of a stream the status is asked for: the execution may have ended, and its last event be
+ * lost.
+ */
 const SILENCE_MS = 5000
 const SILENCE_OF_ENDED_MS = 1000
-/** When connections tell nothing more of an execution that has ended for so long, that is taken for the end. */
+/** When the execution has ended and its streams have brought nothing for this long, nothing more is waited for. */
 const EMPTINESS_MS = 5000
 const MAX_EVENT_ID_LENGTH = 256
 
@@ -55,7 +58,7 @@ export async function tailExecution(session: Session, record: Json, options: Tai
 }
 
 export interface FollowOptions extends TailOptions {
-  /** The server has answered before: one that cannot be reached now is waited for. Default false. */
+  /** The server has answered before, so that it is waited for when it cannot be reached now. Default false. */
   isReachable?: boolean
 }
 
@@ -129,7 +132,7 @@ class Tail {
     return this.#sayEnded(true)
   }
 
-  /** Output says that it runs, too; but a command may be silent for a long time. */
+  /** Says that the execution has started. Its output would show that too, but may be long in coming. */
   async #watchStart(ended: AbortSignal): Promise<void> {
     for (let interval = FIRST_POLL_MS; !ended.aborted && !this.#saidStarted; interval *= POLL_GROWTH) {
       const status = await this.#askStatus()
@@ -161,7 +164,7 @@ class Tail {
     await this.#words.sayStarted(this.#output)
   }
 
-  /** @param wasLive the start is part of the story, however short that was */
+  /** @param wasLive also say that it has started, if nobody was told yet */
   async #sayEnded(wasLive = false): Promise<string> {
     for (;;) {
       const record = await getPatiently(this.#session, this.#id, { include_attributes: 'status,log' })
@@ -230,7 +233,7 @@ class Tail {
     }
   }
 
-  /** Breaks off a stream that stays open without a word although the execution has ended. */
+  /** Reads a stream, and breaks it off when it stays open and silent although the execution has ended. */
   async *#readWatched(stream: Readable, isOverdue: boolean): ReturnType<typeof readEvents> {
     let isWaiting = true
     const look = async (): Promise<void> => {
@@ -254,7 +257,7 @@ class Tail {
     }
   }
 
-  /** For who may see the execution, but not follow streams. */
+  /** For a user who may see the execution, but not follow streams. */
   async #printAtEnd(beforeFirst?: () => Promise<void>): Promise<void> {
     const session = this.#session
     if (beforeFirst !== undefined) {

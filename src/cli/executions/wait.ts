@@ -13,11 +13,13 @@ import { canShowProgress } from '../output/progress.ts'
 import type { Session } from '../session.ts'
 import { watchStatus } from './status-stream.ts'
 
-/** A person or a policy has to act before it goes on (contract 09, 9.4 "Flow"). */
+/** Statuses in which the execution stands still until a person or a policy acts (contract 09, 9.4 "Flow"). */
 const standingStatuses: ReadonlySet<string> = new Set(['pending', 'paused'])
 
 const DOT_MS = 2000
-/** A stream may be that of another server, and never tell: looked after ever more rarely. */
+/**
+ * The stream may be that of another server and never tell anything, so the status is also asked for, ever more rarely.
+ */
 const FIRST_CHECK_MS = 5000
 const SLOWEST_CHECK_MS = 60_000
 
@@ -64,7 +66,7 @@ export async function waitForEnd(session: Session, id: string): Promise<string> 
   }
 }
 
-/** What shows without a terminal that it is still being waited. */
+/** Prints a dot now and then where no progress line can be shown. */
 function startDots(session: Session): { stop(): void } {
   if (session.form !== 'human' || canShowProgress(process.stderr, process.env)) return { stop: () => undefined }
   let count = 0

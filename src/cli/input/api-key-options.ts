@@ -9,7 +9,7 @@ export interface Scope {
   resource_uid?: string
 }
 
-/** `permission[,permission][@resource_uid]`, one more for those before. @throws InvalidArgumentError */
+/** `permission[,permission][@resource_uid]`. @returns the scopes before, and this one @throws InvalidArgumentError */
 export function parseScope(text: string, before: readonly Scope[] = []): Scope[] {
   const at = text.indexOf('@')
   const names = (at === -1 ? text : text.slice(0, at)).split(',').map((name) => name.trim())

@@ -18,7 +18,7 @@ export interface EntryFile<T> {
   kind: string
   /** Attributes that each must have. */
   required: readonly string[]
-  /** @param report a problem of this entry, of which the value then counts for nothing */
+  /** @param report tells a problem of this entry; the value that is returned for it is not used then */
   readonly toEntry: (entry: Json, report: (problem: string) => void) => T
 }
 
@@ -105,7 +105,7 @@ function lineOf(error: unknown): number | undefined {
 
 const jsonTypes: ReadonlySet<string> = new Set(['null', 'bool', 'int', 'float', 'str', 'seq', 'map', 'merge'])
 
-/** Only what JSON has too: a time stays the text it is. */
+/** Reads YAML with the types of JSON alone: a time stays text. */
 async function parseYaml(text: string): Promise<unknown> {
   const [{ loadAll, Schema }, { pythonYamlSchema }] = await Promise.all([import('js-yaml'), import('../../yaml.ts')])
   const tags = pythonYamlSchema.tags.filter(({ tagName }) => jsonTypes.has(tagName.replace('tag:yaml.org,2002:', '')))

@@ -10,7 +10,7 @@ export interface PairEntry {
   name: string
   /** What is sent. */
   body: Json
-  /** The time until which it was to be kept is over. */
+  /** The time until which it was to be kept has passed. */
   isExpired: boolean
 }
 

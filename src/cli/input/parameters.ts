@@ -9,7 +9,7 @@ import { CliFailure } from '../failures.ts'
 /** More would not fit into a request either. */
 const MAX_FILE_BYTES = 16 * 1024 * 1024
 const READ_BYTES = 64 * 1024
-/** Meanwhile Ctrl-C is not heard. */
+/** How long a pipe may stay silent; Ctrl-C is not heard meanwhile. */
 const PIPE_PATIENCE_MS = 10_000
 const PIPE_PAUSE_MS = 5
 
@@ -71,8 +71,8 @@ export function parseParameters(
 }
 
 /**
- * The command of `svc run core.local date -R` begins at the first word that is none. What has a blank or a slash before
- * the `=`, as in `'ls --color=auto'`, was never meant to be a name.
+ * Whether a word is an assignment, so that it does not begin a command, as `date` does in `svc run core.local date -R`.
+ * With a blank or a slash before the `=`, as in `'ls --color=auto'`, it is none.
  */
 export function isAssignment(word: string): boolean {
   return /^@?[\w.-]*=/.test(word)
@@ -166,7 +166,7 @@ function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** `castValue` without a word of what is secret: it may come from a file. */
+/** `castValue` with a message that does not repeat a secret, which may come from a file. */
 function castGiven(
   name: string,
   text: string,

@@ -65,7 +65,7 @@ export async function confirm({ input, note }: Questions, question: string, usua
   }
 }
 
-/** @returns undefined when it is left out */
+/** Asks for one property. @returns undefined when it is left out */
 async function ask(questions: Questions, question: Question): Promise<unknown> {
   const { schema, present } = question
   if (schema['secret'] !== true) {
@@ -78,7 +78,10 @@ async function ask(questions: Questions, question: Question): Promise<unknown> {
   return askText(questions, question)
 }
 
-/** An object within the object. What is optional is asked for only when it is wanted, if it needs anything. */
+/**
+ * Asks for an object within the object. One that is optional, but has required properties, is asked for only when it is
+ * wanted.
+ */
 async function askPart(questions: Questions, question: Question): Promise<unknown> {
   const { name, schema, isRequired, present } = question
   if (present === undefined && !isRequired && needsAnything(schema)) {
@@ -131,7 +134,7 @@ async function askText(questions: Questions, question: Question): Promise<unknow
   })
 }
 
-/** Until an answer can be read; without a terminal the first one counts. */
+/** Asks until an answer can be read; without a terminal there is only one attempt. */
 async function repeat<T>(
   { input, note }: Questions,
   question: string,

@@ -4,7 +4,7 @@ import { withSecretInput } from './prompt.ts'
 import { forEachId, subjectOf, type RecordKind, type Subject } from '../records.ts'
 import type { Session } from '../session.ts'
 
-/** Whether a word may be printed: not, when it is the secret itself. */
+/** What a request is about. A word that is no id is the secret itself, and never printed. */
 export function subjectOfSecret(kind: RecordKind, word: string): Subject {
   return { ...subjectOf(kind, word), isSecret: !isId(word) }
 }

@@ -105,7 +105,7 @@ export function isTimeName(name: string): boolean {
   return /(?:timestamp|_at|_time|^expiry)$/.test(name)
 }
 
-/** Columns of a terminal that a text takes. */
+/** How many columns of a terminal a text takes. */
 export function displayWidth(text: string): number {
   if (!/[^\x20-\x7e]/.test(text)) return text.length
   let width = 0
@@ -210,7 +210,7 @@ function widestLine(text: string): number {
   return text.split('\n').reduce((most, line) => Math.max(most, displayWidth(line)), 0)
 }
 
-/** Takes from the widest columns until the table fits into the terminal, but breaks no word that could be an id. */
+/** Makes the widest columns narrower until the table fits into the terminal, but breaks no word that could be an id. */
 function fitWidths(widths: number[], minimums: readonly number[], terminalWidth: number): number[] {
   const fitted = [...widths]
   let excess = fitted.reduce((sum, width) => sum + width, 3 * widths.length + 1) - terminalWidth

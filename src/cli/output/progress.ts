@@ -27,12 +27,12 @@ export interface ProgressLine {
 /** What is read of standard error. */
 export type ProgressStream = Pick<NodeJS.WriteStream, 'write'> & Partial<Pick<NodeJS.WriteStream, 'isTTY' | 'columns'>>
 
-/** Whether a line can be drawn over and over there. */
+/** Whether a line can be drawn again and again on this stream. */
 export function canShowProgress(stream: ProgressStream, env: NodeJS.ProcessEnv): boolean {
   return stream.isTTY === true && env['TERM'] !== 'dumb'
 }
 
-/** Shows what was started last of all that goes on; nothing where there is no terminal. */
+/** Shows what was started last and has not stopped; nothing where there is no terminal. */
 export function createProgressLine(stream: ProgressStream, env: NodeJS.ProcessEnv): ProgressLine {
   const isShown = canShowProgress(stream, env)
   const frames = framesFor(env)
@@ -108,13 +108,13 @@ export function createProgressLine(stream: ProgressStream, env: NodeJS.ProcessEn
   }
 }
 
-/** `12,300 of 1,000,000` */
+/** How far something is, such as `12,300 of 1,000,000`. */
 export function countOf(done: number, total: number): string {
   const withCommas = (count: number): string => String(count).replaceAll(/\B(?=(?:\d{3})+$)/g, ',')
   return `${withCommas(done)} of ${withCommas(total)}`
 }
 
-/** `(9s)`, `(2m 05s)`, `(1h 02m)` */
+/** A time such as `(9s)`, `(2m 05s)` or `(1h 02m)`. */
 export function formatElapsed(ms: number): string {
   const seconds = Math.floor(ms / 1000)
   const pad = (count: number): string => String(count).padStart(2, '0')

@@ -8,7 +8,7 @@ import type { Session } from '../session.ts'
 /** No server sends larger ones (contract 02, 2.8). */
 const MAX_BYTES = 16 * 1024 * 1024
 
-/** @param whenMissing what to say when the server answers 404 with this code and message */
+/** @param whenMissing makes the failure for a 404 with this code and message */
 export async function openFile(
   session: Session,
   path: string,
@@ -23,7 +23,7 @@ export async function openFile(
 }
 
 /**
- * @param about goes before the content in machine output
+ * @param about attributes that stand before the content in machine output
  * @throws CliFailure for what is no text, where that is needed; ConnectionFailure when it breaks off
  */
 export async function printFile(session: Session, response: IncomingMessage, about: Json): Promise<void> {
