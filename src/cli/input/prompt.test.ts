@@ -44,6 +44,15 @@ describe('standard input that is no terminal', () => {
     expect(await asking).toBe('p\u00fc\u{1f600}')
   })
 
+  test.each([
+    ['bytes', 'p\xfcss\nnext\n'],
+    ['a beginning at the end', 'pass\xc3'],
+  ])('%s that are not UTF-8 are refused, for they would not be what is kept', async (_what, bytes) => {
+    const { input, stream } = open(false)
+    stream.end(Buffer.from(bytes, 'latin1'))
+    await expect(input.ask('Password')).rejects.toThrow('Standard input is not UTF-8.')
+  })
+
   test('an empty line, an endless one, and a signal', async () => {
     const { input, stream, abort } = open(false)
     stream.write('\n')

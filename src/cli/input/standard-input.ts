@@ -1,5 +1,4 @@
 /** Standard input as what it is read for: lines, or the keys of a terminal. */
-import { StringDecoder } from 'node:string_decoder'
 import type { ReadStream } from 'node:tty'
 import { CliFailure, Interrupted } from '../failures.ts'
 
@@ -16,7 +15,7 @@ export type Input = NodeJS.ReadableStream & Partial<Pick<ReadStream, 'isTTY' | '
 export class StandardInput {
   readonly #open: () => Input
   readonly #interrupted: AbortSignal
-  readonly #decoder = new StringDecoder('utf8')
+  readonly #decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
   #stream: Input | undefined
   /** What has come, and is not read yet. */
   #rest = ''
@@ -120,13 +119,24 @@ export class StandardInput {
 
   readonly #onData = (chunk: Buffer | string): void => {
     this.#isEmpty = false
-    this.#rest += typeof chunk === 'string' ? chunk : this.#decoder.write(chunk)
+    if (typeof chunk === 'string') this.#rest += chunk
+    else this.#decode(chunk)
     this.#wake()
   }
 
   readonly #onEnd = (): void => {
-    this.#isAtEnd = true
+    this.#decode()
+    this.#isAtEnd = this.#failure === undefined
     this.#wake()
+  }
+
+  /** Without a chunk: there is no more. */
+  #decode(chunk?: Buffer): void {
+    try {
+      this.#rest += this.#decoder.decode(chunk, { stream: chunk !== undefined })
+    } catch {
+      this.#failure = new CliFailure('Standard input is not UTF-8.')
+    }
   }
 
   readonly #onError = (error: Error): void => {
