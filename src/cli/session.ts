@@ -1,5 +1,6 @@
 /** What one command of the client works with: settings, connection, output; and how it ends. */
 import { once } from 'node:events'
+import { checkArgumentBytes } from './argument-bytes.ts'
 import { createClient, type Client, type ClientOptions, type Login } from './connection/client.ts'
 import { exitCodes } from './exit-codes.ts'
 import type { CommonFlags } from './options.ts'
@@ -88,6 +89,7 @@ export async function withSession(
   work: (session: Session) => Promise<number>,
   { withoutLogin = false }: SessionOptions = {},
 ): Promise<void> {
+  checkArgumentBytes()
   const { settings, warnings } = loadSettings({ ...context.globals(), ...flags }, process.env)
   const line = createProgressLine(process.stderr, process.env)
   const output = createOutput(flags, line)

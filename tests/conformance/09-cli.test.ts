@@ -1,5 +1,5 @@
 /** Contract 09: the command line client, as a process against a real server; where a server must misbehave, a scripted one. */
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
 import http from 'node:http'
 import net, { type AddressInfo } from 'node:net'
@@ -249,6 +249,16 @@ describe('09.1 invocation and exit codes', () => {
     expect((await into('2>/dev/full', 'frob')).code).toBe(2)
     for (const closed of ['>&-', '2>&-', '<&-'])
       expect([closed, (await into(closed, 'whoami')).code]).toEqual([closed, 0])
+  })
+
+  it('09.1 an argument that is not UTF-8 is refused, for something else would be done', async () => {
+    const before = await lastId()
+    const script = `printf 'cmd=echo caf\\351' | { read -r word; exec "$0" "$@" "$word"; }`
+    const words = ['-c', script, process.execPath, executable, 'run', '-k', 'stdout', 'core.local']
+    const { status, stdout } = spawnSync('/bin/sh', words, { env: { ...process.env, ...env() }, encoding: 'utf8' })
+    expect([status, stdout]).toEqual([2, 'ERROR: An argument is not UTF-8; the server would get something else.\n'])
+    expect(await lastId()).toBe(before)
+    expect((await svc('run', '-k', 'stdout', 'core.local', 'cmd=echo \ufffd')).stdout).toBe('\ufffd\n')
   })
 
   it('09.1 who stops reading ends the command without a word', async () => {
