@@ -35,19 +35,22 @@ const byPack: NonNullable<Names['query']> = (word) => {
 const newest = (): Query => ({ sort_desc: true })
 const NEWEST = 20
 
+const executions = {
+  path: '/executions',
+  name: 'id',
+  about: ['action.ref', 'status'],
+  most: NEWEST,
+} as const
+
+/** What is stopped, or goes on, has a status of its own, and is named: `last` may be that of somebody else. */
+export const executionsIn = (status: string): Names => ({ ...executions, query: () => ({ ...newest(), status }) })
+
 /** The things of the server, by the command that is about them. */
 export const names = {
   action: { path: '/actions', name: 'ref', about: ['description'], query: byPack },
   'action-alias': { path: '/actionalias', name: 'ref', about: ['description'] },
   apikey: { path: '/apikeys', name: 'id', about: ['user'] },
-  execution: {
-    path: '/executions',
-    name: 'id',
-    about: ['action.ref', 'status'],
-    query: () => ({ ...newest(), parent: 'null' }),
-    most: NEWEST,
-    also: ['last'],
-  },
+  execution: { ...executions, query: () => ({ ...newest(), parent: 'null' }), also: ['last'] },
   inquiry: { path: '/inquiries', name: 'id', about: ['route'] },
   key: {
     path: '/keys',

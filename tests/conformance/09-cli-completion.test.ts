@@ -10,12 +10,17 @@ import { makeFolder } from '../helpers/folders.ts'
 import { startFront } from '../helpers/front.ts'
 import { startAtTerminal, type TerminalRun } from '../helpers/pty.ts'
 import { executable, startServer, type TestServer } from '../helpers/server.ts'
+import { waitFor } from '../helpers/wait.ts'
 
 const run = promisify(execFile)
 const home = makeFolder()
 const work = join(home.path, 'work')
 const programs = join(home.path, 'bin')
 let server: TestServer
+
+interface Status {
+  status: string
+}
 
 /** Each begins differently, so that one TAB is enough; the part behind is what a shell could trip over. */
 const hostile = [
@@ -125,6 +130,18 @@ describe('what the server has', () => {
     expect(about[body.id]).toMatch(/^core\.noop, [a-z]+$/)
     expect((await ask(['execution', 'get', 'last', ''])).words).not.toContain('last')
     expect((await ask(['execution', 're-run', 'last', ''])).head).toBe('words part')
+  })
+
+  it('09 for stopping executions only those that can be stopped, and no "last", which is not taken there', async () => {
+    const { body } = await server.call<{ id: string }>('POST', '/v1/executions', {
+      action: 'core.local',
+      parameters: { cmd: 'sleep 60' },
+    })
+    const path = `/v1/executions/${body.id}`
+    await waitFor('it runs', async () => (await server.call<Status>('GET', path)).body.status === 'running')
+    for (const name of ['cancel', 'pause']) expect((await ask(['execution', name, ''])).words).toEqual([body.id])
+    expect((await ask(['execution', 'resume', ''])).words).toEqual([])
+    await server.call('DELETE', path)
   })
 
   it('09 names by what a word stands for: packs, rules, triggers, keys, runners', async () => {

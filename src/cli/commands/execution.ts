@@ -7,7 +7,7 @@ import { cancelExecution, executionName, getExecution } from '../executions/call
 import { markWorkflows, printExecution, withStatusText } from '../executions/details.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, NotFound } from '../failures.ts'
-import { executionStatuses } from '../names.ts'
+import { executionStatuses, executionsIn } from '../names.ts'
 import {
   addCommonOptions,
   addListOptions,
@@ -81,17 +81,20 @@ export function createExecutionCommand(context: CommandContext): CliCommand {
 
   const cancel = createEachCommand(context, 'cancel', ['<id...>', 'ids'], cancelOne)
     .description('Stop executions and everything they started.')
+    .words({ id: executionsIn('running') })
     .examples('svc execution cancel 6000000000000000000000aa')
 
-  const createChange = (name: string, status: string): CliCommand => {
+  const createChange = (name: string, from: string, to: string): CliCommand => {
     const work = (session: Session, id: string, flags: AttributeFlags): Promise<number> =>
-      change(session, id, status, flags)
-    return addAttributeOption(createEachCommand(context, name, ['<id...>', 'ids'], work))
+      change(session, id, to, flags)
+    return addAttributeOption(createEachCommand(context, name, ['<id...>', 'ids'], work)).words({
+      id: executionsIn(from),
+    })
   }
-  const pause = createChange('pause', 'pausing')
+  const pause = createChange('pause', 'running', 'pausing')
     .description('Have workflows start nothing more until they are resumed; what they have started goes on.')
     .examples('svc execution pause 6000000000000000000000aa')
-  const resume = createChange('resume', 'resuming')
+  const resume = createChange('resume', 'paused', 'resuming')
     .description('Have paused workflows go on.')
     .examples('svc execution resume 6000000000000000000000aa')
 
