@@ -79,7 +79,7 @@ export interface Refusal {
   method: string
   /** Of the request, secrets masked. */
   url: string
-  /** What can be done about it; undefined: nothing is known. */
+  /** What can be done about the credential; undefined: nothing is known. */
   advice: string | undefined
   /** The one that was asked through. */
   proxy: Proxy | undefined
@@ -91,7 +91,8 @@ export function toHttpFailure({ status, statusMessage, text, method, url, advice
   const reason = escapeUnprintable(statusMessage ?? '') || http.STATUS_CODES[status] || 'Unknown'
   const faultstring = typeof said === 'string' ? said : text.trim().slice(0, 1000) || `${method} was refused`
   const failure = new HttpFailure(status, reason, escapeLines(faultstring), textOf(code), url)
-  if (advice !== undefined) failure.message += `\n${advice}`
+  // What has to be signed is refused whoever sends it.
+  if (advice !== undefined && !failure.code.startsWith('SIGNATURE_')) failure.message += `\n${advice}`
   if (proxy !== undefined && typeof said !== 'string') {
     failure.message += `\nThat may be the answer of the proxy ${proxy.url}, which ${proxy.variable} names.`
   }
