@@ -545,10 +545,17 @@ export const permissionDenied = (message: string): AppError => new AppError('for
 
 /** @param uid of the resource, when it is about one */
 export const permissionMissing = (user: string, permission: string, uid?: string): AppError =>
+  permissionLacked(`User "${shown(user)}" doesn't have required permission`, permission, uid)
+
+/** The user would have it. @param uid of the resource, when it is about one */
+export const scopeMissing = (user: string, permission: string, uid?: string): AppError =>
+  permissionLacked(`The scopes of the API key of user "${shown(user)}" lack permission`, permission, uid)
+
+const permissionLacked = (lack: string, permission: string, uid: string | undefined): AppError =>
   new AppError(
     'forbidden',
     'PERMISSION_DENIED',
-    `User "${shown(user)}" doesn't have required permission "${permission}"${uid === undefined ? '' : ` on resource "${shown(uid)}"`}`,
+    `${lack} "${permission}"${uid === undefined ? '' : ` on resource "${shown(uid)}"`}`,
     { details: { permission, ...(uid === undefined ? {} : { resource: shown(uid) }) } },
   )
 

@@ -388,7 +388,15 @@ describe('scopes of an API key', () => {
     [[], ['action_list'], 'action_list', undefined, false],
     [[{ permission_types: ['api_key_create'] }], [], 'api_key_view', apiKey('alice'), false],
   ])('%j with %j: %s on %j is %s', (scopes, grants, permission, resource, may) => {
-    expect(rightsOf({ grants, scopes }).may(permission, resource)).toBe(may)
+    const rights = rightsOf({ grants, scopes })
+    expect(rights.may(permission, resource)).toBe(may)
+    const on = resource === undefined ? '' : ` on resource "${resource.uid}"`
+    const lack = rightsOf({ grants }).may(permission, resource)
+      ? 'The scopes of the API key of user "alice" lack permission'
+      : `User "alice" doesn't have required permission`
+    expect(refusalOf(() => rights.require(permission, resource))).toBe(
+      may ? 'allowed' : `forbidden: ${lack} "${permission}"${on}`,
+    )
   })
 
   it('make no administrator, and nobody who acts for one', () => {

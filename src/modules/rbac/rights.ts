@@ -1,5 +1,5 @@
 /** What a caller may do, made from its roles and, for API keys, their scopes. */
-import { administratorRequired, isolationDenied, permissionMissing } from '../../errors.ts'
+import { administratorRequired, isolationDenied, permissionMissing, scopeMissing } from '../../errors.ts'
 import { resourceTypeOf, type Permission, type Resource } from '../../http/permissions.ts'
 import type { Principal, Rights, Scope } from '../../http/route.ts'
 import { createGrantSet, observes, type GrantSet } from './resolve.ts'
@@ -60,7 +60,8 @@ export function createRights({ user, scopes }: Principal, options: RightsOptions
       if (resource?.owner !== undefined && resource.owner !== user && isIsolated(permission)) {
         throw isolationDenied(user, resource.uid)
       }
-      throw permissionMissing(user, permission, resource?.uid)
+      const isScoped = scope?.allows(permission, resource) === false && mayAsUser(permission, resource)
+      throw (isScoped ? scopeMissing : permissionMissing)(user, permission, resource?.uid)
     },
     requireAdministrator() {
       if (!isAdmin()) throw administratorRequired()
