@@ -67,7 +67,7 @@ export function createExecutionCommand(context: CommandContext): CliCommand {
     .option('--trigger_instance <id>', 'only those that this trigger instance caused')
     .addOption(new Option('-s, --sort <order>', 'which ones, when not all').choices(['asc', 'desc']).default('desc'))
     .option('-l, --showall', 'also those started by other executions')
-    .examples('svc execution list -n 10 --status failed')
+    .examples('svc execution list -n 10 --status failed', 'svc execution list -tg 2030-01-01T00:00:00Z --user alice')
     .action((flags: ExecutionListFlags) => withSession(context, flags, (session) => listExecutions(session, flags)))
 
   const get = addDisplayOptions(addCommonOptions(new CliCommand('get')), '-a, --attr')
@@ -82,6 +82,9 @@ export function createExecutionCommand(context: CommandContext): CliCommand {
   const cancel = createEachCommand(context, 'cancel', ['<id...>', 'ids'], cancelOne)
     .description('Stop executions and everything they started.')
     .words({ id: executionsIn('running') })
+    .notes(
+      'What ignores the request to end is killed a few seconds later; `svc execution tail <id>` waits for the end of all.',
+    )
     .examples('svc execution cancel 6000000000000000000000aa')
 
   const createChange = (name: string, from: string, to: string): CliCommand => {
@@ -106,7 +109,10 @@ export function createExecutionCommand(context: CommandContext): CliCommand {
     .option('--tasks <name...>', 'only these tasks of a workflow')
     .option('--no-reset <name...>', 'tasks, out of those, that keep the results of their items')
     .notes('`svc execution re-run <id> -h` shows which parameters its action has.')
-    .examples('svc execution re-run last timeout=120')
+    .examples(
+      'svc execution re-run last timeout=120',
+      "svc execution list --status failed -n -1 -j | jq -r '.[].id' | xargs -n 1 svc execution re-run --async",
+    )
     .action((id: string, words: string[], flags: RerunFlags) =>
       withSession(context, flags, (session) => rerunExecution(session, id, words, flags)),
     )

@@ -95,7 +95,10 @@ export function createKeyCommand(context: CommandContext): CliCommand {
     .option('-l, --ttl <seconds>', 'keep it for so long; default: for good', parseSeconds)
     .option('-e, --encrypt', 'it is a secret: the server keeps it encrypted, and shows it only with -d')
     .option('--encrypted', 'the value is encrypted already, as another list has shown it')
-    .notes(valueNote)
+    .notes(
+      valueNote,
+      'Templates have it as `{{ svckv.system.web.url }}`, a secret as `{{ svckv.system.web.password | decrypt_kv }}`.',
+    )
     .examples('svc key set web.url https://example.com', 'svc key set -e web.password')
     .action((name: string, value: string | undefined, flags: SetFlags) =>
       withPairs(context, flags, (session) => setPair(session, name, value, flags)),

@@ -21,6 +21,7 @@ export function createRbacCommand(context: CommandContext): CliCommand {
     .option('--verbose', 'also list the roles and assignments that count now')
     .notes(
       'The files are those of the folder `rbac` below the base path of the server: `roles/*.yaml`, `assignments/*.yaml` and `mappings/*.yaml`. Printed is how many were created, updated and removed; when a file is wrong, all problems are listed and nothing is changed.',
+      'For example, with `{username: alice, roles: [observer]}` in `assignments/alice.yaml` alice may see everything and change nothing.',
       'Only administrators may do this. Whoever may signal the server can have it read the files without a login: `kill -HUP <pid of svc serve>`.',
       'Also called svc-apply-rbac-definitions.',
     )

@@ -51,6 +51,7 @@ export function createRoleAssignmentCommand(context: CommandContext): CliCommand
     .option('-u, --user <user>', 'only of this user')
     .option('-s, --source <source>', 'only from this source, such as assignments/ops.yaml or API')
     .option('--remote', 'only those that come from groups of the authentication backend')
+    .notes('Roles are given and taken by files: `svc help rbac apply`.')
     .examples('svc role-assignment list -u alice')
 
   const get = createGetCommand(context, roleAssignment, '<id...>', 'ids')

@@ -34,6 +34,7 @@ export function createRuleTestCommand(context: CommandContext): CliCommand {
       'svc rule test --rule on_order.yaml --trigger-instance order.yaml',
       'svc rule test --rule-ref default.on_order --trigger-instance-id 6000000000000000000000aa',
     )
+    .sample('order.yaml', 'trigger: core.svc.webhook\npayload: {body: {kind: order, id: 3}}')
     .action((flags: TestFlags) => withSession(context, flags, (session) => testRule(session, flags)))
 }
 

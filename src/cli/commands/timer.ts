@@ -22,7 +22,7 @@ export function createTimerCommand(context: CommandContext): CliCommand {
     .description('List the timers that rules have made.')
     .option('--timer-type <ref>', 'only of this type, such as core.svc.CronTimer')
     .words({ '--timer-type': ['core.svc.IntervalTimer', 'core.svc.DateTimer', 'core.svc.CronTimer'] })
-    .examples('svc timer list -ty core.svc.IntervalTimer')
+    .examples('svc timer list -ty core.svc.IntervalTimer', 'svc timer list -a type parameters next_timestamp')
 
   const get = createGetCommand(context, timer, '<ref...>', 'references or ids')
     .description('Show timers.')

@@ -46,6 +46,12 @@ export function createTriggerCommand(context: CommandContext): CliCommand {
   const create = createCreateCommand(context, triggerType)
     .description('Make a kind of event of your own.')
     .examples('svc trigger create deployed.yaml')
+    .sample(
+      'deployed.yaml',
+      `name: deployed
+pack: shop
+payload_schema: {type: object, properties: {version: {type: string}}}`,
+    )
 
   const update = createUpdateCommand(context, triggerType, ['<ref>', 'reference or id'])
     .description('Replace a kind of event: what the definition leaves out has its default from now on.')

@@ -47,12 +47,12 @@ export function createWebhookSendCommand(context: CommandContext): CliCommand {
     .option('--trace-tag <tag>', 'tag of the trace that begins with this, or of the one it joins', checkValue)
     .option('--wait [seconds]', 'wait for what comes of it, at most 300; without a number: 60', parseWait)
     .notes(
-      'The body is sent byte for byte, so that a signature that was made of it fits. It is JSON unless -H says "Content-Type: …".',
+      'The body is sent byte for byte, so that a signature that was made of it fits, as by `openssl dgst -sha256 -hmac <secret> push.json`. It is JSON unless -H says "Content-Type: …".',
       'Ends with 1 when the server refuses it, with 2 when there is no such webhook. With --wait it also ends with 1 when an execution that it has started has failed.',
     )
     .examples(
       `svc webhook send orders '{"kind": "order", "id": 17}' --wait`,
-      "svc webhook send github/push @push.json -H 'X-GitHub-Event: push'",
+      'svc webhook send github/push @push.json -H "X-Hub-Signature-256: sha256=$SIGNATURE"',
       'svc webhook send orders --form kind=order --form id=17',
     )
     .action((url: string, body: string | undefined, flags: SendFlags) =>

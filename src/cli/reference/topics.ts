@@ -47,31 +47,41 @@ $ svc run examples.greet -h`,
     },
     'A rule says what shall run when something happens. This one runs a command for each order that is sent to a webhook:',
     {
-      lines: `$ svc help rule create          # shows what is in on_order.yaml
-$ svc rule create on_order.yaml
-$ curl -H 'Content-Type: application/json' \\
-    -d '{"kind": "order", "id": 17}' http://127.0.0.1:9101/v1/webhooks/orders
-{"kind":"order","id":17}`,
+      lines: `$ cat > on_order.yaml <<'EOF'
+name: on_order
+enabled: true
+trigger: {type: core.svc.webhook, parameters: {url: orders}}
+criteria:
+  trigger.body.kind: {type: equals, pattern: order}
+action:
+  ref: core.local
+  parameters: {cmd: echo "order $ID", env: {ID: "{{ trigger.body.id }}"}}
+EOF
+$ svc rule create on_order.yaml -a ref
++----------+------------------+
+| Property | Value            |
++----------+------------------+
+| ref      | default.on_order |
++----------+------------------+
+$ svc webhook send orders '{"kind": "order", "id": 17}'
+trace_id: 6b03d495c3c30ead9acd5d4e
+trigger_instances:
+- id: 6b03d495c3c30dd28b5fa6c1
+Note: What comes of it: svc trigger-instance explain 6b03d495c3c30dd28b5fa6c1`,
     },
-    'What has happened, and what came of it:',
+    'What came of it, or why nothing did; the ids are others each time:',
     {
-      lines: `$ svc trigger-instance list -n 1 --trigger-type core.svc.webhook
-+--------------------------+-------------------------------------------+-------------------------------+-----------+
-| id                       | trigger                                   | occurrence_time               | status    |
-+--------------------------+-------------------------------------------+-------------------------------+-----------+
-| 6b0221976a45d444d12fd6b3 | core.f5b971b8-1a85-4412-a671-febc7d7a9604 | Sat, 21 Nov 2026 22:56:23 UTC | processed |
-+--------------------------+-------------------------------------------+-------------------------------+-----------+
-$ svc trigger-instance explain 6b0221976a45d444d12fd6b3
-6b0221976a45d444d12fd6b3 (core.f5b971b8-1a85-4412-a671-febc7d7a9604, Sat, 21 Nov 2026 22:56:23 UTC) is processed.
+      lines: `$ svc trigger-instance explain 6b03d495c3c30dd28b5fa6c1
+6b03d495c3c30dd28b5fa6c1 (core.8f56a92d-0aa4-49c7-87c2-d4f77df1b24c, Mon, 23 Nov 2026 05:52:21 UTC) is processed.
 1 rule started an execution: default.on_order.
 
 default.on_order matches:
-  enforcement: 6b0221976c45dc066b2968ac
-  execution: 6b0221976ce7cd0acdd17270
-$ svc execution tail 6b0221976ce7cd0acdd17270
+  enforcement: 6b03d495c3eccc2bc145c67d
+  execution: 6b03d495c3fe7e5ce811221f
+$ svc execution tail 6b03d495c3fe7e5ce811221f
 order 17
 
-Execution 6b0221976ce7cd0acdd17270 has completed (status=succeeded).`,
+Execution 6b03d495c3fe7e5ce811221f has completed (status=succeeded).`,
     },
   ],
 }
