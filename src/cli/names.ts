@@ -42,7 +42,7 @@ const executions = {
   most: NEWEST,
 } as const
 
-/** What is stopped, or goes on, has a status of its own, and is named: `last` may be that of somebody else. */
+/** The executions that a command can change, for the commands that do not take `last`. @param status in which they are */
 export const executionsIn = (status: string): Names => ({ ...executions, query: () => ({ ...newest(), status }) })
 
 /** The things of the server, by the command that is about them. */
