@@ -151,9 +151,10 @@ function collectWidth(text: string, before: number[] | undefined): number[] {
   return [...(before ?? []), ...widths]
 }
 
-/** Attribute names given as several words, separated by commas, or both. */
+/** Attribute names given as several words, separated by commas, or both; undefined when there are none. */
 export function splitAttributes(words: string[] | undefined): string[] | undefined {
-  return words?.flatMap((word) => word.split(',')).filter((name) => name !== '')
+  const names = words?.flatMap((word) => word.split(',').map((name) => name.trim())).filter((name) => name !== '')
+  return names?.length === 0 ? undefined : names
 }
 
 /** How many arguments from `index` on belong to the option there; 0 when there is an operand. */

@@ -544,6 +544,14 @@ describe('09.5 executions', () => {
     expect((await svc('execution', 'list', '-n', '1', '-y', '-a', 'status')).stdout).toMatch(/^---\n- status: \w+\n$/)
   })
 
+  it('09.2 -a: names with blanks and commas between them; none at all is as if it were not there', async () => {
+    const list = async (...args: string[]): Promise<string> =>
+      (await svc('execution', 'list', '-n', '1', ...args)).stdout
+    expect(await list('-a', 'id, status')).toBe(await list('-a', 'id', 'status'))
+    expect(await list('-a', '')).toBe(await list())
+    expect(await list('-j', '-a', ' ,')).toBe(await list('-j'))
+  })
+
   it('09.5 get: several ids in order, missing ones named, 2', async () => {
     const one = await runToEnd(server, { cmd: 'echo one' })
     const two = await runToEnd(server, { cmd: 'echo two' })
