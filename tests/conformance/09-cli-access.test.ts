@@ -10,14 +10,13 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import http from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { makeAuthority } from '../helpers/certificates.ts'
 import { runCli, type CliExit } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
-import { firstPassword } from '../helpers/logins.ts'
+import { startFront } from '../helpers/front.ts'
+import { basicAuth, firstPassword } from '../helpers/logins.ts'
 import { startAtTerminal } from '../helpers/pty.ts'
 import { call, executable, startServer, type TestServer } from '../helpers/server.ts'
 import { idPattern, unknownId } from './support.ts'
@@ -523,26 +522,22 @@ describe('09.7 automatic login', () => {
 
   it("09.1 a token is made with the user's own credentials, without those for a proxy", async () => {
     const seen: [string | undefined, string | undefined, string | undefined][] = []
-    const proxy = http.createServer((request, response) => {
+    const { url, close } = await startFront((request, response) => {
       const { authorization, 'x-auth-token': token } = request.headers
       seen.push([request.url, authorization, typeof token === 'string' ? token : undefined])
       const body =
         request.method === 'POST' ? { token: 'made', expiry: '2099-01-01T00:00:00.000000Z' } : { username: 'admin' }
       response.writeHead(200, { 'Content-Type': 'application/json' }).end(JSON.stringify(body))
     })
-    await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', resolve))
     try {
-      // A server that listens has an address.
-      const url = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`
       configure('[credentials]\nusername = admin\npassword = a:b c\nbasic_auth = front:door\n')
       expect((await svc(['whoami'], { env: { SVC_API_URL: url, SVC_AUTH_URL: url } })).code).toBe(0)
     } finally {
-      proxy.close()
+      await close()
     }
-    const basic = (text: string): string => `Basic ${Buffer.from(text).toString('base64')}`
     expect(seen).toEqual([
-      ['/tokens', basic('admin:a:b c'), undefined],
-      ['/user', basic('front:door'), 'made'],
+      ['/tokens', basicAuth('admin', 'a:b c'), undefined],
+      ['/user', basicAuth('front', 'door'), 'made'],
     ])
   })
 

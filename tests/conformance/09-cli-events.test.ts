@@ -1,6 +1,6 @@
 /** Contract 09, 9.3, and 05, 5.12: rules, triggers and what has happened on the command line, against a real server. */
 import { createHmac } from 'node:crypto'
-import { readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { cell, header, missing, names, runCli, type CliExit } from '../helpers/cli.ts'
@@ -30,11 +30,7 @@ async function json<T>(...args: string[]): Promise<T> {
   return JSON.parse(stdout) as T // the caller's command says what it is
 }
 
-function write(name: string, content: string | object): string {
-  const path = join(folder.path, name)
-  writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content))
-  return path
-}
+const { write } = folder
 
 interface RuleAnswer {
   id: string

@@ -1,11 +1,11 @@
 /** Contract 09, 9.1 and 9.2: what the client makes of a server that means harm, or is none of ours. */
-import http from 'node:http'
-import type { AddressInfo } from 'node:net'
+import type http from 'node:http'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { runCli, type CliExit } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
+import { startFront, type Front } from '../helpers/front.ts'
 
 type Respond = (request: http.IncomingMessage, url: URL) => Reply | undefined
 
@@ -23,30 +23,26 @@ const obeyed = /[^\n\x20-\x7e]/
 
 let respond: Respond
 let asked: string[] = []
-let base = ''
-const server = http.createServer((request, response) => {
-  const url = new URL(request.url ?? '/', 'http://127.0.0.1')
-  asked.push(`${request.method ?? ''} ${url.pathname}`)
-  const { status = 200, headers = {}, body } = respond(request, url) ?? { status: 404, body: { faultstring: evil } }
-  response.writeHead(status, { 'Content-Type': 'application/json', ...headers })
-  response.end(typeof body === 'string' ? body : JSON.stringify(body))
-})
+let server: Front
 
 beforeAll(async () => {
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  const { port } = server.address() as AddressInfo // it listens at a port
-  base = `http://127.0.0.1:${port}/v1`
+  server = await startFront((request, response) => {
+    const url = new URL(request.url ?? '/', 'http://127.0.0.1')
+    asked.push(`${request.method ?? ''} ${url.pathname}`)
+    const { status = 200, headers = {}, body } = respond(request, url) ?? { status: 404, body: { faultstring: evil } }
+    response.writeHead(status, { 'Content-Type': 'application/json', ...headers })
+    response.end(typeof body === 'string' ? body : JSON.stringify(body))
+  })
 })
 afterEach(() => (asked = []))
-afterAll(() => {
-  server.close()
-  server.closeAllConnections()
+afterAll(async () => {
+  await server.close()
   folder.remove()
 })
 
 function svc(args: readonly string[], answer: Respond): Promise<CliExit> {
   respond = answer
-  return runCli(args, { HOME: folder.path, SVC_API_URL: base })
+  return runCli(args, { HOME: folder.path, SVC_API_URL: `${server.url}/v1` })
 }
 
 const isView = (url: URL): boolean => url.pathname.includes('/actions/views/')

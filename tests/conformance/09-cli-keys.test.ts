@@ -1,5 +1,5 @@
 /** Contract 09, 9.3, and 05, 5.11: the datastore on the command line, against a real server. */
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { cell, header, missing, names, rows, runCli, type CliExit } from '../helpers/cli.ts'
@@ -41,11 +41,7 @@ async function json<T = Pair>(...args: string[]): Promise<T> {
 const listed = async (...args: string[]): Promise<string[]> =>
   (await json<Pair[]>('list', ...args)).map(({ name }) => name)
 
-function write(name: string, content: unknown): string {
-  const path = join(folder.path, name)
-  writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content))
-  return path
-}
+const { write } = folder
 
 beforeAll(async () => {
   server = await startServer({

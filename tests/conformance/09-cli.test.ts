@@ -1,13 +1,14 @@
 /** Contract 09: the command line client, as a process against a real server; where a server must misbehave, a scripted one. */
 import { spawn, spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, statSync, writeFileSync } from 'node:fs'
-import http from 'node:http'
+import type http from 'node:http'
 import net, { type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
 import { runCli, startCli, type CliExit } from '../helpers/cli.ts'
 import { startCuttingProxy } from '../helpers/cutting-proxy.ts'
 import { makeFolder } from '../helpers/folders.ts'
+import { startFront, type Front } from '../helpers/front.ts'
 import { executable, runToEnd, startServer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { findPort } from '../helpers/slapd.ts'
@@ -937,7 +938,7 @@ error: boom
 interface FakeServer {
   url: string
   requests: { path: string; headers: http.IncomingHttpHeaders }[]
-  stop(): Promise<void>
+  stop: Front['close']
 }
 
 type Reply =
@@ -945,7 +946,7 @@ type Reply =
 
 async function startFake(answer: (path: string) => Reply): Promise<FakeServer> {
   const requests: FakeServer['requests'] = []
-  const listener = http.createServer((request, response) => {
+  const { url, close } = await startFront((request, response) => {
     const path = request.url ?? ''
     requests.push({ path, headers: request.headers })
     const reply = answer(path)
@@ -958,14 +959,5 @@ async function startFake(answer: (path: string) => Reply): Promise<FakeServer> {
     if (reply.cut === true) response.write(text, () => request.socket.destroy())
     else response.end(text)
   })
-  await new Promise<void>((resolve) => listener.listen(0, '127.0.0.1', resolve))
-  const { port } = listener.address() as AddressInfo // it listens on a port
-  return {
-    url: `http://127.0.0.1:${port}`,
-    requests,
-    stop: async () => {
-      listener.closeAllConnections()
-      await new Promise((resolve) => listener.close(resolve))
-    },
-  }
+  return { url, requests, stop: close }
 }

@@ -1,4 +1,3 @@
-import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { makeFolder } from '../../../tests/helpers/folders.ts'
@@ -6,15 +5,9 @@ import { readKeyFile } from './api-key-file.ts'
 import { CliFailure } from '../failures.ts'
 import { toYaml } from '../output/yaml.ts'
 
-const temporary = makeFolder()
-const folder = temporary.path
-afterAll(() => temporary.remove())
-
-function write(name: string, content: string | Uint8Array): string {
-  const path = join(folder, name)
-  writeFileSync(path, content)
-  return path
-}
+const folder = makeFolder()
+const { write } = folder
+afterAll(() => folder.remove())
 
 const id = '0123456789abcdef01234567'
 const hash = 'ab'.repeat(64)
@@ -109,7 +102,7 @@ describe('files of API keys', () => {
   })
 
   test('a missing file and a folder are named', async () => {
-    await expect(readKeyFile(join(folder, 'none.json'))).rejects.toThrow(/none\.json does not exist/)
-    await expect(readKeyFile(folder)).rejects.toThrow(/is not a file/)
+    await expect(readKeyFile(join(folder.path, 'none.json'))).rejects.toThrow(/none\.json does not exist/)
+    await expect(readKeyFile(folder.path)).rejects.toThrow(/is not a file/)
   })
 })

@@ -1,5 +1,3 @@
-import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { makeFolder } from '../../../tests/helpers/folders.ts'
 import { formatMicros, nowMicros } from '../../time.ts'
@@ -11,11 +9,7 @@ afterAll(() => folder.remove())
 
 const SECOND = 1_000_000
 
-function write(entries: unknown, name = 'pairs.json'): string {
-  const path = join(folder.path, name)
-  writeFileSync(path, typeof entries === 'string' ? entries : JSON.stringify(entries))
-  return path
-}
+const write = (entries: unknown, name = 'pairs.json'): string => folder.write(name, entries)
 
 describe('files of key-value pairs', () => {
   test('what a list prints is taken back', async () => {

@@ -1,19 +1,13 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { makeFolder } from '../../../tests/helpers/folders.ts'
 import { CliFailure } from '../failures.ts'
 import { readRecordFile } from './record-file.ts'
 
-const temporary = makeFolder()
-const folder = temporary.path
-afterAll(() => temporary.remove())
-
-function write(name: string, content: string | Uint8Array): string {
-  const path = join(folder, name)
-  writeFileSync(path, content)
-  return path
-}
+const folder = makeFolder()
+const { write } = folder
+afterAll(() => folder.remove())
 
 async function failureOf(path: string): Promise<CliFailure> {
   const error = await readRecordFile(path).catch((reason: unknown) => reason)
@@ -59,8 +53,8 @@ describe('files of one record', () => {
   })
 
   test('a file that is missing, or a folder', async () => {
-    expect((await failureOf(join(folder, 'none.yaml'))).message).toMatch(/none\.yaml does not exist$/)
-    mkdirSync(join(folder, 'folder.yaml'))
-    expect((await failureOf(join(folder, 'folder.yaml'))).message).toMatch(/folder\.yaml is not a file$/)
+    expect((await failureOf(join(folder.path, 'none.yaml'))).message).toMatch(/none\.yaml does not exist$/)
+    mkdirSync(join(folder.path, 'folder.yaml'))
+    expect((await failureOf(join(folder.path, 'folder.yaml'))).message).toMatch(/folder\.yaml is not a file$/)
   })
 })
