@@ -142,7 +142,7 @@ const output: Topic = {
       ],
     },
     'A list is a table, whose cells are wrapped to fit the terminal; those of executions and events end with the newest. A record is a table of its attributes, an execution lines of `name: value`.',
-    'Results and lines that begin with `ERROR:` go to standard output; warnings, notes, progress and usage to standard error. So `svc execution list -j > file` has nothing but JSON in it.',
+    'Results and lines that begin with `ERROR:` go to standard output; warnings, notes, progress and usage to standard error. So `svc execution list -j > file` has nothing but JSON in it when it ends with 0.',
     'Statuses are coloured on a terminal, unless `NO_COLOR` is set, and everywhere when `SVC_COLORIZE` is. Control characters are printed as escapes; only the output of actions (`svc execution tail`) comes as it is, with U+FFFD in place of what is not UTF-8.',
     'Times are printed in the time zone of the configuration file, UTC when it names none; JSON and YAML have them as the server sends them.',
   ],
@@ -173,6 +173,7 @@ const exitStatus: Topic = {
       ],
     },
     '`svc execution get` and `svc execution tail` end with 0 whatever became of the execution: they did what they were asked.',
+    'What a command itself has ended with is part of the result: `svc run -k return_code core.local make` prints it.',
   ],
 }
 
