@@ -1041,6 +1041,11 @@ describe('09.7 cacert', () => {
       expect((await svc(['whoami'], { env: wellKnown })).stdout).toMatch(
         /its certificate is not trusted \(.*\)\. Name its authorities with --cacert <path>\.\n$/,
       )
+      // Its authority is known: it is of another host.
+      const ofOther = { ...believed, SVC_API_URL: env.SVC_API_URL.replace('127.0.0.1', 'localhost') }
+      expect((await svc(['whoami', '-t', 'any'], { env: ofOther })).stdout).toMatch(
+        /its certificate is not trusted \(Hostname.* localhost.*\)\.\n$/,
+      )
       expect(await svc(['whoami'], { env: { ...wellKnown, NODE_EXTRA_CA_CERTS: known.caFile } })).toMatchObject({
         code: 0,
         stderr: '',

@@ -38,7 +38,8 @@ export function describeConnection(error: Error, origin: string, proxy: Proxy | 
 function describeTls(code: string, error: Error): string | undefined {
   const why = escapeUnprintable(error.message.trim()).slice(0, 300)
   if (/CERT|ISSUER|SIGNATURE|_CRL|CHAIN/.test(code)) {
-    return `its certificate is not trusted (${why}). Name its authorities with --cacert <path>.`
+    const advice = /ISSUER|SELF_SIGNED|UNABLE_TO/.test(code) ? ' Name its authorities with --cacert <path>.' : ''
+    return `its certificate is not trusted (${why}).${advice}`
   }
   if (code === 'EPROTO' || code.startsWith('ERR_SSL_')) return `it does not answer in TLS (${code}); is it http://?`
   return undefined
