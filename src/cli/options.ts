@@ -1,37 +1,21 @@
-/** Options that many commands share, and telling options from operands before commander parses them. */
+/** Options that many commands share. */
 import { InvalidArgumentError, Option } from 'commander'
 import type { CliCommand } from './command.ts'
-import { fileRows, settingRows, type SettingRow } from './connection/setting-rows.ts'
-
-/** Flags about where and how the server is reached, under the names commander gives them. */
-export interface ConnectionFlags {
-  url?: string
-  authUrl?: string
-  apiUrl?: string
-  streamUrl?: string
-  apiVersion?: string
-  cacert?: string
-  configFile?: string
-  skipConfig?: boolean
-  debug?: boolean
-  basicAuth?: string
-  token?: string
-  apiKey?: string
-}
+import { fileRows, settingRows, type ConnectionFlags, type SettingRow } from './connection/setting-rows.ts'
 
 export interface CommonFlags extends ConnectionFlags {
   json?: boolean
   yaml?: boolean
 }
 
+/** Heading that the options of all commands stand under, below those of the command itself. */
+export const commonGroup = 'Common options:'
+
 type OptionRow = Omit<SettingRow, 'section' | 'name'>
 
 /** Those that tell who is asking, and the others, in the order they are shown. */
 const credentialFlags: readonly (keyof ConnectionFlags)[] = ['token', 'apiKey']
 const optionRows: readonly OptionRow[] = [...settingRows, ...fileRows]
-
-/** Heading that the options of all commands stand under, below those of the command itself. */
-export const commonGroup = 'Common options:'
 
 /** The options of `svc` itself. Every command takes them too, so that they may stand anywhere on the line. */
 function createGlobalOptions(): Option[] {
@@ -155,37 +139,4 @@ function collectWidth(text: string, before: number[] | undefined): number[] {
 export function splitAttributes(words: string[] | undefined): string[] | undefined {
   const names = words?.flatMap((word) => word.split(',').map((name) => name.trim())).filter((name) => name !== '')
   return names?.length === 0 ? undefined : names
-}
-
-/** How many arguments from `index` on belong to the option there; 0 when there is an operand. */
-export function optionLength(args: readonly string[], index: number, options: readonly Option[]): number {
-  const arg = args[index]
-  if (arg === undefined || isOperand(arg)) return 0
-  if (arg.startsWith('--')) {
-    const option = options.find(({ long }) => long === arg)
-    return option === undefined ? 1 : 1 + valueCount(args, index + 1, option)
-  }
-  // A cluster such as -aj; the first option in it that takes a value takes the rest of the cluster.
-  for (let at = 1; at < arg.length; at += 1) {
-    const option = options.find(({ short }) => short === `-${arg.charAt(at)}`)
-    if (option?.required === true) return at === arg.length - 1 ? 1 + valueCount(args, index + 1, option) : 1
-  }
-  return 1
-}
-
-function valueCount(args: readonly string[], index: number, option: Option): number {
-  const isFollowed = isOperand(args[index])
-  if (!option.required) return option.optional && isFollowed ? 1 : 0
-  let count = 1
-  while (option.variadic && isOperand(args[index + count])) count += 1
-  return count
-}
-
-/** Whether there is an argument, and it is none that begins as options do. Negative numbers do not. */
-function isOperand(arg: string | undefined): boolean {
-  return arg !== undefined && (!arg.startsWith('-') || arg === '-' || isNegativeNumber(arg))
-}
-
-function isNegativeNumber(arg: string): boolean {
-  return /^-(?:\d+|\d*\.\d+)(?:e[+-]?\d+)?$/i.test(arg)
 }

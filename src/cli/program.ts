@@ -6,7 +6,7 @@ import { CliCommand } from './command.ts'
 import { commands, loadCommand, type CommandEntry } from './commands/index.ts'
 import { exitCodes } from './exit-codes.ts'
 import { CliFailure, Interrupted, NotFound, UnknownCommand } from './failures.ts'
-import { addGlobalOptions, optionLength, type CommonFlags } from './options.ts'
+import { addGlobalOptions, type CommonFlags } from './options.ts'
 import { printable } from './output/print.ts'
 import type { CommandContext } from './session.ts'
 
@@ -62,10 +62,10 @@ export async function runProgram(args: string[]): Promise<number> {
 }
 
 /** How many arguments stand before the command. */
-function leadingLength(args: readonly string[], program: Command): number {
+function leadingLength(args: readonly string[], program: CliCommand): number {
   let index = 0
   for (let length = -1; length !== 0 && args[index] !== '--' && index < args.length; index += length) {
-    length = optionLength(args, index, program.options)
+    length = program.optionLength(args, index)
   }
   return Math.min(index, args.length)
 }

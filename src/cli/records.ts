@@ -1,7 +1,7 @@
 /** Reading and printing records of any kind: lists page by page, one record as a table (contract 09, 9.2). */
 import { secretMask } from '../redact.ts'
-import { segment, type Answer, type JsonRequest, type Query } from './connection/client.ts'
-import { listIn, recordIn, textOf } from './connection/answers.ts'
+import { segment, type JsonRequest, type Query } from './connection/client.ts'
+import { listIn, recordIn, textOf, type Answer } from './connection/answers.ts'
 import { exitCodes } from './exit-codes.ts'
 import { CliFailure, HttpFailure, NotFound } from './failures.ts'
 import {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import type { Answer, Client } from './connection/client.ts'
+import type { Answer } from './connection/answers.ts'
+import type { Client } from './connection/client.ts'
 import { commands } from './commands/index.ts'
 import { findNear, suggestActions, suggestCommands } from './suggestions.ts'
 

@@ -1,9 +1,9 @@
 /** `svc auth`, `svc login`, `svc logout`, `svc whoami`: tokens, and who has one (contract 09, 9.3). */
 import { CliCommand } from '../command.ts'
 import { escapeUnprintable, secretMask } from '../../redact.ts'
-import { segment, type Answer } from '../connection/client.ts'
+import { segment } from '../connection/client.ts'
 import { changeConfigFile } from '../connection/config-edit.ts'
-import { recordIn, textOf, toObject } from '../connection/answers.ts'
+import { recordIn, textOf, toObject, type Answer } from '../connection/answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, HttpFailure, NotLoggedIn } from '../failures.ts'
 import { keepToken } from '../connection/login.ts'

@@ -1,7 +1,6 @@
 /** `svc rule test`, also called `svc-rule-tester`: whether a rule would match, without running anything (contract 05, 5.12). */
 import { CliCommand } from '../command.ts'
-import type { Answer } from '../connection/client.ts'
-import { recordIn, toObject } from '../connection/answers.ts'
+import { recordIn, toObject, type Answer } from '../connection/answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, HttpFailure, NotFound } from '../failures.ts'
 import { addCommonOptions, type CommonFlags } from '../options.ts'

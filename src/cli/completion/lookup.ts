@@ -4,7 +4,7 @@ import { createClient, segment, type Client, type Query } from '../connection/cl
 import { listIn, recordIn, textOf } from '../connection/answers.ts'
 import { limitPatience } from '../connection/patience.ts'
 import type { Names } from '../names.ts'
-import type { ConnectionFlags } from '../options.ts'
+import type { ConnectionFlags } from '../connection/setting-rows.ts'
 import { attributeOf } from '../output/print.ts'
 import { loadSettings, type Settings } from '../connection/settings.ts'
 import type { Candidate, Completion, Flags, Lookup } from './engine.ts'

@@ -1,8 +1,15 @@
 /** What a server has answered, as what it should be; of a foreign server any of it may be something else. */
-import type { Answer } from './client.ts'
+import type { IncomingHttpHeaders } from 'node:http'
 import { readJson } from '../../json.ts'
 import { CliFailure } from '../failures.ts'
 import type { Json } from '../output/print.ts'
+
+export interface Answer {
+  status: number
+  headers: IncomingHttpHeaders
+  /** Undefined when there was none. */
+  body: unknown
+}
 
 export function toObject(value: unknown): Json {
   return typeof value === 'object' && value !== null && !Array.isArray(value) ? { ...value } : {}

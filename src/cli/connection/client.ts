@@ -8,7 +8,7 @@ import { refuseInfinite } from '../../json.ts'
 import { createRedactor, escapeUnprintable } from '../../redact.ts'
 import { CliFailure, ConnectionFailure, Interrupted } from '../failures.ts'
 import { createAgents, secureHttp } from './agents.ts'
-import { isDeeper, MAX_DEPTH, parseJson, recordIn, textOf } from './answers.ts'
+import { isDeeper, MAX_DEPTH, parseJson, recordIn, textOf, type Answer } from './answers.ts'
 import { createDebugLines } from './debug-lines.ts'
 import { adviceAbout, describeConnection, toHttpFailure } from './failure-texts.ts'
 import { isCredentialText, type Credential, type Settings } from './settings.ts'
@@ -34,12 +34,6 @@ export interface JsonRequest {
   isForAuth?: boolean
   /** How large the answer may be. Default 256 MiB. */
   maxBytes?: number
-}
-
-export interface Answer {
-  status: number
-  headers: http.IncomingHttpHeaders
-  body: unknown
 }
 
 export interface Client {

@@ -1,6 +1,6 @@
 /** Logging in by itself: with the token of an earlier login, else with the password of the configuration file. */
-import type { Answer, Client, Login } from './client.ts'
-import { recordIn, textOf } from './answers.ts'
+import type { Client, Login } from './client.ts'
+import { recordIn, textOf, type Answer } from './answers.ts'
 import { ConnectionFailure, HttpFailure, NotLoggedIn } from '../failures.ts'
 import type { Account, Credential, Settings } from './settings.ts'
 import { readCachedToken, writeCachedToken, type TokenPlace } from './token-cache.ts'

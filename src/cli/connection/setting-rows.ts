@@ -2,7 +2,22 @@
  * Every setting of the client, one row each: what `settings.ts` reads, the global flags, and the tables of
  * `svc help configuration` and `svc help environment`.
  */
-import type { ConnectionFlags } from '../options.ts'
+
+/** Flags about where and how the server is reached, under the names commander gives them. */
+export interface ConnectionFlags {
+  url?: string
+  authUrl?: string
+  apiUrl?: string
+  streamUrl?: string
+  apiVersion?: string
+  cacert?: string
+  configFile?: string
+  skipConfig?: boolean
+  debug?: boolean
+  basicAuth?: string
+  token?: string
+  apiKey?: string
+}
 
 export interface SettingRow {
   section: string

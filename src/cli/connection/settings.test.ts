@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { CliFailure } from '../failures.ts'
-import type { ConnectionFlags } from '../options.ts'
+import type { ConnectionFlags } from './setting-rows.ts'
 import { loadSettings, type Settings } from './settings.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-settings-'))

@@ -8,8 +8,7 @@ import { readBoundedFileSync } from '../../bounded-file.ts'
 import { parseIniBytes, type IniFile } from '../../ini.ts'
 import { secretMask } from '../../redact.ts'
 import { CliFailure } from '../failures.ts'
-import type { ConnectionFlags } from '../options.ts'
-import { settingRows, type SettingRow } from './setting-rows.ts'
+import { settingRows, type ConnectionFlags, type SettingRow } from './setting-rows.ts'
 
 const MAX_FILE_BYTES = 1024 * 1024
 
