@@ -61,7 +61,7 @@ export function createExecutionCommand(context: CommandContext): CliCommand {
   const list = addTimeOptions(addListOptions(addCommonOptions(new CliCommand('list'))), 'those that began')
     .description('List executions, the newest last.')
     .option('--action <ref>', 'only of this action')
-    .option('--status <status>', 'only in this status')
+    .option('--status <status>', `only in this status: ${executionStatuses.join(', ')}`)
     .words({ '--status': executionStatuses })
     .option('--user <name>', 'only of this user')
     .option('--trigger_instance <id>', 'only those that this trigger instance caused')
