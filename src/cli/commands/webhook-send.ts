@@ -202,7 +202,7 @@ function collectHeader(line: string, before: Header[] | undefined): Header[] {
 
 function checkValue(text: string): string {
   if (!/^[\t\x20-\x7e\xa0-\xff]*$/.test(text)) {
-    throw new InvalidArgumentError('It holds characters that a header cannot carry.')
+    throw new InvalidArgumentError('It must consist of printable characters of ISO 8859-1; a header carries no others.')
   }
   return text
 }

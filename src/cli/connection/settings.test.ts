@@ -13,7 +13,7 @@ const pipe = join(folder, 'pipe')
 execFileSync('mkfifo', [pipe])
 
 function writeConfig(text: string, mode = 0o600): string {
-  const path = join(folder, 'config')
+  const path = join(folder, 'my config')
   writeFileSync(path, text)
   chmodSync(path, mode)
   return path
@@ -259,7 +259,7 @@ describe('settings', () => {
   test('a file open to others, and options that do not exist, are warned of', () => {
     const configFile = writeConfig('[api]\nuri = x\n[nope]\na = b\n[credentials]\ntoken = x\n', 0o644)
     expect(load({ configFile }).warnings).toEqual([
-      expect.stringContaining('is open to other users; close it with: chmod o-rwx'),
+      `${configFile} is open to other users; close it with: chmod o-rwx '${configFile}'`,
       expect.stringContaining('line 2: the client has no option [api] uri'),
       expect.stringContaining('line 4: the client has no option [nope] a'),
       expect.stringContaining('line 6: the client has no option [credentials] token'),

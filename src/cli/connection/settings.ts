@@ -7,6 +7,7 @@ import { dirname, isAbsolute, join, resolve } from 'node:path'
 import { readBoundedFileSync } from '../../bounded-file.ts'
 import { parseIniBytes, type IniFile } from '../../ini.ts'
 import { secretMask } from '../../redact.ts'
+import { quote } from '../../shell-words.ts'
 import { CliFailure } from '../failures.ts'
 import { settingRows, type ConnectionFlags, type SettingRow } from './setting-rows.ts'
 
@@ -131,11 +132,12 @@ function readFile({ path, isExplicit, isOurs }: ConfigFile, warnings: string[]):
     throw new CliFailure(`The configuration file ${path} ${file.problem}.`)
   }
   const { bytes, mode } = file
-  if ((mode & 0o007) !== 0) warnings.push(`${path} is open to other users; close it with: chmod o-rwx ${path}`)
-  const folder = dirname(path)
-  if (!isExplicit && (statSync(folder).mode & 0o007) !== 0) {
-    warnings.push(`${folder} is open to other users; close it with: chmod o-rwx ${folder}`)
+  const checkMode = (each: string, itsMode: number): void => {
+    if ((itsMode & 0o007) === 0) return
+    warnings.push(`${each} is open to other users; close it with: chmod o-rwx ${quote(each)}`)
   }
+  checkMode(path, mode)
+  if (!isExplicit) checkMode(dirname(path), statSync(dirname(path)).mode)
   const { sections, problems } = parseIniBytes(bytes)
   if (problems.length > 0) {
     const lines = problems.map(({ line, message }) => `  line ${line}: ${message}`)

@@ -39,7 +39,7 @@ export function parseExpiry(text: string, nowMs: number = Date.now()): string {
   if (count !== undefined && seconds !== undefined) {
     const endMs = nowMs + Number(count) * seconds * 1000
     // Times of the wire have years of four digits.
-    if (endMs >= Date.UTC(9999, 0)) throw new InvalidArgumentError('It is too far away.')
+    if (endMs >= Date.UTC(9999, 0)) throw new InvalidArgumentError('It must be before the year 9999.')
     return formatMicros(Math.floor(endMs) * 1000)
   }
   const time = parseTimestamp(/^\d{4}-\d{2}-\d{2}$/.test(text) ? `${text}T00:00:00Z` : text)
