@@ -3,9 +3,10 @@ import type http from 'node:http'
 import { existsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { runCli, type CliExit } from '../helpers/cli.ts'
+import { runCli, startCli, type CliExit } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { startFront, type Front } from '../helpers/front.ts'
+import { waitFor } from '../helpers/wait.ts'
 
 type Respond = (request: http.IncomingMessage, url: URL) => Reply | undefined
 
@@ -174,6 +175,31 @@ describe('09.3 an installation that the server does not tell about', () => {
     expect([code, stdout]).toEqual([1, expect.stringMatching(/^ERROR: 500 /)])
     expect(stderr).toContain('The execution abc has been created.\n')
     expect(stderr).toContain('svc execution get abc\n')
+  })
+})
+
+describe('09.3 Ctrl-C while a file is loaded', () => {
+  it('09.3 shows what has been loaded, and where it was left', async () => {
+    let sent = 0
+    const slow = await startFront((request, response) => {
+      request.resume()
+      sent += 1
+      if (sent === 1) response.end(JSON.stringify({ name: 'one', value: '1' }))
+    })
+    try {
+      const file = folder.write(
+        'three.json',
+        ['one', 'two', 'three'].map((name) => ({ name, value: '1' })),
+      )
+      const cli = startCli(['key', 'load', file], { HOME: folder.path, SVC_API_URL: slow.url })
+      await waitFor('the second entry', () => sent === 2)
+      cli.process.kill('SIGINT')
+      const { code, stdout, stderr } = await cli.exit
+      expect([code, stdout]).toEqual([130, expect.stringContaining('| one ')])
+      expect(stderr).toContain(`${file}: entry 2 of 3 may not have been loaded, and none after it was.\n`)
+    } finally {
+      await slow.close()
+    }
   })
 })
 

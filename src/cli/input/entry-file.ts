@@ -1,7 +1,7 @@
 /** Files of entries, as `load` takes them: one object or a list, in JSON or YAML. */
 import { readJson } from '../../json.ts'
 import { exitCodes } from '../exit-codes.ts'
-import { CliFailure } from '../failures.ts'
+import { CliFailure, Interrupted } from '../failures.ts'
 import { printable, type Json } from '../output/print.ts'
 import { countOf } from '../output/progress.ts'
 import { printList, type ListDisplay } from '../records.ts'
@@ -51,9 +51,9 @@ export async function readEntryFile<T>(path: string, { kind, required, toEntry }
 }
 
 /**
- * Sends one entry after the other until the server refuses one, and prints what it has answered.
+ * Sends one entry after the other until the server refuses one, or Ctrl-C, and prints what has been loaded.
  *
- * @throws CliFailure (2) that names the entry which was refused
+ * @throws CliFailure (2) that names the entry which was refused; Interrupted
  */
 export async function loadEntries<T>(
   session: Session,
@@ -63,23 +63,25 @@ export async function loadEntries<T>(
   send: (entry: T) => Promise<Json>,
 ): Promise<void> {
   const loaded: Json[] = []
-  let failure: CliFailure | undefined
+  let failure: Error | undefined
   const progress = session.progress('Loading')
   for (const [index, entry] of entries.entries()) {
     progress.update(`Loading: ${countOf(index, entries.length)}`)
     try {
       loaded.push(await send(entry))
     } catch (error) {
-      if (!(error instanceof CliFailure)) throw error
-      const done = `entry ${index + 1} of ${entries.length} was not loaded, and none after it`
-      failure = new CliFailure(`${printable(file)}: ${done}: ${error.message}`, exitCodes.usage)
+      const place = `${printable(file)}: entry ${index + 1} of ${entries.length}`
+      if (error instanceof Interrupted) {
+        session.note(`\n${place} may not have been loaded, and none after it was.\n`)
+        failure = error
+      } else if (error instanceof CliFailure) {
+        failure = new CliFailure(`${place} was not loaded, and none after it: ${error.message}`, exitCodes.usage)
+      } else throw error
       break
     }
   }
   progress.stop()
-  if (loaded.length > 0 || failure === undefined) {
-    await printList(session, loaded, display)
-  }
+  if (loaded.length > 0 || failure === undefined) await printList(session, loaded, display)
   if (failure !== undefined) throw failure
 }
 
