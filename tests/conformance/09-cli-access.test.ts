@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { makeAuthority } from '../helpers/certificates.ts'
-import { runCli, type CliExit } from '../helpers/cli.ts'
+import { jsonOf, runCli, type CliExit } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { startFront } from '../helpers/front.ts'
 import { basicAuth, firstPassword } from '../helpers/logins.ts'
@@ -72,11 +72,7 @@ async function admin(...args: string[]): Promise<CliExit> {
   return svc(args, { env: { SVC_AUTH_TOKEN: adminToken } })
 }
 
-async function adminJson<T>(...args: string[]): Promise<T> {
-  const { code, stdout, stderr } = await admin(...args, '-j')
-  if (code !== 0) throw new Error(`svc ${args.join(' ')} ended with ${code}: ${stdout}${stderr}`)
-  return JSON.parse(stdout) as T // the caller's command says what it is
-}
+const adminJson = <T>(...args: string[]): Promise<T> => jsonOf<T>(admin, args)
 
 function configure(text: string): void {
   mkdirSync(join(home, '.svc'), { mode: 0o700 })

@@ -3,7 +3,7 @@ import { createHmac } from 'node:crypto'
 import { readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { cell, header, missing, names, runCli, type CliExit } from '../helpers/cli.ts'
+import { cell, header, missing, names, jsonOf, runCli, type CliExit } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
 import { executable, startServer, type TestServer } from '../helpers/server.ts'
@@ -24,11 +24,7 @@ afterAll(async () => {
 const env = (): Record<string, string> => ({ HOME: folder.path, SVC_API_URL: `${server.urls.api}/v1` })
 const svc = (...args: string[]): Promise<CliExit> => runCli(args, env())
 
-async function json<T>(...args: string[]): Promise<T> {
-  const { code, stdout, stderr } = await svc(...args, '-j')
-  if (code !== 0) throw new Error(`svc ${args.join(' ')} ended with ${code}: ${stdout}${stderr}`)
-  return JSON.parse(stdout) as T // the caller's command says what it is
-}
+const json = <T>(...args: string[]): Promise<T> => jsonOf<T>(svc, args)
 
 const { write } = folder
 

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
-import { cell, header, missing, names, rows, runCli, type CliExit } from '../helpers/cli.ts'
+import { cell, header, missing, names, rows, jsonOf, runCli, type CliExit } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
 import { startAtTerminal } from '../helpers/pty.ts'
@@ -32,11 +32,7 @@ const env = (more: Record<string, string> = {}): Record<string, string> => ({
 const svc = (...args: string[]): Promise<CliExit> => runCli(['key', ...args], env())
 const svcWith = (input: string, ...args: string[]): Promise<CliExit> => runCli(['key', ...args], env(), { input })
 
-async function json<T = Pair>(...args: string[]): Promise<T> {
-  const { code, stdout, stderr } = await svc(...args, '-j')
-  if (code !== 0) throw new Error(`svc key ${args.join(' ')} ended with ${code}: ${stdout}${stderr}`)
-  return JSON.parse(stdout) as T // the caller's command says what it is
-}
+const json = <T = Pair>(...args: string[]): Promise<T> => jsonOf<T>(svc, args)
 
 const listed = async (...args: string[]): Promise<string[]> =>
   (await json<Pair[]>('list', ...args)).map(({ name }) => name)

@@ -1,6 +1,6 @@
 /** Contract 09, 9.6: traces on the command line, against a real server. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { cell, header, missing, rows, runCli, type CliExit } from '../helpers/cli.ts'
+import { cell, header, missing, rows, jsonOf, runCli, type CliExit } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { startServer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
@@ -17,11 +17,7 @@ let rules: { first: string; second: string }
 const svc = (...args: string[]): Promise<CliExit> =>
   runCli(args, { HOME: folder.path, SVC_API_URL: `${server.urls.api}/v1` })
 
-async function json<T>(...args: string[]): Promise<T> {
-  const { code, stdout, stderr } = await svc(...args, '-j')
-  if (code !== 0) throw new Error(`svc ${args.join(' ')} ended with ${code}: ${stdout}${stderr}`)
-  return JSON.parse(stdout) as T // the caller's command says what it is
-}
+const json = <T>(...args: string[]): Promise<T> => jsonOf<T>(svc, args)
 
 async function makeRule(name: string, more: object): Promise<string> {
   const { status, body, text } = await server.call<{ id: string }>('POST', '/v1/rules', {

@@ -51,6 +51,13 @@ export function runCli(
   return startCli(args, env, options).exit
 }
 
+/** What a command prints with `-j`. @param svc runs it @throws Error unless it ends with 0 */
+export async function jsonOf<T>(svc: (...args: string[]) => Promise<CliExit>, args: readonly string[]): Promise<T> {
+  const { code, stdout, stderr } = await svc(...args, '-j')
+  if (code !== 0) throw new Error(`svc ${args.join(' ')} ended with ${code}: ${stdout}${stderr}`)
+  return JSON.parse(stdout) as T // the caller's command says what it is
+}
+
 /** Of a table, what stands in its first line. */
 export function header(text: string): string[] | undefined {
   const [, line] = /^\+-.*\n\|(.*)\|\n/m.exec(text) ?? []
