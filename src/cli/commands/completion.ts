@@ -5,7 +5,7 @@ import { exitCodes } from '../exit-codes.ts'
 import type { CommandContext } from '../session.ts'
 
 const notes =
-  'Names of what the server has are asked for with the kept token of a login, or with the credentials in the environment; a server that does not answer within a second is not waited for.'
+  'The script calls the `svc` that the PATH finds; an alias alone is not enough. Names of what the server has are asked for with the kept token of a login, or with the credentials in the environment; a server that does not answer within a second is not waited for.'
 
 export function createCompletionCommand({ setExitCode }: CommandContext): CliCommand {
   const print = (shell: keyof typeof scripts) => (): void => {
