@@ -90,7 +90,7 @@ function addOutputOptions(command: CliCommand): CliCommand {
 export function addListOptions(command: CliCommand): CliCommand {
   return addWidthOption(
     command
-      .option('-n, --last <count>', 'how many; -1: all', parseLast, 50)
+      .option('-n, --last <count>', 'how many; -1: all (default: 50)', parseLast)
       .option('-a, --attr <name...>', 'attributes to print, such as id or action.ref; "all"'),
   )
 }

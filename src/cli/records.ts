@@ -24,14 +24,23 @@ const PAGE_SIZE = 100
 /** When this many pages in a row hold nothing new, the server ignores which page is asked for. */
 const MAX_REPEATED_PAGES = 20
 
+/** How many records a list has that is asked for without `-n`. */
+const DEFAULT_COUNT = 50
+
 export interface Page {
   records: Json[]
-  /** More would have matched. */
+  /** More would have matched, and a program that reads the records has not said itself how many it wants. */
   isTruncated: boolean
 }
 
-/** The first `count` records of a list, all for -1. */
-export async function listRecords(session: Session, path: string, query: Query, count: number): Promise<Page> {
+/** The first records of a list. @param last how many, as `-n` says: -1 for all, undefined for `DEFAULT_COUNT` */
+export async function listRecords(
+  session: Session,
+  path: string,
+  query: Query,
+  last: number | undefined,
+): Promise<Page> {
+  const count = last ?? DEFAULT_COUNT
   const records = new Map<string, Json>()
   const progress = session.progress('Reading')
   let repeated = 0
@@ -56,7 +65,8 @@ export async function listRecords(session: Session, path: string, query: Query, 
     progress.stop()
     // Lists that have no pages come as a whole.
     const wantedRecords = [...records.values()].slice(0, count === -1 ? undefined : count)
-    return { records: wantedRecords, isTruncated: !isEnd || wantedRecords.length < records.size }
+    const isTold = session.form === 'human' || last === undefined
+    return { records: wantedRecords, isTruncated: isTold && (!isEnd || wantedRecords.length < records.size) }
   }
 }
 

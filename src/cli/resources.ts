@@ -42,7 +42,7 @@ export type Operand = readonly [argument: string, description: string]
 
 /** Those of `addListOptions`. */
 export interface ListFlags extends CommonFlags, WidthFlags {
-  last: number
+  last?: number
   attr?: string[]
 }
 

@@ -253,6 +253,15 @@ describe('09.3 key list', () => {
     expect(rows(two.stdout)).toEqual([['other'], ['web.a']])
     expect(two.stderr).toContain('Note: Only first 2 Key Value Pairs are displayed.')
   })
+
+  it('09.2 the beginning of a list is not taken for the whole, where nobody has said how much is wanted', async () => {
+    for (let count = 0; count < 50; count += 1) await put(`many.${count}`)
+    const note = expect.stringContaining('Note: Only first 50 Key Value Pairs are displayed.')
+    expect((await svc('list', '-a', 'name')).stderr).toEqual(note)
+    expect((await svc('list', '-j')).stderr).toEqual(note)
+    expect((await svc('list', '-j', '-n', '50')).stderr).toBe('')
+    expect((await svc('list', '-y', '--prefix', 'many.')).stderr).toBe('')
+  })
 })
 
 describe('09.3 key delete', () => {

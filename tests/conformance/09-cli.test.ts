@@ -491,10 +491,9 @@ describe('09.5 executions', () => {
       `+-${'-'.repeat(88)}-+\n| Note: Only first 3 Action Executions are displayed. ` +
         `Use -n/--last flag for more results. |\n+-${'-'.repeat(88)}-+\n`,
     )
-    for (const form of [[], ['-j'], ['-y']]) {
-      const one = await svc('execution', 'list', '-n', '1', ...form)
-      expect(one.stderr).toContain('Only one Action Execution is displayed')
-    }
+    expect((await svc('execution', 'list', '-n', '1')).stderr).toContain('Only one Action Execution is displayed')
+    // A program that asks for so many knows that it gets no more.
+    for (const form of ['-j', '-y']) expect((await svc('execution', 'list', '-n', '1', form)).stderr).toBe('')
   })
 
   it('09.5 list: filters, order, children', async () => {

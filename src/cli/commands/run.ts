@@ -103,7 +103,7 @@ export function addRunOptions(command: CliCommand): CliCommand {
     )
     .option('-u, --user <name>', 'run as this user')
     .option('--delay <milliseconds>', 'start that much later', parseCount)
-    .option('--auto-dict', 'make objects of list items such as key:value')
+    .option('--auto-dict', 'make an object of list items such as key:value')
     .addOption(new Option('--action-help').hideHelp())
   return addDisplayOptions(command)
 }

@@ -119,11 +119,16 @@ describe('parseParameters', () => {
     expect(parse('map={"a": 1, "\\"": 2}')).toEqual({ map: { a: 1, '"': 2 } })
   })
 
-  test('--auto-dict makes objects of items key:value', () => {
-    const make = (word: string): unknown => parseParameters([word], schemas, { autoDict: true })
-    expect(make('list=a:1,b:x:y')).toEqual({ list: [{ a: '1' }, { b: 'x:y' }] })
+  test('--auto-dict makes an object of the items key:value of a word', () => {
+    const make = (...words: string[]): unknown => parseParameters(words, schemas, { autoDict: true })
+    expect(make('list=a:1,b:x:y')).toEqual({ list: [{ a: '1', b: 'x:y' }] })
+    expect(make('list=a:1', 'list=a:2,b:')).toEqual({ list: [{ a: '1' }, { a: '2', b: '' }] })
     expect(make('people=age:3')).toEqual({ people: [{ age: 3 }] })
     expect(make('list=a:1,b')).toEqual({ list: ['a:1', 'b'] })
+    const cards = { type: 'array', properties: { mtu: { type: 'integer' } } }
+    expect(parseParameters(['cards=name:eth0,mtu:1454'], { cards }, { autoDict: true })).toEqual({
+      cards: [{ name: 'eth0', mtu: 1454 }],
+    })
   })
 
   test('no name reaches the prototype of anything', () => {

@@ -25,7 +25,7 @@ export interface ParameterSchema {
 export type ParameterSchemas = Readonly<Record<string, ParameterSchema>>
 
 export interface ParameterOptions {
-  /** List items `k:v` become objects. */
+  /** The items `k:v` of a word for a list become one object. */
   autoDict: boolean
 }
 
@@ -251,10 +251,12 @@ function castArray(name: string, text: string, schema: ParameterSchema, options:
   const items = trimmed.split(',').map((item) => item.trim())
   const itemSchema: ParameterSchema = isObject(schema.items) ? schema.items : {}
   if (options.autoDict && items.every((item) => item.includes(':'))) {
-    return items.map((item) => {
-      const colon = item.indexOf(':')
-      return { [item.slice(0, colon)]: castMember(name, item.slice(0, colon), item.slice(colon + 1), itemSchema) }
+    const members = items.map((item): [string, unknown] => {
+      const [key, value] = [item.slice(0, item.indexOf(':')), item.slice(item.indexOf(':') + 1)]
+      // Packs also declare them in the list itself.
+      return [key, castMember(name, key, value, itemSchema.properties === undefined ? schema : itemSchema)]
     })
+    return [Object.fromEntries(members)]
   }
   // Without a declared type only the one-element list of an integer is a list of numbers.
   if (itemSchema.type === undefined && items.length === 1 && /^-?\d+$/.test(trimmed))

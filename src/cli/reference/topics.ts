@@ -115,7 +115,7 @@ const parameters: Topic = {
         ['`string`, or none', 'as it is'],
       ],
     },
-    'With --auto-dict, items such as `key:value` of a list become objects: `hosts=name:a,port:22`.',
+    'With --auto-dict, items such as `key:value` of a list become an object, one for each word: `hosts=name:a,port:22 hosts=name:b,port:2022`.',
     "Quotes belong to the shell: write `cmd='make test'` for a value with blanks, and single quotes around JSON. A secret is better kept out of the command line, where other users of the machine see it in the list of processes: put it into the datastore (`svc help key set`), or into a file that `@name=path` reads.",
   ],
 }
