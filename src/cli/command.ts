@@ -117,7 +117,7 @@ export class CliCommand extends Command {
     while (index < args.length && args[index] !== '--') {
       args[index] = this.withLongName(args[index] ?? '')
       const length = this.optionLength(args, index)
-      // What follows a sub-command is for that.
+      // What follows a sub-command is read by that.
       if (length === 0 && this.commands.length > 0) return super.parseOptions(args)
       if (length === 0) operands.push(args[index] ?? '')
       options.push(...args.slice(index, index + length))
@@ -290,7 +290,7 @@ function groupOptions(options: readonly Option[]): [title: string, options: Opti
   if (common === undefined) return [...groups]
   groups.delete(commonGroup)
   const own = groups.get('Options:') ?? []
-  // One alone, such as --help, is worth no heading.
+  // A single one, such as --help, needs no heading of its own.
   return common.length > 1 ? [...groups, [commonGroup, common]] : [...groups.set('Options:', [...own, ...common])]
 }
 

@@ -24,7 +24,7 @@ class LazyCommand extends CliCommand {
 
 /** Runs one command line. @returns the exit code */
 export async function runProgram(args: string[]): Promise<number> {
-  // Stays, since output may still be under way when the command has ended.
+  // The listener stays, since output may still be under way when the command has ended.
   if (process.stdout.listenerCount('error', endWithOutput) === 0) process.stdout.on('error', endWithOutput)
   // Notes that nobody can read change nothing about the result.
   if (process.stderr.listenerCount('error', ignore) === 0) process.stderr.on('error', ignore)

@@ -104,7 +104,7 @@ async function printEntryPoint(session: Session, ref: string): Promise<number> {
   if (ref === '') throw new NotFound(action.name, ref)
   const path = `/actions/views/entry_point/${segment(ref)}`
   const response = await openFile(session, path, (code, message) =>
-    // That of an action which has none is not found either, and the server says why.
+    // An action that has no entry point is answered with 404 too, and the server says why.
     code === 'ENTRY_POINT_NOT_FOUND' ? new CliFailure(message, exitCodes.usage) : new NotFound(action.name, ref),
   )
   await printFile(session, response, { ref })

@@ -156,7 +156,7 @@ async function logOut(session: Session, isAll: boolean): Promise<number> {
     if (form === 'human') await session.print('Nobody is logged in.\n')
   } else {
     const { username } = account
-    // First, since it may need the login.
+    // First, since it may need the login that is deleted below.
     if (isAll) revoked = await revokeTokensOf(session, username)
     const kept = readKeptToken({ folder, user: username }, session.warn)
     if (!isAll && kept !== undefined) revoked = await revokeKept(session, kept)

@@ -112,7 +112,7 @@ async function uninstallPacks(session: Session, pack: Resource, refs: string[]):
   const answer = recordIn(await session.client.call('POST', '/packs/uninstall', { body: { packs: refs } }))
   return follow(session, answer, `Removing ${refs.join(', ')}`, async () => {
     if (packs === undefined) return false
-    // To people it has been said.
+    // People have read it in the output of the execution.
     if (session.form !== 'human') await showPacks(session, pack, packs, {})
     return true
   })
@@ -180,7 +180,7 @@ async function readToEnd(session: Session, id: string): Promise<Json> {
   if (session.form === 'human') {
     const options = { includeMetadata: false, isReachable: true }
     const { sayEnded } = executionWords(id)
-    // What it says itself is enough, as long as it goes well.
+    // The output of the execution itself is enough, as long as it succeeds.
     await followExecution(session, begun, options, createPieceOutput(session, id, options), {
       sayStarted: () => Promise.resolve(),
       sayEnded: async (output, status) => (status === 'succeeded' ? undefined : sayEnded(output, status)),
@@ -200,7 +200,7 @@ async function registerPacks(
   const body = {
     ...(packs.length === 0 ? {} : { packs: packs.map((name) => (name.includes('/') ? resolve(name) : name)) }),
     ...(kinds === undefined ? {} : { types: kinds }),
-    // What is wrong comes back with what has been registered.
+    // Problems come back together with what has been registered.
     fail_on_failure: false,
   }
   const progress = session.progress('Registering')

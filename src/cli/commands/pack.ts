@@ -40,7 +40,7 @@ export function createPackCommand(context: CommandContext): CliCommand {
     .description('Print a file of a pack: byte for byte, unless on a terminal.')
     .argument('<ref>', 'reference or id')
     .argument('<path>', 'path of the file in the folder of the pack')
-    // It is none of this machine.
+    // The file is none of this machine, so TAB offers nothing for it.
     .words({ path: [] })
     .examples('svc pack file examples actions/greet.py', 'svc pack file web icon.png > icon.png')
     .action((ref: string, path: string, flags: CommonFlags) =>
@@ -75,7 +75,7 @@ async function listFiles(session: Session, ref: string, { width }: WidthFlags): 
 
 async function showFile(session: Session, ref: string, path: string): Promise<number> {
   if (ref === '') throw new NotFound(pack.name, ref)
-  // An address cannot say these.
+  // An address cannot hold such names.
   if (path.split('/').some((name) => ['', '.', '..'].includes(name))) throw new NotFound('File', path)
   const address = `/packs/views/file/${segment(ref)}/${path.split('/').map(segment).join('/')}`
   const response = await openFile(session, address, (code) =>

@@ -61,7 +61,7 @@ async function serve(files: string[], flags: Record<string, string>): Promise<nu
   endOnFault(log)
   let app: App | NodeJS.Signals
   try {
-    // Telling how the command is used needs nothing of the server.
+    // Loaded only here, since the help of the command needs nothing of the server.
     const starting = import('../../app.ts').then(({ startApp }) => startApp(config, log))
     app = await Promise.race([starting, signals.first])
   } catch (error) {

@@ -107,7 +107,7 @@ async function listTraces(session: Session, flags: TraceListFlags): Promise<numb
     rule: flags.rule,
     trigger_instance: flags.triggerInstance,
     ...(flags.sort === 'asc' ? { sort_asc: 'True' } : { sort_desc: 'True' }),
-    // What is in them may be very much.
+    // A trace may have very many components, and a list shows none of them.
     include_attributes: isWhole ? undefined : (attributes ?? trace.columns).join(','),
   }
   const { records, isTruncated } = await listRecords(session, trace.path, query, flags.last)
@@ -167,7 +167,7 @@ async function showTrace(session: Session, record: Json, flags: AttributeFlags):
   const members = componentKinds
     .flatMap((kind) => toList(record[listOf(kind)]).map((component) => ({ kind, component })))
     .map(({ kind, component }) => ({ kind, component, at: textOf(component['updated_at']) }))
-    // What is of one moment stays in the order of causes.
+    // Components of the same moment stay in the order of causes.
     .toSorted((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
   const rows = members.map(({ kind, component, at }) => [
     cellText(component['object_id']),

@@ -99,7 +99,7 @@ async function show(session: Session, answer: Answer, waitedSeconds: number | un
     .split(',')
     .filter((id) => id !== '')
   const [first] = ids
-  // It may have been a question about the webhook, which is all that is answered.
+  // Without an id nothing has happened: the request only verified the webhook, and the answer to that is shown.
   const record = first === undefined ? recordIn(answer) : outcomeOf(answer, ids)
   if (session.form === 'human') await session.print(toYaml(record))
   else await session.printMachine(record)

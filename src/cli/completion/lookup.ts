@@ -60,7 +60,7 @@ async function orElse<T>(otherwise: T, work: () => Promise<T>): Promise<T> {
 
 async function findNames(client: Client, names: Names, word: string, flags: Flags): Promise<Candidate[]> {
   const { path, name, about = [], query, most = MAX_NAMES } = names
-  // Servers that cannot leave out anything of such a list send it whole.
+  // A server that cannot leave out attributes of such a list sends it whole.
   const common = { ...query?.(word, flags), include_attributes: [name, ...about].join(',') }
   const page = (offset: number) => askList(client, path, { ...common, limit: Math.min(PAGE_SIZE, most), offset })
   const first = await page(0)
@@ -93,7 +93,7 @@ async function findParameters(
 ): Promise<Completion> {
   const ref = of === 'action' ? id : await actionOf(client, id)
   const answer = await client.call('GET', `/actions/views/parameters/${segment(ref)}`, { maxBytes: MAX_BYTES })
-  // Others cannot be written as a word.
+  // Parameters with other names cannot be written as a word.
   const parameters = parametersOf(recordIn(answer)).filter(({ name }) => /^\w+$/.test(name))
   const [, marker = '', name = '', equals] = /^(@?)([^=]*)(=?)/.exec(word) ?? []
   if (equals === '=') {

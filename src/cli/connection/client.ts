@@ -251,7 +251,7 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
       }
       const answer = await readAnswer(await send('POST', outgoing), 'POST', outgoing)
       const { token, expiry } = recordIn(answer)
-      // What is kept, and not one, would be in the way of every further command.
+      // Anything else, kept as a token, would be in the way of every further command.
       if (!isCredentialText(textOf(token)) || Number.isNaN(Date.parse(textOf(expiry)))) {
         throw new CliFailure(
           `${settings.authUrl} answered with no token; is --auth-url the authentication service of an svc server?`,

@@ -23,7 +23,7 @@ export async function changeConfigFile(
   changes: Changes,
 ): Promise<void> {
   try {
-    // A link stays one.
+    // A symbolic link stays; the file it leads to is changed.
     const target = await targetOf(path)
     const { bytes, ownership } = await read(target)
     const { sections } = parseIniBytes(bytes)
@@ -103,7 +103,7 @@ function splitLines(text: string): Line[] {
   for (let index = 0; index < parts.length; index += 2) {
     lines.push({ content: parts[index] ?? '', end: parts[index + 1] ?? '' })
   }
-  // Behind the last line end stands nothing.
+  // After the last line end there is no further line.
   if (lines.at(-1)?.content === '') lines.pop()
   return lines
 }

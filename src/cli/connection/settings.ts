@@ -125,7 +125,7 @@ function clientFolder(): string {
 }
 
 function readFile({ path, isExplicit, isOurs }: ConfigFile, warnings: string[]): IniFile['sections'] | undefined {
-  // A usual way to say that nothing shall be read.
+  // Naming it is a usual way to say that nothing shall be read.
   const file = path === devNull ? { bytes: Buffer.alloc(0), mode: 0 } : readBoundedFileSync(path, MAX_FILE_BYTES)
   if ('problem' in file) {
     if (file.isMissing && !isExplicit) return undefined

@@ -53,7 +53,7 @@ export async function getExecution(session: Session, id: string, query: Query = 
     const newest = { include_attributes: 'id', sort_desc: true, limit: 1 }
     const [found] = listIn(await client.call('GET', '/executions', { query: newest }))
     const newestId = textOf(found?.['id'])
-    // An answer that leads back here is no answer.
+    // A server that answers with the same word would be asked for ever.
     if (newestId === '' || newestId === id) throw new NotFound(executionName, id)
     return getExecution(session, newestId, query)
   }

@@ -131,7 +131,7 @@ function renderDetails(session: Session, record: Json, names: readonly string[],
       return `${label}: ${session.isColored ? colorStatus(text) : text}\n`
     }
     if (name.endsWith('timestamp')) return `${label}: ${formatTime(value, session.settings.timezone)}\n`
-    // An id of digits alone is an id all the same.
+    // YAML would put quotes around an id of digits alone.
     if (name === 'id' && typeof value === 'string' && /^\w+$/.test(value)) return `${label}: ${value}\n`
     return toYaml({ [printable(label)]: readable(value ?? null) })
   })

@@ -88,7 +88,7 @@ class Family {
     if (!isEnded) this.#beginWatch()
     const output = this.#printer.outputOf(this.#rootId, '')
     const { sayStarted, sayEnded } = executionWords(this.#rootId)
-    // Told when all has ended.
+    // The end is told below, when all have ended.
     const words = { sayStarted, sayEnded: () => Promise.resolve() }
     const status = await followExecution(this.#session, this.#root, this.#options, output, words)
     if (isEnded) {
@@ -264,7 +264,7 @@ class Lane<T> {
       await this.#work(item)
     } finally {
       const next = this.#waiting.shift()
-      // Whoever waits takes the place over.
+      // The next one that waits takes this place.
       if (next === undefined) this.#active -= 1
       else next()
     }

@@ -42,7 +42,7 @@ export async function waitForEnd(session: Session, id: string): Promise<string> 
   }
   try {
     for (;;) {
-      // What happened before it was opened, it does not tell.
+      // The stream does not tell what happened before it was opened, so the status is asked for after that.
       const { opening } = stream
       try {
         const status = statusOf(await getExecution(session, id, { include_attributes: 'status' }))

@@ -126,7 +126,7 @@ async function askText(questions: Questions, question: Question): Promise<unknow
       try {
         return valueOf(questions, question, text)
       } catch (error) {
-        // The message has the value in it.
+        // The message would repeat the value.
         if (!isSecret || !(error instanceof CliFailure)) throw error
         throw new CliFailure(`The value of "${printable(name)}" is not of type ${printable(String(schema['type']))}.`)
       }
