@@ -71,7 +71,7 @@ export function eventScenarios(server: TestServer): Scenario[] {
       'rule list',
       { args: () => ['-p', 'shop'] },
       { about: 'if this then that', args: () => ['-p', 'shop', '--iftt'] },
-      { about: 'truncated, JSON', args: () => ['-p', 'shop', '-n', '1', '-j', '-a', 'ref', 'action.ref'] },
+      { about: 'as many as asked for, JSON', args: () => ['-p', 'shop', '-n', '1', '-j', '-a', 'ref', 'action.ref'] },
     ),
     ...plays(
       'rule get',
