@@ -13,7 +13,7 @@ export interface Names {
   /** Attributes that tell which one it is. Never a value that could be a secret. */
   about?: readonly string[]
   /** Only those that matter, when they are many. @param flags values of the options of the command, by attribute */
-  query?: (word: string, flags: Readonly<Record<string, unknown>>) => Query
+  query?: (word: string, flags: Readonly<Record<string, unknown>>) => Query | readonly Query[]
   /** How many of a list are looked at. Default: as many as there may be. */
   most?: number
   /** Other words that stand for one of them. */
@@ -42,8 +42,10 @@ const executions = {
   most: NEWEST,
 } as const
 
-/** The executions that a command can change, for the commands that do not take `last`. @param status in which they are */
-export const executionsIn = (status: string): Names => ({ ...executions, query: () => ({ ...newest(), status }) })
+/** The executions in one of these statuses, for commands that do not take `last`. */
+export function executionsIn(...statuses: readonly string[]): Names {
+  return { ...executions, query: () => statuses.map((status) => ({ ...newest(), status })) }
+}
 
 /** The things of the server, by the command that is about them. */
 export const names = {

@@ -139,9 +139,14 @@ describe('what the server has', () => {
     })
     const path = `/v1/executions/${body.id}`
     await waitFor('it runs', async () => (await server.call<Status>('GET', path)).body.status === 'running')
-    for (const name of ['cancel', 'pause']) expect((await ask(['execution', name, ''])).words).toEqual([body.id])
+    const later = await server.call<{ id: string }>('POST', '/v1/executions', {
+      action: 'core.noop',
+      delay: 3_600_000,
+    })
+    expect((await ask(['execution', 'cancel', ''])).words).toEqual([body.id, later.body.id])
+    expect((await ask(['execution', 'pause', ''])).words).toEqual([body.id])
     expect((await ask(['execution', 'resume', ''])).words).toEqual([])
-    await server.call('DELETE', path)
+    for (const { id } of [body, later.body]) await server.call('DELETE', `/v1/executions/${id}`)
   })
 
   it('09 names by what a word stands for: packs, rules, triggers, keys, runners', async () => {

@@ -81,7 +81,7 @@ export function createExecutionCommand(context: CommandContext): CliCommand {
 
   const cancel = createEachCommand(context, 'cancel', ['<id...>', 'ids'], cancelOne)
     .description('Stop executions and everything they started.')
-    .words({ id: executionsIn('running') })
+    .words({ id: executionsIn('running', 'pending', 'delayed', 'scheduled', 'paused') })
     .notes(
       'What ignores the request to end is killed a few seconds later; `svc execution tail <id>` waits for the end of all.',
     )

@@ -59,16 +59,9 @@ async function orElse<T>(otherwise: T, work: () => Promise<T>): Promise<T> {
 }
 
 async function findNames(client: Client, names: Names, word: string, flags: Flags): Promise<Candidate[]> {
-  const { path, name, about = [], query, most = MAX_NAMES } = names
-  // A server that cannot leave out attributes of such a list sends it whole.
-  const common = { ...query?.(word, flags), include_attributes: [name, ...about].join(',') }
-  const page = (offset: number) => askList(client, path, { ...common, limit: Math.min(PAGE_SIZE, most), offset })
-  const first = await page(0)
-  const total = Math.min(most, first.total)
-  const offsets: number[] = []
-  for (let offset = PAGE_SIZE; offset < total; offset += PAGE_SIZE) offsets.push(offset)
-  const others = await Promise.all(offsets.map(page))
-  const records = [first, ...others].flatMap((each) => each.records).slice(0, most)
+  const { name, about = [], query } = names
+  const queries = [query?.(word, flags) ?? {}].flat()
+  const records = (await Promise.all(queries.map((each) => askPages(client, names, each)))).flat()
   return records.map((record) => ({
     text: textOf(attributeOf(record, name)),
     about: about
@@ -76,6 +69,18 @@ async function findNames(client: Client, names: Names, word: string, flags: Flag
       .filter((text) => text !== '')
       .join(', '),
   }))
+}
+
+async function askPages(client: Client, { path, name, about = [], most = MAX_NAMES }: Names, query: Query) {
+  // A server that cannot leave out attributes of such a list sends it whole.
+  const common = { ...query, include_attributes: [name, ...about].join(',') }
+  const page = (offset: number) => askList(client, path, { ...common, limit: Math.min(PAGE_SIZE, most), offset })
+  const first = await page(0)
+  const total = Math.min(most, first.total)
+  const offsets: number[] = []
+  for (let offset = PAGE_SIZE; offset < total; offset += PAGE_SIZE) offsets.push(offset)
+  const others = await Promise.all(offsets.map(page))
+  return [first, ...others].flatMap(({ records }) => records).slice(0, most)
 }
 
 async function askList(client: Client, path: string, query: Query) {
