@@ -1,4 +1,5 @@
 /** Contract 09, 9.3 and 9.7: logging in, API keys, users and roles on the command line, against a real server. */
+import { execFile } from 'node:child_process'
 import {
   chmodSync,
   existsSync,
@@ -11,14 +12,16 @@ import {
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { makeAuthority } from '../helpers/certificates.ts'
 import { jsonOf, runCli, type CliExit } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { startFront } from '../helpers/front.ts'
-import { basicAuth, firstPassword } from '../helpers/logins.ts'
+import { basicAuth, firstPassword, signIn } from '../helpers/logins.ts'
 import { startAtTerminal } from '../helpers/pty.ts'
-import { call, executable, startServer, type TestServer } from '../helpers/server.ts'
+import { call, executable, startServer, withServer, type TestServer } from '../helpers/server.ts'
+import { waitFor } from '../helpers/wait.ts'
 import { idPattern, unknownId } from './support.ts'
 
 const base = makeFolder()
@@ -1130,5 +1133,26 @@ describe('00.15 secrets', () => {
     for (const canary of [secret, token, made.stdout.trim(), Buffer.from(`canary:${secret}`).toString('base64')]) {
       expect(printed.filter((text) => text.includes(canary))).toEqual([])
     }
+  })
+})
+
+describe('what the server says when it has started', () => {
+  it.each([
+    ['off', 'False'],
+    ['on', 'True'],
+  ])('can be typed as it stands, with authentication %s', async (_what, enable) => {
+    await withServer({ settings: { 'auth.enable': enable } }, async (started) => {
+      const lines = () => started.printed().split('\n')
+      await waitFor('the end of the greeting', () => lines().includes('or:') && lines().at(-1) === '')
+      const env = { ...process.env, HOME: started.basePath, TOKEN: '' }
+      if (enable === 'True') {
+        env.TOKEN = (await signIn(started, 'admin', firstPassword(started.basePath)))['X-Auth-Token']
+      }
+      const typed = lines().slice(lines().findIndex((line) => line.includes('/v1/executions')))
+      const script = typed.filter((line) => line.startsWith('  ')).join('\n')
+      const { stdout } = await promisify(execFile)('/bin/sh', ['-ec', script], { env })
+      expect(stdout).toContain('"action":{"id":')
+      expect(stdout).toMatch(/^ {2}stdout: hello$/m)
+    })
   })
 })

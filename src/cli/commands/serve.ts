@@ -1,4 +1,5 @@
 /** `svc serve`: the server in the foreground. */
+import { basename } from 'node:path'
 import { Option } from 'commander'
 import { CliCommand } from '../command.ts'
 import type { App } from '../../app.ts'
@@ -11,6 +12,7 @@ import {
   type LoadedConfig,
 } from '../../config/load.ts'
 import { createLog, type RootLog } from '../../log.ts'
+import { quote } from '../../shell-words.ts'
 import { codeOf } from '../../system-error.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { findTerminal, TERMINAL_GONE_MS } from '../terminal.ts'
@@ -158,8 +160,18 @@ function greeting({ urls }: App, auth: SignIn): string {
     `  curl -s ${urls.api}/v1/executions${credential} -H 'Content-Type: application/json' \\`,
     `    -d '{"action": "core.local", "parameters": {"cmd": "echo hello"}}'`,
     `  curl -s ${urls.api}/v1/executions/last/output${credential}`,
+    'or:',
+    `  ${auth.enable ? 'SVC_AUTH_TOKEN="$TOKEN" ' : ''}${clientCommand(urls)} run core.local 'echo hello'`,
     '',
   ].join('\n')
+}
+
+/** The command line client that asks this server, as it can be typed where the server was started. */
+function clientCommand({ api, stream }: App['urls']): string {
+  const program = process.argv[1] ?? 'svc'
+  const name = basename(program) === 'svc' ? 'svc' : quote(program)
+  const isUsual = api === 'http://127.0.0.1:9101' && stream === 'http://127.0.0.1:9102'
+  return isUsual ? name : `${name} --api-url ${api}/v1 --stream-url ${stream}/v1`
 }
 
 interface Signals {
