@@ -302,7 +302,10 @@ describe('keys with scopes', () => {
     isEnabled = false
     const { key } = await make({ user: 'alice', scopes: [webhookScope] })
     const { status, body } = await ask(`key:${key}`, 'GET', '')
-    expect([status, body.faultstring]).toEqual([403, `User "alice" doesn't have required permission "api_key_list"`])
+    expect([status, body.faultstring]).toEqual([
+      403,
+      'The scopes of the API key of user "alice" lack permission "api_key_list"',
+    ])
   })
 
   test.for<[unknown, string]>([
