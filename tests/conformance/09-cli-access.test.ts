@@ -213,6 +213,19 @@ describe('09.3 login', () => {
   })
 })
 
+describe('09.3 login that cannot be kept', () => {
+  it('leaves no token on the server', async () => {
+    await admin('user', 'add', 'unkept', '-p', 'unkept-1')
+    mkdirSync(join(home, '.svc'), { mode: 0o700 })
+    symlinkSync('/proc/nowhere/config', configFile)
+    expect(await svc(['login', 'unkept', '-p', 'unkept-1'])).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^ERROR: The configuration file .* cannot be written: /),
+    })
+    expect((await admin('token', 'revoke', '--user', 'unkept')).stdout).toBe('No tokens of "unkept" were revoked.\n')
+  })
+})
+
 describe('09.3 logout', () => {
   const isValid = async (token: string): Promise<boolean> => (await svc(['whoami', '-t', token])).code === 0
   const keptToken = (): string => (JSON.parse(readFileSync(tokenFile, 'utf8')) as { token: string }).token
@@ -245,6 +258,17 @@ describe('09.3 logout', () => {
     writeFileSync(configFile, '[credentials]\nusername = leaver\npassword = leaver-1\n')
     expect(JSON.parse((await svc(['logout', '--all', '-j'])).stdout)).toEqual({ user: 'leaver', revoked: 1 })
     expect([readFileSync(configFile, 'utf8'), readdirSync(join(home, '.svc'))]).toEqual(['[credentials]\n', ['config']])
+  })
+
+  it('a token that cannot be deleted: the login is forgotten all the same', async () => {
+    await svc(['login', 'admin', '-w', '-p', password])
+    rmSync(tokenFile)
+    mkdirSync(tokenFile)
+    expect(await svc(['logout'])).toMatchObject({
+      code: 1,
+      stdout: expect.stringMatching(/^ERROR: The kept token cannot be deleted: .*token-admin/),
+    })
+    expect(readFileSync(configFile, 'utf8')).toBe('[credentials]\n')
   })
 
   it('a server out of reach: the login is forgotten, and a warning tells that the token is still valid', async () => {

@@ -508,6 +508,11 @@ describe('09.5 executions', () => {
     expect(await idsOf('-n', '1', '--showall')).toEqual([child.id])
     expect(await idsOf('-n', '1', '-l', '--status', 'failed')).toEqual([child.id])
     expect(await idsOf('--action', 'core.nope')).toEqual([])
+    expect(await svc('execution', 'list', '--status', 'fialed')).toEqual({
+      code: 0,
+      stdout: 'No matching items found\n',
+      stderr: expect.stringMatching(/^WARNING: "fialed" is no status of executions\. They are: .*, failed, .*\.\n$/),
+    })
     expect(await idsOf('-tg', '2999-01-01T00:00:00Z')).toEqual([])
     expect(await idsOf('-tl', '2000-01-01T00:00:00Z')).toEqual([])
     expect(await idsOf('-tg=2999-01-01T00:00:00Z')).toEqual([])

@@ -117,7 +117,14 @@ async function logIn(session: Session, user: string, flags: KeptLoginFlags): Pro
   const record = recordIn(answer)
   const isWritten = flags.writePassword === true
   const changes = { username: user, password: isWritten ? password : undefined }
-  await changeConfigFile(configFile, folder, 'credentials', changes)
+  try {
+    await changeConfigFile(configFile, folder, 'credentials', changes)
+  } catch (error) {
+    // Nobody has been shown this token. A server that does not say when it ends has none to revoke.
+    const expireTimestamp = Date.parse(textOf(record['expiry'])) / 1000 || 0
+    await revokeKept(session, { token: textOf(record['token']), expireTimestamp, authUrl })
+    throw error
+  }
   const isKept = settings.cachesToken && (await keepToken({ folder, user, authUrl }, answer, session.warn))
   await printDone(session, `Logged in as ${user}`)
   if (!isWritten) {
@@ -160,8 +167,8 @@ async function logOut(session: Session, isAll: boolean): Promise<number> {
     if (isAll) revoked = await revokeTokensOf(session, username)
     const kept = readKeptToken({ folder, user: username }, session.warn)
     if (!isAll && kept !== undefined) revoked = await revokeKept(session, kept)
-    await removeToken({ folder, user: username })
     await changeConfigFile(configFile, folder, 'credentials', { username: undefined, password: undefined })
+    await removeToken({ folder, user: username })
     if (form === 'human') {
       if (isAll) await session.print(revokedText(revoked, username))
       await session.print(`Logged out ${escapeUnprintable(username)}\n`)
@@ -178,7 +185,7 @@ async function logOut(session: Session, isAll: boolean): Promise<number> {
 }
 
 /**
- * Revokes a kept token at the server that made it. A token that this server refuses is worthless already.
+ * Revokes a token at the server that made it. A token that this server refuses is worthless already.
  *
  * @returns how many were revoked
  */

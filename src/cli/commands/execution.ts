@@ -161,6 +161,10 @@ async function listExecutions(session: Session, flags: ExecutionListFlags): Prom
     ...(flags.sort === 'asc' ? { sort_asc: 'true' } : { sort_desc: 'true' }),
     include_attributes: isWhole || attributes?.includes('all') === true ? undefined : [...new Set(wanted)].join(','),
   }
+  // The server takes any text, and finds nothing.
+  if (flags.status !== undefined && !executionStatuses.includes(flags.status)) {
+    session.warn(`"${flags.status}" is no status of executions. They are: ${executionStatuses.join(', ')}.`)
+  }
   const page = await listRecords(session, '/executions', query, flags.last)
   // The newest belong next to the prompt.
   const records = flags.sort === 'asc' ? page.records : page.records.toReversed()
