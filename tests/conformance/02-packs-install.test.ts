@@ -308,6 +308,7 @@ describe('as executions', () => {
 })
 
 describe('hostile sources', () => {
+  const cut: TarEntry = { path: 'cut', size: 4_000 }
   const hostile: [string, TarEntry, RegExp | undefined][] = [
     ['a path upwards', { path: '../escaped', text: 'x' }, /outside of the pack/],
     ['a path upwards inside', { path: 'a/../../escaped', text: 'x' }, /outside of the pack/],
@@ -317,8 +318,16 @@ describe('hostile sources', () => {
     ['a device', { path: 'linked', type: '3' }, undefined],
     ['a pipe', { path: 'linked', type: '6' }, undefined],
     ['more than there is room for', { path: 'large', size: 300_000_000 }, /larger than a pack may be/],
-    ['less than it says', { path: 'cut', size: 4_000 }, /damaged/],
+    ['less than it says', cut, /damaged/],
   ]
+  it('archives that end in the middle leave nothing, however much of them is being written', async () => {
+    const many = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`lib/${index}.txt`, 'x'.repeat(2000)]))
+    writeFileSync(at('cut_short.tgz'), makeTarGz([...entriesOf('', packFiles('cut_short', many)), cut]))
+    const ends = await Promise.all(Array.from({ length: 20 }, () => install(at('cut_short.tgz'))))
+    expect(ends.filter(({ result }) => !/damaged/.test(String(result['error'])))).toEqual([])
+    expect(leftovers()).toEqual([])
+  })
+
   it.each(hostile)('an archive with %s', async (name, entry, why) => {
     const ref = `hostile_${name.replace(/\W/g, '_')}`
     writeFileSync(at(`${ref}.tgz`), makeTarGz([...entriesOf('', packFiles(ref)), entry]))

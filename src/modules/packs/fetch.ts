@@ -1,8 +1,9 @@
 /** Fetching the files of a pack into a folder: from an archive, a folder, or a git repository. */
 import { createReadStream } from 'node:fs'
-import { lstat, mkdir, readdir, realpath } from 'node:fs/promises'
+import { lstat, mkdir, open, readdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { createGunzip } from 'node:zlib'
 import { isAppError, packSourceUnusable, packTooLarge, shown } from '../../errors.ts'
 import type { PackWork, ProgramEnd } from '../../runners/pack-manager.ts'
 import { hasCode } from '../../system-error.ts'
@@ -12,6 +13,8 @@ import { copyTree, MAX_PACK_BYTES, MAX_PACK_FILES, PackBounds } from './tree.ts'
 /** With what git needs besides; it has no bound of its own. */
 const MAX_FETCHED_BYTES = 4 * MAX_PACK_BYTES
 const SIZE_CHECK_MS = 1000
+/** What is unpacked at once: at most 32 files. */
+const UNPACKED_BYTES = 16 * 1024
 
 /**
  * Puts the files of a pack into `target`, which is made.
@@ -68,7 +71,7 @@ async function findTop(raw: string): Promise<string> {
 }
 
 async function unpack(source: Extract<PackSource, { path: string }>, raw: string, work: PackWork): Promise<void> {
-  const { Unpack } = await import('tar')
+  const { UnpackSync } = await import('tar')
   const bounds = new PackBounds()
   const omitted: string[] = []
   let refusal: Error | undefined
@@ -78,7 +81,8 @@ async function unpack(source: Extract<PackSource, { path: string }>, raw: string
     stopped.abort()
     return false
   }
-  const extractor = new Unpack({
+  // Piece by piece, so that nothing is still being written when it ends early: who clears it away would find it growing.
+  const extractor = new UnpackSync({
     cwd: raw,
     strict: true,
     preserveOwner: false,
@@ -107,9 +111,12 @@ async function unpack(source: Extract<PackSource, { path: string }>, raw: string
     },
   })
   try {
-    await pipeline(createReadStream(source.path), extractor as unknown as NodeJS.WritableStream, {
-      signal: AbortSignal.any([work.signal, stopped.signal]),
-    })
+    const archive = createReadStream(source.path, { highWaterMark: UNPACKED_BYTES })
+    const target = extractor as unknown as NodeJS.WritableStream
+    const signal = AbortSignal.any([work.signal, stopped.signal])
+    if (await isGzip(source.path)) {
+      await pipeline(archive, createGunzip({ chunkSize: UNPACKED_BYTES }), target, { signal })
+    } else await pipeline(archive, target, { signal })
   } catch (error) {
     work.signal.throwIfAborted()
     if (refusal !== undefined) throw refusal
@@ -119,6 +126,16 @@ async function unpack(source: Extract<PackSource, { path: string }>, raw: string
   if (refusal !== undefined) throw refusal
   for (const path of omitted.slice(0, 20))
     await work.warn(`${shown(path)} is left out: an archive may hold files and folders only.`)
+}
+
+async function isGzip(path: string): Promise<boolean> {
+  const file = await open(path)
+  try {
+    const { bytesRead, buffer } = await file.read(Buffer.alloc(2), 0, 2, 0)
+    return bytesRead === 2 && buffer.readUInt16BE() === 0x1f8b
+  } finally {
+    await file.close()
+  }
 }
 
 /** What makes git do less than it was asked for, or more: of a repository around the server, of somebody's settings. */
