@@ -167,9 +167,9 @@ function isJson(text: string): boolean {
   }
 }
 
-/** No system passes on a zero character. */
+/** No system passes on a zero character, nor Linux a word of 128 KiB. */
 function passable(word: string): string {
-  return word.replaceAll('\u0000', '\u0001')
+  return word.slice(0, 40_000).replaceAll('\u0000', '\u0001')
 }
 
 describe(`random command lines, seed ${seed}`, () => {
