@@ -71,6 +71,29 @@ function linesOf(stdout: string, letter: string): string[] {
 }
 
 describe('09.5 tail --nested', () => {
+  it('ends, too, where the stream of events ends before it has begun', async () => {
+    let openings = 0
+    const fake = await startFront((request, response) => {
+      const path = request.url ?? ''
+      const isStream = path.includes('/stream') || path.endsWith('/output')
+      response.setHeader('Content-Type', isStream ? 'text/event-stream' : 'application/json')
+      if (path.includes('/stream')) openings += 1
+      else if (path.endsWith('/output')) response.write('event: EOF\ndata:\n\n')
+      else if (path.includes('/children')) response.write('[]')
+      else response.write(JSON.stringify({ id: 'a1', status: openings === 0 ? 'running' : 'succeeded' }))
+      response.end()
+    })
+    try {
+      const address = `${fake.url}/v1`
+      const addresses = { HOME: folder.path, SVC_API_URL: address, SVC_STREAM_URL: address }
+      const { code, stdout, stderr } = await runCli(['execution', 'tail', 'a1', '--nested'], addresses)
+      expect([code, stdout, stderr]).toEqual([0, expect.stringContaining(completed('a1')), ''])
+      expect(openings).toBeGreaterThan(0)
+    } finally {
+      await fake.close()
+    }
+  })
+
   it('09.5 children of any depth, made before and after it began; it ends when all have ended', async () => {
     const [first, second, last] = [makeGate(), makeGate(), makeGate()]
     const root = await run(`echo r 1; ${first.wait}; echo r 2`)

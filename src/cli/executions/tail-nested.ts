@@ -1,5 +1,7 @@
 /** Following an execution together with all that it starts: its children, and theirs (contract 09, 9.5). */
 import { addAbortListener, once } from 'node:events'
+import type { Readable } from 'node:stream'
+import { finished } from 'node:stream/promises'
 import { segment } from '../connection/client.ts'
 import { readEvents } from '../connection/server-events.ts'
 import { listIn, textOf } from '../connection/answers.ts'
@@ -183,9 +185,7 @@ class Family {
     const listener = addAbortListener(this.#session.interrupted, () => stream.destroy(new Interrupted()))
     try {
       // Its first byte says that nothing is missed from here on; what comes meanwhile waits in the stream.
-      await once(stream, 'readable').catch((error: unknown) => {
-        throw new ConnectionFailure(`The stream broke off: ${error instanceof Error ? error.message : String(error)}`)
-      })
+      await firstByte(stream)
       await this.#look()
       for await (const { name, data } of readEvents(stream)) if (name === created) yield parseEvent(data)
     } finally {
@@ -209,6 +209,19 @@ class Family {
 
   #isOfFamily(id: string): boolean {
     return id === this.#rootId || this.#known.has(id)
+  }
+}
+
+/** Waits until there is something to read, or the stream has ended without. @throws ConnectionFailure */
+async function firstByte(stream: Readable): Promise<void> {
+  const decided = new AbortController()
+  const { signal } = decided
+  try {
+    await Promise.race([once(stream, 'readable', { signal }), finished(stream, { signal, cleanup: true })])
+  } catch (error) {
+    throw new ConnectionFailure(`The stream broke off: ${error instanceof Error ? error.message : String(error)}`)
+  } finally {
+    decided.abort()
   }
 }
 
