@@ -16,6 +16,7 @@ import {
   type Resource,
 } from '../resources.ts'
 import { maskSecretsOf } from '../rule-secrets.ts'
+import { onOrder } from '../reference/samples.ts'
 import type { CommandContext, Session } from '../session.ts'
 import { createRuleTestCommand } from './rule-test.ts'
 
@@ -72,17 +73,7 @@ export function createRuleCommand(context: CommandContext): CliCommand {
   const create = createCreateCommand(context, rule, tellDisabled)
     .description('Make a rule. It is disabled unless its definition says "enabled: true".')
     .examples('svc rule create on_order.yaml')
-    .sample(
-      'on_order.yaml',
-      `name: on_order
-enabled: true
-trigger: {type: core.svc.webhook, parameters: {url: orders}}
-criteria:
-  trigger.body.kind: {type: equals, pattern: order}
-action:
-  ref: core.local
-  parameters: {cmd: echo "order $ID", env: {ID: "{{ trigger.body.id }}"}}`,
-    )
+    .sample(onOrder.name, onOrder.text)
 
   const update = createUpdateCommand(context, rule, ['<ref>', 'reference or id'], tellDisabled)
     .description('Replace a rule: what the definition leaves out has its default from now on.')

@@ -1,4 +1,5 @@
 /** What belongs to no single command: shown by `svc help <topic>`, and part of the manual page and `docs/cli.md`. */
+import { onOrder } from './samples.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { fileRows, settingRows, type SettingRow } from '../connection/setting-rows.ts'
 import type { Block, Table } from './text.ts'
@@ -47,15 +48,8 @@ $ svc run examples.greet -h`,
     },
     'A rule says what shall run when something happens. This one runs a command for each order that is sent to a webhook:',
     {
-      lines: `$ cat > on_order.yaml <<'EOF'
-name: on_order
-enabled: true
-trigger: {type: core.svc.webhook, parameters: {url: orders}}
-criteria:
-  trigger.body.kind: {type: equals, pattern: order}
-action:
-  ref: core.local
-  parameters: {cmd: echo "order $ID", env: {ID: "{{ trigger.body.id }}"}}
+      lines: `$ cat > ${onOrder.name} <<'EOF'
+${onOrder.text}
 EOF
 $ svc rule create on_order.yaml -a ref
 +----------+------------------+

@@ -1,0 +1,15 @@
+/** Files that more than one text shows. */
+import type { Sample } from '../command.ts'
+
+/** A rule that runs a command for each order that is sent to a webhook. */
+export const onOrder: Sample = {
+  name: 'on_order.yaml',
+  text: `name: on_order
+enabled: true
+trigger: {type: core.svc.webhook, parameters: {url: orders}}
+criteria:
+  trigger.body.kind: {type: equals, pattern: order}
+action:
+  ref: core.local
+  parameters: {cmd: echo "order $ID", env: {ID: "{{ trigger.body.id }}"}}`,
+}
