@@ -8,10 +8,21 @@ export interface UpkeepTask {
   run(signal: AbortSignal): Promise<void>
 }
 
+/** A number that operators watch. */
+export interface Gauge {
+  /** As in statsd, behind the prefix: `actionrunner.queue.work`. */
+  key: string
+  /** A sentence. */
+  about: string
+  /** Cheap: it is read every few seconds. May throw; then it is left out this time. */
+  read(): number
+}
+
 export interface Module {
   name: string
   routes?: Route[]
   upkeep?: UpkeepTask[]
+  gauges?: readonly Gauge[]
   /** Called after migrations, in the order of `app.ts`; idempotent. */
   start?(): Promise<void>
   /**
