@@ -3,12 +3,14 @@
  * order of the list and stop in reverse.
  */
 import { join } from 'node:path'
+import type { Express } from 'express'
 import { createMemoryBus } from './bus/memory.ts'
 import type { Config } from './config/load.ts'
 import { openSqlite } from './db/sqlite/open.ts'
 import { loadEncryption } from './encryption.ts'
 import { createAboutRoutes } from './http/about.ts'
 import { createHttpApp } from './http/app.ts'
+import { admitOperators, listenOnControlSocket, type ControlSocket } from './http/control-socket.ts'
 import { readIdentities, renewIdentity } from './http/identities.ts'
 import { listen, type Listener } from './http/listeners.ts'
 import { createOriginPolicy } from './http/origin.ts'
@@ -32,8 +34,11 @@ import { createTimers } from './modules/timers/index.ts'
 import { createTraces } from './modules/traces/index.ts'
 import { createTriggers } from './modules/triggers/index.ts'
 import { createWebhooks } from './modules/webhooks/index.ts'
+import { controlSocketName, removeRunFile, writeRunFile } from './run-file.ts'
 import { createRunners } from './runners/index.ts'
 import { createLauncher } from './runners/process/create-launcher.ts'
+import { now } from './time.ts'
+import { version } from './version.ts'
 
 export interface App {
   /** Address of each listener, with the ports that were really taken. */
@@ -333,7 +338,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
   const routes = modules.flatMap((module) => module.routes ?? [])
   const app = createHttpApp({
     routes: [...routes, ...createAboutRoutes({ routes, apiUrl })],
-    access: auth.access,
+    access: admitOperators(auth.access, config.system_user.user),
     origins,
     peers,
     maxBodyBytes: config.api.max_body_bytes,
@@ -361,11 +366,18 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     listeners.push(listener)
     urls[surface] = listener.url
   }
+  const control = await openControlSocket(app, config.system.base_path, log)
+  undo.push(async () => control?.close(0))
   for (const module of modules) {
     undo.push(async () => module.stop?.())
     await module.start?.()
   }
   isStarting = false
+  const basePath = config.system.base_path
+  await writeRunFile(basePath, { started_at: now(), version, urls }).catch((error: unknown) =>
+    log.warning('run_file.failed', 'Tools cannot be told which process this is', { error }),
+  )
+  undo.push(() => removeRunFile(basePath))
 
   const reload = oneAtATime(async () => {
     log.info('server.reloading', 'The server reads its files again')
@@ -390,9 +402,11 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
       isStopping = true
       stopped ??= stopAll([
         () => listeners.forEach((listener) => listener.refuse()),
+        () => control?.refuse(),
         () => stream.endAll(),
         ...modules.toReversed().map((module) => () => module.stop?.()),
-        () => Promise.all(listeners.map((listener) => listener.close(LAST_ANSWERS_MS))),
+        () => Promise.all([...listeners, control].map((listener) => listener?.close(LAST_ANSWERS_MS))),
+        () => removeRunFile(basePath),
         () => runners.stop(),
         () => launcher.stop(),
         () => database.close(),
@@ -400,6 +414,17 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
       return stopped
     },
     hurry: () => executions.hurry(),
+  }
+}
+
+/** A server without one serves all the same. */
+async function openControlSocket(app: Express, basePath: string, log: Log): Promise<ControlSocket | undefined> {
+  const path = join(basePath, controlSocketName)
+  try {
+    return await listenOnControlSocket(app, path)
+  } catch (error) {
+    log.warning('control_socket.failed', 'Operators have to log in: the control socket cannot be made', { path, error })
+    return undefined
   }
 }
 

@@ -54,6 +54,12 @@ export function addCommonOptions(command: CliCommand): CliCommand {
   return addOutputOptions(command)
 }
 
+/** As `addCommonOptions`, without the configuration file of the client. */
+export function addCommonOptionsWithoutFile(command: CliCommand): CliCommand {
+  for (const option of createCredentialOptions()) command.addOption(option.helpGroup(commonGroup))
+  return addOutputOptions(command, '--config-file')
+}
+
 /** Adds what a command that logs in takes; `-t` may mean something else there. */
 export function addLoginOptions(command: CliCommand): CliCommand {
   return addPasswordOption(addCommonOptionsWithoutT(command)).option(
@@ -78,11 +84,12 @@ export function addPasswordOption(command: CliCommand): CliCommand {
   )
 }
 
-function addOutputOptions(command: CliCommand): CliCommand {
+/** @param left long name of a global option that means something else there */
+function addOutputOptions(command: CliCommand, left?: string): CliCommand {
   command
     .addOption(new Option('-j, --json', 'print JSON').conflicts('yaml').helpGroup(commonGroup))
     .addOption(new Option('-y, --yaml', 'print YAML').helpGroup(commonGroup))
-  for (const option of createGlobalOptions()) command.addOption(option.hideHelp())
+  for (const option of createGlobalOptions()) if (option.long !== left) command.addOption(option.hideHelp())
   return command
 }
 

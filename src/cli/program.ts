@@ -81,8 +81,8 @@ function createLazyCommand(entry: CommandEntry, context: CommandContext): Comman
     .argument('[arguments...]')
     .action(async (args: string[]) => {
       const { configFile } = context.globals()
-      // Before `serve` nothing else can be meant than the file of the server.
-      const before = entry.name === 'serve' && configFile !== undefined ? ['--config-file', configFile] : []
+      // Before such a command nothing else can be meant than the file of the server.
+      const before = entry.readsServerConfig === true && configFile !== undefined ? ['--config-file', configFile] : []
       if (entry.name === 'serve') {
         // A server goes on when nobody reads its greeting.
         process.stdout.off('error', endWithOutput).on('error', () => undefined)

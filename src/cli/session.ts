@@ -6,7 +6,7 @@ import { exitCodes } from './exit-codes.ts'
 import type { CommonFlags } from './options.ts'
 import { isColored, printable, toJson, toJsonLine } from './output/print.ts'
 import { createProgressLine, type Progress, type ProgressLine } from './output/progress.ts'
-import { loadSettings, type Settings } from './connection/settings.ts'
+import { loadSettings, type LoadedSettings, type Settings } from './connection/settings.ts'
 import { toYaml } from './output/yaml.ts'
 import { outliveTerminal } from './terminal.ts'
 
@@ -64,6 +64,8 @@ export interface CommandContext {
 export interface SessionOptions {
   /** For commands that log in themselves. Default false. */
   withoutLogin?: boolean
+  /** Default: what the flags, the environment and the configuration file say. */
+  loaded?: Pick<LoadedSettings, 'settings' | 'warnings'>
 }
 
 /** A client that logs in by itself where no credential is given. */
@@ -87,10 +89,10 @@ export async function withSession(
   context: CommandContext,
   flags: CommonFlags,
   work: (session: Session) => Promise<number>,
-  { withoutLogin = false }: SessionOptions = {},
+  { withoutLogin = false, loaded }: SessionOptions = {},
 ): Promise<void> {
   checkArgumentBytes()
-  const { settings, warnings } = loadSettings({ ...context.globals(), ...flags }, process.env)
+  const { settings, warnings } = loaded ?? loadSettings({ ...context.globals(), ...flags }, process.env)
   const line = createProgressLine(process.stderr, process.env)
   const output = createOutput(flags, line)
   for (const warning of warnings) output.warn(warning)

@@ -14,8 +14,8 @@ export interface Principal {
   user: string
   /** Without access control everybody is, except by an API key with scopes. */
   isAdmin: boolean
-  /** How the caller proved who it is; `none` while authentication is off. */
-  method: 'none' | 'token' | 'api_key' | 'basic' | 'proxy'
+  /** How the caller proved who it is; `none` while authentication is off; `control_socket` by being able to open that. */
+  method: 'none' | 'token' | 'api_key' | 'basic' | 'proxy' | 'control_socket'
   location?: 'header' | 'query' | 'cookie'
   /** Wire timestamp, tokens only. */
   expiry?: string

@@ -15,6 +15,8 @@ export interface CommandEntry {
   example: string
   /** Heading it stands under in `svc --help`. */
   group: string
+  /** Its `--config-file` is that of the server. */
+  readsServerConfig?: true
   load(context: CommandContext): Promise<CliCommand>
 }
 
@@ -24,6 +26,7 @@ export const commands: readonly CommandEntry[] = [
     summary: 'Run the server in the foreground.',
     example: 'svc serve --config-file /etc/svc/svc.conf --api-port 8101',
     group: 'Server:',
+    readsServerConfig: true,
     load: async ({ setExitCode }) => (await import('./serve.ts')).createServeCommand(setExitCode),
   },
   {

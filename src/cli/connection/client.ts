@@ -10,7 +10,7 @@ import { CliFailure, ConnectionFailure, Interrupted } from '../failures.ts'
 import { createAgents, secureHttp } from './agents.ts'
 import { isDeeper, MAX_DEPTH, parseJson, recordIn, textOf, type Answer } from './answers.ts'
 import { createDebugLines } from './debug-lines.ts'
-import { adviceAbout, describeConnection, toHttpFailure } from './failure-texts.ts'
+import { adviceAbout, describeConnection, describeSocket, toHttpFailure } from './failure-texts.ts'
 import { isCredentialText, type Credential, type Settings } from './settings.ts'
 
 /** A server that accepts a request and then says nothing for this long is given up. */
@@ -96,6 +96,7 @@ interface Outgoing extends JsonRequest {
 }
 
 export function createClient({ settings, login, interrupted, warn, debug, env }: ClientOptions): Client {
+  const { socket } = settings
   const agents = createAgents(settings, warn, env)
   const redactor = createRedactor(true)
   const debugLines = createDebugLines(settings, redactor, env)
@@ -122,6 +123,7 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
         // Literal IPv6 addresses are bracketed in URLs alone.
         hostname: url.hostname.replace(/^\[|\]$/g, ''),
         ...(url.port === '' ? {} : { port: url.port }),
+        ...(socket === undefined ? {} : { socketPath: socket.address }),
         method,
         path: target,
         headers,
@@ -175,6 +177,7 @@ export function createClient({ settings, login, interrupted, warn, debug, env }:
   function toFailure(error: Error, origin: string): Error {
     if (interrupted.aborted) return new Interrupted()
     if (error instanceof CliFailure) return error
+    if (socket !== undefined) return new ConnectionFailure(describeSocket(error, socket.path))
     return new ConnectionFailure(describeConnection(error, origin, agents.proxyOf(origin)))
   }
 

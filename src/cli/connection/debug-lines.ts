@@ -31,7 +31,7 @@ export interface DebugLines {
 }
 
 export function createDebugLines(
-  { cacert }: Pick<Settings, 'cacert'>,
+  { cacert, socket }: Pick<Settings, 'cacert' | 'socket'>,
   redactor: Redactor,
   env: NodeJS.ProcessEnv,
 ): DebugLines {
@@ -59,6 +59,7 @@ export function createDebugLines(
   return {
     ofRequest({ method, url, headers, basicAuth, body, bytes, proxy }) {
       const parts = ['curl', '-X', method]
+      if (socket !== undefined) parts.push('--unix-socket', quote(socket.path))
       if (url.startsWith('https:') && cacert === false) parts.push('-k')
       if (url.startsWith('https:') && typeof cacert === 'string') parts.push('--cacert', quote(cacert))
       if (proxy !== undefined) parts.push('-x', quote(proxy.shownUrl))

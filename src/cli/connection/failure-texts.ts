@@ -34,6 +34,27 @@ export function describeConnection(error: Error, origin: string, proxy: Proxy | 
   }
 }
 
+/** Why no answer came by a control socket. */
+export function describeSocket(error: Error, path: string): string {
+  const code = codeOf(error) ?? String(error)
+  switch (code) {
+    case 'ENOENT':
+    case 'ECONNREFUSED':
+      return (
+        `No server runs that has the control socket ${path}. Start it with "svc serve"; name its configuration with ` +
+        `--config-file, or ask a server elsewhere with --api-url.`
+      )
+    case 'EACCES':
+    case 'EPERM':
+      return (
+        `The control socket ${path} is for root and the account of the server alone. Run the command as one of them, or ` +
+        `name the server with --api-url and log in.`
+      )
+    default:
+      return `The server at ${path} did not answer: ${escapeUnprintable(error.message || code)}`
+  }
+}
+
 /** Undefined for what has nothing to do with TLS. Names in a certificate are the words of whoever made it. */
 function describeTls(code: string, error: Error): string | undefined {
   const why = escapeUnprintable(error.message.trim()).slice(0, 300)

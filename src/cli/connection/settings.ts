@@ -25,6 +25,8 @@ export interface Settings {
   apiUrl: string
   authUrl: string
   streamUrl: string
+  /** Unix socket that the server is asked by, whatever the host of the addresses; `address` is a short name of its path. */
+  socket?: { path: string; address: string }
   /**
    * `false`: certificates are not checked; `true`: against the authorities that Node knows, NODE_EXTRA_CA_CERTS included;
    * else the path of a bundle.

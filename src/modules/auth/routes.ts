@@ -159,6 +159,7 @@ export function createRoutes({ service, apiUrl, rbac }: AuthRoutesOptions): Rout
 
 const methodTexts: Record<Principal['method'], string | null> = {
   none: null,
+  control_socket: null,
   basic: null,
   proxy: null,
   token: 'authentication token',

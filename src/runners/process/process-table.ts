@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
+import { parseStat } from '../../process-stat.ts'
 import { codeOf } from '../../system-error.ts'
 
 export interface ProcessRow {
@@ -48,20 +49,8 @@ export async function listPids(): Promise<number[]> {
 export function readProcess(pid: number): ProcessRow | undefined {
   const length = readInto(`/proc/${pid}/stat`, 4096)
   if (typeof length !== 'number' || length === 0) return undefined
-  // Field 2, the command, may hold blanks and brackets; its last bracket ends it.
-  const text = buffer.toString('latin1', 0, length)
-  const fields = text.slice(text.lastIndexOf(')') + 2).split(' ', 20)
-  const [state, ppid, pgid, sid] = fields
-  // A leading thread that ended alone is a zombie too, while the others go on.
-  const ended = (state === 'Z' || state === 'X') && Number(fields[17]) <= 1
-  return {
-    pid,
-    ppid: Number(ppid),
-    pgid: Number(pgid),
-    sid: Number(sid),
-    startTime: Number(fields[19]),
-    alive: !ended,
-  }
+  const { isEnded, ...row } = parseStat(buffer.toString('latin1', 0, length))
+  return { pid, ...row, alive: !isEnded }
 }
 
 /**

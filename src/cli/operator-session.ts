@@ -1,0 +1,79 @@
+/**
+ * What the commands for operators work with. They find the server as `svc serve` finds its configuration, and ask it by its
+ * control socket, which takes no credential; with an address they ask there, as every other command does.
+ */
+import { basename, dirname, join } from 'node:path'
+import { loadConfig, type Config } from '../config/load.ts'
+import { holdFolder } from '../held-folder.ts'
+import { controlSocketName } from '../run-file.ts'
+import type { CliCommand } from './command.ts'
+import { loadSettings, type LoadedSettings } from './connection/settings.ts'
+import { addCommonOptionsWithoutFile, type CommonFlags } from './options.ts'
+import { withSession, type CommandContext, type Session } from './session.ts'
+
+/** The longest path that an address of a Unix socket has room for. */
+const MAX_SOCKET_PATH_BYTES = 107
+
+export interface OperatorFlags extends Omit<CommonFlags, 'configFile'> {
+  /** Of the server. */
+  configFile?: string[]
+}
+
+/** Adds what every command for operators takes. */
+export function addOperatorOptions(command: CliCommand): CliCommand {
+  return addCommonOptionsWithoutFile(command)
+    .option(
+      '--config-file <path>',
+      'configuration file of the server; may be given several times',
+      (path: string, before: string[] | undefined) => [...(before ?? []), path],
+    )
+    .notes(
+      'Run by root or the account of the server on its machine, no login is needed: the server is found as `svc serve` finds its configuration, and asked by the socket `svc.sock` in its base path. With --api-url, --url, `SVC_API_URL` or `SVC_BASE_URL` the server there is asked instead, with the credentials of an administrator.',
+    )
+}
+
+/** The configuration that a server with these flags would start with. @throws ConfigProblems */
+export function loadServerConfig({ configFile }: Pick<OperatorFlags, 'configFile'>): Config {
+  return loadConfig({ files: configFile, env: process.env, cwd: process.cwd() }).config
+}
+
+/** Whether another server is meant than the one of this machine that the configuration tells of. */
+export function isElsewhere(context: CommandContext, flags: OperatorFlags): boolean {
+  const { apiUrl, url } = { ...context.globals(), ...flags }
+  const { SVC_API_URL = '', SVC_BASE_URL = '' } = process.env
+  return apiUrl !== undefined || url !== undefined || SVC_API_URL !== '' || SVC_BASE_URL !== ''
+}
+
+/** Runs the action of a command for operators. @param work resolves with the exit code @throws ConfigProblems */
+export async function withOperatorSession(
+  context: CommandContext,
+  { configFile, ...flags }: OperatorFlags,
+  work: (session: Session) => Promise<number>,
+): Promise<void> {
+  if (isElsewhere(context, flags)) return withSession(context, flags, work)
+  const { base_path: basePath } = loadServerConfig({ ...(configFile === undefined ? {} : { configFile }) }).system
+  const path = join(basePath, controlSocketName)
+  if (Buffer.byteLength(path) <= MAX_SOCKET_PATH_BYTES) {
+    return withSession(context, flags, work, { loaded: bySocket(flags, { path, address: path }) })
+  }
+  const folder = await holdFolder(dirname(path))
+  try {
+    const address = join(folder.path, basename(path))
+    await withSession(context, flags, work, { loaded: bySocket(flags, { path, address }) })
+  } finally {
+    await folder.release()
+  }
+}
+
+function bySocket(
+  flags: CommonFlags,
+  socket: { path: string; address: string },
+): Pick<LoadedSettings, 'settings' | 'warnings'> {
+  const { debug } = flags
+  const { settings } = loadSettings(
+    { ...(debug === undefined ? {} : { debug }), apiUrl: 'http://127.0.0.1/v1', skipConfig: true },
+    // Neither credentials nor addresses of the environment are meant for this server.
+    { SVC_CLI_TIMEZONE: process.env['SVC_CLI_TIMEZONE'] },
+  )
+  return { settings: { ...settings, streamUrl: 'http://127.0.0.1/stream/v1', socket }, warnings: [] }
+}
