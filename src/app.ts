@@ -366,8 +366,8 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     listeners.push(listener)
     urls[surface] = listener.url
   }
-  const control = await openControlSocket(app, config.system.base_path, log)
-  undo.push(async () => control?.close(0))
+  const controls = await openControlSocket(app, config.system.base_path, log)
+  for (const control of controls) undo.push(() => control.close(0))
   for (const module of modules) {
     undo.push(async () => module.stop?.())
     await module.start?.()
@@ -402,10 +402,10 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
       isStopping = true
       stopped ??= stopAll([
         () => listeners.forEach((listener) => listener.refuse()),
-        () => control?.refuse(),
+        () => controls.forEach((control) => control.refuse()),
         () => stream.endAll(),
         ...modules.toReversed().map((module) => () => module.stop?.()),
-        () => Promise.all([...listeners, control].map((listener) => listener?.close(LAST_ANSWERS_MS))),
+        () => Promise.all([...listeners, ...controls].map((listener) => listener.close(LAST_ANSWERS_MS))),
         () => removeRunFile(basePath),
         () => runners.stop(),
         () => launcher.stop(),
@@ -417,14 +417,14 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
   }
 }
 
-/** A server without one serves all the same. */
-async function openControlSocket(app: Express, basePath: string, log: Log): Promise<ControlSocket | undefined> {
+/** One, or none: the server serves without it all the same. */
+async function openControlSocket(app: Express, basePath: string, log: Log): Promise<ControlSocket[]> {
   const path = join(basePath, controlSocketName)
   try {
-    return await listenOnControlSocket(app, path)
+    return [await listenOnControlSocket(app, path)]
   } catch (error) {
     log.warning('control_socket.failed', 'Operators have to log in: the control socket cannot be made', { path, error })
-    return undefined
+    return []
   }
 }
 

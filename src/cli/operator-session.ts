@@ -32,9 +32,9 @@ export function addOperatorOptions(command: CliCommand): CliCommand {
     )
 }
 
-/** The configuration that a server with these flags would start with. @throws ConfigProblems */
-export function loadServerConfig({ configFile }: Pick<OperatorFlags, 'configFile'>): Config {
-  return loadConfig({ files: configFile, env: process.env, cwd: process.cwd() }).config
+/** The configuration that a server with these files would start with. @throws ConfigProblems */
+export function loadServerConfig(files: readonly string[] | undefined): Config {
+  return loadConfig({ files, env: process.env, cwd: process.cwd() }).config
 }
 
 /** Whether another server is meant than the one of this machine that the configuration tells of. */
@@ -51,7 +51,7 @@ export async function withOperatorSession(
   work: (session: Session) => Promise<number>,
 ): Promise<void> {
   if (isElsewhere(context, flags)) return withSession(context, flags, work)
-  const { base_path: basePath } = loadServerConfig({ ...(configFile === undefined ? {} : { configFile }) }).system
+  const { base_path: basePath } = loadServerConfig(configFile).system
   const path = join(basePath, controlSocketName)
   if (Buffer.byteLength(path) <= MAX_SOCKET_PATH_BYTES) {
     return withSession(context, flags, work, { loaded: bySocket(flags, { path, address: path }) })
