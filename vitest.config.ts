@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config'
 
 const SERVERS = ['tests/conformance/**', 'tests/packaging/**']
 const RECOVERY = ['tests/recovery/**']
-const ALONE = ['tests/stress/**']
+const ALONE = ['tests/stress/**', 'tests/faults/**']
 
 export default defineConfig({
   test: {
