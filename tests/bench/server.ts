@@ -111,7 +111,7 @@ export function pssBytes(pid: number): number {
   return Number(match?.[1] ?? 0) * 1024
 }
 
-function treeOf(pid: number): number[] {
+export function treeOf(pid: number): number[] {
   const children = readdirSync(`/proc/${pid}/task`)
     .flatMap((task) => readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' '))
     .filter((text) => text !== '')
