@@ -4,7 +4,8 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSyn
 import { dirname, join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { makeFolder } from '../tests/helpers/folders.ts'
-import { loadEncryption, type Encryption } from './encryption.ts'
+import { loadEncryption, newKeyFile, type Encryption } from './encryption.ts'
+import { createSecretFile } from './secret-file.ts'
 
 const folder = makeFolder()
 afterAll(() => folder.remove())
@@ -216,4 +217,11 @@ describe('without a key', () => {
     })
     expect(code(() => statSync(ownKeyPath))).toMatchObject({ code: 'ENOENT' })
   })
+})
+
+test('a new key file is one that can be used', async () => {
+  const keyPath = newPath()
+  await createSecretFile(keyPath, newKeyFile())
+  const encryption = await loadEncryption({ enabled: true, keyPath, ownKeyPath: '' })
+  expect(encryption.open(encryption.seal('hidden', 'a'), 'a')).toBe('hidden')
 })

@@ -184,12 +184,17 @@ function keyIdOf(key: Buffer): Buffer {
   return createHash('sha256').update('svc key id\0').update(key).digest().subarray(0, KEY_ID_BYTES)
 }
 
+/** The content of a key file with one new key. */
+export function newKeyFile(): string {
+  const newKey = (): string => randomBytes(KEY_BYTES).toString('base64url')
+  return `${JSON.stringify({ digest_key: newKey(), keys: [newKey()] }, undefined, 2)}\n`
+}
+
 /** @throws STORAGE_FAILED */
 function makeKeys(path: string): KeyRing {
-  const newKey = (): string => randomBytes(KEY_BYTES).toString('base64url')
-  const text = JSON.stringify({ digest_key: newKey(), keys: [newKey()] }, undefined, 2)
+  const text = newKeyFile()
   try {
-    const isOurs = createSecretFileSync(path, `${text}\n`)
+    const isOurs = createSecretFileSync(path, text)
     return parseKeys(path, isOurs ? text : readFileSync(path, 'utf8'))
   } catch (error) {
     throw storageFailed(error)

@@ -1,8 +1,9 @@
-/** Further names of the executable, each of which stands for a command (contract 05, 5.12; contract 11, 11.6). */
+/** Further names of the executable, each of which stands for a command (contract 05, 5.12; contract 10, 10.10; contract 11, 11.6). */
 import { basename } from 'node:path'
 
 const commandOf: Readonly<Record<string, readonly string[]>> = {
   'svc-apply-rbac-definitions': ['rbac', 'apply'],
+  'svc-generate-symmetric-crypto-key': ['key', 'generate-crypto-key'],
   'svc-rule-tester': ['rule', 'test'],
   'svc-trigger-refire': ['trigger-instance', 'refire'],
 }

@@ -15,6 +15,7 @@ import {
 } from '../options.ts'
 import { printable, type Json } from '../output/print.ts'
 import { withSecretInput } from '../input/prompt.ts'
+import { createGenerateCommand } from './key-file.ts'
 import { countOf } from '../output/progress.ts'
 import { callOn, listRecords, printDone, subjectOf } from '../records.ts'
 import {
@@ -141,6 +142,7 @@ export function createKeyCommand(context: CommandContext): CliCommand {
     .addCommand(remove)
     .addCommand(removeByPrefix)
     .addCommand(load)
+    .addCommand(createGenerateCommand(context))
 }
 
 function addPlaceOptions(command: CliCommand, defaultScope: string): CliCommand {

@@ -1,4 +1,6 @@
 /** Rules, triggers, webhooks, timers, traces, the datastore, and output that is followed. */
+import { rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Scenario } from '../../helpers/scenarios.ts'
 import type { TestServer } from '../../helpers/server.ts'
@@ -195,6 +197,7 @@ export function eventScenarios(server: TestServer): Scenario[] {
       before: () => set('tried.d.1', 'tried.d.2'),
       args: () => ['-p', 'tried.d.'],
     }),
+    ...keyFiles(plays),
     ...plays('key load', { args: () => ['keys.json'] }, { about: 'broken file', args: () => ['broken-keys.json'] }),
 
     ...plays(
@@ -298,4 +301,23 @@ async function run(call: Call, cmd: string, parent?: string): Promise<string> {
     return ['succeeded', 'failed'].includes(status)
   })
   return id
+}
+
+/** In the folder of the process, since they ask no server. */
+function keyFiles(plays: (command: string, ...scenarios: Play[]) => Scenario[]): Scenario[] {
+  const path = join(tmpdir(), `svc-test-${process.pid}-secrets.json`)
+  const unstable = [[/\/\S*-secrets\.json/g, '/etc/svc/secrets.json']] as const
+  const of = (about: string, before: () => void, ...args: string[]): Play => ({
+    about,
+    unstable,
+    before,
+    args: () => ['--key-path', ...args],
+  })
+  return plays(
+    'key generate-crypto-key',
+    of('new', () => rmSync(path, { force: true }), path),
+    of('there already', () => writeFileSync(path, 'kept'), path),
+    of('there already, forced', () => writeFileSync(path, 'replaced'), path, '--force'),
+    of('cannot be written', () => undefined, '/proc/nowhere/keys'),
+  )
 }
