@@ -24,7 +24,7 @@ const dist = join(root, 'dist')
 const recordPath = join(dist, 'build.json')
 
 /** Output name → source. Threads and helper processes are files of their own because they are loaded by name. */
-const ENTRIES = {
+export const ENTRIES = {
   'background-thread': 'src/db/sqlite/background-thread.ts',
   'crypt-thread': 'src/modules/auth/backends/crypt-thread.ts',
   'pam-helper': 'src/modules/auth/backends/pam-helper.ts',
@@ -38,7 +38,7 @@ const ENTRIES = {
 /** Not bundled: they find their binary relative to their own folder. */
 const NATIVE = ['better-sqlite3', 'argon2', 'koffi']
 /** Optional parts of packages, which do without: native code that would have to be compiled. */
-const LEFT_OUT = ['cpu-features', './crypto/build/Release/sshcrypto.node']
+export const LEFT_OUT = ['cpu-features', './crypto/build/Release/sshcrypto.node']
 /** Source folder → folder in dist/. */
 const ASSET_FOLDERS = {
   'src/modules/packs/core': 'packs/core',
@@ -47,26 +47,28 @@ const ASSET_FOLDERS = {
   'src/modules/packs/packs': 'packs/packs',
 }
 /** Files of packages → folder in dist/. */
-const ASSET_FILES = {
+export const ASSET_FILES = {
   'node_modules/swagger-ui-dist/swagger-ui.css': 'api-docs',
   'node_modules/swagger-ui-dist/swagger-ui-bundle.js': 'api-docs',
   'node_modules/swagger-ui-dist/LICENSE': 'api-docs',
   'node_modules/swagger-ui-dist/NOTICE': 'api-docs',
 }
-const INPUTS = ['src', 'migrations', 'scripts/build.mjs', 'package.json', 'package-lock.json', 'tsconfig.json']
-const NOTICES = 'THIRD-PARTY-LICENSES.txt'
+export const INPUTS = ['src', 'migrations', 'scripts/build.mjs', 'package.json', 'package-lock.json', 'tsconfig.json']
+/** In dist/; has a build of its own. */
+export const BINARY_FOLDER = 'bin'
+export const NOTICES = 'THIRD-PARTY-LICENSES.txt'
 
 /** @returns {string[]} */
-function listFiles(path) {
+export function listFiles(path) {
   if (!existsSync(path)) return []
   const entries = readdirSync(path, { withFileTypes: true, recursive: true })
   return entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath ?? entry.path, entry.name))
 }
 
-function hashInputs() {
+export function hashInputs(inputs = INPUTS) {
   const hash = createHash('sha256')
   /** @type {string[]} */
-  const files = INPUTS.flatMap((name) => (name.includes('.') ? [join(root, name)] : listFiles(join(root, name))))
+  const files = inputs.flatMap((name) => (name.includes('.') ? [join(root, name)] : listFiles(join(root, name))))
   for (const file of files.toSorted()) {
     if (file.endsWith('.test.ts')) continue
     const content = readFileSync(file)
@@ -88,7 +90,7 @@ function isUpToDate(record, inputs) {
 }
 
 /** Folders of the packages whose code or files ended up in dist/. */
-function findPackages(inputPaths) {
+export function findPackages(inputPaths) {
   /** @type {Set<string>} */
   const folders = new Set()
   for (const path of inputPaths) {
@@ -113,7 +115,7 @@ function readLicenceTexts(folder) {
   return readmes.flatMap((text) => /^#+ licen[cs]e\b[^]*/im.exec(text) ?? [])
 }
 
-function writeNotices(path, folders) {
+export function writeNotices(path, folders) {
   const parts = folders.map((folder) => {
     const manifest = JSON.parse(readFileSync(join(root, folder, 'package.json'), 'utf8'))
     return [
@@ -135,7 +137,7 @@ const FACADES = ['node:fs', 'node:http', 'node:process', 'node:util']
 /** The parser of command lines can start programs, which nobody asks of it. */
 const UNUSED = 'node:child_process'
 
-const builtIns = {
+export const builtIns = {
   name: 'built-in modules without their facades',
   setup(build) {
     build.onResolve({ filter: /^node:/ }, ({ path, kind, importer }) => {
@@ -154,37 +156,41 @@ const builtIns = {
   },
 }
 
-async function bundle(outdir) {
-  const missing = Object.values(ENTRIES).filter((source) => !existsSync(join(root, source)))
+const bundleOptions = {
+  // Flat, so that a thread's file stands beside whatever chunk starts it.
+  chunkNames: '[name]-[hash]',
+  splitting: true,
+  format: 'esm',
+  sourcemap: 'linked',
+  external: [...NATIVE, ...LEFT_OUT],
+  // CommonJS packages inside an ES module still call require() for built-in modules, and ask where they are.
+  banner: {
+    js: "import { createRequire as createBundleRequire } from 'node:module'; const require = createBundleRequire(import.meta.url);",
+  },
+  define: { __dirname: 'import.meta.dirname', __filename: 'import.meta.filename' },
+  plugins: [builtIns],
+}
+
+/** @param options of esbuild, `entryPoints` among them @returns its metafile @throws ScriptError with its messages */
+export async function bundle(outdir, options) {
+  const missing = Object.values(options.entryPoints).filter((source) => !existsSync(join(root, source)))
   if (missing.length > 0) throw new ScriptError(`The build needs ${missing.join(', ')}, which is missing.`)
   const esbuild = await import('esbuild')
   try {
     const result = await esbuild.build({
       absWorkingDir: root,
-      entryPoints: ENTRIES,
       outdir,
-      // Flat, so that a thread's file stands beside whatever chunk starts it.
-      chunkNames: '[name]-[hash]',
       bundle: true,
-      splitting: true,
-      format: 'esm',
       platform: 'node',
       target: 'node22',
-      sourcemap: 'linked',
       // Smaller text is less memory; names stay, and lines stay short enough for a crash report.
       minifyWhitespace: true,
       minifySyntax: true,
       lineLimit: 160,
       legalComments: 'none',
-      external: [...NATIVE, ...LEFT_OUT],
-      // CommonJS packages inside an ES module still call require() for built-in modules, and ask where they are.
-      banner: {
-        js: "import { createRequire as createBundleRequire } from 'node:module'; const require = createBundleRequire(import.meta.url);",
-      },
-      define: { __dirname: 'import.meta.dirname', __filename: 'import.meta.filename' },
       metafile: true,
-      plugins: [builtIns],
       logLevel: 'silent',
+      ...options,
     })
     for (const message of await esbuild.formatMessages(result.warnings, {
       kind: 'warning',
@@ -202,7 +208,7 @@ async function bundle(outdir) {
   }
 }
 
-function copyAssets(outdir) {
+export function copyAssets(outdir) {
   for (const [source, target] of Object.entries(ASSET_FOLDERS)) {
     const isAsset = (path) => !path.endsWith('.ts')
     if (existsSync(join(root, source)))
@@ -226,7 +232,8 @@ function publish(staged, inputs) {
     renameSync(join(staged, file), join(dist, file))
   }
   const kept = new Set([...files, ...before.files])
-  for (const file of listFiles(dist)) if (!kept.has(relative(dist, file))) rmSync(file)
+  const isKept = (file) => kept.has(file) || file.startsWith(`${BINARY_FOLDER}/`)
+  for (const file of listFiles(dist)) if (!isKept(relative(dist, file))) rmSync(file)
   const record = `${JSON.stringify({ inputs, files: files.toSorted() }, null, 2)}\n`
   writeFileSync(join(staged, 'build.json'), record)
   renameSync(join(staged, 'build.json'), recordPath)
@@ -241,7 +248,7 @@ export async function build(options = {}) {
     const staged = join(root, '.build')
     rmSync(staged, { recursive: true, force: true })
     try {
-      const metafile = await bundle(staged)
+      const metafile = await bundle(staged, { entryPoints: ENTRIES, ...bundleOptions })
       copyAssets(staged)
       const contained = [...Object.keys(metafile.inputs), ...Object.keys(ASSET_FILES)]
       writeNotices(join(staged, NOTICES), findPackages(contained))

@@ -289,6 +289,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     settings: {
       basePaths: [config.content.system_packs_base_path, ...config.content.packs_base_paths],
       configsPath: join(config.system.base_path, 'configs'),
+      cachePath: join(config.system.base_path, 'cache'),
       watch: config.content.watch,
       maxPageSize: config.api.max_page_size,
       maskSecrets: config.api.mask_secrets && config.log.mask_secrets,

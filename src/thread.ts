@@ -3,7 +3,8 @@
  * first question and ended when nobody asked for half a minute, because it costs about 10 MB.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import { parentPort, Worker } from 'node:worker_threads'
+import { parentPort, type Worker } from 'node:worker_threads'
+import { startWorker } from './bundle.ts'
 import { shuttingDown } from './errors.ts'
 
 const IDLE_MS = 30_000
@@ -36,19 +37,10 @@ interface Waiting<Answer> {
 export interface ThreadOptions {
   /** For messages: `the thread for password checks`. */
   name: string
-  /** From `threadFile`; the file calls `answerQuestions`. */
+  /** From `locateCode`; the file calls `answerQuestions`. */
   file: URL
   /** What the file finds as `workerData`. */
   data?: unknown
-}
-
-/**
- * Where a thread's file is: beside its starter in the source tree, and in the bundle, where each has an entry of its own.
- *
- * @param name without an ending: `./crypt-thread`
- */
-export function threadFile(name: string, startedFrom: string): URL {
-  return new URL(startedFrom.endsWith('.ts') ? `${name}.ts` : `${name}.js`, startedFrom)
 }
 
 export function createThread<Question, Answer>(options: ThreadOptions): Thread<Question, Answer> {
@@ -60,7 +52,7 @@ export function createThread<Question, Answer>(options: ThreadOptions): Thread<Q
   let isStopped = false
 
   function start(): Worker {
-    const started = new Worker(options.file, { workerData: options.data })
+    const started = startWorker(options.file, { workerData: options.data })
     const { promise: loaded, resolve: endLoading } = Promise.withResolvers<void>()
     loading.set(started, loaded)
     started.on('message', (answered: Answered<Answer> | typeof ready) => {

@@ -124,7 +124,7 @@ function findImports(source: string): Import[] {
 function layerOf(file: string): Layer | undefined {
   if (file.startsWith('migrations/')) return 'migrations'
   if (file === 'src/app.ts') return 'app'
-  if (file === 'src/cli.ts' || file === 'src/main.ts') return 'cli'
+  if (['src/cli.ts', 'src/main.ts', 'src/executable.ts'].includes(file)) return 'cli'
   const [top, folder, ...rest] = file.split('/')
   if (top !== 'src' || folder === undefined) return undefined
   if (rest.length === 0 || folder === 'template') return 'leaf'

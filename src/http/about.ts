@@ -1,8 +1,5 @@
 /** What the API says about itself: version, OpenAPI document, documentation page. */
-import { readFile } from 'node:fs/promises'
-import { createRequire } from 'node:module'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { locate, readPart } from '../bundle.ts'
 import { routeUnknown } from '../errors.ts'
 import type { JsonSchema } from '../schema.ts'
 import { version } from '../version.ts'
@@ -119,7 +116,7 @@ function createLibrary(): Library {
   return (name) => {
     const known = files.get(name)
     if (known !== undefined) return known
-    const content = readFile(join(libraryFolder(), name))
+    const content = readPart(locateFile(name))
     files.set(name, content)
     content.catch(() => files.delete(name))
     return content
@@ -139,8 +136,7 @@ async function pageFile(name: string, base: string, libraryFile: Library): Promi
   return new Reply(await libraryFile(name), { headers: { ...headers, 'Content-Type': type } })
 }
 
-/** The build puts the files beside the program; from source they are where npm put them. */
-function libraryFolder(): string {
-  if (!import.meta.url.endsWith('.ts')) return join(dirname(fileURLToPath(import.meta.url)), 'api-docs')
-  return dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'))
+/** From source they are where npm put them. */
+function locateFile(name: string): URL {
+  return locate(`../../node_modules/swagger-ui-dist/${name}`, `./api-docs/${name}`, import.meta.url)
 }

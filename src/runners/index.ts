@@ -1,8 +1,7 @@
 /** Every runner there is. To add one, write its file and list it here. */
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { threadFile } from '../thread.ts'
+import { commandOf, locateCode, pathOnDisk } from '../bundle.ts'
 import { createAnnouncement } from './announcement.ts'
 import { inheritedEnvironment } from './environment.ts'
 import { createInquirer } from './inquirer.ts'
@@ -14,7 +13,7 @@ import { decodingJson } from './json-output.ts'
 import { createNoop } from './noop.ts'
 import { createPythonScript } from './python-script.ts'
 import { createFindPython } from './python/find-python.ts'
-import { createInterpreters } from './python/interpreters.ts'
+import { createInterpreters, startScript } from './python/interpreters.ts'
 import { createVirtualenvs, type Virtualenvs } from './python/virtualenv.ts'
 import { createPackManagerRunner, type PackManager } from './pack-manager.ts'
 import { createDirectoryCheck } from './process/directory-check.ts'
@@ -120,6 +119,7 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
     launcher,
     size: python.poolSize,
     env: inheritedEnv,
+    startFile: pathOnDisk(startScript, join(basePath, 'cache')),
     cacheFolder: join(basePath, 'cache', 'python'),
   })
   const virtualenvs = createVirtualenvs(processes, {
@@ -174,7 +174,5 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
 }
 
 /** How scripts that come with the program start what they need of it. */
-const programs = {
-  SVC_ACTION_NODE: process.execPath,
-  SVC_ACTION_SEND_MAIL: fileURLToPath(threadFile('./send-mail', import.meta.url)),
-}
+const [SVC_ACTION_NODE, SVC_ACTION_SEND_MAIL] = commandOf(locateCode('./send-mail', import.meta.url))
+const programs = { SVC_ACTION_NODE, SVC_ACTION_SEND_MAIL }

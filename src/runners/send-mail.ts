@@ -132,9 +132,12 @@ function isExecutable(path: string): boolean {
   }
 }
 
-try {
-  process.stdout.write(`${await main((await text(process.stdin)).split('\0').slice(0, -1))}\n`)
-} catch (error) {
-  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
-  process.exitCode = error instanceof ArgumentProblem ? 2 : 1
-}
+text(process.stdin)
+  .then((input) => main(input.split('\0').slice(0, -1)))
+  .then(
+    (outcome) => process.stdout.write(`${outcome}\n`),
+    (error: unknown) => {
+      process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`)
+      process.exitCode = error instanceof ArgumentProblem ? 2 : 1
+    },
+  )

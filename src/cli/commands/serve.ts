@@ -1,5 +1,5 @@
 /** `svc serve`: the server in the foreground. */
-import { basename } from 'node:path'
+import { basename, join } from 'node:path'
 import { Option } from 'commander'
 import { CliCommand } from '../command.ts'
 import type { App } from '../../app.ts'
@@ -12,6 +12,7 @@ import {
   type LoadedConfig,
 } from '../../config/load.ts'
 import { createLog, type RootLog } from '../../log.ts'
+import { keepAddonsIn } from '../../native-addon.ts'
 import { quote } from '../../shell-words.ts'
 import { codeOf } from '../../system-error.ts'
 import { exitCodes } from '../exit-codes.ts'
@@ -61,6 +62,7 @@ async function serve(files: string[], flags: Record<string, string>): Promise<nu
   for (const note of loaded.notes) log.info('config.note', note)
 
   endOnFault(log)
+  keepAddonsIn(join(config.system.base_path, 'cache', 'native'))
   let app: App | NodeJS.Signals
   try {
     // Loaded only here, since the help of the command needs nothing of the server.

@@ -1,6 +1,7 @@
 /** What would stop the event loop, on a thread: queries whose cost grows with the table, and checkpoints. */
+import { locateCode } from '../../bundle.ts'
 import { queueFull } from '../../errors.ts'
-import { createThread, threadFile } from '../../thread.ts'
+import { createThread } from '../../thread.ts'
 import type { BackgroundTask } from './background-thread.ts'
 
 const MAX_WAITING = 32
@@ -16,7 +17,7 @@ export interface Background {
 export function createBackground(path: string): Background {
   const thread = createThread<BackgroundTask, unknown[]>({
     name: 'the background thread',
-    file: threadFile('./background-thread', import.meta.url),
+    file: locateCode('./background-thread', import.meta.url),
     data: { path },
   })
   return {

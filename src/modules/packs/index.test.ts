@@ -64,6 +64,7 @@ beforeEach(async () => {
     settings: {
       basePaths: [join(folder, 'packs')],
       configsPath: join(folder, 'configs'),
+      cachePath: join(folder, 'cache'),
       watch: false,
       maxPageSize: 100,
       maskSecrets: true,

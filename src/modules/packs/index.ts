@@ -1,5 +1,5 @@
 /** Packs: folders of content in the layout of contract 02, 2.8, their configurations, and the `core` pack that comes with the program. */
-import { fileURLToPath } from 'node:url'
+import { locate, pathOnDisk } from '../../bundle.ts'
 import type { Database } from '../../db/database.ts'
 import type { Encryption } from '../../encryption.ts'
 import type { Log } from '../../log.ts'
@@ -59,6 +59,8 @@ export interface PacksDeps {
     basePaths: readonly string[]
     /** Where the configurations of the site are. Absolute. */
     configsPath: string
+    /** What of the program has to be on disk is kept here. Absolute. */
+    cachePath: string
     /** `content.watch` */
     watch: boolean
     maxPageSize: number
@@ -83,13 +85,13 @@ export function createPacks(deps: PacksDeps): Packs {
     owners: { database, store, configs, triggers, actions, rules, policies },
     inTurn,
     log,
-    shipped: ['core', 'packs'].map(shippedFolder),
+    shipped: ['core', 'packs'].map((name) => shippedFolder(name, settings.cachePath)),
     basePaths: settings.basePaths,
   })
   const [packsFolder = ''] = settings.basePaths
   const installer = createInstaller({
     packsFolder,
-    shipped: new Map(installable.map((name) => [name, shippedFolder(name)])),
+    shipped: new Map(installable.map((name) => [name, shippedFolder(name, settings.cachePath)])),
     version,
     find: (ref) => store.findPackByRef(ref),
     service,
@@ -181,10 +183,9 @@ export function createPacks(deps: PacksDeps): Packs {
 /** Come with the program and are installed only when somebody asks for them by name. */
 const installable = ['examples']
 
-/** Beside this file in the sources, in `packs/` beside the bundle after the build. */
-function shippedFolder(name: string): string {
-  const folder = import.meta.url.endsWith('.ts') ? `./${name}/` : `./packs/${name}/`
-  return fileURLToPath(new URL(folder, import.meta.url))
+/** Beside this file in the sources, in `packs/` after the build. */
+function shippedFolder(name: string, cacheFolder: string): string {
+  return pathOnDisk(locate(`./${name}/`, `./packs/${name}/`, import.meta.url), cacheFolder)
 }
 
 export type { Virtualenvs } from './install.ts'

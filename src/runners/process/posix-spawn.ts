@@ -1,16 +1,14 @@
 /** The launcher that calls `posix_spawn` in a thread of its own; `posix-spawn-thread.ts` is the other half. */
 import { writeSync } from 'node:fs'
 import { Socket } from 'node:net'
-import { isMainThread, Worker } from 'node:worker_threads'
+import { isMainThread, type Worker } from 'node:worker_threads'
+import { locateCode, startWorker } from '../../bundle.ts'
 import { hasCode } from '../../system-error.ts'
 import { type Child, type Exit, type Launcher, SpawnError, type SpawnRequest } from './launcher.ts'
 import type { ThreadReport, ThreadRequest, ThreadSettings, ThreadSpawn } from './posix-spawn-thread.ts'
 import { checkRequest, exitOf, spawnFailure } from './spawn-request.ts'
 
-const THREAD_URL = new URL(
-  import.meta.url.endsWith('.ts') ? './posix-spawn-thread.ts' : './posix-spawn-thread.js',
-  import.meta.url,
-)
+const THREAD_URL = locateCode('./posix-spawn-thread', import.meta.url)
 /** A thread that cannot even start is tried this often, then again when somebody asks for a process. */
 const MAX_FAILED_STARTS = 3
 
@@ -129,7 +127,7 @@ class PosixSpawnLauncher implements Launcher {
   #startThread(): Promise<void> {
     return new Promise((resolve, reject) => {
       // Its environment is empty because the children's are sent with each request.
-      const worker = new Worker(this.#threadUrl, {
+      const worker = startWorker(this.#threadUrl, {
         name: 'posix-spawn',
         env: {},
         execArgv: [],

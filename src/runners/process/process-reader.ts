@@ -3,7 +3,8 @@
  * and thousands of them take long in any case: both stopped the event loop (measured: 0.7 s with five storms).
  */
 import { setImmediate } from 'node:timers/promises'
-import { createThread, threadFile } from '../../thread.ts'
+import { locateCode } from '../../bundle.ts'
+import { createThread } from '../../thread.ts'
 import {
   answerAbout,
   type KillSignal,
@@ -39,7 +40,7 @@ const MAX_ITEMS = 256
 export function createProcessReader(): ProcessReader {
   const thread = createThread<ProcessQuestion, ProcessAnswer[]>({
     name: 'the thread that reads about processes',
-    file: threadFile('./process-reader-thread', import.meta.url),
+    file: locateCode('./process-reader-thread', import.meta.url),
   })
 
   /** A machine that can start no more threads is one on which processes have to be ended, even if the loop waits. */

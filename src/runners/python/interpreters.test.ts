@@ -7,7 +7,7 @@ import { waitFor } from '../../../tests/helpers/wait.ts'
 import { inheritedEnvironment } from '../environment.ts'
 import { createLauncher, type LauncherKind } from '../process/create-launcher.ts'
 import type { Launcher } from '../process/launcher.ts'
-import { createInterpreters, type Interpreters, type InterpretersOptions } from './interpreters.ts'
+import { createInterpreters, startScript, type Interpreters, type InterpretersOptions } from './interpreters.ts'
 
 const kinds: LauncherKind[] = ['posix-spawn-thread', 'child-process']
 const python = execFileSync('python3', ['-c', 'import sys; print(sys.executable)'], { encoding: 'utf8' }).trim()
@@ -22,6 +22,7 @@ describe.each(kinds)('interpreters on launcher %s', (kind) => {
       launcher,
       size: 2,
       env: inheritedEnvironment(),
+      startFile: fileURLToPath(startScript),
       cacheFolder: folder.path,
       ...options,
     })

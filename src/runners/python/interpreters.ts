@@ -5,7 +5,7 @@
  * One that waits has read nothing of an execution. It waits on its stdin, whose end it sees when the server ends it, or has
  * ended in whatever way.
  */
-import { fileURLToPath } from 'node:url'
+import { locate } from '../../bundle.ts'
 import type { Child, Launcher, SpawnRequest } from '../process/launcher.ts'
 
 export interface Interpreters {
@@ -30,6 +30,8 @@ export interface InterpretersOptions {
   size: number
   /** What they inherit. */
   env: Readonly<Record<string, string>>
+  /** Path of `startScript`. */
+  startFile: string
   /** Folder for bytecode: nothing is written beside the sources. */
   cacheFolder: string
   /** How long they wait for the next action; default `IDLE_MS`. */
@@ -50,13 +52,11 @@ interface Pool {
   idle: NodeJS.Timeout | undefined
 }
 
-/** Beside this file in the sources, in `python/lib` beside the bundle after the build. */
-const startFile = fileURLToPath(
-  new URL(import.meta.url.endsWith('.ts') ? './lib/start.py' : './python/lib/start.py', import.meta.url),
-)
+/** What an interpreter runs first. */
+export const startScript = locate('./lib/start.py', './python/lib/start.py', import.meta.url)
 
 export function createInterpreters(options: InterpretersOptions): Interpreters {
-  const { launcher, size, env, cacheFolder, idleMs = IDLE_MS } = options
+  const { launcher, size, env, startFile, cacheFolder, idleMs = IDLE_MS } = options
   /** The one used last comes last. */
   const pools = new Map<string, Pool>()
   /** What a stop waits for. */

@@ -2,7 +2,8 @@
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { readBoundedFile } from '../../bounded-file.ts'
-import { createThread, threadFile } from '../../thread.ts'
+import { locateCode } from '../../bundle.ts'
+import { createThread } from '../../thread.ts'
 import { isKeyText, roundsOf } from './private-key-text.ts'
 import type { PrivateKeyAnswer, PrivateKeyQuestion } from './private-key-thread.ts'
 
@@ -20,7 +21,7 @@ const MAX_WAITING = 100
 export function createPrivateKeys(): PrivateKeys {
   const thread = createThread<PrivateKeyQuestion, PrivateKeyAnswer>({
     name: 'the thread for private keys',
-    file: threadFile('./private-key-thread', import.meta.url),
+    file: locateCode('./private-key-thread', import.meta.url),
   })
   return {
     async unlock(given, passphrase) {

@@ -1,5 +1,6 @@
 /** Password checks that would hold up the event loop, on a thread of their own. */
-import { createThread, threadFile } from '../../../thread.ts'
+import { locateCode } from '../../../bundle.ts'
+import { createThread } from '../../../thread.ts'
 import type { CryptQuestion } from './crypt-thread.ts'
 
 export interface CryptWorker {
@@ -11,7 +12,7 @@ export interface CryptWorker {
 export function createCryptWorker(): CryptWorker {
   const thread = createThread<CryptQuestion, boolean>({
     name: 'the thread for password checks',
-    file: threadFile('./crypt-thread', import.meta.url),
+    file: locateCode('./crypt-thread', import.meta.url),
   })
   return { verify: (hash, password) => thread.ask({ hash, password }), stop: () => thread.stop() }
 }

@@ -1,11 +1,10 @@
 /** One process that asks PAM (`pam-helper.ts`), as the server sees it: questions, answers, and its end. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { Socket } from 'node:net'
-import { fileURLToPath } from 'node:url'
+import { commandOf, locateCode } from '../../../bundle.ts'
 import type { Log } from '../../../log.ts'
 import type { ProcessReader } from '../../../runners/process/process-reader.ts'
 import { listPids, type ProcessRow } from '../../../runners/process/process-table.ts'
-import { threadFile } from '../../../thread.ts'
 import type { PamQuestion, PamReport } from './pam-helper.ts'
 
 /** Much more than the groups of one account. */
@@ -52,10 +51,10 @@ export class PamHelper {
   constructor({ service, library, log }: PamHelperOptions, reader: ProcessReader) {
     this.#reader = reader
     this.#log = log
-    const file = fileURLToPath(threadFile('./pam-helper', import.meta.url))
+    const [file, ...args] = commandOf(locateCode('./pam-helper', import.meta.url))
     // An empty environment: PAM decides who gets in, and nothing of the server's must have a say or be passed on. A session
     // of its own: the interrupt key of a terminal is for the server alone.
-    const child = spawn(process.execPath, [file, service, library, String(process.pid)], {
+    const child = spawn(file, [...args, service, library, String(process.pid)], {
       cwd: '/',
       env: {},
       detached: true,

@@ -1,0 +1,132 @@
+/**
+ * What comes with the program besides its modules: threads, helper programs, folders, files. In the source tree they lie
+ * beside what uses them, in `dist/` beside the bundle, and in the single executable inside of it (docs/install.md). No other
+ * file knows which of these it is.
+ */
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { Worker, type WorkerOptions } from 'node:worker_threads'
+import { placeAddons } from './native-addon.ts'
+
+/** Of addresses inside the executable; its build gives them to `import.meta.url`. */
+const INSIDE = 'sea:'
+/** First argument that makes the executable be one of its helper programs: `__send-mail`. */
+const HELPER_PREFIX = '__'
+/** What it has to write into a folder before other programs can read it; made by its build. */
+const UNPACKED = 'unpacked.json'
+
+interface Unpacked {
+  /** Of paths, modes and content. */
+  hash: string
+  /** Path → permission bits. */
+  files: Record<string, number>
+}
+
+/**
+ * @param source relative to the file that asks
+ * @param built relative to `dist/`
+ * @param from `import.meta.url` of who asks
+ */
+export function locate(source: string, built: string, from: string): URL {
+  return new URL(from.endsWith('.ts') ? source : built, from)
+}
+
+/** A thread or helper program, for which `build.mjs` has an entry. @param name without an ending: `./crypt-thread` */
+export function locateCode(name: string, from: string): URL {
+  return locate(`${name}.ts`, `${name}.js`, from)
+}
+
+export function startWorker(code: URL, options: WorkerOptions): Worker {
+  if (code.protocol !== INSIDE) return new Worker(code, options)
+  placeAddons()
+  return new Worker(readText(nameOf(code)), { ...options, eval: true })
+}
+
+/** How another process runs a helper program: its file, and the argument that goes before all others. */
+export function commandOf(code: URL): [file: string, argument: string] {
+  if (code.protocol !== INSIDE) return [process.execPath, fileURLToPath(code)]
+  return [process.execPath, HELPER_PREFIX + nameOf(code).replace(/\.js$/, '')]
+}
+
+/** The text of the helper program that an argument of the single executable names. */
+export function findHelper(argument: string | undefined): string | undefined {
+  if (argument?.startsWith(HELPER_PREFIX) !== true) return undefined
+  const name = `${argument.slice(HELPER_PREFIX.length)}.js`
+  return sea().getAssetKeys().includes(name) ? readText(name) : undefined
+}
+
+export async function readPart(file: URL): Promise<Buffer> {
+  return file.protocol === INSIDE ? Buffer.from(sea().getRawAsset(nameOf(file))) : readFile(file)
+}
+
+/**
+ * A path that other programs can open. What is inside of the executable is written to a folder of its own first, unless it
+ * is there already, unchanged; those of other versions are removed.
+ *
+ * @param cacheFolder belongs to one running server. @throws what the file system says
+ */
+export function pathOnDisk(part: URL, cacheFolder: string): string {
+  return part.protocol === INSIDE ? join(unpack(cacheFolder), nameOf(part)) : fileURLToPath(part)
+}
+
+const unpackedFolders = new Map<string, string>()
+
+function unpack(cacheFolder: string): string {
+  const known = unpackedFolders.get(cacheFolder)
+  if (known !== undefined) return known
+  const { hash, files }: Unpacked = JSON.parse(readText(UNPACKED)) // written by `build-binary.mjs`
+  const name = `program-${hash}`
+  const folder = join(cacheFolder, name)
+  mkdirSync(cacheFolder, { recursive: true, mode: 0o700 })
+  if (!Object.keys(files).every((file) => isUnchanged(join(folder, file), file))) {
+    // Begins as those do that are removed below, should this one never be finished.
+    const staged = mkdtempSync(join(cacheFolder, 'program-'))
+    for (const [file, mode] of Object.entries(files)) {
+      const path = join(staged, file)
+      mkdirSync(dirname(path), { recursive: true })
+      writeFileSync(path, new Uint8Array(sea().getRawAsset(file)))
+      chmodSync(path, mode)
+    }
+    // Nobody could change anything by that; commands of another account may have to read it.
+    chmodSync(staged, 0o755)
+    rmSync(folder, { recursive: true, force: true })
+    renameSync(staged, folder)
+  }
+  for (const other of readdirSync(cacheFolder)) {
+    if (other.startsWith('program-') && other !== name)
+      rmSync(join(cacheFolder, other), { recursive: true, force: true })
+  }
+  unpackedFolders.set(cacheFolder, folder)
+  return folder
+}
+
+function isUnchanged(path: string, file: string): boolean {
+  try {
+    return readFileSync(path).equals(new Uint8Array(sea().getRawAsset(file)))
+  } catch {
+    return false
+  }
+}
+
+function nameOf(part: URL): string {
+  return decodeURIComponent(part.pathname).slice(1)
+}
+
+function readText(name: string): string {
+  return sea().getAsset(name, 'utf8')
+}
+
+function sea(): typeof import('node:sea') {
+  return process.getBuiltinModule('node:sea')
+}
