@@ -17,7 +17,7 @@ import { createOriginPolicy } from './http/origin.ts'
 import { createPeers } from './http/peers.ts'
 import { surfaces, type Surface } from './http/route.ts'
 import { createHandshakeReport } from './http/tls.ts'
-import type { Log } from './log.ts'
+import type { Log, RootLog } from './log.ts'
 import type { Module } from './module.ts'
 import { createActions } from './modules/actions/index.ts'
 import { createAuth } from './modules/auth/index.ts'
@@ -25,6 +25,7 @@ import { createDatastore } from './modules/datastore/index.ts'
 import { createExecutions } from './modules/executions/index.ts'
 import type { PackConfigs } from './modules/executions/types.ts'
 import { createInquiries } from './modules/inquiries/index.ts'
+import { createMonitoring } from './modules/monitoring/index.ts'
 import { createPacks } from './modules/packs/index.ts'
 import { createPolicies } from './modules/policies/index.ts'
 import { createRbac } from './modules/rbac/index.ts'
@@ -68,7 +69,7 @@ const strictTransport = { 'Strict-Transport-Security': 'max-age=31536000' }
  *
  * @throws ConfigProblems for files that the configuration names and that cannot be used
  */
-export async function startApp(config: Config, log: Log): Promise<App> {
+export async function startApp(config: Config, log: RootLog): Promise<App> {
   const undo: (() => Promise<void>)[] = []
   try {
     return await assemble(config, log, undo)
@@ -78,7 +79,7 @@ export async function startApp(config: Config, log: Log): Promise<App> {
   }
 }
 
-async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[]): Promise<App> {
+async function assemble(config: Config, log: RootLog, undo: (() => Promise<void>)[]): Promise<App> {
   const identities = await readIdentities(config, log)
   const urls: Record<Surface, string> = { auth: '', api: '', stream: '' }
   const apiUrl = (): string => config.auth.api_url || urls.api
@@ -139,6 +140,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     log.warning('system_user.unavailable', `${runners.systemUser.reason}; commands run as the server's own account.`)
   }
 
+  const monitoring = createMonitoring({ database, log })
   const peers = createPeers(config.auth.trusted_proxies, {
     believeRemoteAddr: config.auth.enable && config.auth.mode === 'proxy',
   })
@@ -319,6 +321,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
   const stream = createStream({ bus, executions })
 
   const modules: Module[] = [
+    monitoring,
     rbac,
     auth,
     datastore,
@@ -334,6 +337,7 @@ async function assemble(config: Config, log: Log, undo: (() => Promise<void>)[])
     timers,
     stream,
   ]
+  monitoring.watch(modules)
   let isStarting = true
   let isStopping = false
   const routes = modules.flatMap((module) => module.routes ?? [])

@@ -405,3 +405,25 @@ describe('the audit file', () => {
     ])
   })
 })
+
+describe('what is kept for those who ask', () => {
+  it('is the last 50 messages at WARNING or above, masked and cut, whatever the level of the log', () => {
+    const log = createLog({ level: 'WARNING', format: 'json', stream: new TextSink(), now })
+    for (let i = 0; i < 60; i += 1) log.warning('a.b', `Message ${i}`, { password: 'geheim', long: 'x'.repeat(3000) })
+    log.audit('c.d', 'No problem.')
+    log.error('e.f', 'The last one')
+    const recent = log.recent()
+    expect(recent).toHaveLength(50)
+    expect(recent[0]?.message).toBe('Message 11')
+    expect(recent.at(-1)).toEqual({
+      timestamp: '2030-01-01T10:00:00.123Z',
+      level: 'ERROR',
+      event: 'e.f',
+      message: 'The last one',
+      line: '2030-01-01 10:00:00,123 ERROR The last one (event=e.f)',
+    })
+    expect(JSON.stringify(recent)).not.toContain('geheim')
+    expect(Math.max(...recent.map(({ line }) => line.length))).toBeLessThan(1100)
+    expect(log.counts()).toMatchObject({ DEBUG: 0, WARNING: 60, ERROR: 1, AUDIT: 1 })
+  })
+})

@@ -38,7 +38,22 @@ export interface Log {
   maskUrl(url: string): string
 }
 
+/** A message as it was written. */
+export interface LogMessage {
+  /** ISO 8601, UTC, milliseconds. */
+  timestamp: string
+  level: LogLevel
+  event: string
+  message: string
+  /** The whole line as text, secrets masked, cut to 1000 characters. */
+  line: string
+}
+
 export interface RootLog extends Log {
+  /** The last 50 messages at WARNING or above, oldest first. */
+  recent(): readonly LogMessage[]
+  /** How many messages of each level there have been. */
+  counts(): Readonly<Record<LogLevel, number>>
   /** Goes on in a new audit file after the old one has been renamed. */
   reopen(): Promise<void>
   /** Resolves when everything has been handed to the operating system, at the latest after two seconds. */
@@ -63,6 +78,10 @@ export interface LogOptions {
 const closeTimeoutMs = 2000
 const maximumFields = 50
 const maximumWaitingBytes = 8 * 1024 * 1024
+const recentMessages = 50
+const recentLineLength = 1000
+/** `recent` has these. */
+const seriousLevels: ReadonlySet<LogLevel> = new Set<LogLevel>(['WARNING', 'ERROR', 'CRITICAL'])
 
 /** @throws what the file system says about `auditFile` */
 export function createLog(options: LogOptions): RootLog {
@@ -83,6 +102,8 @@ export function createLog(options: LogOptions): RootLog {
     transports: [new winston.transports.Stream({ stream: sink, eol: '\n' })],
   })
 
+  const recent: LogMessage[] = []
+  const counts: Record<LogLevel, number> = { DEBUG: 0, INFO: 0, WARNING: 0, ERROR: 0, CRITICAL: 0, AUDIT: 0 }
   let formatting = false
   let closed: Promise<void> | undefined
 
@@ -102,9 +123,12 @@ export function createLog(options: LogOptions): RootLog {
       const time = now()
       const safe = withFields(redactor, own, fields)
       line = formatLine(time, level, event, message, safe)
-      if (level === 'AUDIT' && audits !== undefined) {
+      counts[level] += 1
+      const isAudit = level === 'AUDIT' && audits !== undefined
+      if (isAudit || seriousLevels.has(level)) {
         const plain = formatLine === textLine ? line : textLine(time, level, event, message, safe)
-        audit = auditLine(time, event, message, safe, plain)
+        if (isAudit) audit = auditLine(time, event, message, safe, plain)
+        else keep({ timestamp: time.toISOString(), level, event, message: clip(message, 200), line: plain })
       }
     } catch {
       line = formatLine(new Date(), level, 'log.unreadable', 'A message could not be written.', [])
@@ -114,6 +138,11 @@ export function createLog(options: LogOptions): RootLog {
     if (audit !== undefined) audits?.append(audit)
     if (closed === undefined) logger.log(level.toLowerCase(), line)
     else sink.write(`${line}\n`)
+  }
+
+  function keep(message: LogMessage): void {
+    recent.push({ ...message, line: clip(message.line, recentLineLength) })
+    if (recent.length > recentMessages) recent.shift()
   }
 
   const { auditFile = '' } = options
@@ -167,6 +196,8 @@ export function createLog(options: LogOptions): RootLog {
   }
   return {
     ...create([]),
+    recent: () => [...recent],
+    counts: () => ({ ...counts }),
     reopen: async () => audits?.reopen(),
     close: () => (closed ??= close()),
   }

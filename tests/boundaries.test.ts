@@ -42,6 +42,7 @@ const MODULES: Record<string, readonly string[]> = {
   sensors: ['triggers'],
   stream: ['executions'],
   upkeep: [],
+  monitoring: [],
   ui: [],
 }
 
@@ -72,6 +73,8 @@ const PACKAGES: Record<string, RegExp> = {
   tar: /^src\/modules\/packs\/fetch\.ts$/,
   nodemailer: /^src\/runners\/send-mail\.ts$/,
   ignore: /^src\/modules\/packs\/files\.ts$/,
+  'hot-shots': /^src\/modules\/monitoring\//,
+  'prom-client': /^src\/modules\/monitoring\//,
   ldapts: /^src\/modules\/auth\/backends\/ldap\//,
 }
 

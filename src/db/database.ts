@@ -42,6 +42,20 @@ export class Conflict extends Error {
   }
 }
 
+/** What operators watch. */
+export interface DatabaseStats {
+  /** Units that no commit has taken yet. */
+  waitingUnits: number
+  /** Scans and checkpoints that wait for their thread, and the one that it is at. */
+  waitingScans: number
+  /** Since the start. */
+  commits: number
+  units: number
+  /** Bytes of the file, and of the write-ahead log beside it; 0 where there is none. */
+  fileBytes: number
+  logBytes: number
+}
+
 export interface Database {
   /** Compiles queries; cannot execute them. */
   readonly build: Kysely<Tables>
@@ -56,6 +70,7 @@ export interface Database {
   scan<O>(query: Compilable<O>): Promise<O[]>
   /** Resolves after the commit; rejects with `Conflict`. */
   write(unit: Unit): Promise<StepResult[]>
+  stats(): DatabaseStats
   close(): Promise<void>
 }
 

@@ -11,6 +11,8 @@ export interface Background {
   scan(sql: string, parameters: readonly unknown[]): Promise<unknown[]>
   /** Copies what it can of the write-ahead log into the database; never rejects. */
   checkpoint(): Promise<void>
+  /** Tasks that are not done. */
+  readonly waitingCount: number
   stop(): Promise<void>
 }
 
@@ -28,6 +30,9 @@ export function createBackground(path: string): Background {
     async checkpoint() {
       // A failed one is made up for by the next, or by the writing connection.
       await thread.ask({ kind: 'checkpoint' }).catch(() => undefined)
+    },
+    get waitingCount() {
+      return thread.waitingCount
     },
     stop: () => thread.stop(),
   }

@@ -85,6 +85,8 @@ function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 }
 
+const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0
+
 /** Every step, whatever the others did. @throws the first error */
 function runAll(steps: readonly (() => void)[]): void {
   const errors: unknown[] = []
@@ -136,6 +138,12 @@ function assemble({ path, writing, reading, announce, release }: Parts): Databas
       const { sql, parameters } = query.compile()
       return (await background.scan(sql, parameters)) as O[] // as above
     },
+    stats: () => ({
+      ...writer.stats(),
+      waitingScans: background.waitingCount,
+      fileBytes: sizeOf(path),
+      logBytes: sizeOf(`${path}-wal`),
+    }),
     write: (unit) => (closed === undefined ? writer.write(unit) : Promise.reject(shuttingDown())),
     close: () => (closed ??= close()),
   }

@@ -5,7 +5,7 @@
 import Sqlite from 'better-sqlite3'
 import { storageFailed } from '../../errors.ts'
 import type { Fact } from '../../bus/facts.ts'
-import { Conflict, type StepResult, type Unit } from '../database.ts'
+import { Conflict, type DatabaseStats, type StepResult, type Unit } from '../database.ts'
 import { createStatementCache } from './statements.ts'
 
 const MAX_UNITS_PER_COMMIT = 256
@@ -23,6 +23,7 @@ type Outcome = { waiting: Waiting; results: StepResult[] } | { waiting: Waiting;
 
 export interface Writer {
   write(unit: Unit): Promise<StepResult[]>
+  stats(): Pick<DatabaseStats, 'waitingUnits' | 'commits' | 'units'>
   /** Commits what waits. */
   drain(): void
 }
@@ -49,6 +50,8 @@ export function createWriter(connection: Sqlite.Database, { announce, committed 
   let queue: Waiting[] = []
   /** So many of the next units get a commit each. */
   let alone = 0
+  let commits = 0
+  let units = 0
   let flushing: NodeJS.Immediate | undefined
   let idle: NodeJS.Timeout | undefined
 
@@ -133,6 +136,8 @@ export function createWriter(connection: Sqlite.Database, { announce, committed 
       schedule()
       return
     }
+    commits += 1
+    units += outcomes.length
     checkpointWhenIdle()
     committed()
     queue = batch.slice(outcomes.length).concat(queue)
@@ -179,6 +184,7 @@ export function createWriter(connection: Sqlite.Database, { announce, committed 
         schedule()
       })
     },
+    stats: () => ({ waitingUnits: queue.length, commits, units }),
     drain() {
       while (queue.length > 0) flush()
       clearTimeout(idle)

@@ -273,6 +273,38 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
 
   return {
     name: 'executions',
+    gauges: [
+      {
+        key: 'actionrunner.queue.request',
+        about: 'Executions that wait for a slot.',
+        read: () => store.countWithStatus('requested'),
+      },
+      {
+        key: 'actionrunner.queue.work',
+        about: 'Executions that have a slot and have not begun.',
+        read: () => store.countWithStatus('scheduled'),
+      },
+      {
+        key: 'actionrunner.queue.cancel',
+        about: 'Cancelled executions whose processes have not ended.',
+        read: () => store.countWithStatus('canceling'),
+      },
+      {
+        key: 'actionrunner.slots.used',
+        about: 'Executions that run now.',
+        read: () => settings.actionsPoolSize - dispatcher.freeSlots,
+      },
+      {
+        key: 'actionrunner.slots.total',
+        about: 'How many may run at once (actionrunner.actions_pool_size).',
+        read: () => settings.actionsPoolSize,
+      },
+      ...(['delayed', 'running', 'pending'] as const).map((status) => ({
+        key: `executions.${status}`,
+        about: `Executions with status ${status}.`,
+        read: () => store.countWithStatus(status),
+      })),
+    ],
     plan: (request) => service.plan(request),
     planAgain: (ended, again, about) => service.planAgain(ended, again, about),
     request: (caller, request, contextHeader) => service.request(caller, request, contextHeader),

@@ -72,6 +72,13 @@ export function createRules(deps: RulesDeps): Rules {
 
   return {
     name: 'rules',
+    gauges: [
+      {
+        key: 'rulesengine.queue.trigger',
+        about: 'Trigger instances that rules have to be looked at for.',
+        read: () => triggers.pendingCount(),
+      },
+    ],
     routes: createRoutes({ service, store, explain, actions, executions, triggers, maxPageSize }),
     hasRules: (triggerId) => bindings.has(triggerId),
     registerRules: (content) => service.register(content),

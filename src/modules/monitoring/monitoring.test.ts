@@ -1,0 +1,64 @@
+/** The gatherer, on a real database and a real event loop. */
+import { join } from 'node:path'
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import { openSqlite } from '../../db/sqlite/open.ts'
+import type { Database } from '../../db/database.ts'
+import { createLog } from '../../log.ts'
+import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
+import { TextSink } from '../../../tests/helpers/text-sink.ts'
+import { waitFor } from '../../../tests/helpers/wait.ts'
+import { createMonitoring, type Monitoring } from './index.ts'
+
+let folder: TemporaryFolder
+let database: Database
+let monitoring: Monitoring
+const log = createLog({ level: 'INFO', format: 'text', stream: new TextSink() })
+
+beforeEach(async () => {
+  folder = makeFolder()
+  database = await openSqlite({ path: join(folder.path, 'svc.db'), synchronous: 'normal', announce: () => undefined })
+  monitoring = createMonitoring({ database, log })
+  await monitoring.start?.()
+})
+afterEach(async () => {
+  await monitoring.stop?.()
+  await database.close()
+  folder.remove()
+})
+
+const valueOf = (key: string): number | undefined => monitoring.readings().find((each) => each.key === key)?.value
+
+test('gauges of the process and of the database are what they are', async () => {
+  monitoring.watch([monitoring])
+  expect(valueOf('database.file_bytes')).toBeGreaterThanOrEqual(4096)
+  expect(valueOf('database.log_bytes')).toBeGreaterThan(100_000)
+  expect(valueOf('process.memory.resident_bytes')).toBeGreaterThan(10_000_000)
+  expect(valueOf('database.waiting_units')).toBe(0)
+  const written = Promise.all([1, 2].map(() => database.write({ steps: [], facts: [] })))
+  expect(valueOf('database.waiting_units')).toBe(2)
+  await written
+  expect(valueOf('database.waiting_units')).toBe(0)
+  expect(database.stats()).toMatchObject({ commits: 1, units: 2 })
+})
+
+test('a gauge that throws, or is no number, is left out', () => {
+  const gauge = (key: string, read: () => number) => ({ key, about: key, read })
+  const broken = (): number => {
+    throw new Error('not now')
+  }
+  monitoring.watch([
+    { name: 'a', gauges: [gauge('a.broken', broken), gauge('a.nan', () => NaN), gauge('a.fine', () => 3)] },
+  ])
+  expect(monitoring.readings()).toEqual([{ key: 'a.fine', about: 'a.fine', value: 3 }])
+})
+
+test('an event loop that is kept busy is seen to be late', async () => {
+  const delay = await waitFor('a delay of 100 ms', () => {
+    const until = performance.now() + 200
+    while (performance.now() < until);
+    const now = monitoring.loopDelay()
+    return now.max >= 100 && now
+  })
+  expect(delay.p99).toBeGreaterThanOrEqual(delay.mean)
+  expect(delay.max).toBeGreaterThanOrEqual(delay.p99)
+})
