@@ -155,7 +155,6 @@ async function makeExecutable(staged) {
     copyFileSync(file, join(staged, 'native', `${name}.node`))
   }
   writeFileSync(join(staged, 'unpacked.json'), JSON.stringify(describeOnDisk(staged)))
-  copyFileSync(join(root, 'svc.conf.example'), join(staged, 'svc.conf.example'))
 
   const assets = Object.fromEntries(
     listFiles(staged)
@@ -222,7 +221,7 @@ function readRecord() {
 export async function buildBinary(options = {}) {
   await ensureInstalled()
   return withLock('binary', async () => {
-    const inputs = hashInputs([...INPUTS, 'scripts/build-binary.mjs', 'svc.conf.example'])
+    const inputs = hashInputs([...INPUTS, 'scripts/build-binary.mjs'])
     if (options.force !== true && existsSync(target) && readRecord().inputs === inputs) return false
     const staged = join(root, '.binary')
     rmSync(staged, { recursive: true, force: true })

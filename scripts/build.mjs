@@ -46,14 +46,23 @@ const ASSET_FOLDERS = {
   'src/modules/packs/examples': 'packs/examples',
   'src/modules/packs/packs': 'packs/packs',
 }
-/** Files of packages → folder in dist/. */
+/** Further files → folder in dist/. */
 export const ASSET_FILES = {
   'node_modules/swagger-ui-dist/swagger-ui.css': 'api-docs',
   'node_modules/swagger-ui-dist/swagger-ui-bundle.js': 'api-docs',
   'node_modules/swagger-ui-dist/LICENSE': 'api-docs',
   'node_modules/swagger-ui-dist/NOTICE': 'api-docs',
+  'svc.conf.example': '',
 }
-export const INPUTS = ['src', 'migrations', 'scripts/build.mjs', 'package.json', 'package-lock.json', 'tsconfig.json']
+export const INPUTS = [
+  'src',
+  'migrations',
+  'svc.conf.example',
+  'scripts/build.mjs',
+  'package.json',
+  'package-lock.json',
+  'tsconfig.json',
+]
 /** In dist/; has a build of its own. */
 export const BINARY_FOLDER = 'bin'
 export const NOTICES = 'THIRD-PARTY-LICENSES.txt'

@@ -127,6 +127,10 @@ function readText(name: string): string {
   return sea().getAsset(name, 'utf8')
 }
 
+export function isSingleExecutable(): boolean {
+  return sea().isSea()
+}
+
 function sea(): typeof import('node:sea') {
   return process.getBuiltinModule('node:sea')
 }

@@ -63,7 +63,7 @@ const PACKAGES: Record<string, RegExp> = {
   kysely: /^(migrations\/|src\/db\/|src\/modules\/[^/]+\/store\.ts$)/,
   'better-sqlite3': /^src\/db\//,
   eventemitter3: /^src\/bus\//,
-  koffi: /^src\/(runners\/process\/|modules\/auth\/backends\/pam-helper\.ts$)/,
+  koffi: /^src\/(service-manager\.ts$|runners\/process\/|modules\/auth\/backends\/pam-helper\.ts$)/,
   express: /^src\/((http|modules\/auth)\/|app\.ts$)/,
   commander: /^src\/(cli\/|main\.ts$)/,
   ssh2: /^src\/runners\/ssh\//,

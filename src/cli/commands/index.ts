@@ -30,6 +30,13 @@ export const commands: readonly CommandEntry[] = [
     load: async ({ setExitCode }) => (await import('./serve.ts')).createServeCommand(setExitCode),
   },
   {
+    name: 'service',
+    summary: 'Install and remove the server as a service of the system.',
+    example: 'svc service install',
+    group: 'Server:',
+    load: async (context) => (await import('./service.ts')).createServiceCommand(context),
+  },
+  {
     name: 'run',
     summary: 'Run an action and wait for its result.',
     example: 'svc run core.local date -R',

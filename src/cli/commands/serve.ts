@@ -13,6 +13,7 @@ import {
 } from '../../config/load.ts'
 import { createLog, type RootLog } from '../../log.ts'
 import { keepAddonsIn } from '../../native-addon.ts'
+import { findServiceManager, type TellManager } from '../../service-manager.ts'
 import { quote } from '../../shell-words.ts'
 import { codeOf } from '../../system-error.ts'
 import { exitCodes } from '../exit-codes.ts'
@@ -44,6 +45,7 @@ function collect(value: string, before: string[]): string[] {
 /** Resolves with the exit code once the server has stopped. */
 async function serve(files: string[], flags: Record<string, string>): Promise<number> {
   const signals = listenToSignals()
+  const tellManager = await findServiceManager(process.env)
   let loaded: LoadedConfig
   try {
     loaded = loadConfig({ files: files.length === 0 ? undefined : files, env: process.env, flags, cwd: process.cwd() })
@@ -86,8 +88,9 @@ async function serve(files: string[], flags: Record<string, string>): Promise<nu
     end(exitCodes.ok)
   }
   process.stdout.write(greeting(app, config.auth))
+  tellManager('READY=1')
   signals.onReload(() => app.reload())
-  return stopOnSignal(app, signals, log)
+  return stopOnSignal(app, signals, log, tellManager)
 }
 
 /** Prints what is wrong with the configuration; other errors are thrown again. */
@@ -234,8 +237,9 @@ function listenToSignals(): Signals {
 }
 
 /** The first signal stops in order; a second one skips the grace of running actions. */
-async function stopOnSignal(app: App, signals: Signals, log: RootLog): Promise<number> {
+async function stopOnSignal(app: App, signals: Signals, log: RootLog, tellManager: TellManager): Promise<number> {
   const signal = await signals.first
+  tellManager('STOPPING=1')
   log.info('server.stopping', 'The server is stopping', { signal })
   void signals.second.then(() => app.hurry())
   try {

@@ -4,7 +4,7 @@ import type { Scenario } from '../../helpers/scenarios.ts'
 import type { TestServer } from '../../helpers/server.ts'
 
 export function toolScenarios(_server: TestServer): Scenario[] {
-  return [...helpScenarios(), ...manualScenarios(), ...flagScenarios(), ...completionScenarios()]
+  return [...helpScenarios(), ...manualScenarios(), ...flagScenarios(), ...completionScenarios(), ...serviceScenarios()]
 }
 
 function helpScenarios(): Scenario[] {
@@ -62,6 +62,21 @@ function flagScenarios(): Scenario[] {
       unstable: [home],
     },
     { command: '--print-config', about: 'that cannot be used', args: () => ['--url', 'example.com', '--print-config'] },
+  ]
+}
+
+/** What they do is in tests/packaging/binary.test.ts. */
+function serviceScenarios(): Scenario[] {
+  // The rest is svc.conf.example.
+  const onlyBeginning = [/(only if there is none\) <==\n(?:[^\n]*\n){3})[^]*/, '$1…\n'] as const
+  return [
+    { command: 'service install', args: () => ['service', 'install', '--dry-run'], unstable: [onlyBeginning] },
+    { command: 'service install', about: 'not the single executable', args: () => ['service', 'install'] },
+    {
+      command: 'service uninstall',
+      about: 'from a folder that is none',
+      args: () => ['service', 'uninstall', '--root', '/nowhere'],
+    },
   ]
 }
 
