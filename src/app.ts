@@ -34,7 +34,9 @@ import { createStream } from './modules/stream/index.ts'
 import { createTimers } from './modules/timers/index.ts'
 import { createTraces } from './modules/traces/index.ts'
 import { createTriggers } from './modules/triggers/index.ts'
+import { createUpkeep } from './modules/upkeep/index.ts'
 import { createWebhooks } from './modules/webhooks/index.ts'
+import type { RecordKind } from './retention.ts'
 import { controlSocketName, removeRunFile, writeRunFile } from './run-file.ts'
 import { createRunners } from './runners/index.ts'
 import { createLauncher } from './runners/process/create-launcher.ts'
@@ -54,6 +56,8 @@ export interface App {
    * more is made, after it. Never rejects: what cannot be used is logged, and the server goes on with what it had.
    */
   reload(): Promise<void>
+  /** A round of the garbage collector at once (SIGUSR2). Never rejects. */
+  collect(): Promise<void>
   /** While it stops: running actions get no more time. */
   hurry(): void
 }
@@ -189,7 +193,11 @@ async function assemble(config: Config, log: RootLog, undo: (() => Promise<void>
     planEvent: (ref, payload) => triggers.planInternal(ref, payload),
     settings: { accessControl: rbac.enabled, maxPageSize: config.api.max_page_size },
   })
-  const traces = createTraces({ database, maxPageSize: config.api.max_page_size })
+  const traces = createTraces({
+    database,
+    maxPageSize: config.api.max_page_size,
+    openTraces: () => [...executions.openTraces(), ...triggers.openTraces()],
+  })
   const triggers = createTriggers({
     database,
     bus,
@@ -320,7 +328,7 @@ async function assemble(config: Config, log: RootLog, undo: (() => Promise<void>
   })
   const stream = createStream({ bus, executions })
 
-  const modules: Module[] = [
+  const stateful: Module[] = [
     monitoring,
     rbac,
     auth,
@@ -337,6 +345,21 @@ async function assemble(config: Config, log: RootLog, undo: (() => Promise<void>
     timers,
     stream,
   ]
+  const upkeep = createUpkeep({
+    database,
+    log,
+    modules: stateful,
+    cancelOld: (caller, old, dryRun) => executions.cancelOld(caller, old, dryRun),
+    newest: () => executions.last()?.start_timestamp,
+    settings: {
+      days: daysKept(config.garbagecollector),
+      maxRecords: config.garbagecollector.max_records,
+      maxDatabaseBytes: config.garbagecollector.max_database_bytes,
+      pauseSeconds: config.garbagecollector.sleep_delay,
+      intervalSeconds: config.garbagecollector.collection_interval,
+    },
+  })
+  const modules: Module[] = [...stateful, upkeep]
   monitoring.watch(modules)
   let isStarting = true
   let isStopping = false
@@ -402,6 +425,7 @@ async function assemble(config: Config, log: RootLog, undo: (() => Promise<void>
   let stopped: Promise<void> | undefined
   return {
     urls,
+    collect: () => (isStopping ? Promise.resolve() : upkeep.collect()),
     reload: () => (isStopping ? Promise.resolve() : reload()),
     stop() {
       isStopping = true
@@ -419,6 +443,18 @@ async function assemble(config: Config, log: RootLog, undo: (() => Promise<void>
       return stopped
     },
     hurry: () => executions.hurry(),
+  }
+}
+
+/** Of each kind; 0 keeps for ever. The specification's reading of `action_executions_ttl` is output (contract 10, 10.5). */
+function daysKept(collector: Config['garbagecollector']): Record<RecordKind, number> {
+  return {
+    executions: collector.action_executions_record_ttl,
+    output: collector.action_executions_output_ttl ?? collector.action_executions_ttl,
+    'trigger-instances': collector.trigger_instances_ttl,
+    traces: collector.traces_ttl,
+    tokens: collector.tokens_ttl,
+    'rule-enforcements': collector.rule_enforcements_ttl,
   }
 }
 

@@ -1,5 +1,6 @@
 /** What every module offers to the composition root. */
 import type { Route } from './http/route.ts'
+import type { Retention } from './retention.ts'
 
 /** Work that a module wants done now and then, in slices. */
 export interface UpkeepTask {
@@ -22,6 +23,8 @@ export interface Module {
   name: string
   routes?: Route[]
   upkeep?: UpkeepTask[]
+  /** Records of its own that go when they are old. */
+  retention?: readonly Retention[]
   gauges?: readonly Gauge[]
   /** Called after migrations, in the order of `app.ts`; idempotent. */
   start?(): Promise<void>

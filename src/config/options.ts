@@ -64,6 +64,23 @@ const integer = (row: NumberRow): Option<number> => numberRow(row, 'whole number
 
 const decimal = (row: NumberRow): Option<number> => numberRow(row, 'number', /^[+-]?\d{1,15}(\.\d{0,15})?$/)
 
+const maximumDays = 36_500
+
+/** Days; 0 keeps for ever. */
+const ttl = (row: RowBasics<number>): Option<number> =>
+  integer({ ...row, min: 0, max: maximumDays, unit: 'days; 0: for ever' })
+
+/** The same; empty: undefined. */
+const optionalTtl = ({ about }: { about: string }): Option<number | undefined> => {
+  const given = ttl({ default: 0, about })
+  return {
+    ...given,
+    kind: 'whole number or nothing',
+    defaultText: '',
+    read: (text, context) => (text === '' ? { value: undefined } : given.read(text, context)),
+  }
+}
+
 const port = (row: RowBasics<number>): Option<number> => integer({ ...row, min: 0, max: 65535 })
 
 const yes = new Set(['true', '1', 'yes', 'on'])
@@ -661,6 +678,50 @@ export const options = {
     }),
   },
   garbagecollector: {
+    action_executions_ttl: ttl({
+      default: 7,
+      about: 'How long the stored output of executions is kept, unless action_executions_output_ttl says it.',
+    }),
+    action_executions_output_ttl: optionalTtl({
+      about: 'How long the stored output of executions is kept. Empty: as long as action_executions_ttl says.',
+    }),
+    action_executions_record_ttl: ttl({
+      default: 0,
+      about: 'How long executions that have ended are kept, with their results and their output.',
+    }),
+    trigger_instances_ttl: ttl({ default: 0, about: 'How long trigger instances are kept that rules have looked at.' }),
+    traces_ttl: ttl({ default: 0, about: 'How long traces are kept, from their start on, in which nothing goes on.' }),
+    tokens_ttl: ttl({ default: 30, about: 'How long tokens are kept after they have expired.' }),
+    rule_enforcements_ttl: ttl({ default: 0, about: 'How long rule enforcements are kept.' }),
+    max_records: integer({
+      default: 1_000_000,
+      min: 0,
+      max: 1_000_000_000,
+      about:
+        'How many executions, trigger instances, traces and rule enforcements are kept, of each. Of more the oldest go, unless they have not ended. 0: any number.',
+    }),
+    max_database_bytes: integer({
+      default: 0,
+      min: 0,
+      max: 1_000_000_000_000_000,
+      unit: 'bytes',
+      about:
+        'How much of the database may be in use. Of more the oldest records of all kinds go, unless they have not ended. 0: any size.',
+    }),
+    collection_interval: integer({
+      default: 600,
+      min: 1,
+      max: 86_400,
+      unit: 'seconds',
+      about: 'Pause between two rounds of the garbage collector. SIGUSR2 starts one at once.',
+    }),
+    sleep_delay: decimal({
+      default: 2,
+      min: 0,
+      max: 3600,
+      unit: 'seconds',
+      about: 'Pause between two kinds of records in a round.',
+    }),
     purge_inquiries: boolean({
       default: true,
       about: 'End inquiries that nobody has answered in their time (ttl) with status timeout. Off, they wait for ever.',
@@ -897,20 +958,7 @@ export const unusedOptions: Readonly<Record<string, '*' | readonly string[]>> = 
   ],
   DEFAULT: '*',
   exporter: '*',
-  garbagecollector: [
-    'logging',
-    'action_executions_ttl',
-    'action_executions_output_ttl',
-    'action_executions_record_ttl',
-    'trigger_instances_ttl',
-    'rule_enforcements_ttl',
-    'workflow_executions_ttl',
-    'task_executions_ttl',
-    'traces_ttl',
-    'tokens_ttl',
-    'collection_interval',
-    'sleep_delay',
-  ],
+  garbagecollector: ['logging', 'workflow_executions_ttl', 'task_executions_ttl'],
   log: ['excludes', 'redirect_stderr'],
   messaging: '*',
   metrics: '*',

@@ -54,6 +54,8 @@ export interface DatabaseStats {
   /** Bytes of the file, and of the write-ahead log beside it; 0 where there is none. */
   fileBytes: number
   logBytes: number
+  /** Of the file, what something is in. */
+  usedBytes: number
 }
 
 export interface Database {
@@ -71,6 +73,11 @@ export interface Database {
   /** Resolves after the commit; rejects with `Conflict`. */
   write(unit: Unit): Promise<StepResult[]>
   stats(): DatabaseStats
+  /**
+   * Gives room that is no longer used back to the disk, a few milliseconds at a time, until little of it is left. Rejects
+   * when the disk cannot be written.
+   */
+  reclaim(signal: AbortSignal): Promise<void>
   close(): Promise<void>
 }
 

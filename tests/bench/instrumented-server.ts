@@ -1,6 +1,6 @@
 /**
  * The built server with what a benchmark needs around it: live data to carry (`BENCH_BALLAST_MB`), and a gauge of the event
- * loop that is printed and reset on SIGUSR2.
+ * loop that is printed and reset on SIGWINCH.
  */
 import { enableCompileCache } from 'node:module'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
@@ -14,7 +14,7 @@ const ballast = Array.from({ length: Number(process.env['BENCH_BALLAST_MB'] ?? 0
 
 const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
 delay.enable()
-process.on('SIGUSR2', () => {
+process.on('SIGWINCH', () => {
   // The gauge counts its own sampling pause as delay.
   const beyond = (nanoseconds: number): number => Math.max(0, nanoseconds / 1e6 - RESOLUTION_MS)
   const measured = { p99: beyond(delay.percentile(99)), max: beyond(delay.max), ballast: ballast.length }

@@ -84,7 +84,7 @@ export async function startBenchServer(options: BenchServerOptions = {}): Promis
     pss: () => treeOf(child.pid ?? 0).reduce((sum, pid) => sum + pssBytes(pid), 0),
     async loopDelay() {
       const answer = line(/BENCH (\{.*\})/)
-      child.kill('SIGUSR2')
+      child.kill('SIGWINCH')
       return JSON.parse((await answer)[1] ?? '{}') as { p99: number; max: number } // written by instrumented-server.ts
     },
     async stop() {

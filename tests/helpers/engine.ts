@@ -96,7 +96,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
       log,
       encryption,
       actions,
-      traces: createTraces({ database, maxPageSize: 100 }),
+      traces: createTraces({ database, maxPageSize: 100, openTraces: () => [] }),
       runners: [runner],
       sweep: () => Promise.resolve(0),
       bootId: 'boot',

@@ -145,7 +145,7 @@ export async function startRules(options: RulesOptions = {}): Promise<RulesWorld
   })
   actions.usePackFolder('test', folder.path)
 
-  const traces = createTraces({ database, maxPageSize: 100 })
+  const traces = createTraces({ database, maxPageSize: 100, openTraces: () => [] })
   const triggers = createTriggers({
     database,
     bus,

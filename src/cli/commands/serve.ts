@@ -26,7 +26,7 @@ export function createServeCommand(setExitCode: (code: number) => void): CliComm
     .notes(
       'Without --config-file the first of `$SVC_CONFIG_FILE`, `./svc.conf` and `/etc/svc/svc.conf` that exists is read; none is needed.',
       'Every option of the configuration file is also a flag, and a variable of the environment: `[api] port` is `--api-port 8101` and `SVC_API__PORT=8101`. A flag goes before the environment, that before the file; a flag without a value means True. svc.conf.example has all of them with their defaults, `svc serve --help` lists them.',
-      'The server stops when it gets TERM or Ctrl-C: running actions may still finish for a while, not after a second one. HUP lets it read again what may change while it runs (certificates, definitions of roles), USR1 opens the audit file anew. It ends with 78 when its configuration cannot be used.',
+      'The server stops when it gets TERM or Ctrl-C: running actions may still finish for a while, not after a second one. HUP lets it read again what may change while it runs (certificates, definitions of roles), USR1 opens the audit file anew, USR2 removes what is too old (section garbagecollector). It ends with 78 when its configuration cannot be used.',
     )
     .examples('svc serve', 'svc serve --config-file /etc/svc/svc.conf --api-port 8101')
   for (const { flag, key, description } of configFlags) {
@@ -90,6 +90,7 @@ async function serve(files: string[], flags: Record<string, string>): Promise<nu
   process.stdout.write(greeting(app, config.auth))
   tellManager('READY=1')
   signals.onReload(() => app.reload())
+  signals.onCollect(() => app.collect())
   return stopOnSignal(app, signals, log, tellManager)
 }
 
@@ -187,6 +188,8 @@ interface Signals {
   onReload(reload: () => Promise<void>): void
   /** SIGUSR1. */
   onReopen(reopen: () => Promise<void>): void
+  /** SIGUSR2; one that comes before is forgotten. */
+  onCollect(collect: () => Promise<void>): void
 }
 
 /** One key press reaches the server from the terminal, and once more from whatever started it. */
@@ -223,6 +226,9 @@ function listenToSignals(): Signals {
   // Without a listener Node would open the port of its debugger.
   process.on('SIGUSR1', () => void reopen?.())
 
+  let collect: (() => Promise<void>) | undefined
+  process.on('SIGUSR2', () => void collect?.())
+
   return {
     first: next(),
     second: next(),
@@ -232,6 +238,9 @@ function listenToSignals(): Signals {
     },
     onReopen(listener) {
       reopen = listener
+    },
+    onCollect(listener) {
+      collect = listener
     },
   }
 }

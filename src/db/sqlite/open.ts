@@ -11,6 +11,7 @@ import type { Tables } from '../tables.ts'
 import { openConnection } from './connection.ts'
 import { DatabaseInUse, lockDatabase } from './lock.ts'
 import { createBackground } from './background.ts'
+import { createSpace } from './space.ts'
 import { createStatementCache } from './statements.ts'
 import { watchWriteAheadLog } from './write-ahead-log.ts'
 import { createWriter } from './writer.ts'
@@ -113,7 +114,8 @@ function assemble({ path, writing, reading, announce, release }: Parts): Databas
   const statement = createStatementCache(reading)
   const background = createBackground(path)
   const log = watchWriteAheadLog(path, () => background.checkpoint())
-  const writer = createWriter(writing, { announce, committed: () => log.check() })
+  const writer = createWriter(writing, { announce, committed: () => log.check(), idle: () => space.cutLog() })
+  const space = createSpace(path, writing, (pages) => writer.vacuum(pages))
   let closed: Promise<void> | undefined
 
   const build = new Kysely<Tables>({
@@ -143,8 +145,10 @@ function assemble({ path, writing, reading, announce, release }: Parts): Databas
       waitingScans: background.waitingCount,
       fileBytes: sizeOf(path),
       logBytes: sizeOf(`${path}-wal`),
+      usedBytes: space.usedBytes(),
     }),
     write: (unit) => (closed === undefined ? writer.write(unit) : Promise.reject(shuttingDown())),
+    reclaim: (signal) => (closed === undefined ? space.reclaim(signal) : Promise.resolve()),
     close: () => (closed ??= close()),
   }
 

@@ -26,6 +26,8 @@ export interface Writer {
   stats(): Pick<DatabaseStats, 'waitingUnits' | 'commits' | 'units'>
   /** Commits what waits. */
   drain(): void
+  /** Gives some unused pages back, in a commit of its own. @throws what the disk says */
+  vacuum(pages: number): void
 }
 
 /** The changes of a refused unit could not be taken back alone, so nothing of its commit may stand. */
@@ -36,9 +38,11 @@ export interface WriterHooks {
   announce: (facts: Fact[]) => void
   /** Called after each commit; must not throw. */
   committed: () => void
+  /** Called after nothing has been written for a while, once everything that can be is copied out of the log. */
+  idle: () => void
 }
 
-export function createWriter(connection: Sqlite.Database, { announce, committed }: WriterHooks): Writer {
+export function createWriter(connection: Sqlite.Database, { announce, committed, idle: rest }: WriterHooks): Writer {
   const statement = createStatementCache(connection)
   const begin = connection.prepare('begin immediate')
   const commit = connection.prepare('commit')
@@ -166,6 +170,7 @@ export function createWriter(connection: Sqlite.Database, { announce, committed 
       idle = undefined
       try {
         connection.pragma('wal_checkpoint(passive)')
+        rest()
       } catch {
         // The log keeps what the disk had no room for; the next checkpoint copies it.
       }
@@ -185,6 +190,16 @@ export function createWriter(connection: Sqlite.Database, { announce, committed 
       })
     },
     stats: () => ({ waitingUnits: queue.length, commits, units }),
+    vacuum(pages) {
+      try {
+        rollBack()
+        connection.pragma(`incremental_vacuum(${pages})`)
+      } catch (error) {
+        throw translate(error)
+      }
+      checkpointWhenIdle()
+      committed()
+    },
     drain() {
       while (queue.length > 0) flush()
       clearTimeout(idle)

@@ -25,6 +25,7 @@ import { createLogins } from './logins.ts'
 import { createRoutes } from './routes.ts'
 import { createServiceTokens } from './service-tokens.ts'
 import { createTokenService, type TokenService } from './service.ts'
+import { createRetention } from './retention.ts'
 import { createAuthStore } from './store.ts'
 import { createThrottle, type Throttle, type Trier } from './throttle.ts'
 import { loadTokenKey } from './token-key.ts'
@@ -212,6 +213,7 @@ export function createAuth(deps: AuthDependencies): Auth {
       ...createUsersRoutes({ users: () => requireRunning().users, maxPageSize }),
       ...apiKeys.routes,
     ],
+    retention: [createRetention({ store, database })],
     serviceTokens: createServiceTokens({
       store,
       tokens: () => running?.tokens,

@@ -1,6 +1,7 @@
 /** Tables `users` and `tokens`. */
 import { sql, type Selectable } from 'kysely'
 import type { Database, Step } from '../../db/database.ts'
+import { isAmong } from '../../db/among.ts'
 import { columnsOf, prepared } from '../../db/prepared.ts'
 import type { TokenTable, UserTable } from '../../db/tables.ts'
 import type { TokenCheckRow } from './tokens.ts'
@@ -21,6 +22,13 @@ export interface AuthStore {
   /** @param exceptId of a token that stays */
   deleteTokensOf(user: string, exceptId?: string): Step
   deleteServiceTokens(): Step
+  /** Those that expired before a time, in the order in which they did, beginning behind one of them. */
+  expiredBefore(
+    before: string,
+    after: Pick<TokenTable, 'expiry' | 'id'>,
+    limit: number,
+  ): { expiry: string; id: string }[]
+  deleteTokens(ids: readonly string[]): Step
 
   findUser(name: string): User | undefined
   /** All of them, by name. */
@@ -68,6 +76,23 @@ export function createAuthStore(database: Database): AuthStore {
     deleteTokensOf: (user, exceptId = '') => ({
       query: build.deleteFrom('tokens').where('user', '=', user).where('id', '!=', exceptId),
     }),
+    expiredBefore: (before, after, limit) =>
+      database.all(
+        build
+          .selectFrom('tokens')
+          .select(['expiry', 'id'])
+          .where('expiry', '<', before)
+          .where((on) =>
+            on.or([
+              on('expiry', '>', after.expiry),
+              on.and([on('expiry', '=', after.expiry), on('id', '>', after.id)]),
+            ]),
+          )
+          .orderBy('expiry')
+          .orderBy('id')
+          .limit(limit),
+      ),
+    deleteTokens: (ids) => ({ query: build.deleteFrom('tokens').where(isAmong('id', ids)) }),
     deleteServiceTokens: () => ({ query: build.deleteFrom('tokens').where('service', '=', 1) }),
 
     findUser: (name) => database.first(findUser(name)) as User | undefined, // as selected above

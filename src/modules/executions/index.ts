@@ -21,6 +21,7 @@ import { createLive } from './live.ts'
 import { createOutput, type OutputCursor } from './output.ts'
 import { executionRecord, liveactionRecord, type ExecutionRecord, type RecordOptions } from './record.ts'
 import { recover, type SweepLeftovers } from './recovery.ts'
+import { createRetentions } from './retention.ts'
 import { createRoutes } from './routes.ts'
 import { readerOf } from '../../template-reader.ts'
 import { templateScope, type RolesOf } from './request.ts'
@@ -39,7 +40,8 @@ import type {
   ServiceTokens,
 } from './types.ts'
 
-export interface Executions extends Module, Pick<ExecutionService, 'plan' | 'planAgain' | 'request' | 'hasRoom'> {
+export interface Executions
+  extends Module, Pick<ExecutionService, 'plan' | 'planAgain' | 'request' | 'hasRoom' | 'cancelOld'> {
   find(id: string): Execution | undefined
   /** With `result`: null when there is none. */
   findWithResult(id: string): Execution | undefined
@@ -67,6 +69,8 @@ export interface Executions extends Module, Pick<ExecutionService, 'plan' | 'pla
   /** The masked wire record, as streams deliver it. */
   record(execution: Execution): ExecutionRecord
   liveactionRecord(execution: Execution): Record<string, unknown>
+  /** Ids of the traces that something belongs to which has not ended. */
+  openTraces(): string[]
   /** The policies of an action have changed. */
   policiesChanged(actionRef: string): void
   /** While stopping: ends what runs without further grace, and waits no longer for a storage that cannot be written. */
@@ -309,7 +313,10 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     planAgain: (ended, again, about) => service.planAgain(ended, again, about),
     request: (caller, request, contextHeader) => service.request(caller, request, contextHeader),
     hasRoom: () => service.hasRoom(),
+    cancelOld: (caller, old, dryRun) => service.cancelOld(caller, old, dryRun),
     policiesChanged: (actionRef) => admission.reconsider(actionRef),
+    openTraces: () => store.openTraces(),
+    retention: createRetentions({ store, database }),
     routes: createRoutes({
       service,
       store,

@@ -12,6 +12,7 @@ import {
 } from '../../errors.ts'
 import { allRights } from '../../http/authenticate.ts'
 import { aboutCaller } from '../../http/caller.ts'
+import type { OldRecords } from '../../retention.ts'
 import { isId } from '../../ids.ts'
 import { inquirerName } from '../../runners/inquirer.ts'
 import type { Log, LogFields } from '../../log.ts'
@@ -64,6 +65,12 @@ export interface ExecutionService {
   rerun(caller: Caller, id: string, request: RerunRequest, merges: boolean): Promise<Execution>
   /** @throws RESOURCE_NOT_FOUND; TRANSITION_REFUSED when it cannot be cancelled any more */
   cancel(caller: Caller, id: string): Promise<Execution>
+  /**
+   * Cancels those among the next old ones that have not ended.
+   *
+   * @returns how many that were, or would be
+   */
+  cancelOld(caller: Caller, old: OldRecords, dryRun: boolean): Promise<number>
   /** Pause, resume, cancel, or an end decided outside. @throws RESOURCE_NOT_FOUND, EXECUTION_UPDATE_REFUSED */
   update(caller: Caller, id: string, status: ExecutionStatus, result?: Record<string, unknown>): Promise<Execution>
   /** The action an execution is asked of. @throws ACTION_UNKNOWN */
@@ -339,6 +346,19 @@ export function createExecutionService(deps: {
         if (isCancelable(status)) return false
         throw transitionRefused(`Action cannot be canceled. State = ${status}.`)
       })
+    },
+
+    async cancelOld(caller, { before, after, limit, actionRef }, dryRun) {
+      const open = store.madeBefore(before, after, limit, actionRef).filter(({ status }) => isCancelable(status))
+      if (dryRun) return open.length
+      let canceled = 0
+      for (const { id } of open) {
+        const execution = store.find(id)
+        if (execution === undefined) continue
+        await cancelSeen(execution, caller, ({ status }) => !isCancelable(status))
+        canceled += 1
+      }
+      return canceled
     },
 
     async update(caller, id, status, result) {

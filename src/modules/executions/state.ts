@@ -77,6 +77,8 @@ export function hasStarted(status: ExecutionStatus): boolean {
 
 export const finalStatuses: readonly ExecutionStatus[] = executionStatuses.filter(isFinal)
 
+export const openStatuses: readonly ExecutionStatus[] = executionStatuses.filter((status) => !isFinal(status))
+
 /** Can be cancelled (contract 03, 3.5). */
 export function isCancelable(status: ExecutionStatus): boolean {
   return table[status].cancel !== undefined

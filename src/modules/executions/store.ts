@@ -21,6 +21,7 @@ import type {
 import type { OutputType, RecordedProcess } from '../../runners/runner.ts'
 import type { ActionRecord, RunnerTypeRecord } from '../actions/types.ts'
 import { resultJson } from '../../result-json.ts'
+import { finalStatuses, openStatuses } from './state.ts'
 import type { Execution, ExecutionOrigin, ExecutionStatus, Liveaction, LogEntry, OutputRecord } from './types.ts'
 
 /** What a list can be narrowed by; `null` matches records where the attribute is missing. */
@@ -132,9 +133,32 @@ export interface ExecutionStore {
   outputAfter(executionId: string, seq: number, limit: number, type?: OutputType): OutputRecord[]
   lastSeq(executionId: string): number
 
+  /** Those made before a time, oldest first. */
+  madeBefore(before: string, afterId: string, limit: number, actionRef?: string): Aged[]
+  /** How many there are. */
+  count(): number
+  /** Traces of those that have not ended. */
+  openTraces(): string[]
+  /** At most so many records of them. */
+  deleteOutputOf(ids: readonly string[], limit: number): Step
+  /** With their results; only those that have ended. */
+  deleteEnded(ids: readonly string[]): Step[]
+  /** All output records in the order in which they were stored. */
+  outputFrom(afterRow: number, limit: number): { row: number; id: string }[]
+  deleteOutputRows(from: number, upTo: number): Step
+
   insertProcess(executionId: string, process: RecordedProcess): Step
   deleteProcess(executionId: string): Step
   processes(): Map<string, RecordedProcess>
+}
+
+/** What tells whether an execution may go. */
+export interface Aged {
+  id: string
+  status: ExecutionStatus
+  parent: string | null
+  start_timestamp: string
+  end_timestamp: string | null
 }
 
 /** So few executions that may be seen are rather found and sorted than looked for among all the others. */
@@ -448,6 +472,47 @@ export function createExecutionStore(database: Database): ExecutionStore {
           .orderBy('seq', 'desc')
           .limit(1),
       )?.seq ?? 0,
+
+    madeBefore(before, afterId, limit, actionRef) {
+      let query = build
+        .selectFrom('executions')
+        .select(['id', 'status', 'parent', 'start_timestamp', 'end_timestamp'])
+        .where('id', '>', afterId)
+        .where('id', '<', idBound(microsOf(before)))
+        .orderBy('id')
+        .limit(limit)
+      if (actionRef !== undefined) query = query.where('action_ref', '=', actionRef)
+      return database.all(query) as Aged[] // only `state.ts` makes statuses
+    },
+    count: () => countRows(database, () => undefined),
+    openTraces: () =>
+      database
+        .all(build.selectFrom('executions').select('trace_id').distinct().where(isAmong('status', openStatuses)))
+        .map((row) => row.trace_id),
+    deleteOutputOf: (ids, limit) => ({
+      query: build.deleteFrom('output_records').where(
+        sql<SqlBool>`rowid in (
+          select rowid from output_records where ${isAmong('execution_id', ids)} limit ${limit})`,
+      ),
+    }),
+    deleteEnded: (ids) => [
+      { query: build.deleteFrom('execution_results').where(isAmong('execution_id', ids)) },
+      {
+        query: build.deleteFrom('executions').where(isAmong('id', ids)).where(isAmong('status', finalStatuses)),
+      },
+    ],
+    outputFrom: (afterRow, limit) =>
+      database.all(
+        build
+          .selectFrom('output_records')
+          .select([sql<number>`rowid`.as('row'), 'id'])
+          .where(sql<SqlBool>`rowid > ${afterRow}`)
+          .orderBy(sql`rowid`)
+          .limit(limit),
+      ),
+    deleteOutputRows: (from, upTo) => ({
+      query: build.deleteFrom('output_records').where(sql<SqlBool>`rowid between ${from} and ${upTo}`),
+    }),
 
     insertProcess: (executionId, { pid, startTime, bootId }) => ({
       query: statements.putProcess({ execution_id: executionId, pid, start_time: startTime, boot_id: bootId }),

@@ -17,6 +17,7 @@ import { createEnforcer } from './enforce.ts'
 import { createEngine } from './engine.ts'
 import { createScopes, type EvaluationContext } from './evaluate.ts'
 import { createExplain } from './explain.ts'
+import { createRetention } from './retention.ts'
 import { createRoutes } from './routes.ts'
 import { createRuleService } from './service.ts'
 import { createRuleStore } from './store.ts'
@@ -80,6 +81,7 @@ export function createRules(deps: RulesDeps): Rules {
       },
     ],
     routes: createRoutes({ service, store, explain, actions, executions, triggers, maxPageSize }),
+    retention: [createRetention({ store, database })],
     hasRules: (triggerId) => bindings.has(triggerId),
     registerRules: (content) => service.register(content),
     start() {

@@ -71,9 +71,14 @@ export interface RuleStore {
     page: Page,
   ): Promise<string[]>
   countEnforcements(filter: EnforcementFilter): Promise<number>
+  /** How many there are of all rules. */
+  countAllEnforcements(): number
   /** References of the rules that have been enforced. */
   enforcedRefs(): string[]
   insertEnforcement(enforcement: RuleEnforcement): Step
+  /** Those made before a time, oldest first. */
+  enforcedBefore(before: string, afterId: string, limit: number): { id: string; enforced_at: string }[]
+  deleteEnforcements(ids: readonly string[]): Step
 }
 
 /** More are read, or skipped, on the scan thread, where only so many searches may wait. */
@@ -214,6 +219,21 @@ export function createRuleStore(database: Database): RuleStore {
       database
         .all(build.selectFrom('rule_enforcement_counts').select('rule_ref').distinct())
         .map(({ rule_ref: ref }) => ref),
+    countAllEnforcements: () =>
+      database.first(
+        build.selectFrom('rule_enforcement_counts').select((on) => on.fn.sum<number | null>('count').as('n')),
+      )?.n ?? 0,
+    enforcedBefore: (before, afterId, limit) =>
+      database.all(
+        build
+          .selectFrom('rule_enforcements')
+          .select(['id', 'enforced_at'])
+          .where('id', '>', afterId)
+          .where('id', '<', idBound(microsOf(before)))
+          .orderBy('id')
+          .limit(limit),
+      ),
+    deleteEnforcements: (ids) => ({ query: build.deleteFrom('rule_enforcements').where(isAmong('id', ids)) }),
     insertEnforcement: (enforcement) => ({
       query: insertEnforcement({
         id: enforcement.id,

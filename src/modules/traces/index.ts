@@ -2,6 +2,7 @@
 import type { Database } from '../../db/database.ts'
 import type { Module } from '../../module.ts'
 import { planTrace, type TracePlan } from './plan.ts'
+import { createRetention } from './retention.ts'
 import { createRoutes } from './routes.ts'
 import { createTraceStore } from './store.ts'
 import type { Cause, TraceMember } from './types.ts'
@@ -19,12 +20,20 @@ export interface Traces extends Module {
   tagOf(id: string): string | undefined
 }
 
-/** @param deps.maxPageSize `api.max_page_size` */
-export function createTraces({ database, maxPageSize }: { database: Database; maxPageSize: number }): Traces {
+export interface TracesDeps {
+  database: Database
+  /** `api.max_page_size` */
+  maxPageSize: number
+  /** Ids of traces that something belongs to which has not ended. */
+  readonly openTraces: () => Iterable<string>
+}
+
+export function createTraces({ database, maxPageSize, openTraces }: TracesDeps): Traces {
   const store = createTraceStore(database)
   return {
     name: 'traces',
     routes: createRoutes({ store, maxPageSize }),
+    retention: [createRetention({ store, database, openTraces })],
     tagOf: (id) => store.find(id)?.trace_tag,
     plan: (cause, member, at) => planTrace(store, cause, member, at),
   }

@@ -1,9 +1,11 @@
 /** Tables `traces`, `trace_components`, `trace_rules`, `trace_rule_counts`, `trace_tag_counts`, `totals`. */
-import { sql, type RawBuilder } from 'kysely'
+import { sql, type RawBuilder, type SqlBool } from 'kysely'
 import { isAmong } from '../../db/among.ts'
 import type { Compilable, Database, Step } from '../../db/database.ts'
 import { columnsOf, prepared } from '../../db/prepared.ts'
 import type { TraceComponentTable, TraceTable } from '../../db/tables.ts'
+import { idBound } from '../../ids.ts'
+import { microsOf } from '../../time.ts'
 import type { CausedBy, TraceMember, TraceMemberKind } from './types.ts'
 
 /** What a list can be narrowed by; `null` matches traces that have no component of the kind. */
@@ -57,6 +59,16 @@ export interface TraceStore {
   lastComponent(): number
   /** In the order in which they were added. */
   components(range: ComponentRange): ComponentRow[]
+
+  /** Those that were started before a time, oldest first. */
+  startedBefore(before: string, afterId: string, limit: number): { id: string; start_timestamp: string }[]
+  /** How many there are. */
+  count(): number
+  /** How many components these have; at most so many are counted. */
+  countComponents(ids: readonly string[], most: number): number
+  /** At most so many of them, and which rules are in these traces by them. */
+  deleteComponents(ids: readonly string[], limit: number): Step[]
+  deleteTraces(ids: readonly string[]): Step
 
   insert(trace: TraceTable): Step
   /** Fails with `Conflict` when a trace with this tag has been made meanwhile. */
@@ -138,6 +150,41 @@ export function createTraceStore(database: Database): TraceStore {
       const [row] = size > MAX_LOOKED_AT ? await database.scan(query) : database.all(query)
       return row?.n ?? 0
     },
+    startedBefore: (before, afterId, limit) =>
+      database.all(
+        build
+          .selectFrom('traces')
+          .select(['id', 'start_timestamp'])
+          .where('id', '>', afterId)
+          .where('id', '<', idBound(microsOf(before)))
+          .orderBy('id')
+          .limit(limit),
+      ),
+    count: () => traceCount(),
+    countComponents: (ids, most) =>
+      database.first(
+        build
+          .selectFrom(
+            build.selectFrom('trace_components').select('n').where(isAmong('trace_id', ids)).limit(most).as('some'),
+          )
+          .select((on) => on.fn.countAll<number>().as('n')),
+      )?.n ?? 0,
+    deleteComponents(ids, limit) {
+      // Both statements of a commit see the same ones.
+      const some = sql`select n, object_id, trace_id, kind from trace_components
+        where ${isAmong('trace_id', ids)} order by trace_id, kind, n limit ${limit}`
+      return [
+        {
+          query: build
+            .deleteFrom('trace_rules')
+            .where(
+              sql<SqlBool>`(rule_id, trace_id) in (select object_id, trace_id from (${some}) where kind = 'rule')`,
+            ),
+        },
+        { query: build.deleteFrom('trace_components').where(sql<SqlBool>`n in (select n from (${some}))`) },
+      ]
+    },
+    deleteTraces: (ids) => ({ query: build.deleteFrom('traces').where(isAmong('id', ids)) }),
     lastComponent: () => database.first(statements.lastComponent)?.n ?? 0,
     components: (range) => database.all(statements.components(range)),
 

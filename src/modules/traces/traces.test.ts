@@ -16,7 +16,7 @@ let traces: Traces
 beforeEach(async () => {
   folder = makeFolder()
   database = await openSqlite({ path: join(folder.path, 'svc.db'), synchronous: 'normal', announce: () => undefined })
-  traces = createTraces({ database, maxPageSize: 100 })
+  traces = createTraces({ database, maxPageSize: 100, openTraces: () => [] })
 })
 
 afterEach(async () => {

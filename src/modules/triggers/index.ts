@@ -12,6 +12,7 @@ import type { Traces } from '../traces/index.ts'
 import { createCatalogue } from './catalogue.ts'
 import { createPendingCount } from './pending-count.ts'
 import { createReaction } from './reaction.ts'
+import { createRetention } from './retention.ts'
 import { createRoutes } from './routes.ts'
 import { createTriggersService } from './service.ts'
 import { createTriggerStore } from './store.ts'
@@ -23,6 +24,8 @@ export interface Triggers extends Module, TriggerService {
   planReaction: PlanReaction
   /** For packs. Ids stay; a type that rules use stays as well when its file is gone. */
   registerTypes(content: PackDefinitions): Promise<Registration>
+  /** Ids of the traces of instances that no rule has looked at yet. */
+  openTraces(): string[]
 }
 
 export interface TriggersDeps {
@@ -77,6 +80,8 @@ export function createTriggers(deps: TriggersDeps): Triggers {
       emitWhen: settings.emitWhen,
     }),
     registerTypes: (content) => types.registerTypes(content),
+    openTraces: () => store.pendingTraces(),
+    retention: [createRetention({ store, database })],
     async start() {
       catalogue.load()
       await types.registerBuiltin()

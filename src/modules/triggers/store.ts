@@ -91,6 +91,18 @@ export interface TriggerStore {
   /** Without payloads, oldest first. */
   pending(afterId: string, limit: number): QueuedInstance[]
   pendingCount(): number
+  /** Those that occurred before a time, oldest first. */
+  occurredBefore(
+    before: string,
+    afterId: string,
+    limit: number,
+  ): { id: string; status: string; occurrence_time: string }[]
+  /** How many there are. */
+  count(): number
+  /** Of these those that have been looked at. */
+  deleteProcessed(ids: readonly string[]): Step
+  /** Traces of those that have not been looked at yet. */
+  pendingTraces(): string[]
   page(page: InstancePage): Promise<string[]>
   total(filter: InstanceFilter): Promise<number>
   /** In the order given, as many at once as their size allows. @param withPayload else it is undefined */
@@ -197,6 +209,28 @@ export function createTriggerStore(database: Database): TriggerStore {
           .select((on) => on.fn.countAll<number>().as('n'))
           .where('status', '=', 'pending'),
       )?.n ?? 0,
+
+    occurredBefore: (before, afterId, limit) =>
+      database.all(
+        build
+          .selectFrom('trigger_instances')
+          .select(['id', 'status', 'occurrence_time'])
+          .where('id', '>', afterId)
+          .where('id', '<', idBound(microsOf(before)))
+          .orderBy('id')
+          .limit(limit),
+      ),
+    count: () =>
+      database.first(
+        build.selectFrom('trigger_instance_counts').select((on) => on.fn.sum<number | null>('count').as('n')),
+      )?.n ?? 0,
+    deleteProcessed: (ids) => ({
+      query: build.deleteFrom('trigger_instances').where(isAmong('id', ids)).where('status', '!=', 'pending'),
+    }),
+    pendingTraces: () =>
+      database
+        .all(build.selectFrom('trigger_instances').select('trace_id').distinct().where('status', '=', 'pending'))
+        .map((row) => row.trace_id),
 
     async page({ filter, sort, limit, offset }) {
       let query = build

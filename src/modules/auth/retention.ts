@@ -1,0 +1,31 @@
+/** Tokens that expired long ago go (contract 10, 10.5). */
+import type { Database } from '../../db/database.ts'
+import type { OldRecords, Retention } from '../../retention.ts'
+import type { AuthStore } from './store.ts'
+
+const AT_ONCE = 200
+
+export function createRetention(deps: { store: AuthStore; database: Pick<Database, 'write'> }): Retention {
+  const { store, database } = deps
+
+  function look({ before, after, limit }: OldRecords): { ids: string[]; next: string | undefined } {
+    const [expiry = '', id = ''] = after.split(' ')
+    const rows = store.expiredBefore(before, { expiry, id }, limit)
+    const last = rows.length < limit ? undefined : rows.at(-1)
+    return { ids: rows.map((row) => row.id), next: last && `${last.expiry} ${last.id}` }
+  }
+
+  return {
+    kind: 'tokens',
+    count(old) {
+      const { ids, next } = look(old)
+      return { records: ids.length, next }
+    },
+    async remove(old) {
+      const { ids, next } = look({ ...old, limit: Math.min(old.limit, AT_ONCE) })
+      if (ids.length === 0) return { records: 0, next }
+      const [result] = await database.write({ steps: [store.deleteTokens(ids)], facts: [] })
+      return { records: result?.changes ?? 0, next }
+    },
+  }
+}

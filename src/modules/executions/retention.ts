@@ -1,0 +1,83 @@
+/** Old executions and old output go (contract 10, 10.5). */
+import type { Database } from '../../db/database.ts'
+import { idBound } from '../../ids.ts'
+import type { OldRecords, Retention, RetentionSlice } from '../../retention.ts'
+import { microsOf } from '../../time.ts'
+import { isFinal } from './state.ts'
+import type { Aged, ExecutionStore } from './store.ts'
+
+/** Output records are up to 16 KiB: so many take a few milliseconds. */
+const OUTPUT_AT_ONCE = 100
+/** Each is in a dozen indexes. */
+const EXECUTIONS_AT_ONCE = 50
+
+export function createRetentions(deps: { store: ExecutionStore; database: Pick<Database, 'write'> }): Retention[] {
+  const { store, database } = deps
+
+  /** Executions of a parent that goes on are a part of it. */
+  function mayGo(rows: readonly Aged[], before: string): string[] {
+    const ended = rows.filter(({ status, end_timestamp: at }) => isFinal(status) && at !== null && at < before)
+    return ended
+      .filter(({ parent }) => {
+        const status = parent === null ? undefined : store.statusOf(parent)
+        return status === undefined || isFinal(status)
+      })
+      .map(({ id }) => id)
+  }
+
+  /** Of one look: how far it went, and what of it may go. */
+  function look({ before, after, limit, actionRef }: OldRecords): { ids: string[]; next: string | undefined } {
+    const rows = store.madeBefore(before, after, limit, actionRef)
+    return { ids: mayGo(rows, before), next: rows.length < limit ? undefined : rows.at(-1)?.id }
+  }
+
+  async function removeExecutions(old: OldRecords): Promise<RetentionSlice> {
+    const { ids, next } = look({ ...old, limit: Math.min(old.limit, EXECUTIONS_AT_ONCE) })
+    if (ids.length === 0) return { records: 0, next }
+    // First, and in as many commits as it takes: killed in between, there is an execution without output, as there is one
+    // whose output has gone before it.
+    for (;;) {
+      const [result] = await database.write({ steps: [store.deleteOutputOf(ids, OUTPUT_AT_ONCE)], facts: [] })
+      if ((result?.changes ?? 0) < OUTPUT_AT_ONCE) break
+    }
+    const results = await database.write({ steps: store.deleteEnded(ids), facts: [] })
+    return { records: results.at(-1)?.changes ?? 0, next }
+  }
+
+  /** They are stored in the order of time, so those that are old are the first ones. */
+  function lookAtOutput({ before, after, limit }: OldRecords): { rows: number[]; next: string | undefined } {
+    const bound = idBound(microsOf(before))
+    const rows = store.outputFrom(Number(after === '' ? 0 : after), limit)
+    const young = rows.findIndex(({ id }) => id >= bound)
+    const old = young === -1 ? rows : rows.slice(0, young)
+    const isMore = young === -1 && rows.length === limit
+    return { rows: old.map(({ row }) => row), next: isMore ? String(old.at(-1)?.row) : undefined }
+  }
+
+  return [
+    {
+      kind: 'executions',
+      count(old) {
+        const { ids, next } = look(old)
+        return { records: ids.length, next }
+      },
+      remove: removeExecutions,
+      total: () => store.count(),
+      oldest: (skip) => store.madeBefore('9999-12-31T00:00:00.000000Z', '', skip + 1).at(skip)?.start_timestamp,
+    },
+    {
+      kind: 'output',
+      count(old) {
+        const { rows, next } = lookAtOutput(old)
+        return { records: rows.length, next }
+      },
+      async remove(old) {
+        const { rows, next } = lookAtOutput({ ...old, limit: Math.min(old.limit, OUTPUT_AT_ONCE) })
+        const [first, last] = [rows[0], rows.at(-1)]
+        if (first === undefined || last === undefined) return { records: 0, next }
+        const [result] = await database.write({ steps: [store.deleteOutputRows(first, last)], facts: [] })
+        return { records: result?.changes ?? 0, next }
+      },
+    },
+  ]
+}

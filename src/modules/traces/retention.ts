@@ -1,0 +1,48 @@
+/** Old traces go with their components (contract 10, 10.5). */
+import type { Database } from '../../db/database.ts'
+import type { OldRecords, Retention } from '../../retention.ts'
+import type { TraceStore } from './store.ts'
+
+const TRACES_AT_ONCE = 50
+const COMPONENTS_AT_ONCE = 500
+
+export function createRetention(deps: {
+  store: TraceStore
+  database: Pick<Database, 'write'>
+  /** Ids of traces that something belongs to which has not ended. */
+  readonly openTraces: () => Iterable<string>
+}): Retention {
+  const { store, database, openTraces } = deps
+
+  function look({ before, after, limit }: OldRecords): { ids: string[]; next: string | undefined } {
+    const rows = store.startedBefore(before, after, limit)
+    const open = rows.length === 0 ? new Set() : new Set(openTraces())
+    return {
+      ids: rows.map(({ id }) => id).filter((id) => !open.has(id)),
+      next: rows.length < limit ? undefined : rows.at(-1)?.id,
+    }
+  }
+
+  return {
+    kind: 'traces',
+    count(old) {
+      const { ids, next } = look(old)
+      return { records: ids.length, next }
+    },
+    async remove(old) {
+      const { ids, next } = look({ ...old, limit: Math.min(old.limit, TRACES_AT_ONCE) })
+      if (ids.length === 0) return { records: 0, next }
+      // One trace may have a million components. Killed in between, it has fewer of them, and goes the next time.
+      while (store.countComponents(ids, COMPONENTS_AT_ONCE + 1) > COMPONENTS_AT_ONCE) {
+        await database.write({ steps: store.deleteComponents(ids, COMPONENTS_AT_ONCE), facts: [] })
+      }
+      const results = await database.write({
+        steps: [...store.deleteComponents(ids, 2 * COMPONENTS_AT_ONCE), store.deleteTraces(ids)],
+        facts: [],
+      })
+      return { records: results.at(-1)?.changes ?? 0, next }
+    },
+    total: () => store.count(),
+    oldest: (skip) => store.startedBefore('9999-12-31T00:00:00.000000Z', '', skip + 1).at(skip)?.start_timestamp,
+  }
+}

@@ -1,0 +1,33 @@
+/** Old trigger instances go (contract 10, 10.5). */
+import type { Database } from '../../db/database.ts'
+import type { OldRecords, Retention } from '../../retention.ts'
+import type { TriggerStore } from './store.ts'
+
+/** Payloads may be long. */
+const AT_ONCE = 100
+
+export function createRetention(deps: { store: TriggerStore; database: Pick<Database, 'write'> }): Retention {
+  const { store, database } = deps
+
+  function look({ before, after, limit }: OldRecords): { ids: string[]; next: string | undefined } {
+    const rows = store.occurredBefore(before, after, limit)
+    const ids = rows.filter(({ status }) => status !== 'pending').map(({ id }) => id)
+    return { ids, next: rows.length < limit ? undefined : rows.at(-1)?.id }
+  }
+
+  return {
+    kind: 'trigger-instances',
+    count(old) {
+      const { ids, next } = look(old)
+      return { records: ids.length, next }
+    },
+    async remove(old) {
+      const { ids, next } = look({ ...old, limit: Math.min(old.limit, AT_ONCE) })
+      if (ids.length === 0) return { records: 0, next }
+      const [result] = await database.write({ steps: [store.deleteProcessed(ids)], facts: [] })
+      return { records: result?.changes ?? 0, next }
+    },
+    total: () => store.count(),
+    oldest: (skip) => store.occurredBefore('9999-12-31T00:00:00.000000Z', '', skip + 1).at(skip)?.occurrence_time,
+  }
+}

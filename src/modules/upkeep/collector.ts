@@ -1,0 +1,147 @@
+/** The rounds of the garbage collector (contract 10, 10.5): what is too old goes, then what is too much. */
+import { setImmediate, setTimeout as delay } from 'node:timers/promises'
+import type { Database } from '../../db/database.ts'
+import type { Log } from '../../log.ts'
+import type { RecordKind, Retention } from '../../retention.ts'
+import { formatMicros, microsOf } from '../../time.ts'
+import type { ClockGuard } from './clock-guard.ts'
+
+/** Zero: no limit. */
+export interface RetentionLimits {
+  /** How many days records are kept. */
+  days: Readonly<Record<RecordKind, number>>
+  /** How many records of a kind are kept; of tokens and output nobody counts them. */
+  maxRecords: number
+  /** How many bytes of the database may be in use. */
+  maxDatabaseBytes: number
+  /** Pause between two kinds. */
+  pauseSeconds: number
+}
+
+export interface Collector {
+  /** One round. Never rejects; ends early when it is told to. */
+  round(signal: AbortSignal): Promise<void>
+}
+
+/** More than any slice takes: each retention has a limit of its own. */
+const LIMIT = 1000
+const AT_ONCE_BY_BYTES = 500
+const END_OF_TIME = '9999-12-31T00:00:00.000000Z'
+const DAY_MICROS = 86_400_000_000
+
+export function createCollector(deps: {
+  retentions: readonly Retention[]
+  limits: RetentionLimits
+  database: Pick<Database, 'stats' | 'reclaim'>
+  guard: ClockGuard
+  log: Log
+  /** Microseconds since the epoch. */
+  readonly now: () => number
+}): Collector {
+  const { retentions, limits, database, guard, log, now } = deps
+
+  async function round(signal: AbortSignal): Promise<void> {
+    const held = guard.reason()
+    if (held !== undefined) {
+      log.warning('retention.held', `Nothing is deleted by its age for a while: ${held}`)
+    }
+    for (const [index, retention] of retentions.entries()) {
+      if (index > 0) await pause(limits.pauseSeconds * 1000, signal)
+      if (signal.aborted) return
+      await each(retention, held === undefined, signal)
+    }
+    try {
+      await keepSmall(signal)
+      await database.reclaim(signal)
+    } catch (error) {
+      if (!signal.aborted) log.error('retention.failed', 'The database could not be made smaller', { error })
+    }
+  }
+
+  /** What fails is tried again in the next round, and costs the other kinds nothing. */
+  async function each(retention: Retention, byAge: boolean, signal: AbortSignal): Promise<void> {
+    const { kind } = retention
+    try {
+      const days = limits.days[kind]
+      const started = performance.now()
+      const before = formatMicros(now() - days * DAY_MICROS)
+      const old = days > 0 && byAge ? await removeAll(retention, before, Infinity, signal) : 0
+      const total = retention.total?.() ?? 0
+      const excess = limits.maxRecords > 0 ? total - limits.maxRecords : 0
+      const surplus = excess > 0 ? await removeAll(retention, END_OF_TIME, excess, signal) : 0
+      if (old + surplus === 0) return
+      const seconds = Number(((performance.now() - started) / 1000).toFixed(1))
+      log.info('retention.removed', `Old records of the kind ${kind} have been removed`, {
+        kind,
+        old,
+        surplus,
+        seconds,
+      })
+    } catch (error) {
+      if (!signal.aborted) log.error('retention.failed', `Old records of the kind ${kind} stay`, { kind, error })
+    }
+  }
+
+  /** While the database is larger than it may be, the oldest of everything goes, and what is older than that. */
+  async function keepSmall(signal: AbortSignal): Promise<void> {
+    const { maxDatabaseBytes } = limits
+    if (maxDatabaseBytes === 0) return
+    let removed = 0
+    while (database.stats().usedBytes > maxDatabaseBytes && !signal.aborted) {
+      const times = retentions
+        .map((retention) => retention.oldest?.(AT_ONCE_BY_BYTES) ?? retention.oldest?.(0))
+        .filter((time) => time !== undefined)
+        .toSorted()
+      let gone = 0
+      // What is the oldest of its kind may have to stay; then what is younger goes.
+      for (const time of times) {
+        if (gone === 0) gone = await removeUpTo(time, signal)
+      }
+      removed += gone
+      if (gone === 0) {
+        log.warning('retention.too_large', 'The database is larger than it may be, and nothing in it has ended', {
+          used_bytes: database.stats().usedBytes,
+          max_database_bytes: maxDatabaseBytes,
+        })
+        break
+      }
+    }
+    if (removed > 0) {
+      log.info('retention.removed', 'The oldest records have been removed because the database was too large', {
+        records: removed,
+        used_bytes: database.stats().usedBytes,
+      })
+    }
+  }
+
+  async function removeUpTo(time: string, signal: AbortSignal): Promise<number> {
+    let gone = 0
+    for (const retention of retentions) {
+      if (retention.kind === 'tokens') continue
+      gone += await removeAll(retention, formatMicros(microsOf(time) + 1), Infinity, signal)
+    }
+    return gone
+  }
+
+  async function removeAll(retention: Retention, before: string, most: number, signal: AbortSignal): Promise<number> {
+    let removed = 0
+    let after: string | undefined = ''
+    while (after !== undefined && removed < most && !signal.aborted) {
+      const started = performance.now()
+      const slice = await retention.remove({ before, after, limit: Math.min(LIMIT, most - removed) })
+      removed += slice.records
+      after = slice.next
+      // As long as the slice has taken belongs to everybody else.
+      const tookMs = performance.now() - started
+      if (tookMs < 1) await setImmediate()
+      else await delay(tookMs)
+    }
+    return removed
+  }
+
+  return { round }
+}
+
+async function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
+  await delay(milliseconds, undefined, { signal }).catch(() => undefined)
+}

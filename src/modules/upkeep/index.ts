@@ -1,0 +1,132 @@
+/** What a server has to do now and then: the tasks of its modules, and the rounds of the garbage collector. */
+import { setTimeout as delay } from 'node:timers/promises'
+import type { Database } from '../../db/database.ts'
+import type { Log } from '../../log.ts'
+import type { Gauge, Module, UpkeepTask } from '../../module.ts'
+import { recordKinds, type Retention } from '../../retention.ts'
+import { nowMicros } from '../../time.ts'
+import { createClockGuard } from './clock-guard.ts'
+import { createCollector, type RetentionLimits } from './collector.ts'
+import { createRoutes, type CancelOld } from './routes.ts'
+
+export interface Upkeep extends Module {
+  /** A round of the garbage collector at once, and all tasks (SIGUSR2). Resolves when it is done; never rejects. */
+  collect(): Promise<void>
+}
+
+export interface UpkeepDeps {
+  database: Pick<Database, 'stats' | 'reclaim'>
+  log: Log
+  /** Whose tasks and records it looks after. */
+  modules: readonly Module[]
+  cancelOld: CancelOld
+  settings: RetentionLimits & {
+    /** `garbagecollector.collection_interval` */
+    intervalSeconds: number
+  }
+  /** Wire timestamp of the newest record. */
+  readonly newest: () => string | undefined
+  clock?: {
+    /** Microseconds since the epoch. */
+    readonly now: () => number
+    /** Milliseconds. */
+    readonly monotonic: () => number
+  }
+}
+
+/** The first round begins after a moment, so that servers which start together do not work together. */
+const MAX_FIRST_DELAY_MS = 3000
+
+export function createUpkeep(deps: UpkeepDeps): Upkeep {
+  const { database, log, modules, settings } = deps
+  const clock = deps.clock ?? { now: nowMicros, monotonic: () => performance.now() }
+  const all = modules.flatMap((module) => module.retention ?? [])
+  const retentions = recordKinds.flatMap((kind): Retention[] => all.filter((each) => each.kind === kind))
+  const stopping = new AbortController()
+  const { signal } = stopping
+  const loops: Promise<void>[] = []
+  let rounds: Promise<void> = Promise.resolve()
+  let lastRoundMs: number | undefined
+  let collect: () => Promise<void> = () => Promise.resolve()
+
+  /** One after the other, whoever asks for them. */
+  function inTurn(work: () => Promise<void>): Promise<void> {
+    rounds = rounds.then(work)
+    return rounds
+  }
+
+  async function run(task: UpkeepTask): Promise<void> {
+    if (signal.aborted) return
+    try {
+      await task.run(signal)
+    } catch (error) {
+      if (!signal.aborted) log.error('upkeep.failed', `The task "${task.name}" failed`, { task: task.name, error })
+    }
+  }
+
+  async function every(seconds: number, work: () => Promise<void>, firstMs: number): Promise<void> {
+    await wait(firstMs)
+    while (!signal.aborted) {
+      await inTurn(work)
+      await wait(seconds * 1000)
+    }
+  }
+
+  const wait = (milliseconds: number): Promise<void> =>
+    delay(milliseconds, undefined, { signal, ref: false }).catch(() => undefined)
+
+  const reclaim = (): Promise<void> =>
+    database.reclaim(signal).catch((error: unknown) => {
+      if (!signal.aborted) log.error('retention.failed', 'The database could not be made smaller', { error })
+    })
+
+  const gauges: Gauge[] = [
+    {
+      key: 'garbagecollector.last_round_age_seconds',
+      about: 'Seconds since the last round of the garbage collector has ended.',
+      read() {
+        if (lastRoundMs === undefined) throw new Error('there has been no round yet')
+        return Math.round((clock.monotonic() - lastRoundMs) / 1000)
+      },
+    },
+  ]
+
+  return {
+    name: 'upkeep',
+    gauges,
+    routes: createRoutes({
+      retentions,
+      cancelOld: deps.cancelOld,
+      log,
+      purged: () => void inTurn(reclaim),
+    }),
+    collect: () => inTurn(() => collect()),
+    start() {
+      const collector = createCollector({
+        retentions,
+        limits: settings,
+        database,
+        guard: createClockGuard({ ...clock, newest: deps.newest }),
+        log,
+        now: clock.now,
+      })
+      const tasks = modules.flatMap((module) => module.upkeep ?? [])
+      const round = async (): Promise<void> => {
+        await collector.round(signal)
+        lastRoundMs = clock.monotonic()
+      }
+      collect = async () => {
+        for (const task of tasks) await run(task)
+        await round()
+      }
+      const firstMs = Math.random() * MAX_FIRST_DELAY_MS
+      loops.push(every(settings.intervalSeconds, round, firstMs))
+      for (const task of tasks) loops.push(every(task.everySeconds, () => run(task), firstMs))
+      return Promise.resolve()
+    },
+    async stop() {
+      stopping.abort()
+      await Promise.all([...loops, rounds])
+    },
+  }
+}
