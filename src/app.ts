@@ -144,7 +144,8 @@ async function assemble(config: Config, log: RootLog, undo: (() => Promise<void>
     log.warning('system_user.unavailable', `${runners.systemUser.reason}; commands run as the server's own account.`)
   }
 
-  const monitoring = createMonitoring({ database, log })
+  const monitoring = createMonitoring({ database, bus, log, config: config.metrics })
+  const { metrics } = monitoring
   const peers = createPeers(config.auth.trusted_proxies, {
     believeRemoteAddr: config.auth.enable && config.auth.mode === 'proxy',
   })
@@ -225,6 +226,7 @@ async function assemble(config: Config, log: RootLog, undo: (() => Promise<void>
     database,
     bus,
     log,
+    metrics,
     encryption,
     actions,
     rolesOf: rbac.enabled ? (user) => rbac.rolesOf(user) : undefined,
@@ -272,6 +274,7 @@ async function assemble(config: Config, log: RootLog, undo: (() => Promise<void>
     database,
     bus,
     log,
+    metrics,
     actions,
     executions,
     triggers,
@@ -292,6 +295,7 @@ async function assemble(config: Config, log: RootLog, undo: (() => Promise<void>
     policies,
     encryption,
     log,
+    metrics,
     templates: (reader) => datastore.templates(reader),
     startExecution: (caller, request) => executions.request(caller, request),
     virtualenvs: runners.virtualenvs,
@@ -375,6 +379,7 @@ async function assemble(config: Config, log: RootLog, undo: (() => Promise<void>
       maxQueuedBytes: config.stream.client_buffer_bytes,
     },
     log,
+    metrics,
     authNeedsTls: config.auth.use_ssl,
     isStarting: () => isStarting,
     isStopping: () => isStopping,

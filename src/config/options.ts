@@ -122,7 +122,7 @@ function choice<const V extends string>(row: { values: readonly V[]; default: V;
 }
 
 function text(
-  row: RowBasics<string> & { kind: string; problem: string; accepts: (text: string) => boolean },
+  row: RowBasics<string> & { kind: string; problem: string; accepts: (text: string) => boolean; secret?: true },
 ): Option<string> {
   return {
     kind: row.kind,
@@ -130,7 +130,7 @@ function text(
     about: row.about,
     unit: undefined,
     range: undefined,
-    secret: false,
+    secret: row.secret ?? false,
     read: (value) => (row.accepts(value) ? { value } : { problem: row.problem }),
   }
 }
@@ -859,6 +859,43 @@ export const options = {
         'File that AUDIT lines are added to as well, one JSON object each. SIGUSR1 opens it anew after it has been renamed. Empty: none. A relative path starts at system.base_path.',
     }),
   },
+  metrics: {
+    driver: choice({
+      values: ['noop', 'statsd', 'echo'],
+      default: 'noop',
+      about:
+        'Where counters, timers and gauges are sent: statsd to metrics.host and metrics.port by UDP, echo to the log, noop nowhere.',
+    }),
+    host: host({ default: '127.0.0.1', about: 'Address or name of the statsd server.' }),
+    port: integer({ default: 8125, min: 1, max: 65535, about: 'UDP port of the statsd server.' }),
+    prefix: text({
+      kind: 'name or nothing',
+      default: '',
+      problem: 'must be words of letters, digits, _ and - with a dot between two, at most 100 characters',
+      accepts: (value) => value === '' || (/^[\w-]+(\.[\w-]+)*$/.test(value) && value.length <= 100),
+      about: 'Stands behind svc. in the names that statsd gets: with prod it is svc.prod.action.executions.',
+    }),
+    sample_rate: decimal({
+      default: 1,
+      min: 0,
+      max: 1,
+      about:
+        'Which part of the counters and timers is sent to statsd, chosen by chance; each says so, and the server multiplies. Gauges are always sent.',
+    }),
+    prometheus: boolean({
+      default: true,
+      about: 'Answer GET /metrics on the API listener, for Prometheus.',
+    }),
+    prometheus_token: text({
+      kind: 'word of at least 16 characters, or nothing',
+      default: '',
+      secret: true,
+      problem: 'must be a word of at least 16 letters, digits or other characters without blanks',
+      accepts: (value) => value === '' || /^[\x21-\x7e]{16,512}$/.test(value),
+      about:
+        'What Prometheus sends as bearer token to read /metrics while auth.enable is on. Empty: only administrators may read it, with a token or an API key of theirs.',
+    }),
+  },
 } as const satisfies Record<string, Record<string, Option<unknown>>>
 
 type Options = typeof options
@@ -890,6 +927,7 @@ export const sectionAbout = {
   database: 'Storage.',
   keyvalue: 'Secrets at rest.',
   log: 'Logging, to standard error; audit lines to a file as well.',
+  metrics: 'What is told to monitoring.',
 } as const satisfies Record<keyof Options, string>
 
 export interface OptionEntry {
@@ -961,7 +999,6 @@ export const unusedOptions: Readonly<Record<string, '*' | readonly string[]>> = 
   garbagecollector: ['logging', 'workflow_executions_ttl', 'task_executions_ttl'],
   log: ['excludes', 'redirect_stderr'],
   messaging: '*',
-  metrics: '*',
   notifier: '*',
   rulesengine: '*',
   scheduler: [

@@ -13,6 +13,7 @@ import {
   tlsRequired,
 } from '../errors.ts'
 import type { Log } from '../log.ts'
+import { noMetrics, type Metrics } from '../metrics.ts'
 import { compileSchema, type Check } from '../schema.ts'
 import { hasCode } from '../system-error.ts'
 import { createAllowance } from './allowance.ts'
@@ -21,6 +22,7 @@ import { createBodyReader, type RawBody } from './body.ts'
 import { createErrorResponder } from './errors.ts'
 import { jsonTypeOf } from './json.ts'
 import { locate } from './locate.ts'
+import { observe, type Observation } from './observe.ts'
 import type { OriginPolicy } from './origin.ts'
 import type { Peers } from './peers.ts'
 import { readQuery } from './query.ts'
@@ -52,6 +54,8 @@ export interface HttpAppOptions {
   maxBodyBytes: number
   events: SinkOptions
   log: Log
+  /** Default: nobody wants to know. */
+  metrics?: Metrics
   /** `auth.use_ssl`: the auth surface is for clients that came over TLS, on whatever listener; default not. */
   authNeedsTls?: boolean
   /** True until the server can answer; default never. */
@@ -64,8 +68,7 @@ export interface HttpAppOptions {
 interface RequestState {
   requestId: string
   query: URLSearchParams
-  /** Once it is known. */
-  user?: string
+  observation: Observation
 }
 
 const states = new WeakMap<Request, RequestState>()
@@ -93,8 +96,8 @@ export function createHttpApp(options: HttpAppOptions): Express {
   })
   app.use(
     createErrorResponder(options.log, (request) => {
-      const { requestId = '-', user } = states.get(request) ?? {}
-      return { request_id: requestId, user, remote_address: options.peers.addressOf(request) }
+      const { requestId = '-', observation } = states.get(request) ?? {}
+      return { request_id: requestId, user: observation?.user, remote_address: options.peers.addressOf(request) }
     }),
   )
   return app
@@ -102,11 +105,16 @@ export function createHttpApp(options: HttpAppOptions): Express {
 
 /** Request id, CORS, origin check; then the address is rewritten to `/<surface><path>` for the routers. */
 function identify(options: HttpAppOptions): RequestHandler {
+  const { log, metrics = noMetrics, peers } = options
+  const watching = { log, metrics, addressOf: (request: Request) => peers.addressOf(request) }
   return (request, response, next) => {
     const requestId = acceptableRequestId(request.headers['x-request-id']) ?? randomUUID()
     const mark = request.url.indexOf('?')
     const rawPath = mark === -1 ? request.url : request.url.slice(0, mark)
-    states.set(request, { requestId, query: new URLSearchParams(mark === -1 ? '' : request.url.slice(mark + 1)) })
+    const { surface } = request as Request & SurfaceTag // the listener set it
+    const observation = observe(watching, request, response, { requestId, surface })
+    const query = new URLSearchParams(mark === -1 ? '' : request.url.slice(mark + 1))
+    states.set(request, { requestId, query, observation })
 
     for (const [name, value] of Object.entries(securityHeaders)) response.setHeader(name, value)
     for (const [name, value] of Object.entries(options.origins.corsHeaders(request.headers.origin))) {
@@ -124,7 +132,6 @@ function identify(options: HttpAppOptions): RequestHandler {
     checkHeaders(request)
     const { host, origin } = request.headers
     options.origins.check(request.method, origin, { host, isSecure: options.peers.isSecure(request) })
-    const { surface } = request as Request & SurfaceTag // the listener set it
     const location = locate(surface, rawPath)
     if (location.surface === 'auth' && options.authNeedsTls === true && !options.peers.isSecure(request)) {
       throw tlsRequired()
@@ -259,14 +266,14 @@ function prepareFor(options: HttpAppOptions, route: Route): Prepare {
     // What one caller may read, caches must not give to another; some answers are credentials themselves.
     if (route.permission !== 'public') response.setHeader('Cache-Control', 'no-store')
     const params = pathVariables(request)
-    const provesItself = 'resource' in route && route.provesItself?.({ params, headers: request.headers }) === true
+    const provesItself = 'provesItself' in route && route.provesItself?.({ params, headers: request.headers }) === true
     const isStranger = provesItself && !access.hasCredential(request)
     const identify = async (): Promise<Pick<ApiRequest, 'principal' | 'rights'>> => {
       if (isStranger) return { principal: nobody, rights: noRights }
       const principal = await identifyCaller(access, route, request, response)
-      state.user = principal.user
+      state.observation.user = principal.user
       const rights = access.rightsOf(principal)
-      requireGlobally(route, rights)
+      if (!provesItself) requireGlobally(route, rights)
       return { principal, rights }
     }
     const prepared: ApiRequest = {
@@ -290,7 +297,7 @@ function prepareFor(options: HttpAppOptions, route: Route): Prepare {
           : await reader.readRaw(request, isStranger ? allowance.begin(prepared.remoteAddress) : undefined)
       // A sender can hold the body back until the credential is taken away.
       if (!access.isCurrent(prepared.principal)) Object.assign(prepared, await identify())
-      else if (!isStranger) requireGlobally(route, prepared.rights)
+      else if (!provesItself) requireGlobally(route, prepared.rights)
       requireOnResource()
       if (raw !== undefined) prepared.raw = rawRequest(raw, request, response)
       if (route.body !== undefined) {
@@ -409,6 +416,7 @@ function jsonHandler(options: HttpAppOptions, route: JsonRoute): RequestHandler 
   const prepare = prepareFor(options, route)
   const successStatus = route.status ?? 200
   return async (request: Request, response: Response, next: NextFunction) => {
+    states.get(request)?.observation.routed(route)
     try {
       const prepared = await prepare(request, response)
       requireAtLast(route, prepared)
@@ -454,6 +462,7 @@ const octets = 'application/octet-stream'
 function streamHandler(options: HttpAppOptions, route: StreamRoute): RequestHandler {
   const prepare = prepareFor(options, route)
   return async (request: Request, response: Response, next: NextFunction) => {
+    states.get(request)?.observation.routed(route)
     try {
       const prepared = await prepare(request, response)
       const isAllowed = requireForStream(route, prepared)

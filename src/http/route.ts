@@ -140,6 +140,11 @@ export type Guard =
       permission: 'public' | 'authenticated' | 'login' | 'administrator' | GlobalPermission
     }
   | {
+      permission: 'administrator'
+      /** For programs with a credential of their own; as below. */
+      provesItself(request: Pick<ApiRequest, 'params' | 'headers'>): boolean
+    }
+  | {
       /** Who may respond to every inquiry is said without a resource, and who to one by the action that asks. */
       permission: ResourcePermission | 'inquiry_respond'
       /**

@@ -14,6 +14,7 @@ import { createTraces } from '../../src/modules/traces/index.ts'
 import type { RunContext, Runner, RunResult } from '../../src/runners/runner.ts'
 import { makeFolder } from './folders.ts'
 import { TextSink } from './text-sink.ts'
+import { noMetrics } from '../../src/metrics.ts'
 
 export interface Engine {
   executions: Executions
@@ -91,6 +92,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
   actions.usePackFolder('test', folder.path)
   const createServer = (): Executions =>
     createExecutions({
+      metrics: noMetrics,
       database,
       bus,
       log,

@@ -21,7 +21,7 @@ export interface TestHttp {
   listeners: readonly Listener[]
   /** A connection as clients have one: through TLS where there is TLS. */
   connect(surface?: Surface): Socket
-  /** What was logged. */
+  /** What was logged, the lines of each request aside. */
   logged(): string
   /** Sends these bytes over one connection, and returns what comes back until the server closes it or `until` fits. */
   raw(text: string | Buffer, until?: (received: string) => boolean, surface?: Surface): Promise<string>
@@ -56,7 +56,7 @@ export async function startHttp(routes: Route[], more: Partial<HttpAppOptions> =
     urls,
     listeners,
     connect: connectTo,
-    logged: () => logged.text,
+    logged: () => logged.text.replace(/^.*\(event=request\.(received|answered),.*\n/gm, ''),
     async raw(text, until, surface = 'api') {
       const socket = connectTo(surface)
       let received = ''

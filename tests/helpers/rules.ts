@@ -27,6 +27,7 @@ import { startHttp } from './http.ts'
 import { call, type Answer } from './server.ts'
 import { TextSink } from './text-sink.ts'
 import { waitFor } from './wait.ts'
+import { noMetrics } from '../../src/metrics.ts'
 
 export interface RulesWorld {
   database: Database
@@ -158,6 +159,7 @@ export async function startRules(options: RulesOptions = {}): Promise<RulesWorld
   })
   const packConfigs = options.packConfigs ?? { resolve: () => ({ values: {}, secrets: [] }) }
   const executions = createExecutions({
+    metrics: noMetrics,
     database,
     bus,
     log,
@@ -188,6 +190,7 @@ export async function startRules(options: RulesOptions = {}): Promise<RulesWorld
   })
   const createServer = (more: Partial<RulesDeps> = {}): Rules =>
     createRules({
+      metrics: noMetrics,
       database,
       bus,
       log,

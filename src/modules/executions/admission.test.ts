@@ -12,6 +12,7 @@ import { createAdmission, type Admission } from './admission.ts'
 import { createChange, type Change } from './change.ts'
 import { createExecutionStore, type ExecutionStore } from './store.ts'
 import type { Execution, Limit } from './types.ts'
+import { noMetrics } from '../../metrics.ts'
 
 let folder: TemporaryFolder
 let database: Database
@@ -29,7 +30,7 @@ beforeEach(async () => {
   database = plans.database
   const log = createLog({ level: 'CRITICAL', format: 'text', stream: new TextSink() })
   store = createExecutionStore(database)
-  change = createChange({ store, database, log, givingUp: new AbortController().signal })
+  change = createChange({ metrics: noMetrics, store, database, log, givingUp: new AbortController().signal })
   const options = { store, change, bus, log, maxPromised: PROMISED }
   limitsOf = () => []
   admission = createAdmission({ ...options, limitsOf: (execution) => limitsOf(execution) })

@@ -7,6 +7,7 @@ import { createLog } from '../../log.ts'
 import { createChange } from './change.ts'
 import type { ExecutionStore } from './store.ts'
 import type { Execution } from './types.ts'
+import { noMetrics } from '../../metrics.ts'
 
 test('a full storage is waited for until nobody wants to wait any more', async () => {
   let attempts = 0
@@ -16,6 +17,7 @@ test('a full storage is waited for until nobody wants to wait any more', async (
   }
   const givingUp = new AbortController()
   const change = createChange({
+    metrics: noMetrics,
     // Only what settling calls.
     store: { update: () => [] } as Partial<ExecutionStore> as ExecutionStore,
     database: { write } as Partial<Database> as Database,
@@ -37,6 +39,7 @@ test('a full storage is waited for until nobody wants to wait any more', async (
 test('each status brings about what it does, also where several are one change', async () => {
   const written: Unit[] = []
   const change = createChange({
+    metrics: noMetrics,
     // Only what settling calls.
     store: { update: () => [] } as Partial<ExecutionStore> as ExecutionStore,
     database: {

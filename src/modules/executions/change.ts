@@ -4,6 +4,7 @@ import { Conflict, merge, type Database, type Unit } from '../../db/database.ts'
 import type { Fact } from '../../bus/facts.ts'
 import { isAppError } from '../../errors.ts'
 import type { Log } from '../../log.ts'
+import type { Metrics } from '../../metrics.ts'
 import { now } from '../../time.ts'
 import { hasStarted, isFinal, transition, type ExecutionEvent } from './state.ts'
 import type { ExecutionStore } from './store.ts'
@@ -43,6 +44,7 @@ export function createChange(deps: {
   store: ExecutionStore
   database: Database
   log: Log
+  metrics: Metrics
   /** Aborted when a server that stops is not to wait for its storage. */
   givingUp: AbortSignal
   /** What the end of a run takes with it. */
@@ -50,7 +52,7 @@ export function createChange(deps: {
   /** What each status brings about elsewhere. */
   readonly planReaction?: (execution: Execution) => ReturnType<PlanReaction>
 }): Change {
-  const { store, database, planEnd, planReaction } = deps
+  const { store, metrics, planEnd, planReaction } = deps
 
   function plan(
     execution: Execution,
@@ -79,11 +81,17 @@ export function createChange(deps: {
     return { execution: changed, unit: merge(isEnd ? planEnd(changed) : undefined, unit, ...reactions) }
   }
 
+  async function commit(unit: Unit): Promise<void> {
+    const begun = performance.now()
+    await deps.database.write(unit)
+    metrics.time('execution.update', {}, performance.now() - begun)
+  }
+
   async function attempt(execution: Execution, event: ExecutionEvent): Promise<Execution | undefined> {
     const planned = plan(execution, [event])
     if (planned === undefined) return undefined
     try {
-      await database.write(planned.unit)
+      await commit(planned.unit)
     } catch (error) {
       if (error instanceof Conflict) return undefined
       throw error
@@ -101,7 +109,7 @@ export function createChange(deps: {
         const planned = seen === undefined ? undefined : plan(seen, events, refusals)
         try {
           const more = refusals < 2 ? merge(also, planned && part) : undefined
-          await database.write(merge(more, planned?.unit))
+          await commit(merge(more, planned?.unit))
           return planned?.execution
         } catch (error) {
           if (error instanceof Conflict) {

@@ -4,6 +4,7 @@ import type { Bus } from '../../bus/bus.ts'
 import { merge, type Unit } from '../../db/database.ts'
 import { shown } from '../../errors.ts'
 import type { Log } from '../../log.ts'
+import type { Metrics } from '../../metrics.ts'
 import { createRowQueue } from '../../queue/row-queue.ts'
 import type { RunContext, Runner, RunResult, StopReason } from '../../runners/runner.ts'
 import type { SecretValues } from '../../secret-values.ts'
@@ -65,6 +66,7 @@ export function createDispatcher(deps: {
   concealResult(execution: Execution, result: RunResult['result']): { result: unknown; sealed?: string }
   bus: Bus
   log: Log
+  metrics: Metrics
   write(unit: Unit): Promise<unknown>
   /** `actionrunner.actions_pool_size` */
   slots: number
@@ -75,7 +77,7 @@ export function createDispatcher(deps: {
   pollSeconds: number
   bootId: string
 }): Dispatcher {
-  const { store, change, bus, log } = deps
+  const { store, change, bus, log, metrics } = deps
   /** Each holds a slot. */
   const runs = new Map<string, Run>()
   const freeSlotListeners: ((ended: Execution) => void)[] = []
@@ -128,6 +130,7 @@ export function createDispatcher(deps: {
   }
 
   async function run(requested: Execution): Promise<void> {
+    const begun = performance.now()
     const controller = new AbortController()
     let resolveEnded: () => void = () => undefined
     const ended = new Promise<void>((resolve) => {
@@ -148,6 +151,7 @@ export function createDispatcher(deps: {
       const events = [{ kind: 'schedule' }, { kind: 'start', runner_info: runnerInfo }] as const
       const started = await change.settle(requested, events, undefined, credential?.unit)
       if (started === undefined) return
+      metrics.time('execution.schedule', {}, performance.now() - begun)
       if (credential !== undefined) {
         ready.prepared.env['SVC_ACTION_AUTH_TOKEN'] = credential.token
         secrets.known.push(credential.token)

@@ -6,6 +6,7 @@ import type { Encryption } from '../../encryption.ts'
 import type { Page } from '../../http/list.ts'
 import { readJson } from '../../json.ts'
 import type { Log } from '../../log.ts'
+import type { Metrics } from '../../metrics.ts'
 import type { Module } from '../../module.ts'
 import { resultJson } from '../../result-json.ts'
 import { createSecretValues } from '../../secret-values.ts'
@@ -81,6 +82,7 @@ export interface ExecutionsDeps {
   database: Database
   bus: Bus
   log: Log
+  metrics: Metrics
   encryption: Encryption
   actions: Actions
   /** Default: access control is off. */
@@ -117,7 +119,7 @@ export interface ExecutionsDeps {
 }
 
 export function createExecutions(deps: ExecutionsDeps): Executions {
-  const { database, bus, log, actions, settings, serviceTokens } = deps
+  const { database, bus, log, metrics, actions, settings, serviceTokens } = deps
   const store = createExecutionStore(database)
   const audit = auditChanges(bus, log)
   const live = createLive(bus, () => store.countWithStatus('requested', 'delayed'), settings.queueLimit)
@@ -125,14 +127,20 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
   const output = createOutput({ store, database, bus, log, givingUp: hurried.signal })
   const sealing = createSealing({ actions, encryption: deps.encryption, log })
   const planReaction = (execution: Execution): ReturnType<PlanReaction> => {
+    const begun = performance.now()
     const reaction = deps.planReaction(execution, sealing.masked(execution))
-    const retry = isFinal(execution.status) ? deps.policies.planRetry(execution) : undefined
+    if (!isFinal(execution.status)) return reaction
+    const reacted = performance.now()
+    const retry = deps.policies.planRetry(execution)
+    metrics.time('execution.reaction', {}, reacted - begun)
+    metrics.time('execution.policies', {}, performance.now() - reacted)
     return retry === undefined ? reaction : merge(reaction, retry)
   }
   const change = createChange({
     store,
     database,
     log,
+    metrics,
     givingUp: hurried.signal,
     // It would only cost time where no run has a token.
     ...(serviceTokens.enabled ? { planEnd: (execution) => serviceTokens.planEnd(execution) } : {}),
@@ -147,6 +155,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     concealResult,
     bus,
     log,
+    metrics,
     write: (unit) => database.write(unit),
     slots: settings.actionsPoolSize,
     serviceTokens,
@@ -170,6 +179,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     admission,
     bus,
     log,
+    metrics,
     pollSeconds: settings.pollSeconds,
     expiresPending: settings.expiresPending,
   })
@@ -299,7 +309,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
         read: () => settings.actionsPoolSize - dispatcher.freeSlots,
       },
       {
-        key: 'actionrunner.slots.total',
+        key: 'actionrunner.slots.size',
         about: 'How many may run at once (actionrunner.actions_pool_size).',
         read: () => settings.actionsPoolSize,
       },

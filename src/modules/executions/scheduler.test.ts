@@ -15,6 +15,7 @@ import { createOutput } from './output.ts'
 import { createScheduler, type Scheduler } from './scheduler.ts'
 import { createExecutionStore, type ExecutionStore } from './store.ts'
 import type { Execution, ExecutionStatus, Limit } from './types.ts'
+import { noMetrics } from '../../metrics.ts'
 
 let folder: TemporaryFolder
 let database: Database
@@ -60,10 +61,11 @@ beforeEach(async () => {
   log = createLog({ level: 'ERROR', format: 'text', stream: logged })
   store = createExecutionStore(database)
   const givingUp = new AbortController().signal
-  change = createChange({ store, database, log, givingUp })
+  change = createChange({ metrics: noMetrics, store, database, log, givingUp })
   // Polling would hide what this file is about.
   const pollSeconds = 3600
   const dispatcher = createDispatcher({
+    metrics: noMetrics,
     store,
     change,
     output: createOutput({ store, database, bus, log, givingUp }),
@@ -98,7 +100,7 @@ beforeEach(async () => {
     maxPromised: SLOTS,
   })
   makeScheduler = ({ expiresPending }) =>
-    createScheduler({ store, change, dispatcher, admission, bus, log, pollSeconds, expiresPending })
+    createScheduler({ metrics: noMetrics, store, change, dispatcher, admission, bus, log, pollSeconds, expiresPending })
   scheduler = makeScheduler({ expiresPending: true })
 })
 

@@ -4,6 +4,7 @@
  */
 import type { Bus } from '../../bus/bus.ts'
 import type { Log } from '../../log.ts'
+import type { Metrics } from '../../metrics.ts'
 import { createRowQueue } from '../../queue/row-queue.ts'
 import { microsOf, now, nowMicros } from '../../time.ts'
 import type { Admission } from './admission.ts'
@@ -34,11 +35,12 @@ export function createScheduler(deps: {
   admission: Admission
   bus: Bus
   log: Log
+  metrics: Metrics
   pollSeconds: number
   /** Whether pending executions end when their time is over (`garbagecollector.purge_inquiries`). */
   expiresPending: boolean
 }): Scheduler {
-  const { store, change, dispatcher, admission, bus, log } = deps
+  const { store, change, dispatcher, admission, bus, log, metrics } = deps
   /** The `request` queue. */
   const queue = createRowQueue<Execution>({
     idOf: (execution) => execution.id,
@@ -139,8 +141,11 @@ export function createScheduler(deps: {
 
   async function setAside<T>(execution: Execution, commit: () => Promise<T>): Promise<T> {
     asideCount += 1
+    const begun = performance.now()
     try {
-      return await commit()
+      const changed = await commit()
+      metrics.time('execution.schedule', {}, performance.now() - begun)
+      return changed
     } finally {
       asideCount -= 1
       queue.done(execution)

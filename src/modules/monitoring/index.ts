@@ -1,36 +1,70 @@
-/** What operators watch: gauges of every module, delays of the event loop, the last problems. */
+/** What operators watch: measurements, gauges of every module, delays of the event loop, the last problems. */
+import type { Bus } from '../../bus/bus.ts'
 import type { Database } from '../../db/database.ts'
 import type { RootLog } from '../../log.ts'
+import { combineMetrics, type Metrics } from '../../metrics.ts'
 import type { Gauge, Module } from '../../module.ts'
+import { countFacts } from './count-facts.ts'
 import { watchLoopDelay } from './loop-delay.ts'
 import { processGauges } from './process-gauges.ts'
+import { createPrometheus } from './prometheus.ts'
+import { createRoutes } from './routes.ts'
+import { createStatsd } from './statsd.ts'
 import type { GaugeReading, Watch } from './types.ts'
 
 export interface Monitoring extends Module, Watch {
+  /** For whoever has something to measure that no fact tells. */
+  metrics: Metrics
   /** Whose gauges are read. */
   watch(modules: readonly Module[]): void
 }
 
-export function createMonitoring(deps: { database: Database; log: Pick<RootLog, 'recent'> }): Monitoring {
-  const { database, log } = deps
+export interface MonitoringDeps {
+  database: Database
+  bus: Bus
+  log: RootLog
+  /** Section `metrics` of the configuration. */
+  config: {
+    readonly driver: 'noop' | 'statsd' | 'echo'
+    readonly host: string
+    readonly port: number
+    readonly prefix: string
+    readonly sample_rate: number
+    readonly prometheus: boolean
+    readonly prometheus_token: string
+  }
+}
+
+export function createMonitoring({ database, bus, log, config }: MonitoringDeps): Monitoring {
   const loopDelay = watchLoopDelay()
   const watched: Gauge[] = []
+  const readings = (): GaugeReading[] => watched.flatMap(readingOf)
+  const { driver, sample_rate: sampleRate } = config
+  const statsd = driver === 'noop' ? undefined : createStatsd({ ...config, driver, sampleRate, readings, log })
+  const prometheus = config.prometheus ? createPrometheus({ readings, database, log }) : undefined
+  const sinks = [statsd, prometheus?.metrics].filter((sink) => sink !== undefined)
+  const metrics = combineMetrics(sinks)
+  const stopCounting = sinks.length === 0 ? undefined : countFacts(bus, metrics)
   return {
     name: 'monitoring',
     gauges: processGauges({ database, loopDelay: () => loopDelay.read() }),
+    routes: prometheus === undefined ? [] : createRoutes({ prometheus, token: config.prometheus_token }),
+    metrics,
     watch(modules) {
       watched.push(...modules.flatMap((module) => module.gauges ?? []))
     },
-    readings: () => watched.flatMap(readingOf),
+    readings,
     loopDelay: () => loopDelay.read(),
     lastProblems: () => log.recent(),
     start() {
       loopDelay.start()
+      statsd?.start()
       return Promise.resolve()
     },
-    stop() {
+    async stop() {
       loopDelay.stop()
-      return Promise.resolve()
+      stopCounting?.()
+      await statsd?.stop()
     },
   }
 }

@@ -1,6 +1,7 @@
 /** The gatherer, on a real database and a real event loop. */
 import { join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
+import { createMemoryBus } from '../../bus/memory.ts'
 import { openSqlite } from '../../db/sqlite/open.ts'
 import type { Database } from '../../db/database.ts'
 import { createLog } from '../../log.ts'
@@ -17,7 +18,20 @@ const log = createLog({ level: 'INFO', format: 'text', stream: new TextSink() })
 beforeEach(async () => {
   folder = makeFolder()
   database = await openSqlite({ path: join(folder.path, 'svc.db'), synchronous: 'normal', announce: () => undefined })
-  monitoring = createMonitoring({ database, log })
+  monitoring = createMonitoring({
+    database,
+    bus: createMemoryBus(() => undefined),
+    log,
+    config: {
+      driver: 'noop',
+      host: '127.0.0.1',
+      port: 8125,
+      prefix: '',
+      sample_rate: 1,
+      prometheus: true,
+      prometheus_token: '',
+    },
+  })
   await monitoring.start?.()
 })
 afterEach(async () => {

@@ -11,6 +11,7 @@ import { describeProblem } from '../../metadata.ts'
 import type { RuleRecord } from '../rules/types.ts'
 import { createPolicies } from '../policies/index.ts'
 import { createPacks, type Packs } from './index.ts'
+import { noMetrics } from '../../metrics.ts'
 
 const shell: RunnerTypeDefinition = {
   name: 'local-shell-cmd',
@@ -39,6 +40,7 @@ beforeEach(async () => {
   actions = world.actions
   warnings = []
   packs = createPacks({
+    metrics: noMetrics,
     database: world.database,
     triggers: world.triggers,
     actions,

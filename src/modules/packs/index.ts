@@ -4,6 +4,7 @@ import type { Database } from '../../db/database.ts'
 import type { Encryption } from '../../encryption.ts'
 import type { Log } from '../../log.ts'
 import { describeProblem } from '../../metadata.ts'
+import type { Metrics } from '../../metrics.ts'
 import type { Module } from '../../module.ts'
 import type { PackManager } from '../../runners/pack-manager.ts'
 import type { RunnerTypeDefinition } from '../../runners/runner.ts'
@@ -22,7 +23,7 @@ import { makeDefaultPack } from './default-pack.ts'
 import { createInstaller, type Virtualenvs } from './install.ts'
 import { createInstallRoutes, type StartExecution } from './install-routes.ts'
 import type { PackProblem } from './read.ts'
-import type { PackRegistration } from './register.ts'
+import { timed, type PackRegistration } from './register.ts'
 import { createRoutes } from './routes.ts'
 import { createPackService } from './service.ts'
 import { createPackStore } from './store.ts'
@@ -48,6 +49,7 @@ export interface PacksDeps {
   policies: Pick<Policies, 'registerPolicies' | 'typeCount'>
   encryption: Encryption
   log: Log
+  metrics: Metrics
   /** What templates of configurations may read. */
   readonly templates: (reader: TemplateReader) => TemplateScope
   startExecution: StartExecution
@@ -82,7 +84,7 @@ export function createPacks(deps: PacksDeps): Packs {
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => turns('packs', work)
   const configs = createConfigs({ database, store, encryption, templates, folder: settings.configsPath })
   const service = createPackService({
-    owners: { database, store, configs, triggers, actions, rules, policies },
+    owners: { database, store, configs, triggers, actions, rules, policies, metrics: deps.metrics },
     inTurn,
     log,
     shipped: ['core', 'packs'].map((name) => shippedFolder(name, settings.cachePath)),
@@ -134,7 +136,7 @@ export function createPacks(deps: PacksDeps): Packs {
         inTurn,
         registerTypes: {
           async runner() {
-            await actions.registerRunnerTypes(runnerTypes)
+            await timed(deps.metrics, 'runners', actions.registerRunnerTypes(runnerTypes))
             return runnerTypes.length
           },
           rule_type: () => RULE_TYPES,
@@ -151,7 +153,7 @@ export function createPacks(deps: PacksDeps): Packs {
     find: (ref) => store.findPackByRef(ref),
     resolve: (pack, reader) => configs.resolve(pack, reader),
     async start() {
-      await actions.registerRunnerTypes(runnerTypes)
+      await timed(deps.metrics, 'runners', actions.registerRunnerTypes(runnerTypes))
       for (const path of [...settings.basePaths.slice(0, 1), settings.configsPath]) {
         await makeFolder(path).catch((error: unknown) =>
           log.warning('packs.unreadable', 'A folder for packs cannot be made', { folder: path, error }),

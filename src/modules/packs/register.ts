@@ -2,6 +2,7 @@
 import type { Database } from '../../db/database.ts'
 import { newId } from '../../ids.ts'
 import { problemAt } from '../../metadata.ts'
+import type { Metrics } from '../../metrics.ts'
 import type { PackDefinitions, Registration } from '../../pack-content.ts'
 import type { Actions } from '../actions/index.ts'
 import type { Policies } from '../policies/index.ts'
@@ -37,6 +38,7 @@ export interface ContentOwners {
   actions: Pick<Actions, 'registerActions' | 'usePackFolder'>
   rules: Pick<Rules, 'registerRules'>
   policies: Pick<Policies, 'registerPolicies'>
+  metrics: Metrics
 }
 
 export const allKinds: ReadonlySet<RegisteredKind> = new Set(registeredKinds)
@@ -70,16 +72,26 @@ export async function registerContent(
   const takeOf = (kind: ContentKind, registration: Registration, kindsOfFiles: readonly ContentKind[] = [kind]): void =>
     take(kind, registration, problemsOf(content, kindsOfFiles, registration))
 
+  const registering = <T>(kind: RegisteredKind, work: Promise<T>): Promise<T> => timed(owners.metrics, kind, work)
+
   owners.actions.usePackFolder(ref, folder)
+  const begun = performance.now()
   const sensors = checkSensors(ref, content.sensors)
+  if (kinds.has('sensors')) owners.metrics.time('content.registered', { kind: 'sensors' }, performance.now() - begun)
   const types = typesOf(content, sensors.triggerTypes)
-  let triggers = kinds.has('triggers') || kinds.has('sensors') ? await owners.triggers.registerTypes(types) : undefined
+  let triggers =
+    kinds.has('triggers') || kinds.has('sensors')
+      ? await registering('triggers', owners.triggers.registerTypes(types))
+      : undefined
   if (kinds.has('sensors')) takeOf('sensors', sensors)
   if (kinds.has('actions')) {
-    takeOf('actions', await owners.actions.registerActions(definitionsOf(content, 'actions'), areOurs))
+    takeOf(
+      'actions',
+      await registering('actions', owners.actions.registerActions(definitionsOf(content, 'actions'), areOurs)),
+    )
   }
   if (kinds.has('rules')) {
-    const rules = await owners.rules.registerRules(definitionsOf(content, 'rules'))
+    const rules = await registering('rules', owners.rules.registerRules(definitionsOf(content, 'rules')))
     takeOf('rules', rules)
     // A trigger type stays while rules use it, and these have gone only now.
     if (rules.removed > 0 && triggers !== undefined && triggers.problems.length > 0) {
@@ -88,12 +100,16 @@ export async function registerContent(
     }
   }
   if (triggers !== undefined) takeOf('triggers', triggers, ['triggers', 'sensors'])
-  if (kinds.has('aliases')) takeOf('aliases', await registerAliases(owners, definitionsOf(content, 'aliases')))
+  if (kinds.has('aliases'))
+    takeOf('aliases', await registering('aliases', registerAliases(owners, definitionsOf(content, 'aliases'))))
   if (kinds.has('policies')) {
-    takeOf('policies', await owners.policies.registerPolicies(definitionsOf(content, 'policies')))
+    takeOf(
+      'policies',
+      await registering('policies', owners.policies.registerPolicies(definitionsOf(content, 'policies'))),
+    )
   }
   if (kinds.has('configs')) {
-    const configs = await owners.configs.register(content)
+    const configs = await registering('configs', owners.configs.register(content))
     take('configs', configs, configs.problems)
   }
   const problems = [...content.problems, ...registeredKinds.flatMap((kind) => found.get(kind) ?? [])]
@@ -104,6 +120,16 @@ export async function registerContent(
   const isKnown = isWhole || owners.store.fingerprintOf(ref) === now
   await saveRecord(owners, content, files, isKnown && problems.length === 0 ? now : '')
   return { ref, registered, removed, problems }
+}
+
+/** Measures how long registering takes that has just begun. */
+export async function timed<T>(metrics: Metrics, kind: RegisteredKind | 'runners', work: Promise<T>): Promise<T> {
+  const begun = performance.now()
+  try {
+    return await work
+  } finally {
+    metrics.time('content.registered', { kind }, performance.now() - begun)
+  }
 }
 
 /** Takes away all that registering a pack has brought. @returns what could not be taken away, and why */

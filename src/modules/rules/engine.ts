@@ -7,6 +7,7 @@ import type { Bus } from '../../bus/bus.ts'
 import { Conflict, merge, type Database, type Unit } from '../../db/database.ts'
 import { isAppError } from '../../errors.ts'
 import type { Log } from '../../log.ts'
+import type { Metrics } from '../../metrics.ts'
 import { createRowQueue } from '../../queue/row-queue.ts'
 import { nowMicros } from '../../time.ts'
 import type { Executions } from '../executions/index.ts'
@@ -39,8 +40,9 @@ export function createEngine(deps: {
   database: Database
   bus: Bus
   log: Log
+  metrics: Metrics
 }): Engine {
-  const { bindings, enforcer, triggers, executions, scopesFor, database, bus, log } = deps
+  const { bindings, enforcer, triggers, executions, scopesFor, database, bus, log, metrics } = deps
   /** The `trigger` queue. */
   const queue = createRowQueue<QueuedInstance>({
     idOf: ({ id }) => id,
@@ -162,19 +164,27 @@ export function createEngine(deps: {
       )
       return planEnd(instance, 'processing_failed', [])
     }
+    const begun = performance.now()
     const scopeOf = scopesFor(instance.payload)
     const planned: PlannedEnforcement[] = []
     const room = createRoom()
     const context = { payload: instance.payload, now: nowMicros(), scopeOf }
+    let lookedAt = begun
     for (const { compiled, verdict } of evaluateRules(bindings.of(triggerId), context)) {
       if (verdict.verdict === 'matched') {
         planned.push(enforcer.plan(compiled, instance, scopeOf(compiled.rule), room))
       } else if (verdict.verdict === 'failed') {
         planned.push(enforcer.planFailure(compiled.rule, instance, verdict.reason ?? ''))
       }
+      const now = performance.now()
+      metrics.time('rule.processed', { rule: compiled.rule.ref }, now - lookedAt)
+      if (verdict.verdict === 'matched') metrics.count('rule.matched', { rule: compiled.rule.ref })
+      lookedAt = now
       await betweenRules()
       if (!active) return undefined
     }
+    const { trigger, trigger_type: type } = instance
+    metrics.time('trigger.processed', { trigger, type }, performance.now() - begun)
     return planEnd(instance, 'processed', planned)
   }
 

@@ -2,6 +2,7 @@
 import type { Bus } from '../../bus/bus.ts'
 import type { Database } from '../../db/database.ts'
 import type { Log } from '../../log.ts'
+import type { Metrics } from '../../metrics.ts'
 import type { Module } from '../../module.ts'
 import type { PackDefinitions, Registration } from '../../pack-content.ts'
 import type { TemplateScope } from '../../template.ts'
@@ -33,6 +34,7 @@ export interface RulesDeps {
   database: Database
   bus: Bus
   log: Log
+  metrics: Metrics
   actions: Actions
   executions: Executions
   triggers: Triggers
@@ -50,14 +52,14 @@ export interface RulesDeps {
 }
 
 export function createRules(deps: RulesDeps): Rules {
-  const { database, bus, log, actions, executions, triggers, traces, templates, packConfigs, settings } = deps
+  const { database, bus, log, metrics, actions, executions, triggers, traces, templates, packConfigs, settings } = deps
   const { systemUser, maskSecrets, maxPageSize } = settings
   const store = createRuleStore(database)
   const bindings = createBindings({ store, bus, triggers })
   const service = createRuleService({ database, store, actions, triggers, log, maskSecrets, systemUser })
   const scopesFor = (payload: unknown): EvaluationContext['scopeOf'] => createScopes(templates, systemUser, payload)
   const enforcer = createEnforcer({ store, actions, executions, traces, packConfigs, systemUser })
-  const engine = createEngine({ bindings, enforcer, triggers, executions, scopesFor, database, bus, log })
+  const engine = createEngine({ bindings, enforcer, triggers, executions, scopesFor, database, bus, log, metrics })
   const explain = createExplain({
     store,
     service,

@@ -4,7 +4,7 @@ import type { Module } from '../../module.ts'
 import type { Executions } from '../executions/index.ts'
 import { createWakeups } from './execution-output.ts'
 import { createGeneralStream } from './general.ts'
-import { createRoutes } from './routes.ts'
+import { createRoutes, type Run } from './routes.ts'
 
 export interface Stream extends Module {
   /** Ends every open stream, without `EOF`, so that clients come back to the next server. */
@@ -15,13 +15,25 @@ export function createStream(deps: { bus: Bus; executions: Executions }): Stream
   const { bus, executions } = deps
   const general = createGeneralStream(bus, executions)
   const stopping = new AbortController()
+  let openCount = 0
+  const counted =
+    (run: Run): Run =>
+    async (sink) => {
+      openCount += 1
+      try {
+        await run(sink)
+      } finally {
+        openCount -= 1
+      }
+    }
   const endAll = (): void => {
     stopping.abort()
     general.stop()
   }
   return {
     name: 'stream',
-    routes: createRoutes({ executions, general, wakeups: createWakeups(bus), stopping: stopping.signal }),
+    gauges: [{ key: 'stream.connections', about: 'Open event streams.', read: () => openCount }],
+    routes: createRoutes({ executions, general, wakeups: createWakeups(bus), stopping: stopping.signal, counted }),
     endAll,
     stop: () => {
       endAll()

@@ -1,6 +1,6 @@
 import { headerInvalid, noExecutions, resourceNotFound } from '../../errors.ts'
 import { executionResource } from '../../http/permissions.ts'
-import type { ApiRequest, Route } from '../../http/route.ts'
+import type { ApiRequest, EventSink, Route } from '../../http/route.ts'
 import type { OutputType } from '../../runners/runner.ts'
 import type { Executions } from '../executions/index.ts'
 import type { Execution } from '../executions/types.ts'
@@ -8,13 +8,18 @@ import { followOutput, type Wakeups } from './execution-output.ts'
 import { parsePosition, type Position } from './frames.ts'
 import { defaultEvents, type GeneralStream, type StreamFilter } from './general.ts'
 
+/** Writes one stream, until it ends. */
+export type Run = (sink: EventSink) => Promise<void>
+
 export function createRoutes(deps: {
   executions: Pick<Executions, 'find' | 'last' | 'statusOf' | 'outputCursor'>
   general: GeneralStream
   wakeups: Wakeups
   stopping: AbortSignal
+  /** Counts a stream while it is open. */
+  readonly counted: (run: Run) => Run
 }): Route[] {
-  const { executions } = deps
+  const { executions, counted } = deps
   return [
     {
       kind: 'stream',
@@ -32,7 +37,7 @@ export function createRoutes(deps: {
       },
       handler(request) {
         const filter = filterOf(request)
-        return (sink) => deps.general.run(sink, filter, request.rights)
+        return counted((sink) => deps.general.run(sink, filter, request.rights))
       },
     },
     {
@@ -54,8 +59,9 @@ export function createRoutes(deps: {
         const execution = pick(executions, request.params['id'] ?? '', resume)
         const afterSeq = resume?.execution_id === execution.id ? resume.seq : 0
         const type = outputTypeOf(request.query['output_type'])
-        return (sink) =>
-          followOutput(sink, executions, deps.wakeups, { execution, type, afterSeq, stopping: deps.stopping })
+        return counted((sink) =>
+          followOutput(sink, executions, deps.wakeups, { execution, type, afterSeq, stopping: deps.stopping }),
+        )
       },
     },
   ]

@@ -1,0 +1,33 @@
+import { hash, timingSafeEqual } from 'node:crypto'
+import { Reply, type Route } from '../../http/route.ts'
+import type { Prometheus } from './prometheus.ts'
+
+export function createRoutes({ prometheus, token }: { prometheus: Prometheus; token: string }): Route[] {
+  const isToken = checkToken(token)
+  return [
+    {
+      surface: 'api',
+      method: 'get',
+      path: '/metrics',
+      permission: 'administrator',
+      provesItself: ({ headers }) => isToken(headers.authorization),
+      summary: 'Counters, timers and gauges of the server, in the text format of Prometheus.',
+      headers: { Authorization: '`Bearer` and the value of `metrics.prometheus_token`, in place of a credential.' },
+      response: { type: 'string' },
+      mediaType: prometheus.mediaType,
+      async handler() {
+        return new Reply(await prometheus.page(), { headers: { 'Cache-Control': 'no-store' } })
+      },
+    },
+  ]
+}
+
+/** Without a token nobody has it. */
+function checkToken(token: string): (authorization: string | undefined) => boolean {
+  const digestOf = (value: string): Buffer => hash('sha256', value, 'buffer')
+  const digest = token === '' ? undefined : digestOf(token)
+  return (authorization = '') => {
+    const [, given] = /^bearer +(\S+)$/i.exec(authorization) ?? []
+    return digest !== undefined && given !== undefined && timingSafeEqual(digest, digestOf(given))
+  }
+}
