@@ -382,6 +382,7 @@ async function assemble(config: Config, log: RootLog, undo: (() => Promise<void>
     metrics,
     authNeedsTls: config.auth.use_ssl,
     isStarting: () => isStarting,
+    notReady: () => modules.flatMap((module) => module.readiness?.() ?? []),
     isStopping: () => isStopping,
   })
 
@@ -435,8 +436,8 @@ async function assemble(config: Config, log: RootLog, undo: (() => Promise<void>
     stop() {
       isStopping = true
       stopped ??= stopAll([
+        // The control socket stays until the end: operators may ask how far the server is.
         () => listeners.forEach((listener) => listener.refuse()),
-        () => controls.forEach((control) => control.refuse()),
         () => stream.endAll(),
         ...modules.toReversed().map((module) => () => module.stop?.()),
         () => Promise.all([...listeners, ...controls].map((listener) => listener.close(LAST_ANSWERS_MS))),

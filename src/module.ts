@@ -26,6 +26,8 @@ export interface Module {
   /** Records of its own that go when they are old. */
   retention?: readonly Retention[]
   gauges?: readonly Gauge[]
+  /** Why the module cannot do its work now, as a word such as `storage_full`; undefined: it can. Cheap; never throws. */
+  readiness?(): string | undefined
   /** Called after migrations, in the order of `app.ts`; idempotent. */
   start?(): Promise<void>
   /**

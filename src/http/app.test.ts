@@ -603,6 +603,11 @@ test('while the server starts, requests are refused', async () => {
     expect(refused.status).toBe(503)
     expect(refused.body['code']).toBe('STARTING')
     expect(Number(refused.headers['retry-after'])).toBeGreaterThan(0)
+    expect(await call('GET', '/healthz')).toMatchObject({ status: 200, body: { status: 'ok' } })
+    expect(await call('GET', '/readyz')).toMatchObject({
+      status: 503,
+      body: { status: 'unavailable', reasons: ['starting'] },
+    })
   } finally {
     isStarting = false
   }

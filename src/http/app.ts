@@ -20,6 +20,7 @@ import { createAllowance } from './allowance.ts'
 import { noRights, type AccessControl } from './authenticate.ts'
 import { createBodyReader, type RawBody } from './body.ts'
 import { createErrorResponder } from './errors.ts'
+import { answerHealth } from './health.ts'
 import { jsonTypeOf } from './json.ts'
 import { locate } from './locate.ts'
 import { observe, type Observation } from './observe.ts'
@@ -60,6 +61,8 @@ export interface HttpAppOptions {
   authNeedsTls?: boolean
   /** True until the server can answer; default never. */
   isStarting?(): boolean
+  /** Why `/readyz` says no, besides starting and stopping, a word for each reason; default: nothing. */
+  notReady?(): readonly string[]
   /** True once the server began to stop. */
   isStopping(): boolean
 }
@@ -127,6 +130,7 @@ function identify(options: HttpAppOptions): RequestHandler {
       response.writeHead(200, { 'Content-Length': '0' }).end()
       return
     }
+    if (answerHealth(request, response, rawPath, () => reasonsNotReady(options))) return
     if (options.isStarting?.() === true) throw starting()
     if (options.isStopping()) throw shuttingDown()
     checkHeaders(request)
@@ -139,6 +143,11 @@ function identify(options: HttpAppOptions): RequestHandler {
     request.url = `/${location.surface}${location.path}`
     next()
   }
+}
+
+function reasonsNotReady(options: HttpAppOptions): readonly string[] {
+  if (options.isStopping()) return ['stopping']
+  return options.isStarting?.() === true ? ['starting'] : (options.notReady?.() ?? [])
 }
 
 /**

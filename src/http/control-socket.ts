@@ -16,9 +16,7 @@ import type { Principal } from './route.ts'
 const { createServer } = process.getBuiltinModule('node:http')
 
 export interface ControlSocket {
-  /** Stops accepting; idle connections are closed. */
-  refuse(): void
-  /** Resolves when every connection is gone; cuts what is left after `graceMs`. */
+  /** Stops accepting, closes idle connections. Resolves when every connection is gone; cuts what is left after `graceMs`. */
   close(graceMs: number): Promise<void>
 }
 
@@ -61,10 +59,6 @@ export async function listenOnControlSocket(app: Express, path: string): Promise
   }
   server.on('error', () => undefined)
   return {
-    refuse() {
-      server.close()
-      server.closeIdleConnections()
-    },
     async close(graceMs) {
       await new Promise<void>((resolve) => {
         const cut = setTimeout(() => server.closeAllConnections(), graceMs)

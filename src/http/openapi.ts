@@ -1,6 +1,7 @@
 /** The OpenAPI document, made from the route table and the schemas that check requests. */
 import { version } from '../version.ts'
 import type { JsonSchema } from '../schema.ts'
+import { healthPaths, healthSchema } from './health.ts'
 import { isPermission } from './permissions.ts'
 import type { QueryParameter, Route, Surface } from './route.ts'
 
@@ -39,6 +40,8 @@ export function openApiDocument(routes: readonly Route[], publicPath: string): J
     const operations = (paths[path] ??= {})
     operations[route.method] = operationOf(route, components)
   }
+  for (const [path, about] of Object.entries(healthPaths))
+    paths[path] = { get: healthOperation(path, about, components) }
   return {
     openapi: '3.1.0',
     info: {
@@ -115,6 +118,23 @@ function operationOf(route: Route, components: Map<string, unknown>): Record<str
           ]),
       ),
     },
+  }
+}
+
+function healthOperation(
+  path: string,
+  { summary, answers }: (typeof healthPaths)['/readyz'],
+  components: Map<string, unknown>,
+): Record<string, unknown> {
+  const content = { 'application/json': { schema: hoist(healthSchema, components) } }
+  const responses = Object.entries(answers).map(([status, description]) => [status, { description, content }] as const)
+  return {
+    operationId: `get${path.slice(1, 2).toUpperCase()}${path.slice(2)}`,
+    summary,
+    tags: ['about'],
+    security: [],
+    parameters: [],
+    responses: Object.fromEntries(responses),
   }
 }
 

@@ -16,6 +16,8 @@ import { toolScenarios } from './scenarios/tools.ts'
 
 /** Routes that no command is made of, and why. */
 const deliberate: Readonly<Record<string, string>> = {
+  'GET /healthz': 'for load balancers and supervisors; "status" tells more',
+  'GET /readyz': 'likewise',
   'GET /v1/openapi.json': 'for programs',
   'GET /v1/docs': 'for browsers',
   'GET /v1/docs/{file}': 'for browsers',

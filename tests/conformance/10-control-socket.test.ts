@@ -1,13 +1,12 @@
 /** How operators reach the server of their own machine: the control socket, and the run file that names the process. */
 import { once } from 'node:events'
 import { existsSync, lstatSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { request, type IncomingHttpHeaders } from 'node:http'
 import { connect } from 'node:net'
 import { join } from 'node:path'
-import { text } from 'node:stream/consumers'
 import { afterEach, describe, expect, test } from 'vitest'
 import { holdFolder } from '../../src/held-folder.ts'
 import { readRunFile } from '../../src/run-file.ts'
+import { askBySocket as ask } from '../helpers/control-socket.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { startServer, withServer } from '../helpers/server.ts'
 
@@ -18,23 +17,6 @@ function newFolder(): string {
   const folder = makeFolder()
   folders.push(folder)
   return folder.path
-}
-
-interface SocketAnswer {
-  status: number | undefined
-  headers: IncomingHttpHeaders
-  body: Record<string, unknown>
-}
-
-async function ask(socketPath: string, method: string, path: string, body?: unknown): Promise<SocketAnswer> {
-  const sent = request({ socketPath, method, path, headers: { 'Content-Type': 'application/json' } })
-  sent.end(body === undefined ? undefined : JSON.stringify(body))
-  const [response] = (await once(sent, 'response')) as [import('node:http').IncomingMessage]
-  return {
-    status: response.statusCode,
-    headers: response.headers,
-    body: JSON.parse((await text(response)) || '{}') as Record<string, unknown>,
-  }
 }
 
 describe('10 control socket', () => {

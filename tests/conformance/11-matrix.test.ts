@@ -109,6 +109,8 @@ const entries: Record<string, Entry> = {
   'GET /v1/': { opens: 'any', path: fixed('/v1/') },
   'GET /v1/user': { opens: 'any', path: fixed('/v1/user') },
   'GET /v1/openapi.json': { opens: 'public', path: fixed('/v1/openapi.json') },
+  'GET /healthz': { opens: 'public', path: fixed('/healthz') },
+  'GET /readyz': { opens: 'public', path: fixed('/readyz') },
   'GET /v1/docs': { opens: 'public', path: fixed('/v1/docs') },
   'GET /v1/docs/{file}': { opens: 'public', path: fixed('/v1/docs/start.js') },
 

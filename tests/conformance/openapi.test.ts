@@ -291,7 +291,7 @@ describe('the document lists exactly the routes', () => {
       operations()
         .map(([method, path]) => `${method} ${path}`)
         .toSorted(),
-    ).toEqual(declared.toSorted())
+    ).toEqual([...declared, 'get /healthz', 'get /readyz'].toSorted())
   })
 
   it('openapi: a listed method is answered by its route, any other on the same path with 405', async () => {
@@ -541,6 +541,8 @@ const samples: [
   ['get', '/v1/policytypes/{ref_or_id}', { path: () => '/v1/policytypes/action.concurrency.attr' }],
   ['get', '/v1/policytypes/{ref_or_id}', { status: 404 }],
   ['get', '/v1/', {}],
+  ['get', '/healthz', {}],
+  ['get', '/readyz', {}],
   ['get', '/v1/openapi.json', {}],
   ['get', '/v1/docs', {}],
 ]

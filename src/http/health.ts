@@ -1,0 +1,69 @@
+/**
+ * What load balancers and supervisors ask, on every listener, without version and credential: `/healthz`, whether the
+ * process answers at all, and `/readyz`, whether requests should be sent here. Both answer as well while the server starts
+ * and stops, whatever else it refuses, and are neither counted nor logged.
+ */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { methodNotAllowed } from '../errors.ts'
+import type { JsonSchema } from '../schema.ts'
+
+export type HealthPath = '/healthz' | '/readyz'
+
+/**
+ * Answers, if that is what is asked.
+ *
+ * @param path without query
+ * @param notReady why the server is not ready, one word for each reason: `starting`
+ * @returns whether it has
+ * @throws METHOD_NOT_ALLOWED
+ */
+export function answerHealth(
+  request: IncomingMessage,
+  response: ServerResponse,
+  path: string,
+  notReady: () => readonly string[],
+): boolean {
+  if (path !== '/healthz' && path !== '/readyz') return false
+  const { method = 'GET' } = request
+  if (method !== 'GET' && method !== 'HEAD') {
+    response.setHeader('Allow', 'GET')
+    throw methodNotAllowed(method, ['GET'])
+  }
+  const reasons = path === '/readyz' ? notReady() : []
+  const body = JSON.stringify(reasons.length === 0 ? { status: 'ok' } : { status: 'unavailable', reasons })
+  response.writeHead(reasons.length === 0 ? 200 : 503, {
+    'Content-Type': 'application/json; charset=UTF-8',
+    'Content-Length': String(Buffer.byteLength(body)),
+    'Cache-Control': 'no-store',
+  })
+  response.end(body)
+  return true
+}
+
+/** Of both answers. */
+export const healthSchema: JsonSchema = {
+  title: 'Health',
+  type: 'object',
+  required: ['status'],
+  properties: {
+    status: { type: 'string', enum: ['ok', 'unavailable'] },
+    reasons: {
+      type: 'array',
+      items: { type: 'string' },
+      description: 'Why it is not ready: starting, stopping, storage_full, …',
+    },
+  },
+}
+
+/** For the OpenAPI document. */
+export const healthPaths: Readonly<Record<HealthPath, { summary: string; answers: Readonly<Record<number, string>> }>> =
+  {
+    '/healthz': {
+      summary: 'Whether the process answers; on every listener.',
+      answers: { 200: 'It does, be it starting or stopping.' },
+    },
+    '/readyz': {
+      summary: 'Whether requests should be sent here; on every listener.',
+      answers: { 200: 'Yes.', 503: 'Not now; `reasons` says why.' },
+    },
+  }
