@@ -92,6 +92,8 @@ async function assemble(config: Config, log: RootLog, undo: (() => Promise<void>
   const database = await openSqlite({
     path: config.database.path,
     synchronous: config.database.synchronous,
+    reserveBytes: config.database.reserve_bytes,
+    log,
     announce: (facts) => facts.forEach((fact) => bus.publish(fact)),
   })
   undo.push(() => database.close())

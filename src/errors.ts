@@ -19,6 +19,7 @@ export type ErrorKind =
   | 'headers_too_large'
   | 'unsupported'
   | 'unavailable'
+  | 'storage_full'
   | 'internal'
 
 export const httpStatusOf = {
@@ -34,6 +35,7 @@ export const httpStatusOf = {
   headers_too_large: 431,
   unsupported: 400,
   unavailable: 503,
+  storage_full: 507,
   internal: 500,
 } as const satisfies Record<ErrorKind, number>
 
@@ -416,11 +418,25 @@ export const systemPackFixed = (kind: string, ref: string): AppError =>
 
 // Storage
 
-/** Disk full, unreadable or locked: nothing of the request was kept. */
+/** Unreadable, read-only or locked: nothing of the request was kept. */
 export const storageFailed = (cause: unknown): AppError =>
   new AppError('unavailable', 'STORAGE_FAILED', 'The database cannot be written at the moment; nothing was stored.', {
     cause,
   })
+
+/** No room, or less than `database.reserve_bytes` before anything is written. */
+export const storageFull = (cause?: unknown): AppError =>
+  new AppError(
+    'storage_full',
+    'STORAGE_FULL',
+    'The disk of the database has no room for this; nothing was stored. Try again when there is room: the server goes on by itself.',
+    cause === undefined ? {} : { cause },
+  )
+
+/** Whether the same can be stored later. */
+export function isStorageFailure(error: unknown): boolean {
+  return isAppError(error) && (error.code === 'STORAGE_FAILED' || error.code === 'STORAGE_FULL')
+}
 
 /** The same of the accounts that a backend keeps in a file. */
 export const accountsFailed = (cause: unknown): AppError =>

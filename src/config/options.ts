@@ -814,6 +814,14 @@ export const options = {
       about:
         'normal survives the death of the process, and a power cut may lose the last commits; full writes every commit to the disk before it is answered.',
     }),
+    reserve_bytes: integer({
+      default: 67_108_864,
+      min: 0,
+      max: 1_000_000_000_000,
+      unit: 'bytes',
+      about:
+        'While the file system of the database has less room than this, new executions and webhooks are refused with 507, and timers, rules and waiting executions wait: what runs can then still finish, and old records can be deleted. 0: until the disk is full.',
+    }),
   },
   keyvalue: {
     enable_encryption: boolean({

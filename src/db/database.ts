@@ -56,6 +56,8 @@ export interface DatabaseStats {
   logBytes: number
   /** Of the file, what something is in. */
   usedBytes: number
+  /** Bytes that its file system has left; undefined where that is not watched. */
+  freeBytes: number | undefined
 }
 
 export interface Database {
@@ -72,6 +74,11 @@ export interface Database {
   scan<O>(query: Compilable<O>): Promise<O[]>
   /** Resolves after the commit; rejects with `Conflict`. */
   write(unit: Unit): Promise<StepResult[]>
+  /**
+   * Whether new work may be taken on: not while the file system has less room than `database.reserve_bytes`, so that what
+   * runs can be finished, and old records be deleted, before it is full.
+   */
+  hasRoom(): boolean
   stats(): DatabaseStats
   /**
    * Gives room that is no longer used back to the disk, a few milliseconds at a time, until little of it is left. Rejects

@@ -51,7 +51,7 @@ export function createErrorResponder(log: Log, about: (request: Request) => LogF
         path: pathOf(request),
         error: error.cause ?? error,
       })
-    } else if (error.kind === 'unavailable') {
+    } else if (isTemporary(error)) {
       log.warning('request.refused', error.message, {
         ...about(request),
         code: error.code,
@@ -80,9 +80,13 @@ export function createErrorResponder(log: Log, about: (request: Request) => LogF
   }
 }
 
-function retryAfter({ kind, details }: AppError): Record<string, string> {
-  if (kind === 'unavailable') return { 'Retry-After': String(RETRY_AFTER_SECONDS) }
-  return kind === 'too_many' ? { 'Retry-After': String(details?.['retry_after']) } : {}
+function isTemporary({ kind }: AppError): boolean {
+  return kind === 'unavailable' || kind === 'storage_full'
+}
+
+function retryAfter(error: AppError): Record<string, string> {
+  if (isTemporary(error)) return { 'Retry-After': String(RETRY_AFTER_SECONDS) }
+  return error.kind === 'too_many' ? { 'Retry-After': String(error.details?.['retry_after']) } : {}
 }
 
 /** The answer to what cannot be read as a request, as bytes; the connection cannot be used after it. */

@@ -16,6 +16,7 @@ const errorTexts: Record<number, string> = {
   409: 'It exists already, or was changed by someone else at the same time.',
   413: 'The body is too large.',
   503: 'The server cannot do this at the moment; try again.',
+  507: 'The disk of the server has no room for it; try again when there is.',
 }
 
 const errorSchema: JsonSchema = {
@@ -82,6 +83,7 @@ function operationOf(route: Route, components: Map<string, unknown>): Record<str
   if (route.permission === 'administrator' || isPermission(route.permission)) failures.add(403)
   if (route.body !== undefined || route.rawBody !== undefined) for (const status of [400, 413]) failures.add(status)
   if (route.query !== undefined) failures.add(400)
+  if (route.method !== 'get' && failures.has(503)) failures.add(507)
   return {
     operationId: operationId(route),
     summary: route.summary,

@@ -5,6 +5,7 @@ import type Sqlite from 'better-sqlite3'
 import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, type CompiledQuery } from 'kysely'
 import type { Fact } from '../../bus/facts.ts'
 import { shuttingDown } from '../../errors.ts'
+import type { Log } from '../../log.ts'
 import type { Database } from '../database.ts'
 import { migrate, SchemaTooNew } from '../migrate.ts'
 import type { Tables } from '../tables.ts'
@@ -14,13 +15,18 @@ import { createBackground } from './background.ts'
 import { createSpace } from './space.ts'
 import { createStatementCache } from './statements.ts'
 import { watchWriteAheadLog } from './write-ahead-log.ts'
-import { createWriter } from './writer.ts'
+import { watchRoom } from './room.ts'
+import { createWriter, isDamage } from './writer.ts'
 
 export interface SqliteOptions {
   path: string
   synchronous: 'normal' | 'full'
   /** Hears the facts of each commit. */
   announce: (facts: Fact[]) => void
+  /** `database.reserve_bytes`; default none. */
+  reserveBytes?: number
+  /** Default: nobody is told of a full disk or a damaged file. */
+  log?: Log
 }
 
 /** The file cannot be opened or created, or is no database of ours. */
@@ -62,7 +68,7 @@ async function open(options: SqliteOptions): Promise<Database> {
     await migrate(writing)
     const reading = openConnection({ path, readonly: true, synchronous: options.synchronous, cacheKib: 8192 })
     undo.push(() => reading.close())
-    return assemble({ path, writing, reading, announce: options.announce, release: () => runAll(undo.toReversed()) })
+    return assemble({ ...options, path, writing, reading, release: () => runAll(undo.toReversed()) })
   } catch (error) {
     for (const step of undo.toReversed()) step()
     throw error
@@ -101,20 +107,29 @@ function runAll(steps: readonly (() => void)[]): void {
   if (errors.length > 0) throw errors[0]
 }
 
-interface Parts {
-  path: string
+interface Parts extends SqliteOptions {
   writing: Sqlite.Database
   reading: Sqlite.Database
-  announce: SqliteOptions['announce']
   /** Closes both connections, then gives up the lock. */
   release: () => void
 }
 
-function assemble({ path, writing, reading, announce, release }: Parts): Database {
+function assemble({ path, writing, reading, announce, reserveBytes = 0, log, release }: Parts): Database {
   const statement = createStatementCache(reading)
   const background = createBackground(path)
-  const log = watchWriteAheadLog(path, () => background.checkpoint())
-  const writer = createWriter(writing, { announce, committed: () => log.check(), idle: () => space.cutLog() })
+  const frames = watchWriteAheadLog(path, () => background.checkpoint())
+  const room = watchRoom({ path, reserveBytes, changed: tellRoom })
+  let isDamageTold = false
+  const writer = createWriter(writing, {
+    announce,
+    committed() {
+      frames.check()
+      room.check()
+    },
+    idle: () => space.cutLog(),
+    isDiskFull: () => room.isGone(),
+    damaged: tellDamage,
+  })
   const space = createSpace(path, writing, (pages) => writer.vacuum(pages))
   let closed: Promise<void> | undefined
 
@@ -128,9 +143,41 @@ function assemble({ path, writing, reading, announce, release }: Parts): Databas
   })
 
   // The rows of a query are what its type says: the builder and the migrations describe the same tables.
-  const rowsOf = <O>({ sql, parameters }: CompiledQuery<O>): O[] => statement(sql).all(...parameters) as O[]
+  const rowsOf = <O>({ sql, parameters }: CompiledQuery<O>): O[] =>
+    noticing(() => statement(sql).all(...parameters) as O[])
   const rowOf = <O>({ sql, parameters }: CompiledQuery<O>): O | undefined =>
-    statement(sql).get(...parameters) as O | undefined
+    noticing(() => statement(sql).get(...parameters) as O | undefined)
+
+  function noticing<T>(read: () => T): T {
+    try {
+      return read()
+    } catch (error) {
+      if (isDamage(error)) tellDamage(error)
+      throw error
+    }
+  }
+
+  /** Once: whoever touches the damage fails for himself, and the others go on. */
+  function tellDamage(error: Sqlite.SqliteError): void {
+    if (isDamageTold) return
+    isDamageTold = true
+    log?.critical(
+      'database.damaged',
+      'The database file is damaged: what touches the damage fails, the rest goes on. Stop the server, keep a copy of the file, and restore a backup with svc restore; docs/backup.md says how',
+      { path, error },
+    )
+  }
+
+  function tellRoom(isShort: boolean, freeBytes: number): void {
+    const fields = { path, free_bytes: freeBytes, reserve_bytes: reserveBytes }
+    if (isShort) {
+      log?.warning(
+        'database.disk_full',
+        'The disk of the database has less room than database.reserve_bytes: no new work is taken on until there is more',
+        fields,
+      )
+    } else log?.info('database.disk_has_room', 'The disk of the database has room again; new work is taken on', fields)
+  }
 
   return {
     build,
@@ -146,13 +193,16 @@ function assemble({ path, writing, reading, announce, release }: Parts): Databas
       fileBytes: sizeOf(path),
       logBytes: sizeOf(`${path}-wal`),
       usedBytes: space.usedBytes(),
+      freeBytes: Number.isFinite(room.freeBytes) ? room.freeBytes : undefined,
     }),
+    hasRoom: () => !room.isShort(),
     write: (unit) => (closed === undefined ? writer.write(unit) : Promise.reject(shuttingDown())),
     reclaim: (signal) => (closed === undefined ? space.reclaim(signal) : Promise.resolve()),
     close: () => (closed ??= close()),
   }
 
   async function close(): Promise<void> {
+    room.stop()
     writer.drain()
     await background.stop()
     runAll([
@@ -161,7 +211,7 @@ function assemble({ path, writing, reading, announce, release }: Parts): Databas
       },
       release,
       // Last: with the file that it closes, the process loses the locks that its connections hold on it.
-      () => log.close(),
+      () => frames.close(),
     ])
   }
 }

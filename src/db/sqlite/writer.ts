@@ -3,7 +3,7 @@
  * itself. Measured: 64 units a commit give three times the rate of a commit each (docs/performance.md).
  */
 import Sqlite from 'better-sqlite3'
-import { storageFailed } from '../../errors.ts'
+import { storageFailed, storageFull } from '../../errors.ts'
 import type { Fact } from '../../bus/facts.ts'
 import { Conflict, type DatabaseStats, type StepResult, type Unit } from '../database.ts'
 import { createStatementCache } from './statements.ts'
@@ -40,9 +40,16 @@ export interface WriterHooks {
   committed: () => void
   /** Called after nothing has been written for a while, once everything that can be is copied out of the log. */
   idle: () => void
+  /** Whether the disk has no room at all. */
+  isDiskFull: () => boolean
+  /** Hears that the file is damaged; must not throw. */
+  damaged: (error: Sqlite.SqliteError) => void
 }
 
-export function createWriter(connection: Sqlite.Database, { announce, committed, idle: rest }: WriterHooks): Writer {
+export function createWriter(
+  connection: Sqlite.Database,
+  { announce, committed, idle: rest, isDiskFull, damaged }: WriterHooks,
+): Writer {
   const statement = createStatementCache(connection)
   const begin = connection.prepare('begin immediate')
   const commit = connection.prepare('commit')
@@ -157,6 +164,20 @@ export function createWriter(connection: Sqlite.Database, { announce, committed,
     }
   }
 
+  /** By driver code, never by message text. */
+  function translate(error: unknown): unknown {
+    if (!(error instanceof Sqlite.SqliteError)) return error
+    const { code } = error
+    if (code === 'SQLITE_CONSTRAINT_UNIQUE' || code === 'SQLITE_CONSTRAINT_PRIMARYKEY') {
+      return new Conflict('a unique key is taken', error)
+    }
+    // Some calls of a full disk are told as a failure of the disk.
+    if (/^SQLITE_(FULL|IOERR)/.test(code) && (isDiskFull() || code === 'SQLITE_FULL')) return storageFull(error)
+    if (/^SQLITE_(IOERR|BUSY|READONLY|CANTOPEN|NOMEM)/.test(code)) return storageFailed(error)
+    if (isDamage(error)) damaged(error)
+    return error
+  }
+
   function rollBack(): void {
     if (connection.inTransaction) rollback.run()
   }
@@ -208,16 +229,11 @@ export function createWriter(connection: Sqlite.Database, { announce, committed,
   }
 }
 
-function rowsResult(rows: Record<string, unknown>[]): StepResult {
-  return { changes: rows.length, rows }
+/** Of the driver: the file is not what it was written as. */
+export function isDamage(error: unknown): error is Sqlite.SqliteError {
+  return error instanceof Sqlite.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(error.code)
 }
 
-/** By driver code, never by message text. */
-function translate(error: unknown): unknown {
-  if (!(error instanceof Sqlite.SqliteError)) return error
-  if (error.code === 'SQLITE_CONSTRAINT_UNIQUE' || error.code === 'SQLITE_CONSTRAINT_PRIMARYKEY') {
-    return new Conflict('a unique key is taken', error)
-  }
-  if (/^SQLITE_(FULL|IOERR|BUSY|READONLY|CANTOPEN|NOMEM)/.test(error.code)) return storageFailed(error)
-  return error
+function rowsResult(rows: Record<string, unknown>[]): StepResult {
+  return { changes: rows.length, rows }
 }

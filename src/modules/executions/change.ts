@@ -2,7 +2,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import { Conflict, merge, type Database, type Unit } from '../../db/database.ts'
 import type { Fact } from '../../bus/facts.ts'
-import { isAppError } from '../../errors.ts'
+import { isAppError, isStorageFailure } from '../../errors.ts'
 import type { Log } from '../../log.ts'
 import type { Metrics } from '../../metrics.ts'
 import { now } from '../../time.ts'
@@ -114,7 +114,7 @@ export function createChange(deps: {
         } catch (error) {
           if (error instanceof Conflict) {
             seen = store.find(execution.id)
-          } else if (isAppError(error) && error.code === 'STORAGE_FAILED' && !deps.givingUp.aborted) {
+          } else if (isStorageFailure(error) && !deps.givingUp.aborted) {
             deps.log.error('execution.not_stored', 'A change of an execution cannot be stored; trying again', {
               execution_id: execution.id,
               events: events.map(({ kind }) => kind).join(' '),

@@ -180,6 +180,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     bus,
     log,
     metrics,
+    hasRoom: () => database.hasRoom(),
     pollSeconds: settings.pollSeconds,
     expiresPending: settings.expiresPending,
   })

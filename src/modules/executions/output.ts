@@ -7,7 +7,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Bus } from '../../bus/bus.ts'
 import type { Database, Unit } from '../../db/database.ts'
-import { isAppError } from '../../errors.ts'
+import { isStorageFailure } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import type { Log } from '../../log.ts'
 import type { OutputType } from '../../runners/runner.ts'
@@ -133,7 +133,7 @@ export function createOutput(deps: {
       const one = owed[i]
       if (one === undefined || outcome.status === 'fulfilled') continue
       const error: unknown = outcome.reason
-      if (isAppError(error) && error.code === 'STORAGE_FAILED') {
+      if (isStorageFailure(error)) {
         again.push(one)
         failure = error
       } else {

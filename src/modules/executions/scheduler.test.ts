@@ -100,7 +100,18 @@ beforeEach(async () => {
     maxPromised: SLOTS,
   })
   makeScheduler = ({ expiresPending }) =>
-    createScheduler({ metrics: noMetrics, store, change, dispatcher, admission, bus, log, pollSeconds, expiresPending })
+    createScheduler({
+      metrics: noMetrics,
+      store,
+      change,
+      dispatcher,
+      admission,
+      bus,
+      log,
+      hasRoom: () => true,
+      pollSeconds,
+      expiresPending,
+    })
   scheduler = makeScheduler({ expiresPending: true })
 })
 

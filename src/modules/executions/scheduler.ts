@@ -36,6 +36,8 @@ export function createScheduler(deps: {
   bus: Bus
   log: Log
   metrics: Metrics
+  /** Whether what waits may be started; asked again after a while. */
+  hasRoom(): boolean
   pollSeconds: number
   /** Whether pending executions end when their time is over (`garbagecollector.purge_inquiries`). */
   expiresPending: boolean
@@ -70,6 +72,10 @@ export function createScheduler(deps: {
   function pump(): void {
     // Those that are set aside take no slot, so that a crowd of them keeps nobody else waiting.
     while (active && pause === undefined) {
+      if (!deps.hasRoom()) {
+        rest()
+        return
+      }
       const room = Math.min(dispatcher.freeSlots, MAX_ASIDE - asideCount)
       const taken = room > 0 ? take(room) : []
       if (taken.length === 0) return

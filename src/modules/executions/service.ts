@@ -6,6 +6,7 @@ import {
   noExecutions,
   permissionDenied,
   queueFull,
+  storageFull,
   resourceNotFound,
   transitionRefused,
   type AppError,
@@ -59,7 +60,10 @@ export interface ExecutionService {
    * @throws ACTION_UNKNOWN, ACTION_DISABLED, CRYPTO_KEY_MISSING, CIPHER_TEXT_INVALID
    */
   planAgain(ended: Execution, again: Again, about?: LogFields): { execution: Execution; unit: Unit }
-  /** Whether `actionrunner.queue_limit` leaves room for one more that nobody has asked for; the last tenth is kept for requests. */
+  /**
+   * Whether `actionrunner.queue_limit`, of which the last tenth is kept for requests, and the disk leave room for one more
+   * that nobody has asked for.
+   */
   hasRoom(): boolean
   /** @throws RESOURCE_NOT_FOUND, PERMISSION_DENIED, and what `request` throws */
   rerun(caller: Caller, id: string, request: RerunRequest, merges: boolean): Promise<Execution>
@@ -141,6 +145,7 @@ export function createExecutionService(deps: {
 
   function admit(): void {
     if (waits() >= deps.queueLimit) throw queueFull('executions', deps.queueLimit)
+    if (!database.hasRoom()) throw storageFull()
   }
 
   function planCreation({ execution, cause, failure }: Draft, about?: LogFields): Unit {
@@ -303,7 +308,7 @@ export function createExecutionService(deps: {
       sealing.seal(draft.execution, sealing.secretsOf(ended))
       return { execution: draft.execution, unit: planCreation(draft, about) }
     },
-    hasRoom: () => waits() < Math.ceil(deps.queueLimit * RULES_SHARE),
+    hasRoom: () => waits() < Math.ceil(deps.queueLimit * RULES_SHARE) && database.hasRoom(),
 
     async rerun(caller, id, request, merges) {
       const original = get(id)

@@ -38,6 +38,11 @@ export function processGauges(deps: {
       read: () => database.stats().logBytes,
     },
     {
+      key: 'database.free_bytes',
+      about: 'What its file system has left; below database.reserve_bytes no new work is taken on.',
+      read: () => database.stats().freeBytes ?? Number.NaN,
+    },
+    {
       key: 'database.waiting_units',
       about: 'Changes that wait to be committed.',
       read: () => database.stats().waitingUnits,

@@ -5,7 +5,7 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Bus } from '../../bus/bus.ts'
 import { Conflict, merge, type Database, type Unit } from '../../db/database.ts'
-import { isAppError } from '../../errors.ts'
+import { isStorageFailure } from '../../errors.ts'
 import type { Log } from '../../log.ts'
 import type { Metrics } from '../../metrics.ts'
 import { createRowQueue } from '../../queue/row-queue.ts'
@@ -277,8 +277,4 @@ export function createEngine(deps: {
       await Promise.all(committing)
     },
   }
-}
-
-function isStorageFailure(error: unknown): boolean {
-  return isAppError(error) && error.code === 'STORAGE_FAILED'
 }

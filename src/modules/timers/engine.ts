@@ -36,7 +36,7 @@ export interface Clock {
 }
 
 export interface EngineDeps {
-  database: Pick<Database, 'write'>
+  database: Pick<Database, 'write' | 'hasRoom'>
   store: TimerStore
   triggers: Pick<Triggers, 'find' | 'ofType' | 'planDispatch' | 'pendingCount'>
   bus: Bus
@@ -189,7 +189,7 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
   async function fireDue(): Promise<void> {
     while (isActive) {
       await settle()
-      const room = Math.min(MAX_BATCH, settings.maxPending - triggers.pendingCount())
+      const room = database.hasRoom() ? Math.min(MAX_BATCH, settings.maxPending - triggers.pendingCount()) : 0
       isHeldBack = room <= 0
       if (isHeldBack) return
       const rows = store.due(formatMicros(clock.now()), room)

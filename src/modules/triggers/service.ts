@@ -4,7 +4,7 @@ import type { Fact } from '../../bus/facts.ts'
 import { commitPlan } from '../../db/commit.ts'
 import { Conflict, type Database, type Unit } from '../../db/database.ts'
 import type { Encryption } from '../../encryption.ts'
-import { parametersInvalid, triggerTypeUnknown } from '../../errors.ts'
+import { parametersInvalid, storageFull, triggerTypeUnknown } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import { canonical, MASK } from '../../schema.ts'
 import { keepMasked } from '../../secrets.ts'
@@ -219,6 +219,7 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
     planStored,
     planDispatch,
     dispatch(trigger, payload, cause) {
+      if (!database.hasRoom()) return Promise.reject(storageFull())
       const plan = (): { result: TriggerInstance; unit: Unit } => {
         const { instance, unit } = planDispatch(trigger, payload, cause)
         return { result: instance, unit }

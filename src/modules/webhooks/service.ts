@@ -7,6 +7,7 @@ import {
   isAppError,
   permissionDenied,
   queueFull,
+  storageFull,
   shown,
   signatureMissing,
   webhookNotRegistered,
@@ -52,7 +53,7 @@ export function createWebhookService(deps: {
   registry: Registry
   deliveries: Deliveries
   waits: Waits
-  database: Pick<Database, 'write'>
+  database: Pick<Database, 'write' | 'hasRoom'>
   triggers: Triggers
   executions: Executions
   log: Log
@@ -196,7 +197,7 @@ export function createWebhookService(deps: {
     deliveryId: DeliveryId | undefined
   }
 
-  /** @throws QUEUE_FULL, IDEMPOTENCY_KEY_REUSED, HEADER_INVALID, STORAGE_FAILED */
+  /** @throws QUEUE_FULL, STORAGE_FULL, IDEMPOTENCY_KEY_REUSED, HEADER_INVALID, STORAGE_FAILED */
   async function dispatch(request: ApiRequest, raw: RawRequest, wanted: Dispatch): Promise<Reply> {
     const { deliveryId } = wanted
     const traceTag = traceTagOf(wanted.headers)
@@ -209,6 +210,7 @@ export function createWebhookService(deps: {
         return answer(request, raw, { ...replayed(before, wanted), delivery: before, wait, waitSeconds })
       }
       if (triggers.pendingCount() >= queueLimit) throw queueFull('trigger instances', queueLimit)
+      if (!database.hasRoom()) throw storageFull()
       const [first, ...others] = plan(wanted, traceTag, defaultTag)
       if (first === undefined) throw new Error('there is nothing to dispatch')
       const instances = [first, ...others].map(({ instance }) => instance)

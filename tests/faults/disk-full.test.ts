@@ -1,0 +1,185 @@
+/** The disk is full for a while: requests are refused in words, running executions wait for room, nothing is lost. */
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { findDamage, readOutput, withDatabase } from '../helpers/audit.ts'
+import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
+import { canMount, mountDisk, type TestDisk } from '../helpers/disks.ts'
+import { run, startServer, waitForStatus, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
+import { waitFor } from '../helpers/wait.ts'
+
+let folder: TemporaryFolder
+let basePath = ''
+let disk: TestDisk
+let server: TestServer | undefined
+
+describe.skipIf(!canMount())('a disk that is full for a while', () => {
+  beforeEach(() => {
+    folder = makeFolder()
+    basePath = join(folder.path, 'small')
+    disk = mountDisk(basePath, { megabytes: 32 })
+  })
+  afterEach(async () => {
+    await server?.stop('SIGKILL')
+    server = undefined
+    disk.unmount()
+    folder.remove()
+  })
+
+  it('delays what runs and refuses what is new, and that is all', async () => {
+    const started = await startServer({
+      basePath,
+      settings: { 'log.level': 'CRITICAL', 'database.reserve_bytes': '0' },
+    })
+    server = started
+    const go = join(folder.path, 'go')
+    mkdirSync(go)
+    const waitForGo = (name: string): string => `until [ -e ${go}/${name} ]; do sleep 0.02; done`
+    // One writes all the time, one ends while the disk is full, one is canceled then, and one waits for its turn.
+    const writer = await run(started, {
+      cmd: `i=0; until [ -e ${go}/end ]; do i=$((i+1)); echo line $i; sleep 0.002; done; echo $i > ${folder.path}/written`,
+      timeout: 0,
+    })
+    const ending = await run(started, {
+      cmd: `echo begun; ${waitForGo('full')}; echo ended; touch ${folder.path}/ended`,
+    })
+    const canceled = await run(started, { cmd: 'echo begun; exec sleep 1000', timeout: 0 })
+    const delayed = await run(started, { cmd: 'echo delayed' }, { delay: 500 })
+    for (const { id } of [writer, ending, canceled]) {
+      await waitFor('its output', () => readOutput(basePath, id).length > 0)
+    }
+
+    // The database takes what is left piece by piece, and what it frees itself.
+    const refusal = await waitFor('a refusal', async () => {
+      disk.fill()
+      const answer = await started.call<ExecutionAnswer>('POST', '/v1/executions', {
+        action: 'core.local',
+        parameters: { cmd: `echo ${'x'.repeat(20_000)}` },
+      })
+      return answer.status !== 201 && answer
+    })
+    expect(refusal.status).toBe(507)
+    expect(refusal.headers.get('retry-after')).toBe('5')
+    expect(refusal.body).toEqual({ code: 'STORAGE_FULL', faultstring: expect.stringContaining('nothing was stored') })
+    mkdirSync(join(go, 'full'))
+    await waitFor('the command to end', () => readdirSync(folder.path).includes('ended'))
+    const cancel = await started.call('DELETE', `/v1/executions/${canceled.id}`)
+    expect([200, 507]).toContain(cancel.status)
+    // Reading works, and every further request is answered.
+    for (const path of ['/v1/executions', `/v1/executions/${writer.id}`, `/v1/executions/${writer.id}/output`]) {
+      expect((await started.call('GET', path)).status).toBe(200)
+    }
+    for (let n = 0; n < 20; n++) {
+      const answer = await started.call('POST', '/v1/executions', { action: 'core.noop' })
+      expect([201, 507]).toContain(answer.status)
+    }
+
+    disk.free()
+    const again = await waitFor('room', async () => {
+      const answer = await started.call<ExecutionAnswer>('POST', '/v1/executions', { action: 'core.noop' })
+      return answer.status === 201 && answer.body
+    })
+    expect(await waitForStatus(started, again.id)).toMatchObject({ status: 'succeeded' })
+    expect(await waitForStatus(started, ending.id)).toMatchObject({
+      status: 'succeeded',
+      result: { stdout: 'begun\nended' },
+    })
+    if (cancel.status === 507) await started.call('DELETE', `/v1/executions/${canceled.id}`)
+    expect(await waitForStatus(started, canceled.id)).toMatchObject({ status: 'canceled' })
+    expect(await waitForStatus(started, delayed.id)).toMatchObject({ status: 'succeeded' })
+    mkdirSync(join(go, 'end'))
+    expect(await waitForStatus(started, writer.id)).toMatchObject({ status: 'succeeded' })
+    const lines = Number(readFileSync(join(folder.path, 'written'), 'utf8'))
+    const { text } = await started.call('GET', `/v1/executions/${writer.id}/output`)
+    expect(text).toBe(Array.from({ length: lines }, (_, index) => `line ${index + 1}\n`).join(''))
+
+    const { code } = await started.stop()
+    server = undefined
+    expect(code).toBe(0)
+    expect(findDamage(basePath)).toEqual([])
+  })
+
+  it('takes on nothing new before it is full, and finishes what has begun', async () => {
+    const reserve = 8 * 1_048_576
+    const started = await startServer({
+      basePath,
+      settings: { 'database.reserve_bytes': String(reserve), 'actionrunner.actions_pool_size': '1' },
+    })
+    server = started
+    const rules: [name: string, trigger: Record<string, unknown>][] = [
+      ['on_timer', { type: 'core.svc.IntervalTimer', parameters: { unit: 'seconds', delta: 1 } }],
+      ['on_webhook', { type: 'core.svc.webhook', parameters: { url: 'told' } }],
+    ]
+    for (const [name, trigger] of rules) {
+      const rule = { name, trigger, enabled: true, action: { ref: 'core.noop' } }
+      expect((await started.call('POST', '/v1/rules', rule)).status).toBe(201)
+    }
+    const firings = (): number =>
+      withDatabase(basePath, (database) =>
+        Number(
+          database.prepare(`select count(*) from trigger_instances where payload like '%executed_at%'`).pluck().get(),
+        ),
+      )
+    await waitFor('the timer', () => firings() > 0)
+    const running = await run(started, {
+      cmd: `echo begun; until [ -e ${folder.path}/go ]; do sleep 0.02; done; yes 0123456789 | head -c 1000000`,
+    })
+    await waitForStatus(started, running.id, ['running'])
+    const waiting = await run(started, { cmd: 'echo waited' })
+
+    disk.fillUpTo(reserve / 2)
+    const hook = { seen: true }
+    const refusal = await waitFor('a refusal', async () => {
+      const answer = await started.call('POST', '/v1/webhooks/told', hook)
+      return answer.status !== 202 && answer
+    })
+    expect(refusal).toMatchObject({ status: 507, body: { code: 'STORAGE_FULL' } })
+    for (const path of ['/v1/executions', `/v1/executions/${running.id}/re_run`]) {
+      const answer = await started.call('POST', path, path === '/v1/executions' ? { action: 'core.noop' } : {})
+      expect(answer).toMatchObject({ status: 507, body: { code: 'STORAGE_FULL' } })
+    }
+    const before = firings()
+    writeFileSync(join(folder.path, 'go'), '')
+    const ended = await waitForStatus(started, running.id)
+    expect(ended).toMatchObject({ status: 'succeeded', result_size: expect.any(Number) })
+    const { text } = await started.call('GET', `/v1/executions/${running.id}/output`)
+    expect(text).toHaveLength('begun\n'.length + 1_000_000)
+    // Its slot is free, and still nobody begins.
+    expect((await started.call<ExecutionAnswer>('GET', `/v1/executions/${waiting.id}`)).body.status).toBe('requested')
+    // One that was seen due before the disk was looked at may still have come.
+    expect(firings()).toBeLessThanOrEqual(before + 1)
+    const key = { name: 'small', value: 'kept' }
+    expect((await started.call('PUT', '/v1/keys/small', key)).status).toBe(200)
+
+    disk.free()
+    expect(await waitForStatus(started, waiting.id)).toMatchObject({ status: 'succeeded' })
+    expect((await started.call('POST', '/v1/webhooks/told', hook)).status).toBe(202)
+    await waitFor('the timer', () => firings() > before + 1)
+    expect(started.log()).toContain('no new work is taken on')
+    expect(started.log()).toContain('has room again')
+    expect((await started.stop()).code).toBe(0)
+    server = undefined
+    expect(findDamage(basePath)).toEqual([])
+  })
+
+  it('goes on where the log of audits has no room', async () => {
+    const logs = join(folder.path, 'logs')
+    const small = mountDisk(logs, { megabytes: 1 })
+    try {
+      const started = await startServer({
+        basePath,
+        settings: { 'log.audit_file': join(logs, 'audit.log'), 'database.reserve_bytes': '0' },
+      })
+      server = started
+      small.fill()
+      for (let n = 0; n < 5; n++) {
+        const { id } = await run(started, { cmd: 'echo done' })
+        expect(await waitForStatus(started, id)).toMatchObject({ status: 'succeeded' })
+      }
+      expect((await started.stop()).code).toBe(0)
+      server = undefined
+    } finally {
+      small.unmount()
+    }
+  })
+})

@@ -1,0 +1,96 @@
+/** Small file systems of their own, which a test fills, and whose device it breaks. For root. */
+import { execFileSync } from 'node:child_process'
+import { closeSync, mkdirSync, openSync, rmSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { makeFolder } from './folders.ts'
+
+export interface TestDisk {
+  /** Takes all the room there is. */
+  fill(): void
+  /** Takes room until so much is left. */
+  fillUpTo(leftBytes: number): void
+  /** Gives back what was taken. */
+  free(): void
+  unmount(): void
+}
+
+/** In some containers not even root can. */
+export function canMount(): boolean {
+  if (process.getuid?.() !== 0) return false
+  const probe = makeFolder()
+  try {
+    mountDisk(join(probe.path, 'disk'), { megabytes: 1 }).unmount()
+    return true
+  } catch {
+    return false
+  } finally {
+    probe.remove()
+  }
+}
+
+/** A file system in memory, at a folder that is made. */
+export function mountDisk(path: string, { megabytes }: { megabytes: number }): TestDisk {
+  mkdirSync(path, { recursive: true })
+  mount('-t', 'tmpfs', '-o', `size=${megabytes}m`, 'tmpfs', path)
+  return diskAt(path)
+}
+
+export interface BreakableDisk extends TestDisk {
+  /** As after an error of the device: the kernel allows no writing any more. */
+  break(): void
+  /** Mounts it anew, as an operator would after a repair. Nobody may have a file of it open. */
+  repair(): void
+}
+
+/** A file system in a file, which the kernel makes read-only when told of an error. */
+export function mountBreakableDisk(path: string, { megabytes }: { megabytes: number }): BreakableDisk {
+  const image = `${path}.image`
+  writeFileSync(image, '')
+  truncateSync(image, megabytes * 1_048_576)
+  execFileSync('mkfs.ext4', ['-q', '-F', image], { stdio: 'ignore' })
+  mkdirSync(path, { recursive: true })
+  const attach = (): void => mount('-o', 'loop,errors=remount-ro', image, path)
+  attach()
+  return {
+    ...diskAt(path),
+    break() {
+      const source = execFileSync('findmnt', ['-n', '-o', 'SOURCE', path], { encoding: 'utf8' }).trim()
+      writeFileSync(`/sys/fs/ext4/${basename(source)}/trigger_fs_error`, '1')
+    },
+    repair() {
+      execFileSync('umount', [path])
+      execFileSync('e2fsck', ['-p', '-f', image], { stdio: 'ignore' })
+      attach()
+    },
+  }
+}
+
+function mount(...words: string[]): void {
+  execFileSync('mount', words, { stdio: 'ignore' })
+}
+
+function diskAt(path: string): TestDisk {
+  const filler = join(path, 'filler')
+  return {
+    fill() {
+      const file = openSync(filler, 'a')
+      try {
+        for (const block of [Buffer.alloc(1_048_576), Buffer.alloc(1)]) {
+          try {
+            for (;;) writeSync(file, block)
+          } catch (error) {
+            if (!(error instanceof Error && 'code' in error && error.code === 'ENOSPC')) throw error
+          }
+        }
+      } finally {
+        closeSync(file)
+      }
+    },
+    fillUpTo(leftBytes) {
+      const left = Number(execFileSync('df', ['--output=avail', '-B1', path], { encoding: 'utf8' }).split('\n')[1])
+      writeFileSync(filler, Buffer.alloc(Math.max(0, left - leftBytes)), { flag: 'a' })
+    },
+    free: () => rmSync(filler, { force: true }),
+    unmount: () => void execFileSync('umount', ['--lazy', path]),
+  }
+}
