@@ -452,7 +452,10 @@ describe('SQLite: a full disk', () => {
     expect(await write(['first'])).toEqual({ outcome: 'stored', count: 1 })
     fill()
     for (let i = 0; i < 3; i++) {
-      expect(await write(largeNames('refused-'))).toEqual({ outcome: mounted ? 'STORAGE_FULL' : 'STORAGE_FAILED', count: 1 })
+      expect(await write(largeNames('refused-'))).toEqual({
+        outcome: mounted ? 'STORAGE_FULL' : 'STORAGE_FAILED',
+        count: 1,
+      })
     }
     makeRoom()
     expect(await write(['second'])).toEqual({ outcome: 'stored', count: 2 })
