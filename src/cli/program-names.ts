@@ -4,6 +4,11 @@ import { basename } from 'node:path'
 const commandOf: Readonly<Record<string, readonly string[]>> = {
   'svc-apply-rbac-definitions': ['rbac', 'apply'],
   'svc-generate-symmetric-crypto-key': ['key', 'generate-crypto-key'],
+  'svc-purge-executions': ['purge', 'executions'],
+  'svc-purge-rule-enforcements': ['purge', 'rule-enforcements'],
+  'svc-purge-tokens': ['purge', 'tokens'],
+  'svc-purge-traces': ['purge', 'traces'],
+  'svc-purge-trigger-instances': ['purge', 'trigger-instances'],
   'svc-rule-tester': ['rule', 'test'],
   'svc-trigger-refire': ['trigger-instance', 'refire'],
 }

@@ -11,6 +11,7 @@ import { startServer, type TestServer } from '../helpers/server.ts'
 import { accessScenarios, prepareAccess } from './scenarios/access.ts'
 import { contentScenarios } from './scenarios/content.ts'
 import { eventScenarios } from './scenarios/events.ts'
+import { operationScenarios } from './scenarios/operations.ts'
 import { runScenarios } from './scenarios/runs.ts'
 import { toolScenarios } from './scenarios/tools.ts'
 
@@ -57,6 +58,7 @@ const stages: readonly StageDefinition[] = [
     of: accessScenarios,
   },
   { folder: 'tools', of: toolScenarios },
+  { folder: 'operations', of: operationScenarios },
 ]
 
 const played = new Set<string>()

@@ -451,6 +451,11 @@ const entries: Record<string, Entry> = {
     path: ({ assignment }) => `/v1/rbac/role_assignments/${assignment}`,
   },
   'POST /v1/rbac/definitions/apply': { opens: 'administrator', path: fixed('/v1/rbac/definitions/apply'), body: {} },
+  'POST /v1/purge/{kind}': {
+    opens: 'administrator',
+    path: fixed('/v1/purge/output'),
+    body: { before: '2020-01-01T00:00:00Z' },
+  },
 
   'GET /v1/users': { opens: 'administrator', path: fixed('/v1/users') },
   'POST /v1/users': { opens: 'administrator', path: fixed('/v1/users'), body: { name: 'somebody new' } },

@@ -375,6 +375,13 @@ const samples: [
   ['get', '/v1/rbac/role_assignments', {}],
   ['get', '/v1/rbac/role_assignments/{id}', { path: () => `/v1/rbac/role_assignments/${unknownId}`, status: 404 }],
   ['post', '/v1/rbac/definitions/apply', { status: 400 }],
+  ['post', '/v1/purge/{kind}', { path: () => '/v1/purge/output', body: { before: '2020-01-01T00:00:00Z' } }],
+  [
+    'post',
+    '/v1/purge/{kind}',
+    { path: () => '/v1/purge/rules', body: { before: '2020-01-01T00:00:00Z' }, status: 404 },
+  ],
+  ['post', '/v1/purge/{kind}', { path: () => '/v1/purge/output', body: { before: 'yesterday' }, status: 400 }],
   ['get', '/v1/actions', {}],
   ['get', '/v1/actions', { path: () => '/v1/actions?include_attributes=name&limit=1' }],
   ['get', '/v1/actions/{ref_or_id}', {}],

@@ -37,6 +37,14 @@ export const commands: readonly CommandEntry[] = [
     load: async (context) => (await import('./service.ts')).createServiceCommand(context),
   },
   {
+    name: 'purge',
+    summary: 'Delete old executions, output and other records.',
+    example: 'svc purge executions --older-than 30d --dry-run',
+    group: 'Server:',
+    readsServerConfig: true,
+    load: async (context) => (await import('./purge.ts')).createPurgeCommand(context),
+  },
+  {
     name: 'run',
     summary: 'Run an action and wait for its result.',
     example: 'svc run core.local date -R',

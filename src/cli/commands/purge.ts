@@ -1,0 +1,115 @@
+/** `svc purge`, also called `svc-purge-executions` and the like: old records go (contract 10, 10.5). */
+import { Argument, InvalidArgumentError, Option } from 'commander'
+import { recordKinds, type RecordKind } from '../../retention.ts'
+import { formatMicros, nowMicros, parseTimestamp } from '../../time.ts'
+import { CliCommand } from '../command.ts'
+import { recordIn, textOf } from '../connection/answers.ts'
+import { segment } from '../connection/client.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { CliFailure } from '../failures.ts'
+import { addOperatorOptions, withOperatorSession, type OperatorFlags } from '../operator-session.ts'
+import type { CommandContext, Session } from '../session.ts'
+
+interface PurgeFlags extends OperatorFlags {
+  before?: string
+  timestamp?: string
+  /** Seconds. */
+  olderThan?: number
+  actionRef?: string
+  purgeIncomplete?: boolean
+  dryRun?: boolean
+}
+
+const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400, w: 604_800 }
+
+export function createPurgeCommand(context: CommandContext): CliCommand {
+  const command = new CliCommand('purge')
+    .description('Delete old records.')
+    .addArgument(new Argument('<kind>', 'what is to go').choices(recordKinds))
+    .option('--before <time>', 'what is older than this UTC time, such as 2030-01-01T00:00:00Z', parseTime)
+    .option('--older-than <duration>', 'what is older than so long: 90m, 12h, 30d, 8w', parseDuration)
+    .addOption(new Option('--timestamp <time>', 'the same as --before').argParser(parseTime).hideHelp())
+    .option('--action-ref <ref>', 'executions only: those of this action')
+    .option('--purge-incomplete', 'executions only: cancel those that have not ended; they go once they have')
+    .option('--dry-run', 'only count')
+    .notes(
+      'Executions go with their output and results. What has not ended stays, and what belongs to it: executions that run, trigger instances that no rule has looked at, traces in which something goes on.',
+      'The server keeps on working meanwhile. Ctrl-C ends it at any time; what has gone until then has gone. The room is given back to the disk afterwards.',
+      'What is to go by itself is said in the section garbagecollector of the configuration.',
+      'Also called svc-purge-executions, svc-purge-trigger-instances, svc-purge-traces, svc-purge-rule-enforcements and svc-purge-tokens, where --before is spelled --timestamp too.',
+    )
+    .examples('svc purge executions --older-than 30d --dry-run', 'svc purge output --before 2030-01-01T00:00:00Z')
+  return addOperatorOptions(command).action((kind: RecordKind, flags: PurgeFlags) =>
+    withOperatorSession(context, flags, (session) => purge(session, kind, flags)),
+  )
+}
+
+function parseTime(text: string): string {
+  const time = parseTimestamp(text)
+  if (time === undefined) throw new InvalidArgumentError('It must be a UTC time such as 2030-01-01T00:00:00Z.')
+  return time
+}
+
+function parseDuration(text: string): number {
+  const [, count, unit = ''] = /^(\d{1,7})([smhdw])$/.exec(text) ?? []
+  const seconds = unitSeconds[unit]
+  if (count === undefined || seconds === undefined) {
+    throw new InvalidArgumentError('It must be a number with s, m, h, d or w behind it, such as 30d.')
+  }
+  return Number(count) * seconds
+}
+
+async function purge(session: Session, kind: RecordKind, flags: PurgeFlags): Promise<number> {
+  const { actionRef, purgeIncomplete, dryRun = false } = flags
+  const before = timeOf(flags)
+  const done = { records: 0, canceled: 0 }
+  const progress = session.progress(dryRun ? 'Counting' : 'Purging')
+  for (let after: string | null = ''; after !== null;) {
+    const answer = recordIn(
+      await session.client.call('POST', `/purge/${segment(kind)}`, {
+        body: {
+          before,
+          after,
+          dry_run: dryRun,
+          ...(actionRef === undefined ? {} : { action_ref: actionRef }),
+          ...(purgeIncomplete === undefined ? {} : { incomplete: purgeIncomplete }),
+        },
+      }),
+    )
+    done.records += Number(answer['records'])
+    done.canceled += Number(answer['canceled'])
+    progress.update(`${dryRun ? 'Counting' : 'Purging'}: ${done.records}`)
+    after = answer['next'] === null ? null : textOf(answer['next'])
+  }
+  progress.stop()
+  if (session.form !== 'human') {
+    await session.printMachine({ kind, before, dry_run: dryRun, ...done })
+    return exitCodes.ok
+  }
+  const name = kind.replace('-', ' ')
+  await session.print(
+    dryRun
+      ? `Of the ${name} from before ${before}, ${done.records} would go.\n`
+      : `Of the ${name} from before ${before}, ${done.records} have gone.\n`,
+  )
+  if (done.canceled > 0) {
+    const which = `${done.canceled} that had not ended`
+    await session.print(
+      dryRun
+        ? `${which} would be cancelled.\n`
+        : `${which} have been cancelled; those that were running go with the next purge.\n`,
+    )
+  }
+  return exitCodes.ok
+}
+
+/** @throws CliFailure */
+function timeOf({ before, timestamp, olderThan }: PurgeFlags): string {
+  const given = [before ?? timestamp, olderThan === undefined ? undefined : formatMicros(nowMicros() - olderThan * 1e6)]
+  const [time, other] = given.filter((each) => each !== undefined)
+  if (time === undefined) {
+    throw new CliFailure('It has to be said what is old: --older-than 30d, or --before 2030-01-01T00:00:00Z.')
+  }
+  if (other !== undefined) throw new CliFailure('Of --older-than and --before only one can be given.')
+  return time
+}
