@@ -1,9 +1,12 @@
 /** Entry of the single executable (docs/install.md), in place of `cli.ts` and `main.ts`: Node is in it, and fits. */
-import { findHelper } from './bundle.ts'
+import { findHelper, readPart } from './bundle.ts'
 import { runCommandLine } from './cli/command-line.ts'
 
-const helper = findHelper(process.argv[2])
-if (helper === undefined) void runCommandLine()
+const [, , word] = process.argv
+const helper = findHelper(word)
+if (word === '__licenses') {
+  void readPart(new URL('sea:/THIRD-PARTY-LICENSES.txt')).then((texts) => process.stdout.write(texts))
+} else if (helper === undefined) void runCommandLine()
 else {
   // A helper finds its arguments where it would find them as a program of its own.
   process.argv.splice(2, 1)

@@ -63,8 +63,8 @@ function load(name: AddonName): unknown {
     }
   }
   // Where it can be, a file without a name: nothing is left behind, and nobody can put another one in its place.
-  for (const folder of [...(chosen === '' ? [] : [chosen]), '/dev/shm', tmpdir()]) {
-    const addon = attempt(folder, () => writeNameless(folder, bytes))
+  for (const folder of [chosen, '/dev/shm', tmpdir()]) {
+    const addon = folder === '' ? undefined : attempt(folder, () => writeNameless(folder, bytes, folder === chosen))
     if (addon !== undefined) return addon
   }
   for (const folder of [chosen, lastResort ?? '', cacheOfAccount()]) {
@@ -82,7 +82,8 @@ interface Placed {
 }
 
 /** The descriptor stays open, for threads that are started later. */
-function writeNameless(folder: string, bytes: Uint8Array): Placed {
+function writeNameless(folder: string, bytes: Uint8Array, mayMake: boolean): Placed {
+  if (mayMake) mkdirSync(folder, { recursive: true, mode: 0o700 })
   const file = openSync(folder, O_TMPFILE | constants.O_RDWR | constants.O_EXCL, 0o700)
   try {
     writeAll(file, bytes)

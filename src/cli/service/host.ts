@@ -52,6 +52,7 @@ export interface Host {
 export function openHost(root: string): Host {
   const isHere = root === '/'
   const at = (path: string): string => join(root, path)
+  const prefix = isHere ? [] : ['--prefix', root]
 
   function run(program: string, words: readonly string[]): { ok: boolean; said: string; isMissing: boolean } {
     const { error, status, stderr } = spawnSync(program, words, {
@@ -71,6 +72,11 @@ export function openHost(root: string): Host {
     return uid === '' || gid === '' ? undefined : { uid: Number(uid), gid: Number(gid) }
   }
 
+  const hasGroup = (name: string): boolean =>
+    readText(at('/etc/group'))
+      .split('\n')
+      .some((line) => line.startsWith(`${name}:`))
+
   /** `make` gets the name to use meanwhile. */
   function replace(path: string, make: (staged: string) => void): void {
     mkdirSync(dirname(path), { recursive: true, mode: 0o755 })
@@ -87,21 +93,13 @@ export function openHost(root: string): Host {
     at,
     hasSystemd: isHere && existsSync('/run/systemd/system'),
     findAccount,
-    makeAccount(name, home) {
+    makeAccount(name, folder) {
       const nobody = existsSync(at('/usr/sbin/nologin')) ? '/usr/sbin/nologin' : '/bin/false'
       const about = 'svc, event-driven automation server'
-      const words = [
-        '--system',
-        '--user-group',
-        '--no-create-home',
-        '--home-dir',
-        home,
-        '--shell',
-        nobody,
-        '--comment',
-        about,
-      ]
-      const made = run('useradd', [...(isHere ? [] : ['--prefix', root]), ...words, name])
+      const group = hasGroup(name) ? ['--gid', name] : ['--user-group']
+      const home = ['--no-create-home', '--home-dir', folder]
+      const words = ['--system', ...group, ...home, '--shell', nobody, '--comment', about]
+      const made = run('useradd', [...prefix, ...words, name])
       if (made.ok) return
       if (!made.isMissing || !isHere) {
         const why = made.isMissing ? 'there is no program useradd' : made.said.trim()
@@ -110,20 +108,22 @@ export function openHost(root: string): Host {
         )
       }
       // As in Alpine.
-      const group = run('addgroup', ['-S', name])
-      const user = run('adduser', ['-S', '-D', '-H', '-h', home, '-s', nobody, '-G', name, '-g', about, name])
+      const madeGroup = run('addgroup', ['-S', name])
+      const user = run('adduser', ['-S', '-D', '-H', '-h', folder, '-s', nobody, '-G', name, '-g', about, name])
       if (!user.ok) {
-        const why = user.isMissing ? 'there is neither useradd nor adduser' : `${group.said}${user.said}`.trim()
+        const why = user.isMissing ? 'there is neither useradd nor adduser' : `${madeGroup.said}${user.said}`.trim()
         throw new CliFailure(
           `The account "${name}" could not be made: ${why}. Make it yourself and run this command again.`,
         )
       }
     },
     removeAccount(name) {
-      const removed = run('userdel', isHere ? [name] : ['--prefix', root, name])
+      const removed = run('userdel', [...prefix, name])
       if (!removed.ok && !run('deluser', [name]).ok) {
         throw new CliFailure(`The account "${name}" could not be removed: ${removed.said.trim()}.`)
       }
+      // Whether it goes with the account is a matter of /etc/login.defs.
+      if (hasGroup(name)) run('groupdel', [...prefix, name])
     },
     write(path, content, mode, group) {
       const place = at(path)

@@ -67,10 +67,11 @@ function flagScenarios(): Scenario[] {
 
 /** What they do is in tests/packaging/binary.test.ts. */
 function serviceScenarios(): Scenario[] {
+  const links = [/(?:==> \S+: a link to svc <==\n)+/, '…\n'] as const
   // The rest is svc.conf.example.
   const onlyBeginning = [/(only if there is none\) <==\n(?:[^\n]*\n){3})[^]*/, '$1…\n'] as const
   return [
-    { command: 'service install', args: () => ['service', 'install', '--dry-run'], unstable: [onlyBeginning] },
+    { command: 'service install', args: () => ['service', 'install', '--dry-run'], unstable: [links, onlyBeginning] },
     { command: 'service install', about: 'not the single executable', args: () => ['service', 'install'] },
     {
       command: 'service uninstall',
