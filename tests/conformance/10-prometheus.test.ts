@@ -1,0 +1,192 @@
+/** The page for Prometheus: right by promtool's judgement, true, and for whom it is meant. */
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { makeFolder } from '../helpers/folders.ts'
+import { basicAuth, firstPassword } from '../helpers/logins.ts'
+import { promtool, readSamples } from '../helpers/promtool.ts'
+import { call, run, runToEnd, startServer, waitForStatus, withServer, type TestServer } from '../helpers/server.ts'
+import { openEvents } from '../helpers/sse.ts'
+import { waitFor } from '../helpers/wait.ts'
+
+async function scrape(server: TestServer, headers: Record<string, string> = {}): Promise<string> {
+  const answer = await server.call<string>('GET', '/metrics', undefined, headers)
+  expect(answer.status).toBe(200)
+  return answer.text
+}
+
+async function valueOf(server: TestServer, name: string, labels: Record<string, string> = {}): Promise<number> {
+  const fitting = readSamples(await scrape(server)).filter(
+    (sample) => sample.name === name && Object.entries(labels).every(([key, value]) => sample.labels[key] === value),
+  )
+  return fitting.reduce((sum, { value }) => sum + value, 0)
+}
+
+describe('10.4 /metrics while everybody may read it', () => {
+  let server: TestServer
+  beforeAll(async () => {
+    server = await startServer({ settings: { 'actionrunner.actions_pool_size': '1' } })
+  })
+  afterAll(async () => {
+    await server.stop()
+  })
+
+  it('10.4 is what promtool takes without a complaint', async () => {
+    await runToEnd(server, { cmd: 'echo x' })
+    await server.call('GET', '/v1/"quoted\\path')
+    await server.call('POST', '/v1/executions', { action: 'core."evil\n\\' })
+    const answer = await server.call<string>('GET', '/metrics')
+    expect(answer.headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8')
+    expect(await promtool(['check', 'metrics'], answer.text)).toBe('')
+    expect(readSamples(answer.text).filter(({ name, value }) => name === '' || Number.isNaN(value))).toEqual([])
+  })
+
+  it('10.4 counts executions by action and status', async () => {
+    const labels = { action: 'core.local', status: 'failed' }
+    const before = await valueOf(server, 'svc_action_executions_total', labels)
+    await runToEnd(server, { cmd: 'exit 3' })
+    expect(await valueOf(server, 'svc_action_executions_total', labels)).toBe(before + 1)
+    const runs = await valueOf(server, 'svc_action_execution_duration_seconds_count', { runner: 'local-shell-cmd' })
+    await runToEnd(server, { cmd: 'sleep 0.3' })
+    const name = 'svc_action_execution_duration_seconds_bucket'
+    expect(await valueOf(server, 'svc_action_execution_duration_seconds_count')).toBe(runs + 1)
+    expect(await valueOf(server, name, { le: '0.25', runner: 'local-shell-cmd' })).toBeLessThan(runs + 1)
+  })
+
+  it('10.4 shows what runs, what waits and who listens', async () => {
+    const first = await run(server, { cmd: 'sleep 60' })
+    await waitForStatus(server, first.id, ['running'])
+    const second = await run(server, { cmd: 'sleep 60' })
+    const events = await openEvents(`${server.urls.stream}/v1/stream`)
+    expect(await valueOf(server, 'svc_actionrunner_slots_used')).toBe(1)
+    expect(await valueOf(server, 'svc_actionrunner_slots_size')).toBe(1)
+    expect(await valueOf(server, 'svc_executions_running')).toBe(1)
+    expect(await valueOf(server, 'svc_actionrunner_queue_request')).toBe(1)
+    expect(await valueOf(server, 'svc_stream_connections')).toBe(1)
+    events.close()
+    await waitFor('the stream to be gone', async () => (await valueOf(server, 'svc_stream_connections')) === 0)
+    for (const { id } of [second, first]) {
+      await server.call('DELETE', `/v1/executions/${id}`)
+      await waitForStatus(server, id)
+    }
+    expect(await valueOf(server, 'svc_actionrunner_slots_used')).toBe(0)
+  })
+
+  it('10.4 has routes in place of paths, so that nobody makes names', async () => {
+    for (let i = 0; i < 50; i += 1) await server.call('GET', `/v1/nothing-${i}`)
+    for (let i = 0; i < 50; i += 1) await server.call('GET', `/v1/executions/${String(i).padStart(24, '0')}`)
+    const routes = readSamples(await scrape(server)).filter(({ name }) => name === 'svc_http_requests_total')
+    const notFound = routes.filter(({ labels }) => labels['status'] === '404')
+    expect(notFound.map(({ labels: { route }, value }) => [route, value]).toSorted()).toEqual([
+      ['/executions/:id', 50],
+      ['unknown', expect.any(Number)],
+    ])
+  })
+
+  it.each([
+    'process_cpu_seconds_total',
+    'process_resident_memory_bytes',
+    'process_open_fds',
+    'svc_build_info',
+    'svc_database_file_bytes',
+    'svc_database_commits_total',
+    'svc_event_loop_delay_max_seconds',
+    'svc_log_messages_total',
+  ])('10.4 has %s', async (name) => {
+    expect(await valueOf(server, name)).toBeGreaterThan(0)
+  })
+
+  it('10.4 answers on the API listener alone', async () => {
+    expect((await call(`${server.urls.stream}/metrics`, 'GET')).status).toBe(404)
+    expect((await call(`${server.urls.auth}/metrics`, 'GET')).status).toBe(404)
+    const { headers } = await call(`${server.urls.api}/metrics`, 'GET')
+    expect(headers.get('cache-control')).toBe('no-store')
+  })
+})
+
+describe('10.4 /metrics while one has to sign in', () => {
+  const folder = makeFolder()
+  const token = 'a-word-for-the-scraper'
+  const bearer = (word: string): Record<string, string> => ({ Authorization: `Bearer ${word}` })
+  let server: TestServer
+  let admin: Record<string, string>
+
+  beforeAll(async () => {
+    server = await startServer({
+      basePath: folder.path,
+      settings: {
+        'auth.enable': 'True',
+        'rbac.enable': 'True',
+        'rbac.backend': 'default',
+        'metrics.prometheus_token': token,
+      },
+    })
+    const login = await call<{ token: string }>(
+      `${server.urls.auth}/tokens`,
+      'POST',
+      {},
+      { Authorization: basicAuth('admin', firstPassword(folder.path)) },
+    )
+    admin = { 'X-Auth-Token': login.body.token }
+  })
+  afterAll(async () => {
+    await server.stop()
+    folder.remove()
+  })
+
+  const statusWith = async (headers: Record<string, string>): Promise<number> =>
+    (await server.call('GET', '/metrics', undefined, headers)).status
+
+  it('10.4 takes the token of the scraper, which opens nothing else', async () => {
+    expect(await promtool(['check', 'metrics'], await scrape(server, bearer(token)))).toBe('')
+    expect(await statusWith({ Authorization: `bearer   ${token}` })).toBe(200)
+    expect((await server.call('GET', '/v1/executions', undefined, bearer(token))).status).toBe(401)
+    expect((await server.call('GET', '/v1/apikeys', undefined, bearer(token))).status).toBe(401)
+  })
+
+  it.each([
+    {},
+    bearer(`${token}x`),
+    bearer(token.slice(0, -1)),
+    { Authorization: 'Bearer ' },
+    { Authorization: token },
+    { Authorization: `Basic ${token}` },
+    { 'X-Auth-Token': token },
+  ])('10.4 refuses %j', async (headers) => {
+    expect(await statusWith(headers)).toBe(401)
+  })
+
+  it('10.4 takes an administrator, and nobody else who is signed in', async () => {
+    expect(await statusWith(admin)).toBe(200)
+    const user = await server.call('POST', '/v1/users', { name: 'reader', password: 'long enough to be one' }, admin)
+    expect(user.status).toBe(201)
+    const login = await call<{ token: string }>(
+      `${server.urls.auth}/tokens`,
+      'POST',
+      {},
+      { Authorization: basicAuth('reader', 'long enough to be one') },
+    )
+    expect(await statusWith({ 'X-Auth-Token': login.body.token })).toBe(403)
+  })
+
+  it('10.4 never shows the token', async () => {
+    await statusWith(bearer('another-word-for-the-scraper'))
+    expect(server.log()).not.toContain(token)
+    expect(server.log()).not.toContain('another-word')
+  })
+})
+
+describe('10.4 metrics.prometheus', () => {
+  it('10.4 off, there is no page', async () => {
+    await withServer({ settings: { 'metrics.prometheus': 'False' } }, async (server) => {
+      expect((await server.call('GET', '/metrics')).status).toBe(404)
+    })
+  })
+
+  it.each([
+    ['metrics.driver', 'graphite'],
+    ['metrics.sample_rate', '1.5'],
+    ['metrics.prefix', 'a b'],
+    ['metrics.prometheus_token', 'short'],
+  ])('10.4 %s = %s is refused', async (key, value) => {
+    await expect(startServer({ settings: { [key]: value } })).rejects.toThrow(key)
+  })
+})
