@@ -146,7 +146,14 @@ async function assemble(config: Config, log: RootLog, undo: (() => Promise<void>
     log.warning('system_user.unavailable', `${runners.systemUser.reason}; commands run as the server's own account.`)
   }
 
-  const monitoring = createMonitoring({ database, bus, log, config: config.metrics })
+  const monitoring = createMonitoring({
+    database,
+    bus,
+    log,
+    config: config.metrics,
+    tracing: config.tracing,
+    causeOf: (instanceId) => executionIn(triggers.findInstance(instanceId)?.payload),
+  })
   const { metrics } = monitoring
   const peers = createPeers(config.auth.trusted_proxies, {
     believeRemoteAddr: config.auth.enable && config.auth.mode === 'proxy',
@@ -508,6 +515,12 @@ async function stopAll(steps: (() => unknown)[]): Promise<void> {
     }
   }
   if (errors.length > 0) throw new AggregateError(errors, 'The server did not stop cleanly')
+}
+
+/** Of the payload of triggers that executions dispatch. */
+function executionIn(payload: unknown): string | undefined {
+  const id = typeof payload === 'object' && payload !== null && 'execution_id' in payload && payload.execution_id
+  return typeof id === 'string' ? id : undefined
 }
 
 /** Names that a browser may know this server by while nobody has to sign in. */

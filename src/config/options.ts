@@ -904,6 +904,25 @@ export const options = {
         'What Prometheus sends as bearer token to read /metrics while auth.enable is on. Empty: only administrators may read it, with a token or an API key of theirs.',
     }),
   },
+  tracing: {
+    otlp_endpoint: url({
+      default: '',
+      about:
+        'Address of an OpenTelemetry collector that takes OTLP over HTTP, such as http://127.0.0.1:4318; /v1/traces is added. Empty: no spans are made.',
+    }),
+    otlp_headers: jsonObject({
+      default: '{}',
+      secret: true,
+      about: 'Headers that the collector asks for: {"Authorization": "Bearer …"}.',
+    }),
+    service_name: text({
+      kind: 'name',
+      default: 'svc',
+      problem: 'must be a name of 1 to 100 characters',
+      accepts: (value) => value.length > 0 && value.length <= 100,
+      about: 'What the collector knows this server as (service.name).',
+    }),
+  },
 } as const satisfies Record<string, Record<string, Option<unknown>>>
 
 type Options = typeof options
@@ -936,6 +955,7 @@ export const sectionAbout = {
   keyvalue: 'Secrets at rest.',
   log: 'Logging, to standard error; audit lines to a file as well.',
   metrics: 'What is told to monitoring.',
+  tracing: 'Spans for OpenTelemetry.',
 } as const satisfies Record<keyof Options, string>
 
 export interface OptionEntry {

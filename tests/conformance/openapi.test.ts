@@ -551,6 +551,7 @@ const samples: [
   ['get', '/healthz', {}],
   ['get', '/readyz', {}],
   ['get', '/v1/openapi.json', {}],
+  ['get', '/v1/metrics', {}],
   ['get', '/v1/docs', {}],
 ]
 

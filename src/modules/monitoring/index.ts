@@ -10,6 +10,7 @@ import { processGauges } from './process-gauges.ts'
 import { createPrometheus } from './prometheus.ts'
 import { createRoutes } from './routes.ts'
 import { createStatsd } from './statsd.ts'
+import type { Tracing } from './tracing/index.ts'
 import type { GaugeReading, Watch } from './types.ts'
 
 export interface Monitoring extends Module, Watch {
@@ -33,9 +34,18 @@ export interface MonitoringDeps {
     readonly prometheus: boolean
     readonly prometheus_token: string
   }
+  /** Section `tracing`. */
+  tracing: {
+    readonly otlp_endpoint: string
+    readonly otlp_headers: Readonly<Record<string, unknown>>
+    readonly service_name: string
+  }
+  /** The execution that a trigger instance comes from. */
+  readonly causeOf: (instanceId: string) => string | undefined
 }
 
-export function createMonitoring({ database, bus, log, config }: MonitoringDeps): Monitoring {
+export function createMonitoring(deps: MonitoringDeps): Monitoring {
+  const { database, bus, log, config } = deps
   const loopDelay = watchLoopDelay()
   const watched: Gauge[] = []
   const readings = (): GaugeReading[] => watched.flatMap(readingOf)
@@ -45,9 +55,30 @@ export function createMonitoring({ database, bus, log, config }: MonitoringDeps)
   const sinks = [statsd, prometheus?.metrics].filter((sink) => sink !== undefined)
   const metrics = combineMetrics(sinks)
   const stopCounting = sinks.length === 0 ? undefined : countFacts(bus, metrics)
+  let tracing: Tracing | undefined
+
+  async function startTracing(): Promise<void> {
+    const { otlp_endpoint: endpoint, otlp_headers: headers, service_name: serviceName } = deps.tracing
+    if (endpoint === '') return
+    const { startTracing: start } = await import('./tracing/index.ts')
+    tracing = start({ endpoint, headers: textsOf(headers), serviceName, log, bus, causeOf: deps.causeOf })
+  }
+
   return {
     name: 'monitoring',
-    gauges: processGauges({ database, loopDelay: () => loopDelay.read() }),
+    gauges: [
+      ...processGauges({ database, loopDelay: () => loopDelay.read() }),
+      {
+        key: 'tracing.waiting_spans',
+        about: 'Spans that the collector has not taken yet.',
+        read: () => tracing?.waitingCount ?? 0,
+      },
+      {
+        key: 'tracing.dropped_spans',
+        about: 'Spans that the collector did not take, since the start.',
+        read: () => tracing?.droppedCount ?? 0,
+      },
+    ],
     routes: prometheus === undefined ? [] : createRoutes({ prometheus, token: config.prometheus_token }),
     metrics,
     watch(modules) {
@@ -59,15 +90,18 @@ export function createMonitoring({ database, bus, log, config }: MonitoringDeps)
     start() {
       loopDelay.start()
       statsd?.start()
-      return Promise.resolve()
+      return startTracing()
     },
     async stop() {
       loopDelay.stop()
       stopCounting?.()
-      await statsd?.stop()
+      await Promise.all([statsd?.stop(), tracing?.stop()])
     },
   }
 }
+
+const textsOf = (values: Readonly<Record<string, unknown>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, String(value)]))
 
 /** Nothing when it cannot be read now. */
 function readingOf(gauge: Gauge): GaugeReading[] {

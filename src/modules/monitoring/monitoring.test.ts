@@ -31,6 +31,8 @@ beforeEach(async () => {
       prometheus: true,
       prometheus_token: '',
     },
+    tracing: { otlp_endpoint: '', otlp_headers: {}, service_name: 'svc' },
+    causeOf: () => undefined,
   })
   await monitoring.start?.()
 })

@@ -1,0 +1,126 @@
+/**
+ * Spans of what facts tell: one for each trigger instance that rules looked at, for each rule enforcement and for each
+ * execution. Their ids come from the ids of the records, so that a child names its parent whoever saw that.
+ */
+import { hash } from 'node:crypto'
+import type { Bus } from '../../../bus/bus.ts'
+import { microsOf, nowMicros } from '../../../time.ts'
+import type { Execution, ExecutionStatus } from '../../executions/types.ts'
+import type { QueuedInstance } from '../../triggers/types.ts'
+import type { Exporter } from './exporter.ts'
+
+/** Trigger instances that have begun and not ended; of those beyond it there are no spans. */
+const MAX_OPEN = 10_000
+
+const outcomes: Partial<Record<ExecutionStatus, 'ok' | 'error'>> = {
+  succeeded: 'ok',
+  failed: 'error',
+  timeout: 'error',
+  abandoned: 'error',
+}
+const ends: ReadonlySet<ExecutionStatus> = new Set<ExecutionStatus>([
+  'succeeded',
+  'failed',
+  'timeout',
+  'canceled',
+  'abandoned',
+])
+
+/**
+ * @param causeOf the execution that a trigger instance comes from
+ * @returns stops it
+ */
+export function traceFacts(
+  bus: Bus,
+  exporter: Pick<Exporter, 'add'>,
+  causeOf: (instanceId: string) => string | undefined,
+): () => void {
+  const open = new Map<string, { instance: QueuedInstance; start: number }>()
+  const stops = [
+    bus.subscribe('trigger_instance.created', (instance) => {
+      if (open.size < MAX_OPEN) open.set(instance.id, { instance, start: nowMicros() })
+    }),
+    bus.subscribe(
+      'rule.enforced',
+      ({ trigger_instance_id: instanceId, execution_id, rule, status, failure_reason }) => {
+        const begun = open.get(instanceId)
+        if (begun === undefined) return
+        const at = nowMicros()
+        exporter.add({
+          traceId: traceIdOf(begun.instance.trace_id),
+          spanId: enforcementSpan(instanceId, rule.id),
+          parentSpanId: spanIdOf(instanceId),
+          name: `rule ${rule.ref}`,
+          start: begun.start,
+          end: at,
+          attributes: {
+            'svc.rule.ref': rule.ref,
+            'svc.execution.id': execution_id,
+            'svc.trigger_instance.id': instanceId,
+          },
+          status: status === 'succeeded' ? 'ok' : 'error',
+          statusMessage: failure_reason,
+        })
+      },
+    ),
+    bus.subscribe('trigger_instance.processed', ({ id, execution_ids: executionIds }) => {
+      const begun = open.get(id)
+      if (begun === undefined) return
+      open.delete(id)
+      const { instance, start } = begun
+      const cause = causeOf(id)
+      exporter.add({
+        traceId: traceIdOf(instance.trace_id),
+        spanId: spanIdOf(id),
+        parentSpanId: cause === undefined ? undefined : spanIdOf(cause),
+        name: `trigger ${instance.trigger_type}`,
+        start,
+        end: nowMicros(),
+        attributes: {
+          'svc.trigger_instance.id': id,
+          'svc.trigger.ref': instance.trigger,
+          'svc.trace.id': instance.trace_id,
+          'svc.executions': executionIds.length,
+        },
+        status: 'ok',
+      })
+    }),
+    bus.subscribe('execution.updated', ({ execution }) => {
+      if (!ends.has(execution.status)) return
+      const { id, action_ref: action, status, start_timestamp: started, end_timestamp: ended } = execution
+      exporter.add({
+        traceId: traceIdOf(execution.trace_id),
+        spanId: spanIdOf(id),
+        parentSpanId: parentOf(execution),
+        name: action,
+        start: microsOf(started),
+        end: ended === null ? nowMicros() : microsOf(ended),
+        attributes: {
+          'svc.execution.id': id,
+          'svc.action.ref': action,
+          'svc.runner': execution.runner.name,
+          'svc.execution.status': status,
+          'svc.user': execution.user,
+          'svc.rule.ref': execution.origin?.rule.ref,
+          'svc.trace.id': execution.trace_id,
+        },
+        events: execution.log.map((entry) => ({ name: entry.status, at: microsOf(entry.timestamp) })),
+        status: outcomes[status],
+        statusMessage: outcomes[status] === 'error' ? status : undefined,
+      })
+    }),
+  ]
+  return () => stops.forEach((stop) => stop())
+}
+
+function parentOf({ parent, trigger_instance: instanceId, origin }: Execution): string | undefined {
+  if (parent !== null) return spanIdOf(parent)
+  return instanceId === null || origin === null ? undefined : enforcementSpan(instanceId, origin.rule.id)
+}
+
+/** Ours have 24 hexadecimal digits, theirs 32. */
+const traceIdOf = (id: string): string => id.padStart(32, '0')
+
+const spanIdOf = (id: string): string => hash('sha256', id).slice(0, 16)
+
+const enforcementSpan = (instanceId: string, ruleId: string): string => spanIdOf(`${instanceId} ${ruleId}`)
