@@ -1,0 +1,242 @@
+/** Contract 10, 10.5: what is too old goes by itself, in rounds, and on request. The clock is that of the process: faketime. */
+import { globSync, symlinkSync } from 'node:fs'
+import { join } from 'node:path'
+import Sqlite from 'better-sqlite3'
+import { afterEach, beforeAll, describe, expect, test } from 'vitest'
+import { ensureDebianPackage } from '../helpers/apt.ts'
+import { runCli } from '../helpers/cli.ts'
+import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
+import {
+  executable,
+  run,
+  runToEnd,
+  startServer,
+  waitForLog,
+  waitForStatus,
+  type TestServer,
+} from '../helpers/server.ts'
+import { waitFor } from '../helpers/wait.ts'
+
+beforeAll(() => ensureDebianPackage('faketime', '/usr/bin/faketime'))
+
+const folders: TemporaryFolder[] = []
+const servers: TestServer[] = []
+afterEach(async () => {
+  for (const server of servers.splice(0)) await server.stop()
+  folders.splice(0).forEach((folder) => folder.remove())
+})
+
+function newBasePath(): string {
+  const folder = makeFolder()
+  folders.push(folder)
+  return folder.path
+}
+
+async function start(basePath: string, daysAgo: number, settings: Record<string, string> = {}): Promise<TestServer> {
+  const server = await startServer({
+    basePath,
+    settings: { 'garbagecollector.sleep_delay': '0', 'log.level': 'INFO', ...settings },
+    ...(daysAgo === 0 ? {} : { env: fakeTime(daysAgo) }),
+  })
+  servers.push(server)
+  return server
+}
+
+/** The clock of the process is set back; the time that passes is not touched. */
+function fakeTime(daysAgo: number): Record<string, string> {
+  const [library = ''] = globSync('/usr/lib/*/faketime/libfaketime.so.1')
+  return { LD_PRELOAD: library, FAKETIME: `-${daysAgo}d`, FAKETIME_DONT_FAKE_MONOTONIC: '1' }
+}
+
+async function stop(server: TestServer): Promise<void> {
+  servers.splice(servers.indexOf(server), 1)
+  await server.stop()
+}
+
+/** What happened so many days ago: an execution with output, started by a webhook, and one that waits for somebody. */
+async function happened(basePath: string, daysAgo: number): Promise<{ direct: string; asked: string }> {
+  const server = await start(basePath, daysAgo)
+  await server.call('POST', '/v1/rules', {
+    name: 'tried',
+    pack: 'default',
+    enabled: true,
+    trigger: { type: 'core.svc.webhook', parameters: { url: 'tried' } },
+    criteria: {},
+    action: { ref: 'core.local', parameters: { cmd: 'echo by rule' } },
+  })
+  const { id: direct } = await runToEnd(server, { cmd: 'echo direct' })
+  expect((await server.call('POST', '/v1/webhooks/tried', { a: 1 })).status).toBe(202)
+  await waitFor('the rule to be enforced', async () => {
+    const answer = await server.call<unknown[]>('GET', '/v1/executions?status=succeeded')
+    return answer.body.length === 2
+  })
+  const { id: asked } = await run(server, { ttl: 1_000_000, schema: {} }, { action: 'core.ask' })
+  await waitForStatus(server, asked, ['pending'])
+  await stop(server)
+  return { direct, asked }
+}
+
+function counts(basePath: string): Record<string, number> {
+  const connection = new Sqlite(join(basePath, 'svc.db'), { readonly: true })
+  try {
+    const count = (sql: string): number => Number(connection.prepare(sql).pluck().get())
+    const tables = [
+      'executions',
+      'execution_results',
+      'output_records',
+      'trigger_instances',
+      'rule_enforcements',
+      'traces',
+    ]
+    const orphans = {
+      results: count('select count(*) from execution_results where execution_id not in (select id from executions)'),
+      output: count('select count(*) from output_records where execution_id not in (select id from executions)'),
+      components: count('select count(*) from trace_components where trace_id not in (select id from traces)'),
+      counted:
+        count('select total(count) from execution_counts') -
+        count('select count(*) from executions') +
+        count('select total(count) from trigger_instance_counts') -
+        count('select count(*) from trigger_instances') +
+        count('select total(count) from rule_enforcement_counts') -
+        count('select count(*) from rule_enforcements') +
+        count(`select count from totals where name = 'traces'`) -
+        count('select count(*) from traces'),
+    }
+    expect(orphans).toEqual({ results: 0, output: 0, components: 0, counted: 0 })
+    return Object.fromEntries(tables.map((table) => [table, count(`select count(*) from ${table}`)]))
+  } finally {
+    connection.close()
+  }
+}
+
+describe('10.5 rounds of the garbage collector', () => {
+  test('output goes after seven days and everything else stays, as long as nothing else is asked for', async () => {
+    const basePath = newBasePath()
+    const { direct } = await happened(basePath, 8)
+    const today = await start(basePath, 0)
+    const { id: fresh } = await runToEnd(today, { cmd: 'echo fresh' })
+    await stop(today)
+    const before = counts(basePath)
+    const server = await start(basePath, 0)
+    await waitForLog(server, 'event=retention.removed, kind=output')
+    expect((await server.call('GET', `/v1/executions/${direct}/output`)).text).toBe('')
+    expect((await server.call('GET', `/v1/executions/${fresh}/output`)).text).toBe('fresh\n')
+    expect((await server.call('GET', `/v1/executions/${direct}`)).body).toMatchObject({ result: { stdout: 'direct' } })
+    await stop(server)
+    expect(counts(basePath)).toEqual({ ...before, output_records: 1 })
+  })
+
+  test('what is asked for goes with everything that belongs to it; what has not ended stays', async () => {
+    const basePath = newBasePath()
+    const { direct, asked } = await happened(basePath, 40)
+    const today = await start(basePath, 0)
+    await runToEnd(today, { cmd: 'echo fresh' })
+    await stop(today)
+    const server = await start(basePath, 0, {
+      'garbagecollector.action_executions_record_ttl': '30',
+      'garbagecollector.trigger_instances_ttl': '30',
+      'garbagecollector.traces_ttl': '30',
+      'garbagecollector.rule_enforcements_ttl': '30',
+    })
+    await waitForLog(server, 'event=retention.removed, kind=rule-enforcements')
+    expect((await server.call('GET', `/v1/executions/${direct}`)).status).toBe(404)
+    expect((await server.call('GET', `/v1/executions/${asked}`)).body).toMatchObject({ status: 'pending' })
+    expect((await server.call('PUT', `/v1/inquiries/${asked}`, { response: {} })).status).toBe(200)
+    await waitForStatus(server, asked, ['succeeded'])
+    await stop(server)
+    // Its own trace is there too, so that what it leads to has a place.
+    expect(counts(basePath)).toMatchObject({ executions: 2, execution_results: 2, rule_enforcements: 0, traces: 2 })
+  })
+
+  test('of more records than are kept the oldest go', async () => {
+    const basePath = newBasePath()
+    const server = await start(basePath, 0, { 'garbagecollector.max_records': '3' })
+    const ids: string[] = []
+    for (let n = 0; n < 5; n++) ids.push((await runToEnd(server, { cmd: `echo ${n}` })).id)
+    process.kill(server.pid, 'SIGUSR2')
+    await waitForLog(server, /event=retention\.removed, kind=traces/)
+    const left = await server.call<{ id: string }[]>('GET', '/v1/executions')
+    expect(left.body.map(({ id }) => id)).toEqual(ids.slice(2).toReversed())
+    expect(left.headers.get('x-total-count')).toBe('3')
+    await stop(server)
+    expect(counts(basePath)).toMatchObject({ executions: 3, output_records: 3, traces: 3 })
+  })
+
+  test('a clock that is years ahead deletes nothing', async () => {
+    const basePath = newBasePath()
+    await happened(basePath, 400)
+    const before = counts(basePath)
+    const server = await start(basePath, 0, { 'garbagecollector.action_executions_record_ttl': '30' })
+    await waitForLog(server, 'event=retention.held')
+    process.kill(server.pid, 'SIGUSR2')
+    await waitFor('the second round', () => server.log().split('event=retention.held').length > 2)
+    await stop(server)
+    expect(counts(basePath)).toEqual(before)
+  })
+})
+
+describe('10.5 purging', () => {
+  test('under the names of existing installations, without a login, by the control socket', async () => {
+    const basePath = newBasePath()
+    const server = await start(basePath, 0, { 'auth.enable': 'False' })
+    const { id } = await runToEnd(server, { cmd: 'echo gone' })
+    const folder = makeFolder()
+    folders.push(folder)
+    const purge = async (name: string, ...args: string[]): Promise<unknown[]> => {
+      const program = join(folder.path, `svc-purge-${name}`)
+      symlinkSync(executable, program)
+      const { code, stdout } = await runCli([...args, '--config-file', server.configFile], {}, { program })
+      return [code, stdout]
+    }
+    const time = new Date().toISOString()
+    expect(await purge('executions', `--timestamp=${time}`)).toEqual([0, expect.stringMatching(/, 1 have gone\.\n$/)])
+    expect((await server.call('GET', `/v1/executions/${id}`)).status).toBe(404)
+    for (const kind of ['rule-enforcements', 'tokens']) {
+      expect(await purge(kind, `--timestamp=${time}`)).toEqual([0, expect.stringMatching(/, 0 have gone\.\n$/)])
+    }
+    expect(await purge('traces')).toEqual([1, expect.stringMatching(/^ERROR: It has to be said what is old/)])
+  })
+
+  test('executions that have not ended are cancelled, and go', async () => {
+    const basePath = newBasePath()
+    const server = await start(basePath, 0)
+    const { id: running } = await run(server, { cmd: 'sleep 60' })
+    await waitForStatus(server, running, ['running'])
+    const { id: waiting } = await run(server, { cmd: 'true' }, { delay: 3_600_000 })
+    const purge = (): Promise<{ body: Record<string, unknown> }> =>
+      server.call('POST', '/v1/purge/executions', { before: '2999-01-01T00:00:00Z', incomplete: true })
+    expect((await purge()).body).toMatchObject({ canceled: 2, records: 1, next: null })
+    expect((await server.call('GET', `/v1/executions/${waiting}`)).status).toBe(404)
+    await waitForStatus(server, running, ['canceled'])
+    expect((await purge()).body).toMatchObject({ canceled: 0, records: 1 })
+    await stop(server)
+    expect(counts(basePath)).toMatchObject({ executions: 0, execution_results: 0, output_records: 0 })
+  })
+
+  test('killed in the middle, nothing is half there', async () => {
+    const basePath = newBasePath()
+    const server = await start(basePath, 0)
+    for (let n = 0; n < 30; n++) await runToEnd(server, { cmd: 'seq 1 20000' })
+    const purging = server
+      .call('POST', '/v1/purge/executions', { before: '2999-01-01T00:00:00Z' })
+      .catch(() => undefined)
+    await waitFor('the first ones to go', () => {
+      const connection = new Sqlite(join(basePath, 'svc.db'), { readonly: true })
+      try {
+        return Number(connection.prepare('select count(*) from output_records').pluck().get()) < 200
+      } finally {
+        connection.close()
+      }
+    }).catch(() => undefined)
+    servers.splice(servers.indexOf(server), 1)
+    await server.stop('SIGKILL')
+    await purging
+    const again = await start(basePath, 0)
+    counts(basePath)
+    const done = await again.call('POST', '/v1/purge/executions', { before: '2999-01-01T00:00:00Z' })
+    expect(done.body).toMatchObject({ next: null })
+    expect((await runToEnd(again, { cmd: 'echo goes on' })).result['stdout']).toBe('goes on')
+    await stop(again)
+    expect(counts(basePath)).toMatchObject({ executions: 1 })
+  })
+})
