@@ -84,6 +84,7 @@ export async function startApp(config: Config, log: RootLog): Promise<App> {
 }
 
 async function assemble(config: Config, log: RootLog, undo: (() => Promise<void>)[]): Promise<App> {
+  const startedAt = now()
   const identities = await readIdentities(config, log)
   const urls: Record<Surface, string> = { auth: '', api: '', stream: '' }
   const apiUrl = (): string => config.auth.api_url || urls.api
@@ -373,7 +374,15 @@ async function assemble(config: Config, log: RootLog, undo: (() => Promise<void>
     },
   })
   const modules: Module[] = [...stateful, upkeep]
-  monitoring.watch(modules)
+  const notReady = (): string[] => modules.flatMap((module) => module.readiness?.() ?? [])
+  monitoring.watch(modules, {
+    startedAt,
+    basePath: config.system.base_path,
+    urls: () => urls,
+    notReady,
+    hasModule: (name) => modules.some((module) => module.name === name),
+    isEnabled: (name) => name !== timers.name || config.timersengine.enable,
+  })
   let isStarting = true
   let isStopping = false
   const routes = modules.flatMap((module) => module.routes ?? [])
@@ -391,7 +400,7 @@ async function assemble(config: Config, log: RootLog, undo: (() => Promise<void>
     metrics,
     authNeedsTls: config.auth.use_ssl,
     isStarting: () => isStarting,
-    notReady: () => modules.flatMap((module) => module.readiness?.() ?? []),
+    notReady,
     isStopping: () => isStopping,
   })
 
@@ -417,7 +426,7 @@ async function assemble(config: Config, log: RootLog, undo: (() => Promise<void>
   }
   isStarting = false
   const basePath = config.system.base_path
-  await writeRunFile(basePath, { started_at: now(), version, urls }).catch((error: unknown) =>
+  await writeRunFile(basePath, { started_at: startedAt, version, urls }).catch((error: unknown) =>
     log.warning('run_file.failed', 'Tools cannot be told which process this is', { error }),
   )
   undo.push(() => removeRunFile(basePath))

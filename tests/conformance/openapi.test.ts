@@ -550,6 +550,7 @@ const samples: [
   ['get', '/v1/', {}],
   ['get', '/healthz', {}],
   ['get', '/readyz', {}],
+  ['get', '/v1/status', {}],
   ['get', '/v1/openapi.json', {}],
   ['get', '/v1/metrics', {}],
   ['get', '/v1/docs', {}],

@@ -30,6 +30,14 @@ export const commands: readonly CommandEntry[] = [
     load: async ({ setExitCode }) => (await import('./serve.ts')).createServeCommand(setExitCode),
   },
   {
+    name: 'status',
+    summary: 'Tell how the server is, and what needs attention.',
+    example: 'svc status',
+    group: 'Server:',
+    readsServerConfig: true,
+    load: async (context) => (await import('./status.ts')).createStatusCommand(context),
+  },
+  {
     name: 'service',
     summary: 'Install and remove the server as a service of the system.',
     example: 'svc service install',

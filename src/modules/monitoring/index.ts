@@ -10,14 +10,15 @@ import { processGauges } from './process-gauges.ts'
 import { createPrometheus } from './prometheus.ts'
 import { createRoutes } from './routes.ts'
 import { createStatsd } from './statsd.ts'
+import { createStatusRoute } from './status.ts'
 import type { Tracing } from './tracing/index.ts'
-import type { GaugeReading, Watch } from './types.ts'
+import type { GaugeReading, ServerFacts, Watch } from './types.ts'
 
 export interface Monitoring extends Module, Watch {
   /** For whoever has something to measure that no fact tells. */
   metrics: Metrics
-  /** Whose gauges are read. */
-  watch(modules: readonly Module[]): void
+  /** Whose gauges are read, and what else `GET /v1/status` tells of. */
+  watch(modules: readonly Module[], server: ServerFacts): void
 }
 
 export interface MonitoringDeps {
@@ -48,6 +49,7 @@ export function createMonitoring(deps: MonitoringDeps): Monitoring {
   const { database, bus, log, config } = deps
   const loopDelay = watchLoopDelay()
   const watched: Gauge[] = []
+  let server: ServerFacts | undefined
   const readings = (): GaugeReading[] => watched.flatMap(readingOf)
   const { driver, sample_rate: sampleRate } = config
   const statsd = driver === 'noop' ? undefined : createStatsd({ ...config, driver, sampleRate, readings, log })
@@ -55,6 +57,7 @@ export function createMonitoring(deps: MonitoringDeps): Monitoring {
   const sinks = [statsd, prometheus?.metrics].filter((sink) => sink !== undefined)
   const metrics = combineMetrics(sinks)
   const stopCounting = sinks.length === 0 ? undefined : countFacts(bus, metrics)
+  const watch: Watch = { readings, loopDelay: () => loopDelay.read(), lastProblems: () => log.recent() }
   let tracing: Tracing | undefined
 
   async function startTracing(): Promise<void> {
@@ -65,6 +68,7 @@ export function createMonitoring(deps: MonitoringDeps): Monitoring {
   }
 
   return {
+    ...watch,
     name: 'monitoring',
     gauges: [
       ...processGauges({ database, loopDelay: () => loopDelay.read() }),
@@ -79,14 +83,15 @@ export function createMonitoring(deps: MonitoringDeps): Monitoring {
         read: () => tracing?.droppedCount ?? 0,
       },
     ],
-    routes: prometheus === undefined ? [] : createRoutes({ prometheus, token: config.prometheus_token }),
+    routes: [
+      createStatusRoute(watch, () => server),
+      ...(prometheus === undefined ? [] : createRoutes({ prometheus, token: config.prometheus_token })),
+    ],
     metrics,
-    watch(modules) {
+    watch(modules, facts) {
+      server = facts
       watched.push(...modules.flatMap((module) => module.gauges ?? []))
     },
-    readings,
-    loopDelay: () => loopDelay.read(),
-    lastProblems: () => log.recent(),
     start() {
       loopDelay.start()
       statsd?.start()
@@ -113,4 +118,4 @@ function readingOf(gauge: Gauge): GaugeReading[] {
   }
 }
 
-export type { GaugeReading, LoopDelay, Watch } from './types.ts'
+export type { GaugeReading, LoopDelay, ServerFacts, Watch } from './types.ts'

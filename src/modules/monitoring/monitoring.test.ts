@@ -8,7 +8,7 @@ import { createLog } from '../../log.ts'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
 import { TextSink } from '../../../tests/helpers/text-sink.ts'
 import { waitFor } from '../../../tests/helpers/wait.ts'
-import { createMonitoring, type Monitoring } from './index.ts'
+import { createMonitoring, type Monitoring, type ServerFacts } from './index.ts'
 
 let folder: TemporaryFolder
 let database: Database
@@ -42,10 +42,18 @@ afterEach(async () => {
   folder.remove()
 })
 
+const facts: ServerFacts = {
+  startedAt: '2030-01-01T00:00:00.000000Z',
+  basePath: '/',
+  urls: () => ({ auth: '', api: '', stream: '' }),
+  notReady: () => [],
+  hasModule: () => true,
+  isEnabled: () => true,
+}
 const valueOf = (key: string): number | undefined => monitoring.readings().find((each) => each.key === key)?.value
 
 test('gauges of the process and of the database are what they are', async () => {
-  monitoring.watch([monitoring])
+  monitoring.watch([monitoring], facts)
   expect(valueOf('database.file_bytes')).toBeGreaterThanOrEqual(4096)
   expect(valueOf('database.log_bytes')).toBeGreaterThan(100_000)
   expect(valueOf('process.memory.resident_bytes')).toBeGreaterThan(10_000_000)
@@ -62,9 +70,10 @@ test('a gauge that throws, or is no number, is left out', () => {
   const broken = (): number => {
     throw new Error('not now')
   }
-  monitoring.watch([
-    { name: 'a', gauges: [gauge('a.broken', broken), gauge('a.nan', () => NaN), gauge('a.fine', () => 3)] },
-  ])
+  monitoring.watch(
+    [{ name: 'a', gauges: [gauge('a.broken', broken), gauge('a.nan', () => NaN), gauge('a.fine', () => 3)] }],
+    facts,
+  )
   expect(monitoring.readings()).toEqual([{ key: 'a.fine', about: 'a.fine', value: 3 }])
 })
 

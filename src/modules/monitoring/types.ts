@@ -24,3 +24,16 @@ export interface Watch {
   /** The last 50 messages at WARNING or above, oldest first. */
   lastProblems(): readonly LogMessage[]
 }
+
+/** What the composition root knows of the server. */
+export interface ServerFacts {
+  /** Wire timestamp. */
+  startedAt: string
+  readonly urls: () => Readonly<Record<'auth' | 'api' | 'stream', string>>
+  basePath: string
+  /** Reasons of `/readyz`. */
+  readonly notReady: () => readonly string[]
+  /** Whether the module is there, and on. */
+  readonly hasModule: (name: string) => boolean
+  readonly isEnabled: (module: string) => boolean
+}

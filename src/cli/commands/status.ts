@@ -1,0 +1,148 @@
+/** `svc status`: how the server is. */
+import { CliCommand } from '../command.ts'
+import { recordIn, toList, toObject } from '../connection/answers.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { addOperatorOptions, withOperatorSession, type OperatorFlags } from '../operator-session.ts'
+import { formatTime, printable, renderTable, type Json } from '../output/print.ts'
+import type { CommandContext, Session } from '../session.ts'
+
+export function createStatusCommand(context: CommandContext): CliCommand {
+  return addOperatorOptions(
+    new CliCommand('status')
+      .description('Tell how the server is: its parts, queues, load, disk and last problems, and what needs attention.')
+      .notes(
+        'It ends with 0 when all is well, and with 1 when something needs attention, or no server runs.',
+        'Programs that only want to know whether the server should be sent requests ask `/readyz` on any of its ports.',
+      )
+      .examples('svc status', 'svc status --config-file /etc/svc/svc.conf', 'svc status -j'),
+  ).action((flags: OperatorFlags) =>
+    withOperatorSession(context, flags, async (session) => {
+      const status = recordIn(await session.client.call('GET', '/status'))
+      if (session.form === 'human') await session.print(describe(status, session))
+      else await session.printMachine(status)
+      return status['status'] === 'ok' ? exitCodes.ok : exitCodes.failed
+    }),
+  )
+}
+
+function describe(status: Json, { settings, terminalWidth }: Session): string {
+  const attention = Array.isArray(status['attention']) ? status['attention'].map(textOf) : []
+  const gauge = gaugesOf(status)
+  const { api, auth, stream } = toObject(status['urls'])
+  const pairs: [string, string][] = [
+    ['version', textOf(status['version'])],
+    ['pid', textOf(status['pid'])],
+    [
+      'started',
+      `${formatTime(status['started_at'], settings.timezone)}, ${duration(Number(status['uptime_seconds']))} ago`,
+    ],
+    ['listeners', `api ${textOf(api)}, auth ${textOf(auth)}, stream ${textOf(stream)}`],
+    ...figures(status, gauge),
+  ]
+  const width = Math.max(...pairs.map(([name]) => name.length))
+  const tables = [
+    renderTable(
+      ['component', 'state', 'about'],
+      toList(status['components']).map((each) => cells(each, ['name', 'state', 'about'])),
+      { terminalWidth },
+    ),
+    renderTable(
+      ['queue', 'messages', 'should stay below'],
+      toList(status['queues']).map((each) => cells(each, ['name', 'length', 'limit'])),
+      { terminalWidth },
+    ),
+  ]
+  const problems = toList(status['problems']).map((each) => `  ${textOf(each['line'])}\n`)
+  return [
+    attention.length === 0 ? 'The server is well.\n' : 'Something needs attention:\n',
+    ...attention.map((sentence) => `  ${sentence}\n`),
+    '\n',
+    ...pairs.map(([name, value]) => `${name.padEnd(width)}  ${value}\n`),
+    '\n',
+    ...tables,
+    ...(problems.length === 0 ? [] : ['\nThe last warnings and errors:\n', ...problems.slice(-MAX_PROBLEMS)]),
+  ].join('')
+}
+
+/** The rest is in `-j`. */
+const MAX_PROBLEMS = 10
+
+type ReadGauge = (key: string) => number | undefined
+
+function gaugesOf(status: Json): ReadGauge {
+  const gauges = toObject(status['gauges'])
+  return (key) => (typeof gauges[key] === 'number' ? gauges[key] : undefined)
+}
+
+function figures(status: Json, gauge: ReadGauge): [string, string][] {
+  const loop = toObject(status['event_loop'])
+  const disk = status['disk'] === null ? undefined : toObject(status['disk'])
+  const rows: [string, string | undefined][] = [
+    [
+      'running',
+      join(gauge('actionrunner.slots.used'), (used) => `${used} of ${gauge('actionrunner.slots.size')} slots`),
+    ],
+    ['pending', join(gauge('executions.pending'), (count) => `${count} executions wait for an answer`)],
+    ['open streams', join(gauge('stream.connections'), String)],
+    [
+      'event loop',
+      `${textOf(loop['mean_ms'])} ms of delay, 99 % below ${textOf(loop['p99_ms'])} ms, at most ${textOf(loop['max_ms'])} ms`,
+    ],
+    [
+      'memory',
+      join(
+        gauge('process.memory.resident_bytes'),
+        (bytes) => `${size(bytes)}, ${size(gauge('process.memory.heap_bytes') ?? 0)} of it objects`,
+      ),
+    ],
+    [
+      'database',
+      join(
+        gauge('database.file_bytes'),
+        (bytes) => `${size(bytes)}, and a write-ahead log of ${size(gauge('database.log_bytes') ?? 0)}`,
+      ),
+    ],
+    [
+      'disk',
+      join(disk, ({ free_bytes: free, total_bytes: total }) => `${size(Number(free))} of ${size(Number(total))} free`),
+    ],
+    ['last clean-up', join(gauge('garbagecollector.last_round_age_seconds'), (seconds) => `${duration(seconds)} ago`)],
+    ['last backup', join(gauge('backup.last_age_seconds'), (seconds) => `${duration(seconds)} ago`)],
+  ]
+  return rows.flatMap(([name, value]): [string, string][] => (value === undefined ? [] : [[name, value]]))
+}
+
+const join = <T>(value: T | undefined, text: (value: T) => string): string | undefined =>
+  value === undefined ? undefined : text(value)
+
+const cells = (row: Json, names: readonly string[]): string[] => names.map((name) => textOf(row[name]))
+
+const textOf = (value: unknown): string => (value === undefined ? '' : printable(String(value)))
+
+/** `1.5 GiB`. */
+function size(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
+  let value = bytes
+  let unit = 0
+  while (value >= 1024 && unit < units.length - 1) {
+    value /= 1024
+    unit += 1
+  }
+  return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`
+}
+
+/** `2 d 3 h`: the two greatest units. */
+function duration(seconds: number): string {
+  const parts = [
+    [Math.floor(seconds / 86_400), 'd'],
+    [Math.floor(seconds / 3600) % 24, 'h'],
+    [Math.floor(seconds / 60) % 60, 'min'],
+    [Math.floor(seconds) % 60, 's'],
+  ] as const
+  const first = parts.findIndex(([count]) => count > 0)
+  if (first === -1) return '0 s'
+  return parts
+    .slice(first, first + 2)
+    .map(([count, unit]) => `${count} ${unit}`)
+    .join(' ')
+}
