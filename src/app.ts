@@ -374,7 +374,10 @@ async function assemble(config: Config, log: RootLog, undo: (() => Promise<void>
     },
   })
   const modules: Module[] = [...stateful, upkeep]
-  const notReady = (): string[] => modules.flatMap((module) => module.readiness?.() ?? [])
+  const notReady = (): string[] => [
+    ...(database.hasRoom() ? [] : ['storage_full']),
+    ...modules.flatMap((module) => module.readiness?.() ?? []),
+  ]
   monitoring.watch(modules, {
     startedAt,
     basePath: config.system.base_path,

@@ -13,6 +13,7 @@ import { contentScenarios } from './scenarios/content.ts'
 import { eventScenarios } from './scenarios/events.ts'
 import { operationScenarios } from './scenarios/operations.ts'
 import { runScenarios } from './scenarios/runs.ts'
+import { serverScenarios } from './scenarios/server.ts'
 import { toolScenarios } from './scenarios/tools.ts'
 
 /** Routes that no command is made of, and why. */
@@ -59,6 +60,7 @@ const stages: readonly StageDefinition[] = [
     of: accessScenarios,
   },
   { folder: 'tools', of: toolScenarios },
+  { folder: 'server', of: serverScenarios },
   { folder: 'operations', of: operationScenarios },
 ]
 

@@ -3,7 +3,7 @@ import { CliCommand } from '../command.ts'
 import { recordIn, toList, toObject } from '../connection/answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { addOperatorOptions, withOperatorSession, type OperatorFlags } from '../operator-session.ts'
-import { formatTime, printable, renderTable, type Json } from '../output/print.ts'
+import { cellText, formatTime, renderTable, type Json } from '../output/print.ts'
 import type { CommandContext, Session } from '../session.ts'
 
 export function createStatusCommand(context: CommandContext): CliCommand {
@@ -117,7 +117,7 @@ const join = <T>(value: T | undefined, text: (value: T) => string): string | und
 
 const cells = (row: Json, names: readonly string[]): string[] => names.map((name) => textOf(row[name]))
 
-const textOf = (value: unknown): string => (value === undefined ? '' : printable(String(value)))
+const textOf = (value: unknown): string => cellText(value)
 
 /** `1.5 GiB`. */
 function size(bytes: number): string {
