@@ -5,6 +5,7 @@ import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { newId } from '../../src/ids.ts'
 import { formatMicros } from '../../src/time.ts'
+import { purging } from './purge.ts'
 import { mb, median, ms, quantile, times, type Row } from './report.ts'
 import { processMs } from './references.ts'
 import { connect, makeFolder, pssBytes, root, runCommand, startBenchServer, type Client } from './server.ts'
@@ -35,6 +36,7 @@ async function makeStore(count: number): Promise<string> {
   db.pragma('synchronous = off')
   const addExecution = copier(db, 'executions')
   const addResult = copier(db, 'execution_results')
+  const addOutput = copier(db, 'output_records')
   const addTrace = copier(db, 'traces')
   const addComponent = copier(db, 'trace_components')
   const addInstance = copier(db, 'trigger_instances')
@@ -58,6 +60,7 @@ async function makeStore(count: number): Promise<string> {
       start_timestamp: at,
     })
     addResult({ execution_id: id })
+    addOutput({ execution_id: id, id: newId(micros + 2), timestamp: at })
     addTrace({ id: traceId, uid: `trace:${traceId}`, trace_tag: `tag-${i}`, start_timestamp: at })
     addComponent({ n: null, trace_id: traceId, kind: 'execution', object_id: id, updated_at: at })
     addComponent({
@@ -81,6 +84,16 @@ async function makeStore(count: number): Promise<string> {
   db.pragma('journal_mode = wal')
   db.close()
   return folder
+}
+
+/** When the execution was made that has so many before it. */
+function timeOf(folder: string, count: number): string {
+  const db = new Sqlite(join(folder, 'svc.db'), { readonly: true })
+  try {
+    return String(db.prepare('select start_timestamp from executions order by id limit 1 offset ?').pluck().get(count))
+  } finally {
+    db.close()
+  }
 }
 
 /** Adds copies of the first row of a table, changed. */
@@ -183,6 +196,7 @@ export async function scale(): Promise<Row[]> {
       note: 'The million executions were written into the store, not run one by one.',
     })
     await Promise.all([few.stop(), many.stop()])
+    rows.push(...(await purging(folders.many, timeOf(folders.many, MANY * 0.9))))
     return rows
   } finally {
     for (const folder of Object.values(folders)) rmSync(folder, { recursive: true, force: true })

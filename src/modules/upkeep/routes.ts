@@ -1,4 +1,5 @@
 /** Purging on request: old records of one kind, a bounded piece of work for each request. */
+import { setTimeout as delay } from 'node:timers/promises'
 import { bodyInvalid, namedNotFound, shown } from '../../errors.ts'
 import { aboutCaller } from '../../http/caller.ts'
 import type { ApiRequest, Route } from '../../http/route.ts'
@@ -8,7 +9,7 @@ import type { JsonSchema } from '../../schema.ts'
 import { parseTimestamp } from '../../time.ts'
 
 /** So long a request goes on with the next slice. */
-const WORK_MS = 100
+const WORK_MS = 200
 const LIMIT = 1000
 
 interface PurgeRequest {
@@ -86,6 +87,7 @@ export function createRoutes(deps: {
     let canceled = 0
     let next: string | undefined = after
     do {
+      const began = performance.now()
       const old: OldRecords = { before, after: next, limit: LIMIT, ...(actionRef === undefined ? {} : { actionRef }) }
       const slice = incomplete ? { ...old, limit: 50 } : old
       if (incomplete) canceled += await cancelOld(request, slice, dryRun)
@@ -94,6 +96,8 @@ export function createRoutes(deps: {
         : await retention.remove(slice)
       records += done.records
       next = done.next
+      // As long as the slice has taken belongs to everybody else.
+      await delay(performance.now() - began)
     } while (next !== undefined && performance.now() < until)
     if (!dryRun && records > 0) {
       log.audit('records.purged', `Old records of the kind ${kind} were purged.`, {
