@@ -38,7 +38,7 @@ export const ENTRIES = {
 /** Not bundled: they find their binary relative to their own folder. */
 const NATIVE = ['better-sqlite3', 'argon2', 'koffi']
 /** Optional parts of packages, which do without: native code that would have to be compiled. */
-export const LEFT_OUT = ['cpu-features', './crypto/build/Release/sshcrypto.node']
+export const LEFT_OUT = ['cpu-features', './crypto/build/Release/sshcrypto.node', 'unix-dgram']
 /** Source folder → folder in dist/. */
 const ASSET_FOLDERS = {
   'src/modules/packs/core': 'packs/core',

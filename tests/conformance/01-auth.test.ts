@@ -586,7 +586,13 @@ describe('01.1 every route demands a credential', () => {
     const { body } = await server.call<OpenApi>('GET', '/v1/openapi.json', undefined, withToken(token.token))
     const isPublic = (operation: { security?: unknown[] }): boolean => operation.security?.length === 0
     const open = Object.entries(body.paths).filter(([, operations]) => Object.values(operations).some(isPublic))
-    expect(open.map(([path]) => path).toSorted()).toEqual(['/v1/docs', '/v1/docs/{file}', '/v1/openapi.json'])
+    expect(open.map(([path]) => path).toSorted()).toEqual([
+      '/healthz',
+      '/readyz',
+      '/v1/docs',
+      '/v1/docs/{file}',
+      '/v1/openapi.json',
+    ])
   })
 
   const tricks = [

@@ -119,6 +119,8 @@ export async function makeSshSite(): Promise<SshSite> {
         'PasswordAuthentication no',
         'KbdInteractiveAuthentication no',
         'LogLevel VERBOSE',
+        // Otherwise bash reads what the account starts with, which is not the subject, and may print something.
+        'SetEnv SHLVL=1',
         'MaxStartups 200',
         ...(hasSftp ? ['Subsystem sftp internal-sftp'] : []),
       ]

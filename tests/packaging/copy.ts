@@ -13,6 +13,7 @@ const CONTENT = [
   '.npmrc',
   'tsconfig.json',
   'vitest.config.ts',
+  'svc.conf.example',
   'scripts',
   'src',
   'migrations',

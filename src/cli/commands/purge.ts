@@ -24,7 +24,7 @@ const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d:
 
 export function createPurgeCommand(context: CommandContext): CliCommand {
   const command = new CliCommand('purge')
-    .description('Delete old records.')
+    .description('Delete old executions, output and other records.')
     .addArgument(new Argument('<kind>', 'what is to go').choices(recordKinds))
     .option('--before <time>', 'what is older than this UTC time, such as 2030-01-01T00:00:00Z', parseTime)
     .option('--older-than <duration>', 'what is older than so long: 90m, 12h, 30d, 8w', parseDuration)

@@ -9,8 +9,9 @@ import type { CommandContext, Session } from '../session.ts'
 export function createStatusCommand(context: CommandContext): CliCommand {
   return addOperatorOptions(
     new CliCommand('status')
-      .description('Tell how the server is: its parts, queues, load, disk and last problems, and what needs attention.')
+      .description('Tell how the server is, and what needs attention.')
       .notes(
+        'It shows the parts of the server, its queues, load, disk and last problems.',
         'It ends with 0 when all is well, and with 1 when something needs attention, or no server runs.',
         'Programs that only want to know whether the server should be sent requests ask `/readyz` on any of its ports.',
       )
