@@ -63,12 +63,35 @@ export function observe(
   return observation
 }
 
-/** Credentials masked: those of the query by their names, those in the path by how they look. */
+/**
+ * Credentials masked: those of the query by their names, those in the path by how they look. Of conditions about parameters
+ * and results, any of which may be secret, only the names are shown.
+ */
 function shownAddress(log: Log, url: string): { path: string; query?: string } {
   const masked = log.maskUrl(url)
   const mark = masked.indexOf('?')
   const path = maskPath(mark === -1 ? masked : masked.slice(0, mark))
-  return mark === -1 ? { path } : { path, query: masked.slice(mark + 1) }
+  return mark === -1 ? { path } : { path, query: maskConditions(masked.slice(mark + 1)) }
+}
+
+const conditionOnContent = /^((?:liveaction\.)?(?:parameters|result)[^:]*:)/
+
+function maskConditions(query: string): string {
+  return query.replace(/(?<=^|&)filter=([^&]*)/g, (_, conditions: string) => {
+    const shown = conditions.split(/(\+|%20|%09|%0[ad])/i).map((condition) => {
+      const [, name] = conditionOnContent.exec(decoded(condition)) ?? []
+      return name === undefined ? condition : name + secretMask
+    })
+    return `filter=${shown.join('')}`
+  })
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    return text
+  }
 }
 
 /** API keys and tokens are longer than any id. References, which may be as long, have a dot, and tokens two. */
