@@ -433,6 +433,25 @@ export const storageFull = (cause?: unknown): AppError =>
     cause === undefined ? {} : { cause },
   )
 
+export const backupHasNoRoom = (cause?: unknown): AppError =>
+  new AppError(
+    'storage_full',
+    'BACKUP_HAS_NO_ROOM',
+    'The disk of the backup directory has no room for a backup: it has the size of the database, and on the same disk database.reserve_bytes have to be left. Make room there, or set backup.directory to another disk.',
+    cause === undefined ? {} : { cause },
+  )
+
+export const backupFailed = (why: string, cause?: unknown): AppError =>
+  new AppError(
+    'unavailable',
+    'BACKUP_FAILED',
+    `The backup could not be made, and nothing of it was kept: ${why}`,
+    cause === undefined ? {} : { cause },
+  )
+
+export const backupUnderWay = (): AppError =>
+  new AppError('conflict', 'BACKUP_UNDER_WAY', 'A backup is being made already; ask again when it has ended.')
+
 /** Whether the same can be stored later. */
 export function isStorageFailure(error: unknown): boolean {
   return isAppError(error) && (error.code === 'STORAGE_FAILED' || error.code === 'STORAGE_FULL')

@@ -6,13 +6,14 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { parentPort, type Worker } from 'node:worker_threads'
 import { startWorker } from './bundle.ts'
 import { shuttingDown } from './errors.ts'
+import { codeOf } from './system-error.ts'
 
 const IDLE_MS = 30_000
 /** Ending a thread while it loads native code aborts the process; one that takes longer waits for something else. */
 const MAX_LOADING_MS = 2000
 
 export interface Thread<Question, Answer> {
-  /** Rejects with what the thread threw, as a plain `Error`. Whoever calls bounds how many wait. */
+  /** Rejects with what the thread threw, as a plain `Error` with its `code`, if it had one. Whoever calls bounds how many wait. */
   ask(question: Question): Promise<Answer>
   readonly waitingCount: number
   /** Rejects whoever waits; idempotent. */
@@ -24,7 +25,7 @@ interface Asked<Question> {
   question: Question
 }
 
-type Answered<Answer> = { n: number; answer: Answer } | { n: number; error: string }
+type Answered<Answer> = { n: number; answer: Answer } | { n: number; error: string; code: string | undefined }
 
 /** What a thread says first. */
 const ready = 'ready'
@@ -60,7 +61,7 @@ export function createThread<Question, Answer>(options: ThreadOptions): Thread<Q
       if (answered === ready) return
       const asked = waiting.get(answered.n)
       waiting.delete(answered.n)
-      if ('error' in answered) asked?.reject(new Error(answered.error))
+      if ('error' in answered) asked?.reject(errorOf(answered))
       else asked?.resolve(answered.answer)
       if (waiting.size === 0) rest()
     })
@@ -127,16 +128,21 @@ export function createThread<Question, Answer>(options: ThreadOptions): Thread<Q
   }
 }
 
+function errorOf({ error, code }: { error: string; code: string | undefined }): Error {
+  return code === undefined ? new Error(error) : Object.assign(new Error(error), { code })
+}
+
 /** The other side: what a thread's file calls. */
-export function answerQuestions<Question, Answer>(answer: (question: Question) => Answer): void {
-  parentPort?.postMessage(ready)
-  parentPort?.on('message', ({ n, question }: Asked<Question>) => {
+export function answerQuestions<Question, Answer>(answer: (question: Question) => Answer | Promise<Answer>): void {
+  const respond = async ({ n, question }: Asked<Question>): Promise<void> => {
     let answered: Answered<Answer>
     try {
-      answered = { n, answer: answer(question) }
+      answered = { n, answer: await answer(question) }
     } catch (error) {
-      answered = { n, error: error instanceof Error ? error.message : String(error) }
+      answered = { n, error: error instanceof Error ? error.message : String(error), code: codeOf(error) }
     }
     parentPort?.postMessage(answered)
-  })
+  }
+  parentPort?.postMessage(ready)
+  parentPort?.on('message', (asked: Asked<Question>) => void respond(asked))
 }

@@ -60,6 +60,14 @@ export interface DatabaseStats {
   freeBytes: number | undefined
 }
 
+/** A copy of the database, complete and without damage when it was made. */
+export interface DatabaseCopy {
+  path: string
+  bytes: number
+  /** Lower case hexadecimal digits. */
+  sha256: string
+}
+
 export interface Database {
   /** Compiles queries; cannot execute them. */
   readonly build: Kysely<Tables>
@@ -85,6 +93,13 @@ export interface Database {
    * when the disk cannot be written.
    */
   reclaim(signal: AbortSignal): Promise<void>
+  /**
+   * Writes the state of this moment to a file, which can be used as a database by itself, while everything else goes on. A
+   * gigabyte takes some ten seconds. Nothing may be at the path; its folder must exist.
+   *
+   * @throws BACKUP_HAS_NO_ROOM, BACKUP_FAILED, the reason of the signal; then nothing is left behind
+   */
+  backup(path: string, signal: AbortSignal): Promise<DatabaseCopy>
   close(): Promise<void>
 }
 

@@ -3,25 +3,30 @@ import { Kysely, SqliteDialect } from 'kysely'
 import { Migrator } from 'kysely/migration'
 import type Sqlite from 'better-sqlite3'
 import { migrations } from '../../migrations/index.ts'
+import { appliedMigrations } from './applied-migrations.ts'
 
 /** The file was written by a newer release. */
 export class SchemaTooNew extends Error {
   constructor(unknown: string[]) {
     super(
       `The database was made by a newer release (it has the migrations ${unknown.join(', ')}). ` +
-        'Start that release, or restore a backup made before the upgrade.',
+        'Start that release, or restore the backup that was made before the upgrade: svc restore FILE.',
     )
     this.name = 'SchemaTooNew'
   }
 }
 
+/** Those of this release that a file has not seen. @throws SchemaTooNew */
+export function missingMigrations(applied: readonly string[]): string[] {
+  const known = Object.keys(migrations)
+  const unknown = applied.filter((name) => !known.includes(name))
+  if (unknown.length > 0) throw new SchemaTooNew(unknown)
+  return known.filter((name) => !applied.includes(name))
+}
+
 /** Runs the migrations that the file has not seen: all of them, or on any failure none. The connection stays open. */
 export async function migrate(connection: Sqlite.Database): Promise<void> {
-  const known = new Set(Object.keys(migrations))
-  const applied = appliedMigrations(connection)
-  const unknown = applied.filter((name) => !known.has(name))
-  if (unknown.length > 0) throw new SchemaTooNew(unknown)
-  if (applied.length === known.size) return
+  if (missingMigrations(appliedMigrations(connection) ?? []).length === 0) return
 
   // The dialect closes its connection with the builder; the server goes on using this one.
   const borrowed = { prepare: connection.prepare.bind(connection), close: () => undefined }
@@ -39,12 +44,4 @@ export async function migrate(connection: Sqlite.Database): Promise<void> {
   } finally {
     await db.destroy()
   }
-}
-
-function appliedMigrations(connection: Sqlite.Database): string[] {
-  const table = connection
-    .prepare(`select 1 from sqlite_master where type = 'table' and name = 'kysely_migration'`)
-    .get()
-  if (table === undefined) return []
-  return connection.prepare('select name from kysely_migration order by name').pluck().all() as string[] // a text column
 }

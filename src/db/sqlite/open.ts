@@ -12,11 +12,13 @@ import type { Tables } from '../tables.ts'
 import { openConnection } from './connection.ts'
 import { DatabaseInUse, lockDatabase } from './lock.ts'
 import { createBackground } from './background.ts'
+import { copyDatabase } from './copy.ts'
+import { isDamage } from './damage.ts'
 import { createSpace } from './space.ts'
 import { createStatementCache } from './statements.ts'
 import { watchWriteAheadLog } from './write-ahead-log.ts'
 import { watchRoom } from './room.ts'
-import { createWriter, isDamage } from './writer.ts'
+import { createWriter } from './writer.ts'
 
 export interface SqliteOptions {
   path: string
@@ -158,7 +160,7 @@ function assemble({ path, writing, reading, announce, reserveBytes = 0, log, rel
   }
 
   /** Once: whoever touches the damage fails for himself, and the others go on. */
-  function tellDamage(error: Sqlite.SqliteError): void {
+  function tellDamage(error: Error): void {
     if (isDamageTold) return
     isDamageTold = true
     log?.critical(
@@ -198,6 +200,7 @@ function assemble({ path, writing, reading, announce, reserveBytes = 0, log, rel
     hasRoom: () => !room.isShort(),
     write: (unit) => (closed === undefined ? writer.write(unit) : Promise.reject(shuttingDown())),
     reclaim: (signal) => (closed === undefined ? space.reclaim(signal) : Promise.resolve()),
+    backup: (to, signal) => copyDatabase({ from: path, to, keepFreeBytes: reserveBytes, signal }),
     close: () => (closed ??= close()),
   }
 

@@ -6,6 +6,7 @@ import Sqlite from 'better-sqlite3'
 import { storageFailed, storageFull } from '../../errors.ts'
 import type { Fact } from '../../bus/facts.ts'
 import { Conflict, type DatabaseStats, type StepResult, type Unit } from '../database.ts'
+import { isDamage } from './damage.ts'
 import { createStatementCache } from './statements.ts'
 
 const MAX_UNITS_PER_COMMIT = 256
@@ -43,7 +44,7 @@ export interface WriterHooks {
   /** Whether the disk has no room at all. */
   isDiskFull: () => boolean
   /** Hears that the file is damaged; must not throw. */
-  damaged: (error: Sqlite.SqliteError) => void
+  damaged: (error: Error) => void
 }
 
 export function createWriter(
@@ -227,11 +228,6 @@ export function createWriter(
       idle = undefined
     },
   }
-}
-
-/** Of the driver: the file is not what it was written as. */
-export function isDamage(error: unknown): error is Sqlite.SqliteError {
-  return error instanceof Sqlite.SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(error.code)
 }
 
 function rowsResult(rows: Record<string, unknown>[]): StepResult {

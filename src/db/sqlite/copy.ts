@@ -1,0 +1,81 @@
+/** A copy of a database that its server goes on with. */
+import { lstatSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { backupFailed, backupHasNoRoom, isAppError } from '../../errors.ts'
+import { codeOf, hasCode } from '../../system-error.ts'
+import type { DatabaseCopy } from '../database.ts'
+import { readWhole } from './check.ts'
+
+/** What a copy is called until it is complete. */
+export const partialSuffix = '.partial'
+/** Files that SQLite keeps beside a database. */
+const beside = ['', '-journal', '-wal', '-shm']
+
+export interface CopyOptions {
+  from: string
+  /** Nothing may be there. */
+  to: string
+  /** So much stays free for the database, if the copy is on its file system. */
+  keepFreeBytes: number
+  /** Ends it. */
+  signal: AbortSignal | undefined
+}
+
+/**
+ * Copies the state of this moment, on a thread; the database can be written meanwhile, and its write-ahead log grows until the
+ * copy has ended. The copy is checked as a whole, on the disk, and gets its name at last.
+ *
+ * @throws BACKUP_HAS_NO_ROOM, BACKUP_FAILED, the reason of the signal; then nothing is left behind
+ */
+export async function copyDatabase({ from, to, keepFreeBytes, signal }: CopyOptions): Promise<DatabaseCopy> {
+  const partial = `${to}${partialSuffix}`
+  try {
+    if (lstatSync(to, { throwIfNoEntry: false }) !== undefined)
+      throw backupFailed('a file of its name is there already.')
+    makeSureOfRoom(from, dirname(to), keepFreeBytes)
+    const { damage, written } = await readWhole({ kind: 'copy', from, to: partial }, signal)
+    if (damage.length > 0 || written === undefined) {
+      throw backupFailed(`the database is damaged (${damage[0] ?? ''}). Restore the last good backup: docs/backup.md.`)
+    }
+    renameSync(partial, to)
+    await syncFolder(dirname(to))
+    return { path: to, ...written }
+  } catch (error) {
+    removePartial(partial)
+    signal?.throwIfAborted()
+    throw translate(error)
+  }
+}
+
+/** What a copy has left that was not completed, whatever has become of its process. */
+export function removePartial(partial: string): void {
+  for (const suffix of beside) rmSync(`${partial}${suffix}`, { force: true })
+}
+
+/** @throws BACKUP_HAS_NO_ROOM */
+function makeSureOfRoom(from: string, folder: string, keepFreeBytes: number): void {
+  const { bavail, bsize } = statfsSync(folder)
+  const kept = statSync(folder).dev === statSync(from).dev ? keepFreeBytes : 0
+  if (bavail * bsize < statSync(from).size + kept) throw backupHasNoRoom()
+}
+
+/** So that names in it survive a power cut. @throws what the file system says */
+export async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path)
+  try {
+    await folder.sync()
+  } finally {
+    await folder.close()
+  }
+}
+
+function translate(error: unknown): unknown {
+  if (isAppError(error)) return error
+  if (hasCode(error, 'ENOSPC', 'EDQUOT', 'SQLITE_FULL')) return backupHasNoRoom(error)
+  const code = codeOf(error)
+  // Messages of the file system have paths in them.
+  const why =
+    code !== undefined && !code.startsWith('SQLITE_') ? `the backup directory cannot be used: ${code}.` : error
+  return backupFailed(why instanceof Error ? `${why.message}.` : String(why), error)
+}
