@@ -73,14 +73,17 @@ export async function listenOnControlSocket(app: Express, path: string): Promise
   }
 }
 
+/** Whether a request came by the control socket, which has no addresses. */
+export const isOfOperator = (request: IncomingMessage): boolean => ofOperators.has(request)
+
 /** Whoever comes by the control socket may do everything, as this user; all others are asked as before. */
 export function admitOperators(access: AccessControl, user: string): AccessControl {
   const operator: Principal = { user, isAdmin: true, method: 'control_socket' }
   const isOperator = (principal: Principal): boolean => principal === operator
   return {
     ...access,
-    authenticate: (request, response) => (ofOperators.has(request) ? operator : access.authenticate(request, response)),
-    hasCredential: (request) => ofOperators.has(request) || access.hasCredential(request),
+    authenticate: (request, response) => (isOfOperator(request) ? operator : access.authenticate(request, response)),
+    hasCredential: (request) => isOfOperator(request) || access.hasCredential(request),
     rightsOf: (principal) => (isOperator(principal) ? allRights : access.rightsOf(principal)),
     isCurrent: (principal) => isOperator(principal) || access.isCurrent(principal),
     watch: (principal, answer) => (isOperator(principal) ? () => undefined : access.watch(principal, answer)),

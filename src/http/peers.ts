@@ -2,9 +2,13 @@
 import { BlockList, isIP } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import type { IncomingMessage } from 'node:http'
+import { isOfOperator } from './control-socket.ts'
 
 export interface Peers {
-  /** The client's address: the nearest one in front of the trusted proxies, for the audit log. */
+  /**
+   * The client's address: the nearest one in front of the trusted proxies, for the audit log. `control-socket` for what
+   * came by that.
+   */
   addressOf(request: IncomingMessage): string
   /** Whether the client came over TLS, to us or to a trusted proxy. */
   isSecure(request: IncomingMessage): boolean
@@ -71,6 +75,7 @@ export function createPeers(trusted: readonly string[], options: PeersOptions = 
 }
 
 function peerOf(request: IncomingMessage): string {
+  if (isOfOperator(request)) return 'control-socket'
   return plainAddress(request.socket.remoteAddress ?? '')
 }
 

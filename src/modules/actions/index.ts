@@ -25,7 +25,7 @@ export function createActions({ database, log, planEvent, maxPageSize }: Actions
   const inTurn = createTurns()
   const service = createActionService({ database, store, inTurn })
   const changes = createActionChanges({ store, service, inTurn, planEvent, log })
-  return { name: 'actions', routes: createRoutes({ service, changes, store, maxPageSize }), ...service }
+  return { name: 'actions', routes: createRoutes({ service, changes, store, log, maxPageSize }), ...service }
 }
 
 export type { EffectiveParameters } from './resolve.ts'

@@ -12,7 +12,9 @@ import {
 } from '../../http/list.ts'
 import { actionResource, runnerTypeResource, type Resource } from '../../http/permissions.ts'
 import { Reply, type ApiRequest, type QueryParameter, type Route } from '../../http/route.ts'
+import { aboutCaller } from '../../http/caller.ts'
 import { readContainedFile } from '../../contained-file.ts'
+import type { Log } from '../../log.ts'
 import { defaultPack } from '../../pack-content.ts'
 import type { JsonSchema } from '../../schema.ts'
 import type { ActionChanges, ActionRequest } from './changes.ts'
@@ -105,9 +107,10 @@ export function createRoutes(deps: {
   service: ActionService
   changes: ActionChanges
   store: ActionStore
+  log: Log
   maxPageSize: number
 }): Route[] {
-  const { service, changes, store, maxPageSize } = deps
+  const { service, changes, store, log, maxPageSize } = deps
 
   function get(refOrId: string | undefined): ActionRecord {
     const action = service.find(refOrId ?? '')
@@ -313,9 +316,17 @@ export function createRoutes(deps: {
       body: { type: 'object', required: ['enabled'], properties: { enabled: { type: 'boolean' } } },
       response: runnerTypeSchema,
       failures: [400, 404],
-      handler({ params, body }) {
-        const { enabled } = body as { enabled: boolean } // has passed its schema
-        return service.setRunnerTypeEnabled(params['name_or_id'] ?? '', enabled)
+      async handler(request) {
+        const { enabled } = request.body as { enabled: boolean } // has passed its schema
+        const changed = await service.setRunnerTypeEnabled(request.params['name_or_id'] ?? '', enabled)
+        const { id, name: runner } = changed
+        log.audit('runner_type.updated', `Runner Type updated. RunnerType.id=${id}`, {
+          ...aboutCaller(request),
+          runner,
+          runner_type_id: id,
+          enabled,
+        })
+        return changed
       },
     },
   ]

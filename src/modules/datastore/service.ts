@@ -50,7 +50,10 @@ export interface DatastoreService {
    * @param by who asked, or in whose name a template was rendered
    * @param names of one item, or those of a list
    */
-  auditDecryption(by: Caller | { user: string }, names: string | readonly string[]): void
+  auditDecryption(
+    by: Caller | { user: string; execution_id: string | undefined },
+    names: string | readonly string[],
+  ): void
   /** Removes rows that have expired, in slices. */
   sweep(signal: AbortSignal): Promise<void>
 }

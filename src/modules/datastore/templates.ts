@@ -59,7 +59,7 @@ export function createTemplates(deps: {
     requireView(reader, item)
     try {
       const plain = service.reveal(item)
-      service.auditDecryption({ user: reader.user }, item.name)
+      service.auditDecryption({ user: reader.user, execution_id: reader.executionId }, item.name)
       return plain
     } catch (error) {
       if (isAppError(error)) throw new TemplateError('FILTER', error.message)

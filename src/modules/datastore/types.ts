@@ -45,6 +45,8 @@ export interface TemplateReader {
   scopes?: readonly Scope[]
   /** Who wrote the template, when that is somebody else: this user must be allowed as well. */
   author?: string
+  /** For which execution, if for one: for the audit log. */
+  executionId?: string
 }
 
 export interface DatastoreScope extends TemplateScope {

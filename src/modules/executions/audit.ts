@@ -12,6 +12,11 @@ export function aboutExecution(execution: Execution, caller: LogFields = {}): Lo
   return { execution_id: id, liveaction_id, action: action_ref, user, ...caller, ...owner }
 }
 
+/** As audit messages name it. */
+export function idsOf({ id, liveaction_id }: Execution): string {
+  return `LiveAction.id=${liveaction_id}, ActionExecution.id=${id}`
+}
+
 /** An execution is not to wait for the words about it: by then its command has been started, and lines share a write. */
 const WAIT_MS = 10
 
@@ -44,18 +49,23 @@ export function auditChanges(bus: Bus, log: Log): ExecutionAudit {
   function writeChange({ execution, from }: FactPayloads['execution.updated']): void {
     const { status } = execution
     const about = aboutExecution(execution)
-    const change = `The status of action execution is changed from ${from} to ${status}.`
+    const change = `The status of action execution is changed from ${from} to ${status}. <${idsOf(execution)}>`
     log.audit('execution.status_changed', change, { ...about, from, to: status })
     if (status === 'running' && from === 'scheduled') {
-      log.audit('execution.launched', 'Launching action execution.', about)
+      log.audit('execution.launched', `Launching action execution. ${idsOf(execution)}`, about)
     } else if (isFinal(status)) {
       const { elapsed_seconds } = execution
-      log.audit('execution.completed', 'Liveaction completed.', { ...about, status, elapsed_seconds })
+      log.audit('execution.completed', `Liveaction completed. ${idsOf(execution)}`, {
+        ...about,
+        status,
+        elapsed_seconds,
+      })
     }
   }
 
   bus.subscribe('execution.created', ({ execution, about }) => {
-    later(() => log.audit('execution.requested', aboutExecution(execution, about)))
+    const message = `Action execution requested. ${idsOf(execution)}`
+    later(() => log.audit('execution.requested', message, aboutExecution(execution, about)))
   })
   bus.subscribe('execution.updated', (change) => later(() => writeChange(change)))
   return { flush }

@@ -21,7 +21,7 @@ import type { Actions } from '../actions/index.ts'
 import type { ActionRecord } from '../actions/types.ts'
 import type { Traces } from '../traces/index.ts'
 import type { Cause } from '../traces/types.ts'
-import { aboutExecution } from './audit.ts'
+import { aboutExecution, idsOf } from './audit.ts'
 import type { Change } from './change.ts'
 import { startFailure } from './dispatcher.ts'
 import type { Live } from './live.ts'
@@ -211,7 +211,8 @@ export function createExecutionService(deps: {
       const changed = await change.try(seen, { kind: 'cancel', user: caller.principal.user })
       if (changed !== undefined) {
         const { status } = changed
-        log.audit('execution.canceled', { ...aboutExecution(changed, aboutCaller(caller)), status })
+        const message = `Canceling action execution. ${idsOf(changed)}`
+        log.audit('execution.canceled', message, { ...aboutExecution(changed, aboutCaller(caller)), status })
         return changed
       }
       seen = get(execution.id)
@@ -220,6 +221,7 @@ export function createExecutionService(deps: {
 
   async function settleSeen(
     execution: Execution,
+    caller: Caller,
     status: FinalStatus,
     result: Record<string, unknown> | undefined,
   ): Promise<Execution> {
@@ -228,7 +230,11 @@ export function createExecutionService(deps: {
     for (;;) {
       refuseFinal(seen)
       const changed = await change.try(seen, { kind: 'settle', status, ...concealed })
-      if (changed !== undefined) return changed
+      if (changed !== undefined) {
+        const message = `Action execution updated. ${idsOf(changed)}`
+        log.audit('execution.updated', message, { ...aboutExecution(changed, aboutCaller(caller)), status })
+        return changed
+      }
       seen = get(execution.id)
     }
   }
@@ -389,7 +395,7 @@ export function createExecutionService(deps: {
         case 'failed':
         case 'timeout':
         case 'abandoned':
-          return settleSeen(execution, status, result)
+          return settleSeen(execution, caller, status, result)
         default:
           throw executionUpdateRefused(
             `status: "${status}" is set by the server itself; use a final status, canceling, pausing or resuming.`,

@@ -193,7 +193,12 @@ export function createInstaller(deps: InstallerDeps): Installer {
     const { registered, problems } = registration
     const change = before === undefined ? 'Installed' : `Replaced ${before.version} by`
     await work.say(`${change} ${ref} ${manifest.version}: ${countsOf(registered)}`)
-    log.info('pack.installed', 'A pack was installed', { pack: ref, version: manifest.version })
+    log.audit('pack.installed', `Pack "${ref}" installed.`, {
+      pack: ref,
+      version: manifest.version,
+      ...(before === undefined ? {} : { previous_version: before.version }),
+      execution_id: work.executionId,
+    })
     return {
       version: manifest.version,
       ...(before === undefined ? {} : { previous_version: before.version }),
@@ -243,7 +248,7 @@ export function createInstaller(deps: InstallerDeps): Installer {
         await clear(gone)
         await virtualenvs.remove(ref)
         await work.say(`Removed ${ref}; its configuration, if it has one, stays in configs/${ref}.yaml`)
-        log.info('pack.removed', 'A pack was removed', { pack: ref })
+        log.audit('pack.removed', `Pack "${ref}" removed.`, { pack: ref, execution_id: work.executionId })
       })
     }
     return { succeeded: true, result: { packs: refs } }
@@ -256,6 +261,11 @@ export function createInstaller(deps: InstallerDeps): Installer {
       isListOfTexts(packs) ? packs : undefined,
       isListOfTexts(types) && types.includes('all') ? allKinds : kinds,
     )
+    log.audit('pack.registered', 'Packs registered.', {
+      packs: isListOfTexts(packs) ? packs : 'all',
+      problems: problems.length,
+      execution_id: work.executionId,
+    })
     for (const problem of problems) await work.warn(`${problem.pack}: ${describeProblem(problem)}`)
     await work.say(`Registered ${countsOf(registered)}`)
     return { succeeded: problems.length === 0, result: { registered, problems: problems.map(describeProblem) } }

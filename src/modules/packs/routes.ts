@@ -226,7 +226,7 @@ export function createRoutes(deps: {
     }
     const { registered, problems } = await service.registerNamed(packs ?? undefined, kinds)
     for (const kind of kinds) counts[kind] = registered[kind]
-    log.audit('pack.registered', {
+    log.audit('pack.registered', 'Packs registered.', {
       packs: packs ?? 'all',
       types: [...chosen],
       problems: problems.length,
@@ -392,7 +392,7 @@ export function createRoutes(deps: {
         const pack = request.params['pack'] ?? ''
         if (store.findPackByRef(pack) === undefined) throw configNotFound(pack)
         await deps.inTurn(() => configs.put(pack, request.body as Record<string, unknown>)) // has passed its schema
-        log.audit('pack.configured', { pack, ...aboutCaller(request) })
+        log.audit('pack.configured', `Configuration of pack "${pack}" changed.`, { pack, ...aboutCaller(request) })
         return configs.get(pack, !deps.maskSecrets || seesSecrets(request))
       },
     },

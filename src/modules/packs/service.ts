@@ -257,9 +257,9 @@ export function createPackService(deps: {
         const done = await registerAll(await changedOf(chosen), allKinds)
         for (const { registration } of done) {
           if (registration.ref === undefined) continue
-          log.info('pack.changed', `Pack "${registration.ref}" has changed and is registered`, {
-            pack: registration.ref,
-          })
+          const { ref, registered, removed, problems } = registration
+          const counts = { registered, removed, problems: problems.length }
+          log.audit('pack.changed', `Pack "${ref}" has changed on disk and is registered.`, { pack: ref, ...counts })
         }
         if (!done.some(({ registration }) => registration.ref !== undefined)) return
         const others = store

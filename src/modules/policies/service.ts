@@ -69,6 +69,10 @@ export function createPolicyService(deps: {
     throw problem.path[0] === 'policy_type' ? policyTypeUnknown(problem.message) : parametersInvalid(problem.message)
   }
 
+  function auditChange(what: 'created' | 'updated' | 'deleted', policy: Policy, by: LogFields): void {
+    log.audit(`policy.${what}`, `Policy ${what}. Policy.id=${policy.id}`, { ...aboutPolicy(policy), ...by })
+  }
+
   function refuseSystemPack({ pack, name }: Pick<Policy, 'pack' | 'name'>): void {
     if (pack === systemPack) throw systemPackFixed('Policy', `${pack}.${name}`)
   }
@@ -109,7 +113,7 @@ export function createPolicyService(deps: {
       check(filled)
       const ref = `${filled.pack}.${filled.name}`
       const policy = await commitPlan(database, () => planWrite(undefined, filled), `Policy "${ref}"`)
-      log.audit('policy.created', { ...aboutPolicy(policy), ...aboutCaller(caller) })
+      auditChange('created', policy, aboutCaller(caller))
       return policy
     },
 
@@ -126,7 +130,7 @@ export function createPolicyService(deps: {
         return planWrite(before, { ...filled, ...(file === undefined ? {} : { metadata_file: file }) })
       }
       const policy = await commitPlan(database, plan, `Policy "${refOrId}"`)
-      log.audit('policy.updated', { ...aboutPolicy(policy), ...aboutCaller(caller) })
+      auditChange('updated', policy, aboutCaller(caller))
       return policy
     },
 
@@ -139,7 +143,7 @@ export function createPolicyService(deps: {
         return { result: seen, unit: planDelete(seen) }
       }
       const policy = await commitPlan(database, plan, `Policy "${refOrId}"`)
-      log.audit('policy.deleted', { ...aboutPolicy(policy), ...aboutCaller(caller) })
+      auditChange('deleted', policy, aboutCaller(caller))
     },
 
     async register(content) {
@@ -157,7 +161,7 @@ export function createPolicyService(deps: {
         const known = existing.get(filled.name)
         if (known !== undefined && isStored(known, filled)) continue
         const policy = await commitPlan(database, () => planWrite(store.findByRef(ref), filled), `Policy "${ref}"`)
-        log.audit(known === undefined ? 'policy.created' : 'policy.updated', { ...aboutPolicy(policy), ...by })
+        auditChange(known === undefined ? 'created' : 'updated', policy, by)
       }
       let removed = 0
       for (const policy of existing.values()) {
@@ -167,7 +171,7 @@ export function createPolicyService(deps: {
           return { result: undefined, unit: seen === undefined ? merge() : planDelete(seen) }
         }
         await commitPlan(database, plan, `Policy "${policy.ref}"`)
-        log.audit('policy.deleted', { ...aboutPolicy(policy), ...by })
+        auditChange('deleted', policy, by)
         removed += 1
       }
       return { registered: definitions.length, removed, problems }

@@ -6,7 +6,12 @@ import type { Log } from '../../log.ts'
 export function auditEnforcements(bus: Bus, log: Log): void {
   bus.subscribe('rule.enforced', ({ id, rule, trigger_instance_id, execution_id, failure_reason }) => {
     const about = { rule_enforcement_id: id, rule_id: rule.id, rule: rule.ref, trigger_instance_id }
-    if (execution_id === undefined) log.audit('rule.enforcement_failed', { ...about, reason: failure_reason })
-    else log.audit('rule.enforced', { ...about, execution_id })
+    if (execution_id === undefined) {
+      const message = `Rule enforcement failed. Rule ${rule.ref}, TriggerInstance ${trigger_instance_id}`
+      log.audit('rule.enforcement_failed', message, { ...about, reason: failure_reason })
+    } else {
+      const message = `Rule enforced. Execution ${execution_id}, TriggerInstance ${trigger_instance_id}, Rule ${rule.ref}`
+      log.audit('rule.enforced', message, { ...about, execution_id })
+    }
   })
 }

@@ -702,7 +702,11 @@ it('facts: an enforcement for each rule, then that the instance is processed, wi
     [id, [first?.execution_id]],
   ])
   expect(world.log()).toMatch(
-    new RegExp(`AUDIT Rule enforced\\. \\(event=rule\\.enforced, [^\\n]*execution_id=${first?.execution_id}`),
+    new RegExp(
+      `AUDIT Rule enforced\\. Execution [^\\n]*\\(event=rule\\.enforced, [^\\n]*execution_id=${first?.execution_id}`,
+    ),
   )
-  expect(world.log()).toMatch(/AUDIT Rule enforcement failed\. \(event=rule\.enforcement_failed, [^\n]*test\.nope/)
+  expect(world.log()).toMatch(
+    /AUDIT Rule enforcement failed\. Rule [^\n]*\(event=rule\.enforcement_failed, [^\n]*test\.nope/,
+  )
 })

@@ -233,7 +233,7 @@ export function createRuleService(deps: {
       const rule = await commit('The trigger of the rule', () =>
         planWrite(undefined, filled, { context: authorOf(caller) }),
       )
-      log.audit('rule.created', { ...aboutRule(rule), ...aboutCaller(caller) })
+      log.audit('rule.created', `Rule created. Rule.id=${rule.id}`, { ...aboutRule(rule), ...aboutCaller(caller) })
       return rule
     },
 
@@ -260,7 +260,7 @@ export function createRuleService(deps: {
         )
       }
       const rule = await commit(`Rule "${refOrId}"`, plan)
-      log.audit('rule.updated', { ...aboutRule(rule), ...aboutCaller(caller) })
+      log.audit('rule.updated', `Rule updated. Rule.id=${rule.id}`, { ...aboutRule(rule), ...aboutCaller(caller) })
       return rule
     },
 
@@ -271,7 +271,7 @@ export function createRuleService(deps: {
         caller.rights.require('rule_delete', resourceOf(seen))
         return { result: seen, unit: planDelete(seen) }
       })
-      log.audit('rule.deleted', { ...aboutRule(rule), ...aboutCaller(caller) })
+      log.audit('rule.deleted', `Rule deleted. Rule.id=${rule.id}`, { ...aboutRule(rule), ...aboutCaller(caller) })
     },
 
     async register(content) {
@@ -292,7 +292,8 @@ export function createRuleService(deps: {
           const rule = await commit(`Rule "${ref}"`, () =>
             planWrite(store.findByRef(ref), filled, { context: { user: systemUser }, metadata_file: metadataFile }),
           )
-          log.audit(before === undefined ? 'rule.created' : 'rule.updated', { ...aboutRule(rule), ...by })
+          const what = before === undefined ? 'created' : 'updated'
+          log.audit(`rule.${what}`, `Rule ${what}. Rule.id=${rule.id}`, { ...aboutRule(rule), ...by })
           return true
         } catch (error) {
           if (!isAppError(error) || error.kind !== 'invalid') throw error
@@ -313,7 +314,7 @@ export function createRuleService(deps: {
           const seen = store.find(rule.id)
           return { result: undefined, unit: seen === undefined ? merge() : planDelete(seen) }
         })
-        log.audit('rule.deleted', { ...aboutRule(rule), ...by })
+        log.audit('rule.deleted', `Rule deleted. Rule.id=${rule.id}`, { ...aboutRule(rule), ...by })
         removed += 1
       }
       return { registered, removed, problems }

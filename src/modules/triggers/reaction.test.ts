@@ -172,6 +172,8 @@ function notifying(notify: Record<string, unknown>): Execution['liveaction'] {
 }
 
 describe('notifications', () => {
+  const executionId = expect.stringMatching(/^[0-9a-f]{24}$/) as unknown
+
   test('have exactly the fields of the contract', async () => {
     const execution = ended({
       liveaction: notifying({ 'on-complete': { message: 'done', data: { a: 1 }, routes: ['chat'] } }),
@@ -265,7 +267,7 @@ describe('notifications', () => {
       plain: 5,
       result: '{"stdout":"hi","return_code":0}',
     })
-    expect(readers).toEqual([{ user: 'tester' }])
+    expect(readers).toEqual([{ user: 'tester', executionId }])
   })
 
   test('what a template gives is data and not rendered again', async () => {
@@ -328,7 +330,10 @@ describe('notifications', () => {
     const plain = ended({ user: 'bob', liveaction: { ...notifying({}), notify_author: 'alice' } })
     await react({ ...plain, action: { ...plain.action, notify: section } })
     await react(ended({ liveaction: notifying({ 'on-success': { message: 'no template', routes: ['r'] } }) }))
-    expect(readers).toEqual([{ user: 'carol', author: 'alice', scopes }, { user: 'bob' }])
+    expect(readers).toEqual([
+      { user: 'carol', author: 'alice', scopes, executionId },
+      { user: 'bob', executionId },
+    ])
   })
 
   test('a result that is too large for so many routes is pointed at', async () => {

@@ -144,7 +144,8 @@ export function createRoutes(deps: {
     { id, ref }: TriggerTypeRecord,
     request: ApiRequest,
   ): void {
-    log.audit(`trigger_type.${what}`, { ...aboutCaller(request), trigger_type: ref, trigger_type_id: id })
+    const message = `TriggerType ${what}. TriggerType.id=${id}`
+    log.audit(`trigger_type.${what}`, message, { ...aboutCaller(request), trigger_type: ref, trigger_type_id: id })
   }
 
   function auditTrigger(
@@ -152,7 +153,8 @@ export function createRoutes(deps: {
     { id, ref }: TriggerRecord,
     request: ApiRequest,
   ): void {
-    log.audit(`trigger.${what}`, { ...aboutCaller(request), trigger: ref, trigger_id: id })
+    const message = `Trigger ${what}. Trigger.id=${id}`
+    log.audit(`trigger.${what}`, message, { ...aboutCaller(request), trigger: ref, trigger_id: id })
   }
 
   function* instanceRecords(ids: readonly string[], projection: Projection): Generator<Record<string, unknown>> {
