@@ -2,7 +2,7 @@
  * The composition root: the only file that knows every module. What is listed here is the server; modules start in the
  * order of the list and stop in reverse.
  */
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { Express } from 'express'
 import { createMemoryBus } from './bus/memory.ts'
 import type { Config } from './config/load.ts'
@@ -21,6 +21,7 @@ import type { Log, RootLog } from './log.ts'
 import type { Module } from './module.ts'
 import { createActions } from './modules/actions/index.ts'
 import { createAuth } from './modules/auth/index.ts'
+import { createBackups, type KeptElsewhere } from './modules/backups/index.ts'
 import { createDatastore } from './modules/datastore/index.ts'
 import { createExecutions } from './modules/executions/index.ts'
 import type { PackConfigs } from './modules/executions/types.ts'
@@ -71,19 +72,25 @@ const strictTransport = { 'Strict-Transport-Security': 'max-age=31536000' }
 /**
  * Starts the whole server. When something fails, what was started before is stopped again.
  *
+ * @param configFiles where the configuration comes from
  * @throws ConfigProblems for files that the configuration names and that cannot be used
  */
-export async function startApp(config: Config, log: RootLog): Promise<App> {
+export async function startApp(config: Config, log: RootLog, configFiles: readonly string[] = []): Promise<App> {
   const undo: (() => Promise<void>)[] = []
   try {
-    return await assemble(config, log, undo)
+    return await assemble(config, log, configFiles, undo)
   } catch (error) {
     for (const step of undo.toReversed()) await step().catch(() => undefined)
     throw error
   }
 }
 
-async function assemble(config: Config, log: RootLog, undo: (() => Promise<void>)[]): Promise<App> {
+async function assemble(
+  config: Config,
+  log: RootLog,
+  configFiles: readonly string[],
+  undo: (() => Promise<void>)[],
+): Promise<App> {
   const startedAt = now()
   const identities = await readIdentities(config, log)
   const urls: Record<Surface, string> = { auth: '', api: '', stream: '' }
@@ -373,7 +380,17 @@ async function assemble(config: Config, log: RootLog, undo: (() => Promise<void>
       intervalSeconds: config.garbagecollector.collection_interval,
     },
   })
-  const modules: Module[] = [...stateful, upkeep]
+  const backups = createBackups({
+    database,
+    log,
+    settings: {
+      directory: config.backup.directory,
+      intervalSeconds: config.backup.interval,
+      keep: config.backup.keep,
+    },
+    elsewhere: keptElsewhere(config, configFiles),
+  })
+  const modules: Module[] = [...stateful, upkeep, backups]
   const notReady = (): string[] => [
     ...(database.hasRoom() ? [] : ['storage_full']),
     ...modules.flatMap((module) => module.readiness?.() ?? []),
@@ -483,6 +500,30 @@ function daysKept(collector: Config['garbagecollector']): Record<RecordKind, num
     tokens: collector.tokens_ttl,
     'rule-enforcements': collector.rule_enforcements_ttl,
   }
+}
+
+/** What the server consists of besides its database. */
+function keptElsewhere(config: Config, configFiles: readonly string[]): KeptElsewhere[] {
+  const { base_path: basePath } = config.system
+  const { file_path: passwords = join(basePath, 'htpasswd') } = config.auth.backend_kwargs
+  const keys = config.keyvalue.encryption_key_path
+  return [
+    ...configFiles.map((path) => ({ what: 'the configuration', path: resolve(path) })),
+    { what: 'the keys, without which no secret in the backup can be read', path: join(basePath, 'keys') },
+    ...(keys === '' ? [] : [{ what: 'the keys of the datastore', path: keys }]),
+    ...(config.auth.backend === 'flat_file' ? [{ what: 'the passwords of users', path: String(passwords) }] : []),
+    { what: 'the definitions of roles', path: join(basePath, 'rbac') },
+    ...[config.content.system_packs_base_path, ...config.content.packs_base_paths].map((path) => ({
+      what: 'packs',
+      path,
+    })),
+    { what: 'the configurations of packs', path: join(basePath, 'configs') },
+    { what: 'the known keys of other hosts', path: config.ssh_runner.known_hosts_file },
+    ...surfaces.flatMap((surface) => {
+      const { use_ssl: usesTls, cert, key } = config[surface]
+      return usesTls ? [cert, key].map((path) => ({ what: `TLS of the ${surface} listener`, path })) : []
+    }),
+  ]
 }
 
 /** One, or none: the server serves without it all the same. */

@@ -19,17 +19,19 @@ export interface OperatorFlags extends Omit<CommonFlags, 'configFile'> {
   configFile?: string[]
 }
 
+export function addServerConfigOption(command: CliCommand): CliCommand {
+  return command.option(
+    '--config-file <path>',
+    'configuration file of the server; may be given several times',
+    (path: string, before: string[] | undefined) => [...(before ?? []), path],
+  )
+}
+
 /** Adds what every command for operators takes. */
 export function addOperatorOptions(command: CliCommand): CliCommand {
-  return addCommonOptionsWithoutFile(command)
-    .option(
-      '--config-file <path>',
-      'configuration file of the server; may be given several times',
-      (path: string, before: string[] | undefined) => [...(before ?? []), path],
-    )
-    .notes(
-      'Run by root or the account of the server on its machine, no login is needed: the server is found as `svc serve` finds its configuration, and asked by the socket `svc.sock` in its base path. With --api-url, --url, `SVC_API_URL` or `SVC_BASE_URL` the server there is asked instead, with the credentials of an administrator.',
-    )
+  return addServerConfigOption(addCommonOptionsWithoutFile(command)).notes(
+    'Run by root or the account of the server on its machine, no login is needed: the server is found as `svc serve` finds its configuration, and asked by the socket `svc.sock` in its base path. With --api-url, --url, `SVC_API_URL` or `SVC_BASE_URL` the server there is asked instead, with the credentials of an administrator.',
+  )
 }
 
 /** The configuration that a server with these files would start with. @throws ConfigProblems */

@@ -823,6 +823,34 @@ export const options = {
         'While the file system of the database has less room than this, new executions and webhooks are refused with 507, and timers, rules and waiting executions wait: what runs can then still finish, and old records can be deleted. 0: until the disk is full.',
     }),
   },
+  backup: {
+    directory: path({
+      default: 'backups',
+      relativeTo: 'basePath',
+      about:
+        'Folder of the backups of the database, best on another disk; no two servers may share it. It is created when missing. A relative path starts at system.base_path.',
+    }),
+    interval: integer({
+      default: dayOfSeconds,
+      min: 0,
+      max: 366 * dayOfSeconds,
+      unit: 'seconds; 0: none',
+      about: 'Pause between two scheduled backups of the database.',
+    }),
+    keep: integer({
+      default: 7,
+      min: 1,
+      max: 10_000,
+      unit: 'backups',
+      about:
+        'How many scheduled backups are kept. Those made on request or before a migration stay until you remove them.',
+    }),
+    before_migration: boolean({
+      default: true,
+      about:
+        'Make a backup before a new release changes the structure of the database, and do not start when that cannot be made.',
+    }),
+  },
   keyvalue: {
     enable_encryption: boolean({
       default: true,
@@ -952,6 +980,7 @@ export const sectionAbout = {
   rbac: 'Who may do what.',
   webui: 'Links for people.',
   database: 'Storage.',
+  backup: 'Copies of the database.',
   keyvalue: 'Secrets at rest.',
   log: 'Logging, to standard error; audit lines to a file as well.',
   metrics: 'What is told to monitoring.',

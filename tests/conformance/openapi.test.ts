@@ -375,6 +375,8 @@ const samples: [
   ['get', '/v1/rbac/role_assignments', {}],
   ['get', '/v1/rbac/role_assignments/{id}', { path: () => `/v1/rbac/role_assignments/${unknownId}`, status: 404 }],
   ['post', '/v1/rbac/definitions/apply', { status: 400 }],
+  ['post', '/v1/backups', { status: 201 }],
+  ['get', '/v1/backups', {}],
   ['post', '/v1/purge/{kind}', { path: () => '/v1/purge/output', body: { before: '2020-01-01T00:00:00Z' } }],
   [
     'post',

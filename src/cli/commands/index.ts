@@ -53,6 +53,22 @@ export const commands: readonly CommandEntry[] = [
     load: async (context) => (await import('./purge.ts')).createPurgeCommand(context),
   },
   {
+    name: 'backup',
+    summary: 'Make and list backups of the database.',
+    example: 'svc backup',
+    group: 'Server:',
+    readsServerConfig: true,
+    load: async (context) => (await import('./backup.ts')).createBackupCommand(context),
+  },
+  {
+    name: 'restore',
+    summary: 'Put a backup in the place of the database.',
+    example: 'svc restore svc-20300102T030405.678Z.db',
+    group: 'Server:',
+    readsServerConfig: true,
+    load: async (context) => (await import('./restore.ts')).createRestoreCommand(context),
+  },
+  {
     name: 'run',
     summary: 'Run an action and wait for its result.',
     example: 'svc run core.local date -R',

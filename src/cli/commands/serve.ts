@@ -68,7 +68,7 @@ async function serve(files: string[], flags: Record<string, string>): Promise<nu
   let app: App | NodeJS.Signals
   try {
     // Loaded only here, since the help of the command needs nothing of the server.
-    const starting = import('../../app.ts').then(({ startApp }) => startApp(config, log))
+    const starting = import('../../app.ts').then(({ startApp }) => startApp(config, log, loaded.files))
     app = await Promise.race([starting, signals.first])
   } catch (error) {
     if (error instanceof ConfigProblems) {

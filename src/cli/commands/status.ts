@@ -3,6 +3,7 @@ import { CliCommand } from '../command.ts'
 import { recordIn, toList, toObject } from '../connection/answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { addOperatorOptions, withOperatorSession, type OperatorFlags } from '../operator-session.ts'
+import { size } from '../output/size.ts'
 import { cellText, formatTime, renderTable, type Json } from '../output/print.ts'
 import type { CommandContext, Session } from '../session.ts'
 
@@ -119,18 +120,6 @@ const join = <T>(value: T | undefined, text: (value: T) => string): string | und
 const cells = (row: Json, names: readonly string[]): string[] => names.map((name) => textOf(row[name]))
 
 const textOf = (value: unknown): string => cellText(value)
-
-/** `1.5 GiB`. */
-function size(bytes: number): string {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
-  let value = bytes
-  let unit = 0
-  while (value >= 1024 && unit < units.length - 1) {
-    value /= 1024
-    unit += 1
-  }
-  return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`
-}
 
 /** `2 d 3 h`: the two greatest units. */
 function duration(seconds: number): string {

@@ -1,5 +1,5 @@
 /** The database port on one SQLite file. */
-import { closeSync, existsSync, mkdirSync, openSync, realpathSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, realpathSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type Sqlite from 'better-sqlite3'
 import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, type CompiledQuery } from 'kysely'
@@ -17,6 +17,7 @@ import { isDamage } from './damage.ts'
 import { createSpace } from './space.ts'
 import { createStatementCache } from './statements.ts'
 import { watchWriteAheadLog } from './write-ahead-log.ts'
+import { makeFolder } from './make-folder.ts'
 import { watchRoom } from './room.ts'
 import { createWriter } from './writer.ts'
 
@@ -75,23 +76,6 @@ async function open(options: SqliteOptions): Promise<Database> {
     for (const step of undo.toReversed()) step()
     throw error
   }
-}
-
-/** With its parents. Node's own way of doing so never ends where a folder refuses new ones with ENOENT, as `/proc` does. */
-function makeFolder(path: string): void {
-  if (isFolder(path)) return
-  const parent = dirname(path)
-  if (parent !== path) makeFolder(parent)
-  try {
-    mkdirSync(path, { mode: 0o700 })
-  } catch (error) {
-    // Another server that starts at the same time may have been faster.
-    if (!isFolder(path)) throw error
-  }
-}
-
-function isFolder(path: string): boolean {
-  return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true
 }
 
 const sizeOf = (path: string): number => statSync(path, { throwIfNoEntry: false })?.size ?? 0

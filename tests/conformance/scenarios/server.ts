@@ -1,4 +1,6 @@
 /** What operators of the server's own machine use. */
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import type { Scenario } from '../../helpers/scenarios.ts'
 import type { TestServer } from '../../helpers/server.ts'
 
@@ -6,7 +8,7 @@ import type { TestServer } from '../../helpers/server.ts'
 const here = { SVC_API_URL: '' }
 
 export function serverScenarios(server: TestServer): Scenario[] {
-  return [...statusScenarios(server)]
+  return [...statusScenarios(server), ...backupScenarios(server)]
 }
 
 function statusScenarios(server: TestServer): Scenario[] {
@@ -44,6 +46,63 @@ function statusScenarios(server: TestServer): Scenario[] {
         [/(?<="problems": \[\n)[^]*?(?=\n    \])/g, '        …'],
         [/(?<="gauges": \{\n)[^}]*?(?=\n    \})/g, '        …'],
       ],
+    },
+  ]
+}
+
+function backupScenarios(server: TestServer): Scenario[] {
+  const stable = [
+    [/\/\S+?(?=\/(?:backups|packs|configs|keys|restored|test\.conf)\b)/g, '/var/lib/svc'],
+    [/(?<=svc-)\d{8}T\d{6}\.\d{3}(?=Z)/g, '20300101T100000.000'],
+    [/(?<=\.before-restore-)\d{8}T\d{6}Z(?:-\d+)?/g, '20300101T100000Z'],
+    [/\d+\.\d KiB/g, '550.0 KiB'],
+    [/\b[0-9a-f]{64}\b/g, '0'.repeat(64)],
+    [/\+-[+-]*-\+/g, '+-…-+'],
+    [/(?<=[\S|]) {2,}/g, '  '],
+  ] as const
+  const newest = (): string => readdirSync(join(server.basePath, 'backups')).toSorted().at(-1) ?? ''
+  /** Of a server that does not run. */
+  const other = (): string => {
+    const file = join(server.basePath, 'restored.conf')
+    writeFileSync(file, `[system]\nbase_path = ${join(server.basePath, 'restored')}\n`)
+    return file
+  }
+  const restore = (file: () => string, ...words: string[]) => ({
+    command: 'restore',
+    args: () => ['restore', file(), ...words, '--config-file', other()],
+    unstable: stable,
+  })
+  const copy = (): string => join(server.basePath, 'backups', newest())
+  return [
+    { command: 'backup list', about: 'none', args: () => ['backup', 'list'] },
+    {
+      command: 'backup create',
+      about: 'without the word',
+      args: () => ['backup', '--config-file', server.configFile],
+      env: here,
+      unstable: stable,
+    },
+    { command: 'backup create', args: () => ['backup', 'create'], unstable: stable },
+    { command: 'backup list', args: () => ['backup', 'list'], unstable: stable },
+    {
+      ...restore(copy, '--dry-run'),
+      about: 'only tried',
+      before: () => rmSync(join(server.basePath, 'restored'), { recursive: true, force: true }),
+    },
+    {
+      ...restore(copy),
+      before() {
+        mkdirSync(join(server.basePath, 'restored'), { recursive: true })
+        writeFileSync(join(server.basePath, 'restored', 'svc.db'), 'damaged')
+      },
+    },
+    { ...restore(() => other()), about: 'no database' },
+    { ...restore(() => '/nowhere/svc.db'), about: 'no file' },
+    {
+      command: 'restore',
+      about: 'the server runs',
+      args: () => ['restore', newest(), '--config-file', server.configFile],
+      unstable: [[/\/\S+(?=\/svc\.db)/g, '/var/lib/svc']],
     },
   ]
 }

@@ -1,0 +1,58 @@
+/** `svc restore`: a backup takes the place of the database, while no server runs. */
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { CliCommand } from '../command.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { CliFailure } from '../failures.ts'
+import { addServerConfigOption, loadServerConfig } from '../operator-session.ts'
+import { printable } from '../output/print.ts'
+import { size } from '../output/size.ts'
+import type { CommandContext } from '../session.ts'
+
+interface RestoreFlags {
+  configFile?: string[]
+  dryRun?: boolean
+}
+
+export function createRestoreCommand(context: CommandContext): CliCommand {
+  const command = new CliCommand('restore')
+    .description('Put a backup in the place of the database. The server has to be stopped.')
+    .argument('<file>', 'the backup; a name without folders is also looked for in the backup directory')
+    .option('--dry-run', 'only try whether the backup can be used')
+  return addServerConfigOption(command)
+    .notes(
+      'The backup is copied beside the database and read as a whole before anything is changed: a damaged one, one that is no database of svc, and one of a newer release are refused. The database that is there, be it damaged, stays under a name that is printed.',
+      'Run it as the account of the server, or as root. Any copy of a database that SQLite could open can be restored, with the `-wal` file beside it if there is one.',
+      'The server then goes on from the time of the backup: what waited to run then is run, be it once more; what was running is abandoned; tokens and API keys are those of that time. docs/backup.md tells what else is to be brought back, and how.',
+    )
+    .examples('svc restore svc-20300102T030405.678Z.db', 'svc restore /mnt/backups/svc.db --dry-run')
+    .action(async (file: string, flags: RestoreFlags) => {
+      process.stdout.write(printable(await restore(file, flags)))
+      context.setExitCode(exitCodes.ok)
+    })
+}
+
+/** @throws CliFailure, ConfigProblems */
+async function restore(file: string, { configFile, dryRun = false }: RestoreFlags): Promise<string> {
+  const config = loadServerConfig(configFile)
+  const listed = join(config.backup.directory, file)
+  const from = !existsSync(file) && !file.includes('/') && existsSync(listed) ? listed : resolve(file)
+  const to = config.database.path
+  const { restoreDatabase, DatabaseInUse, RestoreRefused, SchemaTooNew } = await import('../../db/sqlite/restore.ts')
+  try {
+    const { keptAs, bytes, missingMigrations } = await restoreDatabase({ from, to, dryRun })
+    const older = 'The backup is of an older release; the next start brings it to this one.\n'
+    return [
+      dryRun
+        ? `${from} is whole, ${size(bytes)}, and can be restored to ${to}.\n`
+        : `${from} is restored to ${to}, ${size(bytes)}.\n`,
+      keptAs === undefined ? '' : `The database that was there is kept as ${keptAs}.\n`,
+      missingMigrations.length === 0 ? '' : older,
+      dryRun ? '' : 'Start the server: it goes on from the time of the backup.\n',
+    ].join('')
+  } catch (error) {
+    if (error instanceof DatabaseInUse) throw new CliFailure(`${error.message} Stop it first.`)
+    if (error instanceof SchemaTooNew || error instanceof RestoreRefused) throw new CliFailure(error.message)
+    throw error
+  }
+}

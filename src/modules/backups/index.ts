@@ -1,0 +1,167 @@
+/** Backups of the database: on request, and by a schedule. */
+import { existsSync } from 'node:fs'
+import { setTimeout as delay } from 'node:timers/promises'
+import type { BackupKind } from '../../backup-name.ts'
+import type { Database } from '../../db/database.ts'
+import { backupFailed, backupUnderWay, isAppError, shuttingDown, type AppError } from '../../errors.ts'
+import { aboutCaller, type Caller } from '../../http/caller.ts'
+import type { Log } from '../../log.ts'
+import type { Gauge, Module } from '../../module.ts'
+import { codeOf } from '../../system-error.ts'
+import { now } from '../../time.ts'
+import { createBackupFolder, type BackupFile } from './folder.ts'
+import { createRoutes } from './routes.ts'
+
+/** A part of the server that is not in the database. */
+export interface KeptElsewhere {
+  /** In a few words. */
+  what: string
+  path: string
+}
+
+export interface Backup extends BackupFile {
+  /** Lower case hexadecimal digits. */
+  sha256: string
+  started_at: string
+  ended_at: string
+  /** Names of those that had to go for it. */
+  removed: string[]
+  /** What has to be kept besides. */
+  not_included: KeptElsewhere[]
+}
+
+export interface BackupsDeps {
+  database: Pick<Database, 'backup'>
+  log: Log
+  settings: {
+    directory: string
+    /** 0: no schedule. */
+    intervalSeconds: number
+    /** How many scheduled ones stay. */
+    keep: number
+  }
+  /** What else the server consists of; what is not there is not told. */
+  elsewhere: readonly KeptElsewhere[]
+}
+
+/** A server that has just started has other things to do. */
+const FIRST_AFTER_SECONDS = 600
+const AGAIN_AFTER_SECONDS = 3600
+/** The clock may be set, and the machine may sleep: the time until the next one is reckoned anew. */
+const MAX_WAIT_SECONDS = 3600
+
+export function createBackups({ database, log, settings, elsewhere }: BackupsDeps): Module {
+  const folder = createBackupFolder(settings.directory)
+  const stopping = new AbortController()
+  const { signal } = stopping
+  let running: Promise<unknown> | undefined
+  let schedule: Promise<void> | undefined
+  /** Milliseconds since the epoch. */
+  let lastMadeAt: number | undefined
+
+  /** @throws BACKUP_UNDER_WAY, BACKUP_HAS_NO_ROOM, BACKUP_FAILED */
+  function make(kind: BackupKind, caller?: Caller): Promise<Backup> {
+    if (running !== undefined) return Promise.reject(backupUnderWay())
+    const making = makeAlone(kind, caller).finally(() => (running = undefined))
+    running = making.catch(() => undefined)
+    return making
+  }
+
+  async function makeAlone(kind: BackupKind, caller: Caller | undefined): Promise<Backup> {
+    const startedAt = now()
+    try {
+      const { path, bytes, sha256 } = await database.backup(await folder.prepare(kind), signal)
+      const removed = kind === 'scheduled' ? await folder.rotate(settings.keep) : []
+      const files = await folder.list()
+      const file = files.find((each) => each.path === path)
+      if (file === undefined) throw backupFailed('it has been removed in the moment in which it was complete.')
+      lastMadeAt = Date.parse(file.made_at)
+      const fields = { kind, path, bytes, removed }
+      if (caller === undefined) log.info('backup.made', 'A backup of the database has been made', fields)
+      else log.audit('backup.made', 'A backup of the database was made.', { ...fields, ...aboutCaller(caller) })
+      return {
+        ...file,
+        sha256,
+        started_at: startedAt,
+        ended_at: now(),
+        removed,
+        not_included: elsewhere.filter((each) => existsSync(each.path)),
+      }
+    } catch (error) {
+      if (signal.aborted) throw error
+      const failure = translate(error)
+      log.error('backup.failed', failure.message, { kind, directory: settings.directory, error })
+      throw failure
+    }
+  }
+
+  async function list(): Promise<BackupFile[]> {
+    try {
+      return await folder.list()
+    } catch (error) {
+      throw translate(error)
+    }
+  }
+
+  async function keepMaking(): Promise<void> {
+    let notBefore = Date.now() + Math.min(settings.intervalSeconds, FIRST_AFTER_SECONDS) * 1000
+    while (!signal.aborted) {
+      const dueAt = Math.max(notBefore, await nextAt())
+      const waitMs = Math.min(dueAt - Date.now(), MAX_WAIT_SECONDS * 1000)
+      if (waitMs > 0) {
+        await delay(waitMs, undefined, { signal, ref: false }).catch(() => undefined)
+        continue
+      }
+      await running
+      // What has failed is in the log.
+      await make('scheduled').catch(() => {
+        notBefore = Date.now() + Math.min(settings.intervalSeconds, AGAIN_AFTER_SECONDS) * 1000
+      })
+    }
+  }
+
+  /** One that seems to come from the future says nothing. */
+  async function nextAt(): Promise<number> {
+    const files = await folder.list().catch((): BackupFile[] => [])
+    const times = files.flatMap(({ kind, made_at }) => (kind === 'scheduled' ? [Date.parse(made_at)] : []))
+    const last = times.find((time) => time <= Date.now())
+    return last === undefined ? 0 : last + settings.intervalSeconds * 1000
+  }
+
+  const gauges: Gauge[] = [
+    {
+      key: 'backup.last_age_seconds',
+      about: 'Seconds since the newest backup in the backup directory was begun.',
+      read() {
+        if (lastMadeAt === undefined) throw new Error('there is no backup')
+        return Math.round((Date.now() - lastMadeAt) / 1000)
+      },
+    },
+  ]
+
+  return {
+    name: 'backups',
+    gauges,
+    routes: createRoutes({ make: (caller) => make('requested', caller), list }),
+    async start() {
+      try {
+        await folder.clean()
+        const [newest] = await folder.list()
+        if (newest !== undefined) lastMadeAt = Date.parse(newest.made_at)
+      } catch (error) {
+        log.error('backup.failed', 'The backup directory cannot be read', { directory: settings.directory, error })
+      }
+      if (settings.intervalSeconds > 0) schedule = keepMaking()
+    },
+    async stop() {
+      stopping.abort(shuttingDown())
+      await Promise.all([schedule, running])
+    },
+  }
+}
+
+/** Of the file system. */
+function translate(error: unknown): AppError {
+  if (isAppError(error)) return error
+  return backupFailed(`the backup directory cannot be used: ${codeOf(error) ?? String(error)}.`, error)
+}
