@@ -1,15 +1,19 @@
+import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 const SERVERS = ['tests/conformance/**', 'tests/packaging/**']
 const RECOVERY = ['tests/recovery/**']
 const ALONE = ['tests/stress/**', 'tests/faults/**']
+const CORES = Math.max(2, availableParallelism())
+/** Much of the time tests wait, for what others do. */
+const WAITING = CORES + 1
 
 export default defineConfig({
   test: {
     // A process per file costs twelve times the run (docs/dependencies.md, section 2).
     pool: 'threads',
     isolate: false,
-    maxWorkers: 2,
+    maxWorkers: CORES,
     reporters: ['default', './tests/helpers/closing-reporter.ts'],
     // Limits are for what hangs, not for what is slow: a machine that has other things to do takes many times as long.
     // Four groups, one after the other, so that what measures time or loads the machine does not starve its neighbours.
@@ -18,8 +22,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'code',
-          // Much of the time they wait, for what others do.
-          maxWorkers: 3,
+          maxWorkers: WAITING,
           include: ['src/**/*.test.ts', 'migrations/**/*.test.ts', 'tests/**/*.test.ts'],
           exclude: [...SERVERS, ...RECOVERY, ...ALONE, 'tests/bench/**'],
           setupFiles: ['./tests/helpers/leaks.ts'],
@@ -32,6 +35,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'servers',
+          maxWorkers: WAITING,
           include: SERVERS.map((folder) => `${folder}/*.test.ts`),
           setupFiles: ['./tests/helpers/leaks.ts'],
           testTimeout: 120_000,

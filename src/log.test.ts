@@ -7,7 +7,8 @@ import { promisify } from 'node:util'
 import { describe, expect, it } from 'vitest'
 import { makeFolder } from '../tests/helpers/folders.ts'
 import { TextSink } from '../tests/helpers/text-sink.ts'
-import { createLog, logLevels, type Log, type LogLevel, type LogOptions } from './log.ts'
+import { logLevels, type LogLevel } from './log-levels.ts'
+import { createLog, type Log, type LogOptions } from './log.ts'
 
 const now = (): Date => new Date('2030-01-01T10:00:00.123Z')
 

@@ -9,12 +9,8 @@ import { hostname } from 'node:os'
 import { Writable } from 'node:stream'
 import winston from 'winston'
 import { openLineFile } from './line-file.ts'
+import { logLevels, type LogLevel } from './log-levels.ts'
 import { ErrorCopy, clip, createRedactor, escapeUnprintable, maximumTextLength, type Redactor } from './redact.ts'
-
-/** From the least to the most severe; AUDIT is above all others, so no level filters it out. */
-export const logLevels = ['DEBUG', 'INFO', 'WARNING', 'ERROR', 'CRITICAL', 'AUDIT'] as const
-
-export type LogLevel = (typeof logLevels)[number]
 
 /** Values of any type; `error` is the customary name for a caught error. */
 export type LogFields = Readonly<Record<string, unknown>>

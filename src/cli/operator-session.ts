@@ -3,7 +3,7 @@
  * control socket, which takes no credential; with an address they ask there, as every other command does.
  */
 import { basename, dirname, join } from 'node:path'
-import { loadConfig, type Config } from '../config/load.ts'
+import type { Config } from '../config/load.ts'
 import { holdFolder } from '../held-folder.ts'
 import { controlSocketName } from '../run-file.ts'
 import type { CliCommand } from './command.ts'
@@ -35,7 +35,9 @@ export function addOperatorOptions(command: CliCommand): CliCommand {
 }
 
 /** The configuration that a server with these files would start with. @throws ConfigProblems */
-export function loadServerConfig(files: readonly string[] | undefined): Config {
+export async function loadServerConfig(files: readonly string[] | undefined): Promise<Config> {
+  // No other command needs what is known about options of the server.
+  const { loadConfig } = await import('../config/load.ts')
   return loadConfig({ files, env: process.env, cwd: process.cwd() }).config
 }
 
@@ -53,7 +55,7 @@ export async function withOperatorSession(
   work: (session: Session) => Promise<number>,
 ): Promise<void> {
   if (isElsewhere(context, flags)) return withSession(context, flags, work)
-  const { base_path: basePath } = loadServerConfig(configFile).system
+  const { base_path: basePath } = (await loadServerConfig(configFile)).system
   const path = join(basePath, controlSocketName)
   if (Buffer.byteLength(path) <= MAX_SOCKET_PATH_BYTES) {
     return withSession(context, flags, work, { loaded: bySocket(flags, { path, address: path }) })

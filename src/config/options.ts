@@ -4,7 +4,7 @@
  */
 import { isIP } from 'node:net'
 import { isAbsolute, resolve } from 'node:path'
-import { logLevels } from '../log.ts'
+import { logLevels } from '../log-levels.ts'
 import type { ExecutionStatus } from '../modules/executions/types.ts'
 import { isTimeZone } from '../time-zone.ts'
 

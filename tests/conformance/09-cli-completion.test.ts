@@ -257,7 +257,7 @@ describe.each(['bash', 'zsh', 'fish'] as const)('%s', (shell) => {
     const terminal = await startShell(shell)
     // The shells put the blanks between them.
     const line = hostile.map((_, index) => `h${index + 1}\t`).join('')
-    await terminal.typeAt('[ready] ', `svc ke\tge\t${line}--js\t\r`)
+    await terminal.typeAt('[ready] ', `svc ke\tget ${line}--js\t\r`)
     for (const index of hostile.keys()) await terminal.typeAt(`"value": "value-${index + 1}"`, '')
     await terminal.typeAt('[ready] ', 'svc run default.gr\twh\tme moo\tgl\t--asy\t\r', 2)
     await terminal.typeAt('To get the results, execute:', 'svc action create som\t\r')

@@ -122,7 +122,7 @@ const drawn = /\u001b\[\d+m|\r\u001b\[K/g
 const saysError = /^(?:ERROR|error): /m
 
 /** Commands that end well without a server. */
-const local: ReadonlySet<string> = new Set(['completion', 'help', 'logout', 'manual'])
+const local: ReadonlySet<string> = new Set(['completion', 'generate-crypto-key', 'help', 'logout', 'manual'])
 /** To these any text is an answer. */
 const raw: ReadonlySet<string> = new Set(['entry-point', 'file'])
 const changesPasswordFile = /^(?:User|The password of) ".*" .* (?:to|in|from) \S+\n$/

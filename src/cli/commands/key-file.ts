@@ -1,6 +1,5 @@
 /** `svc key generate-crypto-key`, also called `svc-generate-symmetric-crypto-key` (contract 10, 10.10). Asks no server. */
 import { resolve } from 'node:path'
-import { newKeyFile } from '../../encryption.ts'
 import { createSecretFile, replaceSecretFile } from '../../secret-file.ts'
 import { CliCommand } from '../command.ts'
 import { exitCodes } from '../exit-codes.ts'
@@ -40,6 +39,8 @@ export function createGenerateCommand(context: CommandContext): CliCommand {
 /** @returns false: there is such a file, and it is as it was @throws CliFailure */
 async function writeKeys(path: string, force: boolean): Promise<boolean> {
   try {
+    // No other command needs what comes with it.
+    const { newKeyFile } = await import('../../encryption.ts')
     if (!force) return await createSecretFile(path, newKeyFile())
     await replaceSecretFile(path, newKeyFile())
     return true

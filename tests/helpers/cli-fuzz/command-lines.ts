@@ -91,16 +91,18 @@ export function makeServerLine(random: Random, options: readonly Option[]): stri
   return ['serve', ...words.flat(), random.once(2) ? '--api-port=none' : '--frob']
 }
 
+const ofThisMachine: ReadonlySet<string> = new Set(['serve', 'service'])
+
 /**
- * Every command of the client with all its options, those that help does not show and those of `svc` itself included. The
- * server is none: what it does it does to this machine.
+ * Every command of the client with all its options, those that help does not show and those of `svc` itself included. What
+ * works on this machine, and not on a server, is none.
  */
 export async function readLeaves(): Promise<{ leaves: Leaf[]; globals: readonly Option[] }> {
   const program = new CliCommand('svc')
   addGlobalOptions(program)
   const loaded = await Promise.all(
     commands
-      .filter(({ name }) => name !== 'serve')
+      .filter(({ name }) => !ofThisMachine.has(name))
       .map(async (entry) => ({ entry, command: await readCommand(entry) })),
   )
   const leaves = loaded.flatMap(({ entry, command }) => [
