@@ -6,11 +6,13 @@ export async function waitFor<T>(
   look: () => T | undefined | false | Promise<T | undefined | false>,
   timeoutMs = 30_000,
 ): Promise<T> {
-  const deadline = performance.now() + timeoutMs
+  const begun = performance.now()
   for (;;) {
     const found = await look()
     if (found !== undefined && found !== false) return found
-    if (performance.now() > deadline) throw new Error(`waited ${timeoutMs} ms in vain for: ${what}`)
-    await new Promise((resolve) => setTimeout(resolve, 5))
+    const waited = performance.now() - begun
+    if (waited > timeoutMs) throw new Error(`waited ${timeoutMs} ms in vain for: ${what}`)
+    // Whoever has waited for long may wait a little longer, and does not keep the machine from what is waited for.
+    await new Promise((resolve) => setTimeout(resolve, Math.min(50, Math.max(5, waited / 10))))
   }
 }
