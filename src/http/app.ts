@@ -20,10 +20,10 @@ import { createAllowance } from './allowance.ts'
 import { noRights, type AccessControl } from './authenticate.ts'
 import { createBodyReader, type RawBody } from './body.ts'
 import { createErrorResponder } from './errors.ts'
-import { answerHealth } from './health.ts'
+import { answerHealth, isHealthPath } from './health.ts'
 import { jsonTypeOf } from './json.ts'
 import { locate } from './locate.ts'
-import { observe, type Observation } from './observe.ts'
+import { notObserved, observe, type Observation } from './observe.ts'
 import type { OriginPolicy } from './origin.ts'
 import type { Peers } from './peers.ts'
 import { readQuery } from './query.ts'
@@ -115,7 +115,9 @@ function identify(options: HttpAppOptions): RequestHandler {
     const mark = request.url.indexOf('?')
     const rawPath = mark === -1 ? request.url : request.url.slice(0, mark)
     const { surface } = request as Request & SurfaceTag // the listener set it
-    const observation = observe(watching, request, response, { requestId, surface })
+    const observation = isHealthPath(rawPath)
+      ? notObserved()
+      : observe(watching, request, response, { requestId, surface })
     const query = new URLSearchParams(mark === -1 ? '' : request.url.slice(mark + 1))
     states.set(request, { requestId, query, observation })
 

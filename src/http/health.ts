@@ -9,6 +9,9 @@ import type { JsonSchema } from '../schema.ts'
 
 export type HealthPath = '/healthz' | '/readyz'
 
+/** @param path without query */
+export const isHealthPath = (path: string): path is HealthPath => path === '/healthz' || path === '/readyz'
+
 /**
  * Answers, if that is what is asked.
  *
@@ -23,7 +26,7 @@ export function answerHealth(
   path: string,
   notReady: () => readonly string[],
 ): boolean {
-  if (path !== '/healthz' && path !== '/readyz') return false
+  if (!isHealthPath(path)) return false
   const { method = 'GET' } = request
   if (method !== 'GET' && method !== 'HEAD') {
     response.setHeader('Allow', 'GET')

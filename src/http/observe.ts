@@ -20,6 +20,9 @@ export interface ObserveOptions {
   readonly addressOf: (request: Request) => string
 }
 
+/** For requests that are too many and say too little. */
+export const notObserved = (): Observation => ({ user: undefined, routed: () => undefined })
+
 /** @param surface of the listener that has received it */
 export function observe(
   { log, metrics, addressOf }: ObserveOptions,

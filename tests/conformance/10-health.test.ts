@@ -29,11 +29,11 @@ test('10 health: every listener answers anybody, by whatever name it is called, 
       }
       const posted = await send(url, { method: 'POST', path: '/readyz' })
       expect([posted.status, posted.headers['allow']]).toEqual([405, 'GET'])
-      // It has no version, and nothing below it.
-      expect((await send(url, { path: '/v1/healthz' })).status).toBe(404)
-      expect((await send(url, { path: '/healthz/x' })).status).toBe(404)
     }
     expect(server.log()).toBe(before)
+    // It has no version, and nothing below it.
+    expect((await send(server.urls.api, { path: '/v1/healthz' })).status).toBe(404)
+    expect((await send(server.urls.api, { path: '/healthz/x' })).status).toBe(404)
   }))
 
 test('10 health: a server that stops is alive and not ready, until its last action has ended', async () => {

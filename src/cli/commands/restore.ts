@@ -34,7 +34,7 @@ export function createRestoreCommand(context: CommandContext): CliCommand {
 
 /** @throws CliFailure, ConfigProblems */
 async function restore(file: string, { configFile, dryRun = false }: RestoreFlags): Promise<string> {
-  const config = loadServerConfig(configFile)
+  const config = await loadServerConfig(configFile)
   const listed = join(config.backup.directory, file)
   const from = !existsSync(file) && !file.includes('/') && existsSync(listed) ? listed : resolve(file)
   const to = config.database.path
