@@ -8,7 +8,9 @@ import { createMemoryBus } from './bus/memory.ts'
 import type { Config } from './config/load.ts'
 import { openSqlite } from './db/sqlite/open.ts'
 import { loadEncryption } from './encryption.ts'
+import { readFileLimit, shareFiles } from './file-limit.ts'
 import { createAboutRoutes } from './http/about.ts'
+import { createAdmission, surplusOf } from './http/admission.ts'
 import { createHttpApp } from './http/app.ts'
 import { admitOperators, listenOnControlSocket, type ControlSocket } from './http/control-socket.ts'
 import { readIdentities, renewIdentity } from './http/identities.ts'
@@ -93,6 +95,7 @@ async function assemble(
 ): Promise<App> {
   const startedAt = now()
   const identities = await readIdentities(config, log)
+  const files = shareFilesOf(config, log)
   const urls: Record<Surface, string> = { auth: '', api: '', stream: '' }
   const apiUrl = (): string => config.auth.api_url || urls.api
 
@@ -254,7 +257,7 @@ async function assemble(
     serviceTokens: auth.serviceTokens,
     settings: {
       streamOutput: config.actionrunner.stream_output,
-      actionsPoolSize: config.actionrunner.actions_pool_size,
+      actionsPoolSize: files.actions,
       shutdownGraceSeconds: config.actionrunner.shutdown_grace_seconds,
       queueLimit: config.actionrunner.queue_limit,
       pollSeconds: config.scheduler.sleep_interval,
@@ -427,13 +430,14 @@ async function assemble(
   // Before anything runs: an action is told the address of the API, and a server that is refused its ports must not
   // have touched the work that waits.
   const listeners: Listener[] = []
+  const admission = createAdmission({ connections: files.connections, requests: config.system.max_requests })
   // Browsers apply it to all ports of a host, so one plain listener would be out of their reach.
   const headers = identities.size === surfaces.length ? strictTransport : {}
   for (const surface of surfaces) {
     const { host, port } = config[surface]
     const identity = identities.get(surface)
     const tls = identity && { identity, headers, handshakeFailed: createHandshakeReport(log, surface) }
-    const listener = await listen(app, { surface, host, port, tls })
+    const listener = await listen(app, { surface, host, port, tls, admission })
     undo.push(() => listener.close(0))
     listeners.push(listener)
     urls[surface] = listener.url
@@ -488,6 +492,20 @@ async function assemble(
     },
     hurry: () => executions.hurry(),
   }
+}
+
+/** How many connections and actions there may be at a time, as far as files can be opened for them. */
+function shareFilesOf({ system, actionrunner }: Config, log: Log): { connections: number; actions: number } {
+  const wanted = { connections: system.max_connections, actions: actionrunner.actions_pool_size }
+  const limit = readFileLimit()
+  const shares = shareFiles(limit, wanted, surplusOf)
+  if (shares.connections < wanted.connections || shares.actions < wanted.actions) {
+    log.warning(
+      'files.limited',
+      `The limit of open files (${limit}) leaves room for ${shares.connections} connections and ${shares.actions} actions at a time; raise it with ulimit -n or LimitNOFILE, or lower system.max_connections and actionrunner.actions_pool_size`,
+    )
+  }
+  return shares
 }
 
 /** Of each kind; 0 keeps for ever. The specification's reading of `action_executions_ttl` is output (contract 10, 10.5). */

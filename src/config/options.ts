@@ -336,6 +336,22 @@ export const options = {
       about:
         'Accept listeners on addresses other than loopback although auth.enable is off. Everybody who reaches such an address can run commands on this machine.',
     }),
+    max_connections: integer({
+      default: 16_000,
+      min: 8,
+      max: 1_000_000,
+      unit: 'connections',
+      about:
+        'The most connections to all listeners together, of which three quarters may be streams; requests on further ones are refused with 503. The limit of open files of the process may allow less.',
+    }),
+    max_requests: integer({
+      default: 1000,
+      min: 1,
+      max: 1_000_000,
+      unit: 'requests',
+      about:
+        'The most requests that each listener works on at the same time; further ones are refused with 503. Streams, checks of the health and requests that stop executions do not count.',
+    }),
     validate_trigger_parameters: boolean({
       default: true,
       about:

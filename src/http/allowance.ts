@@ -1,4 +1,4 @@
-/** Memory that callers nobody knows yet may fill together, and each of them. */
+/** Memory that callers may fill together, and each of them. */
 import { queueFull } from '../errors.ts'
 
 export interface Allowance {
@@ -14,7 +14,12 @@ export interface Share {
   end(): void
 }
 
-export function createAllowance(limits: { totalBytes: number; bytesPerKey: number }): Allowance {
+export function createAllowance(limits: {
+  /** In the plural, for the message. */
+  what: string
+  totalBytes: number
+  bytesPerKey: number
+}): Allowance {
   const taken = new Map<string, number>()
   let total = 0
   return {
@@ -30,7 +35,7 @@ export function createAllowance(limits: { totalBytes: number; bytesPerKey: numbe
       return {
         add(bytes) {
           if (total + bytes > limits.totalBytes || (taken.get(key) ?? 0) + bytes > limits.bytesPerKey) {
-            throw queueFull('bytes of requests that are not proven yet', limits.bytesPerKey)
+            throw queueFull(limits.what, limits.bytesPerKey)
           }
           change(bytes)
         },

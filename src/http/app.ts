@@ -16,7 +16,8 @@ import type { Log } from '../log.ts'
 import { noMetrics, type Metrics } from '../metrics.ts'
 import { compileSchema, type Check } from '../schema.ts'
 import { hasCode } from '../system-error.ts'
-import { createAllowance } from './allowance.ts'
+import type { Admission, Admitted } from './admission.ts'
+import { createAllowance, type Allowance } from './allowance.ts'
 import { noRights, type AccessControl } from './authenticate.ts'
 import { createBodyReader, type RawBody } from './body.ts'
 import { createErrorResponder } from './errors.ts'
@@ -45,6 +46,8 @@ import { respondWithEvents, type SinkOptions } from './sse.ts'
 /** Set by the listener that received the request. */
 export interface SurfaceTag {
   surface: Surface
+  /** Absent: everything is taken on. */
+  admission?: Admission
 }
 
 export interface HttpAppOptions {
@@ -91,8 +94,9 @@ export function createHttpApp(options: HttpAppOptions): Express {
   app.set('query parser', false)
 
   app.use(identify(options))
+  const room = createBodyRoom(options.maxBodyBytes)
   for (const surface of surfaces) {
-    app.use(`/${surface}`, createRouter(options, surface))
+    app.use(`/${surface}`, createRouter(options, surface, room))
   }
   app.use((): void => {
     throw routeUnknown()
@@ -208,7 +212,7 @@ function acceptableRequestId(header: string | string[] | undefined): string | un
   return typeof header === 'string' && /^[\x21-\x7e]{1,128}$/.test(header) ? header : undefined
 }
 
-function createRouter(options: HttpAppOptions, surface: Surface): express.Router {
+function createRouter(options: HttpAppOptions, surface: Surface, room: BodyRoom): express.Router {
   const router = express.Router({ caseSensitive: true, strict: true })
   const byPath = new Map<string, Route[]>()
   for (const route of options.routes) {
@@ -226,9 +230,9 @@ function createRouter(options: HttpAppOptions, surface: Surface): express.Router
       if (route.kind === 'stream') {
         // Without a body there is nothing to follow, and the response would never end.
         at.head(refuseMethod)
-        at[route.method](streamHandler(options, route))
+        at[route.method](streamHandler(options, route, room))
       } else {
-        at[route.method](jsonHandler(options, route))
+        at[route.method](jsonHandler(options, route, room))
       }
       methods.push(route.method.toUpperCase())
     }
@@ -253,21 +257,68 @@ const nobody: Principal = { user: '', isAdmin: false, method: 'none' }
 
 type Prepare = (request: Request, response: Response) => Promise<ApiRequest>
 
-/** Bodies of strangers who may prove themselves, in multiples of the largest allowed one. */
+/** Bodies of requests under way, in multiples of the largest allowed one. */
+const MAX_BODIES = 16
+/** The same of strangers who may prove themselves. */
 const MAX_STRANGE_BODIES = 16
 const MAX_STRANGE_BODIES_PER_ADDRESS = 2
+
+/** Memory for bodies, until their requests are answered. */
+interface BodyRoom {
+  known: Allowance
+  strange: Allowance
+}
+
+function createBodyRoom(maxBodyBytes: number): BodyRoom {
+  const totalBytes = MAX_BODIES * maxBodyBytes
+  return {
+    known: createAllowance({ what: 'bytes of requests', totalBytes, bytesPerKey: totalBytes }),
+    strange: createAllowance({
+      what: 'bytes of requests that are not proven yet',
+      totalBytes: MAX_STRANGE_BODIES * maxBodyBytes,
+      bytesPerKey: MAX_STRANGE_BODIES_PER_ADDRESS * maxBodyBytes,
+    }),
+  }
+}
+
+/** Before a body is read, which a request in vain should not cost. @throws QUEUE_FULL */
+function checkAdmission(request: Request, kind: Admitted): void {
+  const { admission, surface, socket } = request as Request & SurfaceTag // the listener set it
+  admission?.check(socket, surface, kind)
+}
+
+/**
+ * Takes in a request that has come as a whole: senders that hold back a body take no place.
+ *
+ * @returns takes it out again, which is due when its handler and its answer are through. @throws QUEUE_FULL
+ */
+function admit(request: Request, kind: Admitted): () => void {
+  const { admission, surface } = request as Request & SurfaceTag // the listener set it
+  return admission?.begin(surface, kind) ?? (() => undefined)
+}
+
+/** Node emits no second `close` for a client that has gone before. */
+function afterAnswer(response: Response, then: () => void): void {
+  if (response.closed) then()
+  else response.once('close', then)
+}
+
+/** Clients that have not taken all of their answer by then are cut: it is kept in memory for them. */
+const TAKE_ANSWER_MS = 300_000
+
+function cutWhoDoesNotTake(response: Response): void {
+  const cut = setTimeout(() => response.destroy(), TAKE_ANSWER_MS)
+  cut.unref()
+  response.once('close', () => clearTimeout(cut))
+}
 
 /**
  * The fixed chain: credentials → permission → body → both again → schema. A stranger's body is not even read, unless it may
  * be the proof of who sends it.
  */
-function prepareFor(options: HttpAppOptions, route: Route): Prepare {
+function prepareFor(options: HttpAppOptions, route: Route, room: BodyRoom): Prepare {
   const { access, maxBodyBytes, peers } = options
   const reader = createBodyReader(maxBodyBytes)
-  const allowance = createAllowance({
-    totalBytes: MAX_STRANGE_BODIES * maxBodyBytes,
-    bytesPerKey: MAX_STRANGE_BODIES_PER_ADDRESS * maxBodyBytes,
-  })
   let check: Check | undefined
   const declared = route.query ?? {}
   const readsBody = route.body !== undefined || route.rawBody !== undefined
@@ -301,11 +352,10 @@ function prepareFor(options: HttpAppOptions, route: Route): Prepare {
     }
     if (readsBody) {
       requireOnResource()
-      const body = route.body === undefined ? undefined : await reader.read(request)
-      const raw =
-        route.rawBody === undefined
-          ? undefined
-          : await reader.readRaw(request, isStranger ? allowance.begin(prepared.remoteAddress) : undefined)
+      const share = (isStranger ? room.strange : room.known).begin(prepared.remoteAddress)
+      response.once('close', () => share.end())
+      const body = route.body === undefined ? undefined : await reader.read(request, share)
+      const raw = route.rawBody === undefined ? undefined : await reader.readRaw(request, share)
       // A sender can hold the body back until the credential is taken away.
       if (!access.isCurrent(prepared.principal)) Object.assign(prepared, await identify())
       else if (!provesItself) requireGlobally(route, prepared.rights)
@@ -423,13 +473,16 @@ function pathVariables(request: Request): Record<string, string> {
   return variables
 }
 
-function jsonHandler(options: HttpAppOptions, route: JsonRoute): RequestHandler {
-  const prepare = prepareFor(options, route)
+function jsonHandler(options: HttpAppOptions, route: JsonRoute, room: BodyRoom): RequestHandler {
+  const prepare = prepareFor(options, route, room)
   const successStatus = route.status ?? 200
   return async (request: Request, response: Response, next: NextFunction) => {
     states.get(request)?.observation.routed(route)
+    let leave = (): void => undefined
     try {
+      if (route.isUrgent !== true) checkAdmission(request, 'request')
       const prepared = await prepare(request, response)
+      if (route.isUrgent !== true) leave = admit(request, 'request')
       requireAtLast(route, prepared)
       const answer: unknown = await route.handler(prepared)
       const reply = answer instanceof Reply ? answer : undefined
@@ -437,6 +490,9 @@ function jsonHandler(options: HttpAppOptions, route: JsonRoute): RequestHandler 
       const body = reply === undefined ? answer : reply.body
       if (response.headersSent || response.destroyed) return
       if (isChunks(body)) {
+        // It may take as long as its reader likes.
+        leave()
+        leave = admit(request, 'stream')
         response.writeHead(status, { 'Content-Type': route.mediaType ?? octets, ...reply?.headers })
         await pipeline(Readable.from(body, { objectMode: true, highWaterMark: 1 }), response)
         return
@@ -455,9 +511,12 @@ function jsonHandler(options: HttpAppOptions, route: JsonRoute): RequestHandler 
         ...reply?.headers,
       })
       response.end(bytes)
+      if (response.writableLength > 0) cutWhoDoesNotTake(response)
     } catch (error) {
       // A client that does not wait for the end of its answer is no failure.
       if (!hasCode(error, 'ERR_STREAM_PREMATURE_CLOSE')) next(error)
+    } finally {
+      afterAnswer(response, leave)
     }
   }
 }
@@ -470,12 +529,15 @@ function isChunks(body: unknown): body is AsyncIterable<string | Uint8Array> {
 const json = 'application/json; charset=UTF-8'
 const octets = 'application/octet-stream'
 
-function streamHandler(options: HttpAppOptions, route: StreamRoute): RequestHandler {
-  const prepare = prepareFor(options, route)
+function streamHandler(options: HttpAppOptions, route: StreamRoute, room: BodyRoom): RequestHandler {
+  const prepare = prepareFor(options, route, room)
   return async (request: Request, response: Response, next: NextFunction) => {
     states.get(request)?.observation.routed(route)
+    let leave = (): void => undefined
     try {
+      checkAdmission(request, 'stream')
       const prepared = await prepare(request, response)
+      leave = admit(request, 'stream')
       const isAllowed = requireForStream(route, prepared)
       const run = await route.handler(prepared)
       const revoked = new AbortController()
@@ -483,6 +545,8 @@ function streamHandler(options: HttpAppOptions, route: StreamRoute): RequestHand
       await respondWithEvents(response, options.events, run, revoked.signal).finally(unwatch)
     } catch (error) {
       next(error)
+    } finally {
+      afterAnswer(response, leave)
     }
   }
 }

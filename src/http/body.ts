@@ -32,12 +32,13 @@ export interface ParseOptions {
 
 export interface BodyReader {
   /**
+   * @param share of the memory for bodies; whoever gives it ends it
    * @returns an object, or whatever JSON value was sent; `{}` for an empty body
-   * @throws BODY_MALFORMED, BODY_TOO_LARGE, CONTENT_TYPE_UNSUPPORTED
+   * @throws BODY_MALFORMED, BODY_TOO_LARGE, CONTENT_TYPE_UNSUPPORTED, QUEUE_FULL when the share is used up
    */
-  read(request: IncomingMessage): Promise<unknown>
+  read(request: IncomingMessage, share?: Share): Promise<unknown>
   /**
-   * @param share of the memory for senders that nobody knows yet
+   * @param share as above
    * @throws BODY_TOO_LARGE, BODY_MALFORMED when it was cut off, QUEUE_FULL when the share is used up
    */
   readRaw(request: IncomingMessage, share?: Share): Promise<RawBody>
@@ -63,9 +64,9 @@ export function createBodyReader(maxBytes: number): BodyReader {
   }
 
   return {
-    async read(request) {
+    async read(request, share) {
       const kind = kindOf(request)
-      return parse(await collect(request, maxBytes), kind, {})
+      return parse(await collect(request, maxBytes, share), kind, {})
     },
     async readRaw(request, share) {
       const bytes = await collect(request, maxBytes, share)
@@ -101,7 +102,6 @@ function collect(request: IncomingMessage, maxBytes: number, share?: Share): Pro
     let length = 0
     const finish = (error?: unknown): void => {
       request.off('data', onData).off('end', onEnd).off('error', onCut).off('close', onCut)
-      share?.end()
       if (error === undefined) resolve(Buffer.concat(chunks, length))
       else reject(error)
     }

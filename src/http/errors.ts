@@ -90,14 +90,17 @@ function retryAfter(error: AppError): Record<string, string> {
 }
 
 /** The answer to what cannot be read as a request, as bytes; the connection cannot be used after it. */
-export function answerToUnreadable(failure: Error & { code?: string }): string {
-  const error = unreadable(failure)
+export const answerToUnreadable = (failure: Error & { code?: string }): string => answerUnread(unreadable(failure))
+
+/** The answer to a request that nobody reads, as bytes; the connection is closed after it. */
+export function answerUnread(error: AppError): string {
   const body = JSON.stringify(errorBody(error))
   const status = httpStatusOf[error.kind]
   return [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
     'Content-Type: application/json; charset=UTF-8',
     `Content-Length: ${Buffer.byteLength(body)}`,
+    ...Object.entries(retryAfter(error)).map((header) => header.join(': ')),
     'X-Content-Type-Options: nosniff',
     `X-Request-ID: ${randomUUID()}`,
     'Connection: close',

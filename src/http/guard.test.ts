@@ -178,7 +178,7 @@ describe('what is read of a stranger', () => {
 
 describe('an allowance', () => {
   test('is bounded for each, and for all together', () => {
-    const allowance = createAllowance({ totalBytes: 25, bytesPerKey: 10 })
+    const allowance = createAllowance({ what: 'bytes', totalBytes: 25, bytesPerKey: 10 })
     const a = allowance.begin('a')
     a.add(6)
     a.add(4)

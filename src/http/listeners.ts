@@ -4,6 +4,7 @@ import type { Server as TlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Express } from 'express'
+import { createAdmission, type Admission } from './admission.ts'
 import type { SurfaceTag } from './app.ts'
 import { answerToUnreadable } from './errors.ts'
 import type { Surface } from './route.ts'
@@ -18,6 +19,8 @@ export interface ListenerOptions {
   /** 0 takes any free port. */
   port: number
   tls?: ListenerTls | undefined
+  /** Default: one of its own, without limits. */
+  admission?: Admission
 }
 
 export interface ListenerTls {
@@ -62,13 +65,20 @@ const STALLED_MS = 7_200_000
 
 const HANDSHAKE_MS = 10_000
 
+/** Time for the headers of a request: clients that need more hold a place that others wait for. */
+const HEADERS_MS = 20_000
+/** How often it is looked for those that are late. */
+const CHECK_MS = 5000
+
 export async function listen(app: Express, options: ListenerOptions): Promise<Listener> {
   const handler = app as unknown as (request: IncomingMessage, response: unknown) => void // an Express app is one
   const connections = new WeakMap<Duplex, Connection>()
-  const { tls } = options
+  const { tls, admission = createAdmission() } = options
   const answer = (request: IncomingMessage, response: ServerResponse): void => {
     const tagged: IncomingMessage & Partial<SurfaceTag> = request
     tagged.surface = options.surface
+    tagged.admission = admission
+    if (admission.isTooMany(request.socket)) response.shouldKeepAlive = false
     for (const [name, value] of Object.entries(tls?.headers ?? {})) response.setHeader(name, value)
     // Before Express sees it, whose routing goes by what the address was in the beginning.
     readAbsoluteTarget(request)
@@ -88,7 +98,12 @@ export async function listen(app: Express, options: ListenerOptions): Promise<Li
     else socket.destroy()
   }
   // The app checks Host itself, and says what is wrong with it.
-  const http = { keepAliveTimeout: 65_000, requireHostHeader: false }
+  const http = {
+    keepAliveTimeout: 65_000,
+    headersTimeout: HEADERS_MS,
+    connectionsCheckingInterval: CHECK_MS,
+    requireHostHeader: false,
+  }
   const server =
     tls === undefined
       ? createServer(http, answer)
@@ -99,6 +114,7 @@ export async function listen(app: Express, options: ListenerOptions): Promise<Li
             answer,
           )
   const sockets = keepSockets(server)
+  server.on('connection', (socket: Socket) => admission.connected(socket, tls === undefined))
   if (tls !== undefined) {
     // In place of Node's own, which takes such a connection for one that speaks HTTP.
     server.removeAllListeners('tlsClientError')

@@ -176,6 +176,8 @@ interface JsonAnswer {
   response: JsonSchema
   /** Successful answers with other statuses, for the OpenAPI document. */
   otherResponses?: Record<number, JsonSchema>
+  /** It ends work, so it is carried out however much is under way. */
+  isUrgent?: true
   /** Media type when the answer is a string or bytes instead of JSON. */
   mediaType?: string
   handler(request: ApiRequest): unknown

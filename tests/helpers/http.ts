@@ -2,6 +2,7 @@
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { connect as connectTls } from 'node:tls'
+import type { Admission } from '../../src/http/admission.ts'
 import { createHttpApp, type HttpAppOptions } from '../../src/http/app.ts'
 import { openAccess } from '../../src/http/authenticate.ts'
 import { listen, type Listener, type ListenerTls } from '../../src/http/listeners.ts'
@@ -28,7 +29,12 @@ export interface TestHttp {
   close(): Promise<void>
 }
 
-export async function startHttp(routes: Route[], more: Partial<HttpAppOptions> = {}, tls?: TestTls): Promise<TestHttp> {
+export async function startHttp(
+  routes: Route[],
+  more: Partial<HttpAppOptions> = {},
+  tls?: TestTls,
+  admission?: Admission,
+): Promise<TestHttp> {
   const logged = new TextSink()
   const app = createHttpApp({
     routes,
@@ -44,7 +50,13 @@ export async function startHttp(routes: Route[], more: Partial<HttpAppOptions> =
   const listeners: Listener[] = []
   const urls: Record<Surface, string> = { auth: '', api: '', stream: '' }
   for (const surface of ['auth', 'api', 'stream'] as const) {
-    const listener = await listen(app, { surface, host: '127.0.0.1', port: 0, tls })
+    const listener = await listen(app, {
+      surface,
+      host: '127.0.0.1',
+      port: 0,
+      tls,
+      ...(admission === undefined ? {} : { admission }),
+    })
     listeners.push(listener)
     urls[surface] = listener.url
   }
