@@ -9,7 +9,7 @@ import { parseStat } from './process-stat.ts'
 
 /** Beside it in the base path. */
 export const controlSocketName = 'svc.sock'
-const runFileName = 'svc.run'
+export const runFileName = 'svc.run'
 
 export interface RunFile {
   pid: number
@@ -58,7 +58,7 @@ export function readRunFile(basePath: string): RunFile | undefined {
 }
 
 /** In clock ticks since the machine was started; undefined for a process that has ended. */
-function startTimeOf(pid: number): number | undefined {
+export function startTimeOf(pid: number): number | undefined {
   try {
     const { isEnded, startTime } = parseStat(readFileSync(`/proc/${pid}/stat`, 'latin1'))
     return isEnded ? undefined : startTime

@@ -52,6 +52,7 @@ const EXTRA_LAYERS: Record<string, readonly Layer[]> = {
   'src/cli/commands/serve.ts': ['app', 'config'],
   'src/cli/operator-session.ts': ['config'],
   'src/cli/commands/restore.ts': ['db'],
+  'src/cli/control/clean.ts': ['db'],
 }
 
 /** Importer (a file, or a folder with its slash) → files whose types it may name although the table forbids the import. */
@@ -83,7 +84,7 @@ const PACKAGES: Record<string, RegExp> = {
 const RULES = {
   layer: (layer: Layer) =>
     layer === 'cli'
-      ? 'The cli imports cli/* and leaf files only; commands/serve.ts also app.ts and config, operator-session.ts also config, commands/restore.ts also db.'
+      ? 'The cli imports cli/* and leaf files only; commands/serve.ts also app.ts and config, operator-session.ts also config, commands/restore.ts and control/clean.ts also db.'
       : `The layer "${layer}" may import ${[layer, ...LAYERS[layer]].map((name) => `"${name}"`).join(', ')} only.`,
   unknownPlace: 'Every folder of src belongs to a layer: add it to the table first.',
   unknownModule: 'Every module has its row of edges: add it to the table first.',

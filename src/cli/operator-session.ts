@@ -3,7 +3,7 @@
  * control socket, which takes no credential; with an address they ask there, as every other command does.
  */
 import { basename, dirname, join } from 'node:path'
-import type { Config } from '../config/load.ts'
+import type { Config, LoadedConfig } from '../config/load.ts'
 import { holdFolder } from '../held-folder.ts'
 import { controlSocketName } from '../run-file.ts'
 import type { CliCommand } from './command.ts'
@@ -19,6 +19,7 @@ export interface OperatorFlags extends Omit<CommonFlags, 'configFile'> {
   configFile?: string[]
 }
 
+/** Adds what names the server of this machine. */
 export function addServerConfigOption(command: CliCommand): CliCommand {
   return command.option(
     '--config-file <path>',
@@ -36,9 +37,20 @@ export function addOperatorOptions(command: CliCommand): CliCommand {
 
 /** The configuration that a server with these files would start with. @throws ConfigProblems */
 export async function loadServerConfig(files: readonly string[] | undefined): Promise<Config> {
+  return (await loadServerSettings(files)).config
+}
+
+/** The same with where it comes from. @throws ConfigProblems */
+export async function loadServerSettings(files: readonly string[] | undefined): Promise<LoadedConfig> {
   // No other command needs what is known about options of the server.
   const { loadConfig } = await import('../config/load.ts')
-  return loadConfig({ files, env: process.env, cwd: process.cwd() }).config
+  return loadConfig({ files, env: process.env, cwd: process.cwd() })
+}
+
+/** The files of that, which this account may not be able to read. */
+export async function chooseServerFiles(files: readonly string[] | undefined): Promise<readonly string[]> {
+  const { chooseFiles } = await import('../config/load.ts')
+  return chooseFiles({ files, env: process.env, cwd: process.cwd() })
 }
 
 /** Whether another server is meant than the one of this machine that the configuration tells of. */

@@ -9,8 +9,10 @@ const commandOf: Readonly<Record<string, readonly string[]>> = {
   'svc-purge-tokens': ['purge', 'tokens'],
   'svc-purge-traces': ['purge', 'traces'],
   'svc-purge-trigger-instances': ['purge', 'trigger-instances'],
+  'svc-register-content': ['svc-register-content'],
   'svc-rule-tester': ['rule', 'test'],
   'svc-trigger-refire': ['trigger-instance', 'refire'],
+  svcctl: ['svcctl'],
 }
 
 /** All names of the executable. */

@@ -3,7 +3,7 @@ import { CommanderError, type Command } from 'commander'
 import { hasCode } from '../system-error.ts'
 import { version } from '../version.ts'
 import { CliCommand } from './command.ts'
-import { commands, loadCommand, type CommandEntry } from './commands/index.ts'
+import { commands, loadCommand, programs, type CommandEntry } from './commands/index.ts'
 import { exitCodes } from './exit-codes.ts'
 import { CliFailure, Interrupted, NotFound, UnknownCommand } from './failures.ts'
 import { addGlobalOptions, type CommonFlags } from './options.ts'
@@ -45,6 +45,7 @@ export async function runProgram(args: string[]): Promise<number> {
     },
   }
   for (const entry of commands) program.addCommand(createLazyCommand(entry, context))
+  for (const entry of programs) program.addCommand(createLazyCommand(entry, context), { hidden: true })
   program.addCommand(createCompleteCommand(program), { hidden: true })
 
   try {

@@ -168,7 +168,8 @@ function hint(text: string): string {
 
 const defaultSystemFile = '/etc/svc/svc.conf'
 
-function chooseFiles(request: ConfigRequest): readonly string[] {
+/** The files that `loadConfig` reads. */
+export function chooseFiles(request: ConfigRequest): readonly string[] {
   if (request.files !== undefined) return request.files
   const named = request.env['SVC_CONFIG_FILE']
   if (named !== undefined && named !== '') return [named]

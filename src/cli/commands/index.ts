@@ -15,6 +15,8 @@ export interface CommandEntry {
   example: string
   /** Heading it stands under in `svc --help`. */
   group: string
+  /** It is a program of that name, not a command of `svc`, and told of where its work is told of. */
+  isProgram?: true
   /** Its `--config-file` is that of the server. */
   readsServerConfig?: true
   load(context: CommandContext): Promise<CliCommand>
@@ -36,6 +38,46 @@ export const commands: readonly CommandEntry[] = [
     group: 'Server:',
     readsServerConfig: true,
     load: async (context) => (await import('./status.ts')).createStatusCommand(context),
+  },
+  {
+    name: 'start',
+    summary: 'Start the server in the background.',
+    example: 'svc start',
+    group: 'Server:',
+    readsServerConfig: true,
+    load: async (context) => (await import('./control.ts')).createStartCommand(context),
+  },
+  {
+    name: 'stop',
+    summary: 'Stop the server, and wait until it has ended.',
+    example: 'svc stop',
+    group: 'Server:',
+    readsServerConfig: true,
+    load: async (context) => (await import('./control.ts')).createStopCommand(context),
+  },
+  {
+    name: 'restart',
+    summary: 'Stop the server, and start it again as it was started.',
+    example: 'svc restart',
+    group: 'Server:',
+    readsServerConfig: true,
+    load: async (context) => (await import('./control.ts')).createRestartCommand(context),
+  },
+  {
+    name: 'reload',
+    summary: 'Have the server read certificates, definitions of roles and packs again.',
+    example: 'svc reload',
+    group: 'Server:',
+    readsServerConfig: true,
+    load: async (context) => (await import('./control.ts')).createReloadCommand(context),
+  },
+  {
+    name: 'reopen-logs',
+    summary: 'Have the server open its audit file anew, after it has been renamed.',
+    example: 'svc reopen-logs',
+    group: 'Server:',
+    readsServerConfig: true,
+    load: async (context) => (await import('./control.ts')).createReopenLogsCommand(context),
   },
   {
     name: 'service',
@@ -295,9 +337,29 @@ export const commands: readonly CommandEntry[] = [
   },
 ]
 
-/** The command of that name or alias. */
+/** Programs of existing installations that are more than another name of a command (contract 10, 10.6 and 10.10). */
+export const programs: readonly CommandEntry[] = [
+  {
+    name: 'svcctl',
+    isProgram: true,
+    summary: 'Tell how the components of the server are; start and stop them.',
+    example: 'svcctl status',
+    group: 'Server:',
+    load: async (context) => (await import('./svcctl.ts')).createSvcctl(context),
+  },
+  {
+    name: 'svc-register-content',
+    isProgram: true,
+    summary: 'Register what the folders of packs hold.',
+    example: 'svc-register-content --register-all',
+    group: 'Packs:',
+    load: async (context) => (await import('./register-content.ts')).createRegisterContent(context),
+  },
+]
+
+/** The command of that name or alias, or the program. */
 export function findEntry(name: string): CommandEntry | undefined {
-  return commands.find((entry) => entry.name === name || entry.alias === name)
+  return [...commands, ...programs].find((entry) => entry.name === name || entry.alias === name)
 }
 
 /** Loads a command so that it can be described or completed; it cannot be run. */
@@ -311,8 +373,9 @@ export function readCommand(entry: CommandEntry): Promise<CliCommand> {
 
 /** Loads a command with its sub-commands. */
 export async function loadCommand(entry: CommandEntry, context: CommandContext): Promise<CliCommand> {
-  const command = (await entry.load(context)).name(`svc ${entry.name}`)
+  const path = entry.isProgram === true ? entry.name : `svc ${entry.name}`
+  const command = (await entry.load(context)).name(path)
   if (entry.alias !== undefined) command.alias(entry.alias)
-  if (command.commands.length > 0) command.footer(`svc ${entry.name} <command> --help tells more about one of them.`)
+  if (command.commands.length > 0) command.footer(`${path} <command> --help tells more about one of them.`)
   return command.description() === '' ? command.description(entry.summary) : command
 }

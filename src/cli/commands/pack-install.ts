@@ -22,7 +22,10 @@ interface InstallFlags extends AttributeFlags {
   skipDependencies?: boolean
 }
 
-interface RegisterFlags extends CommonFlags {
+interface RegisterFlags extends CommonFlags, Registering {}
+
+interface Registering {
+  /** Default: all. */
   types?: string[]
   failOnFailure: boolean
 }
@@ -70,6 +73,7 @@ export function createRegisterCommand(context: CommandContext): CliCommand {
     .notes(
       'Kinds are runner, policy_type, rule_type, trigger, sensor, action, rule, alias, policy and config.',
       'What cannot be used is named with file, line and key, on standard error.',
+      'svc-register-content, which existing installations have, does the same with other flags, and without a login.',
     )
     .examples('svc pack register examples --types action rule')
     .action((packs: string[], flags: RegisterFlags) =>
@@ -147,7 +151,7 @@ async function showPacks(session: Session, pack: Resource, packs: Json[], { attr
  * @param showResult prints what came of it; false: it cannot
  * @returns the exit code
  */
-async function follow(
+export async function follow(
   session: Session,
   answer: Json,
   doing: string,
@@ -191,10 +195,11 @@ async function readToEnd(session: Session, id: string): Promise<Json> {
   return getPatiently(session, id)
 }
 
-async function registerPacks(
+/** @returns the exit code */
+export async function registerPacks(
   session: Session,
   packs: string[],
-  { types, failOnFailure }: RegisterFlags,
+  { types, failOnFailure }: Registering,
 ): Promise<number> {
   const kinds = types?.flatMap((type) => type.split(',')).filter((type) => type !== '')
   const body = {

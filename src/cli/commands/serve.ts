@@ -17,6 +17,7 @@ import { findServiceManager, type TellManager } from '../../service-manager.ts'
 import { quote } from '../../shell-words.ts'
 import { codeOf } from '../../system-error.ts'
 import { exitCodes } from '../exit-codes.ts'
+import { SAME_SIGNAL_MS } from '../signals.ts'
 import { findTerminal, TERMINAL_GONE_MS } from '../terminal.ts'
 
 export function createServeCommand(setExitCode: (code: number) => void): CliCommand {
@@ -191,9 +192,6 @@ interface Signals {
   /** SIGUSR2; one that comes before is forgotten. */
   onCollect(collect: () => Promise<void>): void
 }
-
-/** One key press reaches the server from the terminal, and once more from whatever started it. */
-const SAME_SIGNAL_MS = 1000
 
 function listenToSignals(): Signals {
   const waiting: ((signal: NodeJS.Signals) => void)[] = []

@@ -14,6 +14,7 @@ export function createStatusCommand(context: CommandContext): CliCommand {
       .notes(
         'It shows the parts of the server, its queues, load, disk and last problems.',
         'It ends with 0 when all is well, and with 1 when something needs attention, or no server runs.',
+        'svcctl status, which existing installations have, tells only whether each component runs.',
         'Programs that only want to know whether the server should be sent requests ask `/readyz` on any of its ports.',
       )
       .examples('svc status', 'svc status --config-file /etc/svc/svc.conf', 'svc status -j'),

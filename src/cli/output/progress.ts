@@ -161,3 +161,14 @@ export function isInForeground(): boolean {
     return true
   }
 }
+
+/** Says on standard error what is being waited for, for commands that have no session. */
+export async function withProgress<T>(text: string, work: () => Promise<T>): Promise<T> {
+  const line = createProgressLine(process.stderr, process.env)
+  line.start(text)
+  try {
+    return await work()
+  } finally {
+    line.close()
+  }
+}

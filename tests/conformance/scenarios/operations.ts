@@ -1,9 +1,53 @@
-/** What operators do: purging. Each asks a server by its address; the control socket is in `10-control-socket`. */
+/**
+ * What operators do: purging by the address of a server, starting and stopping one of their own. The control socket is in
+ * `10-control-socket`, `svcctl` in `10-svcctl`.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { runCli } from '../../helpers/cli.ts'
 import type { Scenario } from '../../helpers/scenarios.ts'
 import { runToEnd, type TestServer } from '../../helpers/server.ts'
 
 export function operationScenarios(server: TestServer): Scenario[] {
-  return purgeScenarios(server)
+  return [...purgeScenarios(server), ...controlScenarios(server)]
+}
+
+/** Of a second server, in the folder of the first; the last one stops it. */
+function controlScenarios(server: TestServer): Scenario[] {
+  const file = (): string => {
+    const folder = join(server.basePath, 'second')
+    mkdirSync(folder, { recursive: true })
+    const ports = ['auth', 'api', 'stream'].map((section) => `[${section}]\nport = 0\n`)
+    writeFileSync(join(folder, 'svc.conf'), `[system]\nbase_path = ${folder}\n${ports.join('')}`)
+    return join(folder, 'svc.conf')
+  }
+  const svc =
+    (...words: string[]) =>
+    () =>
+      runCli([...words, '--config-file', file()], {})
+  const unstable = [
+    [/process \d+/g, 'process 1234'],
+    [/\/\S+\/second/g, '/srv/svc'],
+  ] as const
+  const args = (command: string) => () => [command, '--config-file', file()]
+  return [
+    { command: 'start', args: args('start'), before: svc('stop'), unstable },
+    { command: 'start', about: 'it runs already', args: args('start'), unstable },
+    { command: 'reload', args: args('reload'), unstable },
+    { command: 'reopen-logs', args: args('reopen-logs'), unstable },
+    { command: 'restart', args: args('restart'), unstable },
+    { command: 'stop', args: args('stop'), before: svc('start'), unstable },
+    { command: 'stop', about: 'none runs', args: args('stop'), unstable },
+    { command: 'reload', about: 'none runs', args: args('reload'), unstable },
+    {
+      command: 'start',
+      about: 'not possible',
+      args: () => ['start', '--config-file', file()],
+      env: { SVC_DATABASE__PATH: '/proc/svc.db' },
+      // The time at which it said so.
+      unstable: [...unstable, [/\d{4}-\d\d-\d\d [\d:,]+/g, '2030-01-01 10:00:00,000']],
+    },
+  ]
 }
 
 function purgeScenarios(server: TestServer): Scenario[] {

@@ -1,0 +1,100 @@
+/** `svc-register-content`, and `svcctl reload` (contract 02, 2.8; contract 10, 10.6): registration as existing scripts call it. */
+import { Option } from 'commander'
+import { CliCommand } from '../command.ts'
+import { listIn, recordIn, textOf } from '../connection/answers.ts'
+import { exitCodes } from '../exit-codes.ts'
+import { CliFailure } from '../failures.ts'
+import { addOperatorOptions, withOperatorSession, type OperatorFlags } from '../operator-session.ts'
+import type { CommandContext, Session } from '../session.ts'
+import { follow, registerPacks } from './pack-install.ts'
+
+/** As the flags name them → as the server does. */
+const typeOf = {
+  runners: 'runner',
+  actions: 'action',
+  aliases: 'alias',
+  sensors: 'sensor',
+  triggers: 'trigger',
+  configs: 'config',
+  rules: 'rule',
+  policies: 'policy',
+} as const
+
+type Kind = keyof typeof typeOf
+
+const kinds = Object.keys(typeOf) as Kind[] // its own keys
+
+type KindFlags = { [K in `register${Capitalize<Kind>}`]?: boolean }
+
+export interface RegisterContentFlags extends OperatorFlags, KindFlags {
+  registerAll?: boolean
+  registerPack?: string
+  registerSetupVirtualenvs?: boolean
+  registerRecreateVirtualenvs?: boolean
+  registerNoFailOnFailure?: boolean
+}
+
+export function createRegisterContent(context: CommandContext): CliCommand {
+  return addRegisterOptions(new CliCommand('svc-register-content'))
+    .description('Register what the folders of packs hold, and tell how many there are of each kind.')
+    .notes('`svc pack register` does the same for whoever is logged in.')
+    .examples('svc-register-content --register-all', 'svc-register-content --register-actions --register-pack ./web')
+    .action((flags: RegisterContentFlags) =>
+      withOperatorSession(context, flags, (session) => registerContent(session, flags, [])),
+    )
+}
+
+export function addRegisterOptions(command: CliCommand): CliCommand {
+  for (const kind of kinds) command.option(`--register-${kind}`, `register ${kind}`)
+  return addOperatorOptions(
+    command
+      .option('--register-all', 'register all of these')
+      .option('--register-pack <dir>', 'only of this pack: the path of its folder, or its reference')
+      .option('--register-setup-virtualenvs', 'make the Python environments of the packs, or bring them up to date')
+      .option('--register-recreate-virtualenvs', 'make the Python environments of the packs anew')
+      .option('--register-no-fail-on-failure', 'end with 0 although something could not be used')
+      // As it is in any case.
+      .addOption(new Option('--register-fail-on-failure').hideHelp())
+      // Runners come with the program.
+      .addOption(new Option('--register-runner-dir <dir>').hideHelp())
+      .addOption(new Option('--verbose').hideHelp()),
+  )
+}
+
+/** @param usual what is registered when no flag says what @returns the exit code @throws CliFailure when nothing says what */
+export async function registerContent(
+  session: Session,
+  flags: RegisterContentFlags,
+  usual: readonly Kind[],
+): Promise<number> {
+  const { registerAll = false, registerPack: pack, registerRecreateVirtualenvs: isAnew = false } = flags
+  const failOnFailure = flags.registerNoFailOnFailure !== true
+  const given = kinds.filter((kind) => flags[flagOf(kind)] === true)
+  const setsUp = isAnew || flags.registerSetupVirtualenvs === true
+  const isSaid = given.length > 0 || setsUp
+  const chosen = isSaid ? given : usual
+  const registersAll = registerAll || (!isSaid && pack !== undefined)
+  if (!registersAll && chosen.length === 0 && !setsUp) {
+    throw new CliFailure('It has to be said what: --register-all, or some of --register-actions, --register-rules, …')
+  }
+  if (registersAll || chosen.length > 0) {
+    const types = registersAll ? {} : { types: chosen.map((kind) => typeOf[kind]) }
+    const code = await registerPacks(session, pack === undefined ? [] : [pack], { ...types, failOnFailure })
+    if (code !== exitCodes.ok) return code
+  }
+  return setsUp ? setUp(session, pack, isAnew) : exitCodes.ok
+}
+
+function flagOf(kind: Kind): keyof KindFlags {
+  return `register${kind[0]?.toUpperCase()}${kind.slice(1)}` as keyof KindFlags // as commander does
+}
+
+async function setUp(session: Session, pack: string | undefined, isAnew: boolean): Promise<number> {
+  const packs = listIn(await session.client.call('GET', '/packs?limit=-1'))
+    .filter(({ ref, path }) => pack === undefined || [ref, path].includes(pack))
+    .map(({ ref }) => textOf(ref))
+  if (packs.length === 0) throw new CliFailure(`No registered pack has the reference or the folder ${pack ?? ''}.`)
+  const body = { action: 'packs.setup_virtualenv', parameters: { packs, update: isAnew } }
+  const { id } = recordIn(await session.client.call('POST', '/executions', { body }))
+  return follow(session, { execution_id: id }, 'Making Python environments', () => Promise.resolve(false))
+}

@@ -1,0 +1,47 @@
+/** Dropping what a server that does not run keeps: its records and its logs. */
+import { existsSync, readdirSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { DatabaseInUse, lockDatabase } from '../../db/sqlite/lock.ts'
+import { CliFailure } from '../failures.ts'
+
+export interface Kept {
+  /** `database.path` */
+  database: string
+  /** `log.audit_file`; may be empty. */
+  auditFile: string
+  basePath: string
+}
+
+/** Keys, packs, configurations, definitions of roles and the password file stay. @returns what has gone @throws CliFailure */
+export function dropData({ database, auditFile, basePath }: Kept): string[] {
+  const gone: string[] = []
+  const drop = (path: string): void => {
+    if (!existsSync(path)) return
+    rmSync(path)
+    gone.push(path)
+  }
+  if (existsSync(dirname(database))) {
+    const lock = lockOf(database)
+    try {
+      // The log first: it must not be applied to another file.
+      for (const suffix of ['-wal', '-shm', '']) drop(`${database}${suffix}`)
+    } finally {
+      lock.release()
+    }
+  }
+  // Those that have been rotated, too.
+  const folder = join(basePath, 'logs')
+  const names = existsSync(folder) ? readdirSync(folder) : []
+  for (const name of names) if (/^svc\.(audit\.)?log/.test(name)) drop(join(folder, name))
+  if (auditFile !== '') drop(auditFile)
+  return gone
+}
+
+function lockOf(database: string): ReturnType<typeof lockDatabase> {
+  try {
+    return lockDatabase(database)
+  } catch (error) {
+    if (!(error instanceof DatabaseInUse)) throw error
+    throw new CliFailure(`${error.message} Nothing was dropped.`)
+  }
+}
