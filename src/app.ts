@@ -150,7 +150,7 @@ async function assemble(
       pipOpts: config.actionrunner.pip_opts,
       maxPageSize: config.api.max_page_size,
     },
-    warn: (message, fields) => log.warning('process.survived', message, fields),
+    warn: (message, fields) => log.of('actionrunner').warning('process.survived', message, fields),
   })
   undo.push(() => runners.stop())
   if (runners.systemUser.reason !== undefined) {
@@ -191,7 +191,7 @@ async function assemble(
   const auth = createAuth({
     database,
     bus,
-    log,
+    log: log.of('auth'),
     peers,
     origins,
     config: config.auth,
@@ -222,7 +222,7 @@ async function assemble(
   const triggers = createTriggers({
     database,
     bus,
-    log,
+    log: log.of('notifier'),
     traces,
     encryption,
     hasRules: (triggerId) => rules.hasRules(triggerId),
@@ -245,7 +245,7 @@ async function assemble(
   const executions = createExecutions({
     database,
     bus,
-    log,
+    log: log.of('actionrunner'),
     metrics,
     encryption,
     actions,
@@ -293,7 +293,7 @@ async function assemble(
   const rules = createRules({
     database,
     bus,
-    log,
+    log: log.of('rulesengine'),
     metrics,
     actions,
     executions,
@@ -341,7 +341,7 @@ async function assemble(
   const timers = createTimers({
     database,
     bus,
-    log,
+    log: log.of('timersengine'),
     triggers,
     settings: {
       enabled: config.timersengine.enable,
@@ -371,7 +371,7 @@ async function assemble(
   ]
   const upkeep = createUpkeep({
     database,
-    log,
+    log: log.of('garbagecollector'),
     modules: stateful,
     cancelOld: (caller, old, dryRun) => executions.cancelOld(caller, old, dryRun),
     newest: () => executions.last()?.start_timestamp,
@@ -419,7 +419,7 @@ async function assemble(
       heartbeatSeconds: config.stream.heartbeat,
       maxQueuedBytes: config.stream.client_buffer_bytes,
     },
-    log,
+    logs: { auth: log.of('auth'), api: log.of('api'), stream: log.of('stream') },
     metrics,
     authNeedsTls: config.auth.use_ssl,
     isStarting: () => isStarting,

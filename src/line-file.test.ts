@@ -4,6 +4,7 @@ import {
   existsSync,
   mkdirSync,
   readFileSync,
+  readdirSync,
   renameSync,
   rmSync,
   statSync,
@@ -15,7 +16,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { makeFolder, type TemporaryFolder } from '../tests/helpers/folders.ts'
 import { waitFor } from '../tests/helpers/wait.ts'
-import { openLineFile, type LineFile } from './line-file.ts'
+import { openLineFile, type LineFile, type LineFileReport, type Rotation } from './line-file.ts'
 
 let folder: TemporaryFolder
 let path: string
@@ -34,12 +35,17 @@ afterEach(async () => {
   folder.remove()
 })
 
-function open(at = path): LineFile {
-  file = openLineFile(at, {
-    failed: (error) => reports.push(error instanceof Error && 'code' in error ? String(error.code) : String(error)),
+const codeOf = (error: unknown): string =>
+  error instanceof Error && 'code' in error ? String(error.code) : String(error)
+
+function open(at = path, rotation?: Rotation): LineFile {
+  const report: LineFileReport = {
+    failed: (error) => reports.push(codeOf(error)),
     resumed: (lines) => reports.push(`resumed, ${lines} lost`),
     lost: (lines) => reports.push(`${lines} lost`),
-  })
+    notRotated: (error) => reports.push(`not rotated: ${codeOf(error)}`),
+  }
+  file = openLineFile(at, report, rotation)
   return file
 }
 
@@ -227,5 +233,80 @@ describe('a full disk', () => {
     lines.append('two')
     await lines.close()
     expect(reports).toEqual(['ENOSPC', '2 lost'])
+  })
+})
+
+describe('a file of limited size', () => {
+  const numbers = (from: number, to: number): string[] => Array.from({ length: to - from }, (_, i) => `ü${from + i}`)
+  const backups = (count: number): string[] => Array.from({ length: count }, (_, i) => `${path}.${count - i}`)
+
+  test('gives way to a new one; the newest old ones are kept, and none is larger', async () => {
+    const lines = open(path, { maxBytes: 1000, backupCount: 3 })
+    for (const line of numbers(1000, 3000)) {
+      lines.append(line)
+      if (line.endsWith('7')) await new Promise((resolve) => setImmediate(resolve))
+    }
+    await lines.close()
+    // Each line has seven bytes.
+    expect(backups(3).map((name) => statSync(name).size)).toEqual([994, 994, 994])
+    expect(existsSync(`${path}.4`)).toBe(false)
+    const kept = [...backups(3), path].flatMap(linesOf)
+    expect(kept).toEqual(numbers(3000 - kept.length, 3000))
+    expect([mode(path), mode(`${path}.1`)]).toEqual([0o600, 0o600])
+    expect(reports).toEqual([])
+  })
+
+  test('that is too large already, or is emptied by somebody else, counts as it is', async () => {
+    mkdirSync(join(path, '..'))
+    writeFileSync(path, `${'x'.repeat(2000)}\n`)
+    const lines = open(path, { maxBytes: 1000, backupCount: 1 })
+    lines.append('one')
+    await lines.close()
+    expect([linesOf(path), statSync(`${path}.1`).size]).toEqual([['one'], 2001])
+  })
+
+  test('holds a line that is larger than itself alone', async () => {
+    const lines = open(path, { maxBytes: 10, backupCount: 5 })
+    for (const line of ['a', 'b'.repeat(50), 'c']) lines.append(line)
+    await lines.close()
+    expect([...backups(2), path].map(linesOf)).toEqual([['a'], ['b'.repeat(50)], ['c']])
+  })
+
+  test('that cannot be renamed grows on, which is told once', async () => {
+    mkdirSync(join(`${path}.1`, 'full'), { recursive: true })
+    const lines = open(path, { maxBytes: 100, backupCount: 1 })
+    for (const line of numbers(1000, 1100)) {
+      lines.append(line)
+      await new Promise((resolve) => setImmediate(resolve))
+    }
+    await lines.close()
+    expect(linesOf(path)).toEqual(numbers(1000, 1100))
+    expect(reports).toEqual([expect.stringMatching(/^not rotated: E(ISDIR|NOTEMPTY)$/)])
+  })
+
+  test('and others that rename it lose no line and double none', async () => {
+    const lines = open(path, { maxBytes: 500, backupCount: 1000 })
+    const taken: string[] = []
+    for (let round = 0; round < 30; round += 1) {
+      for (const line of numbers(1000 + round * 100, 1100 + round * 100)) lines.append(line)
+      await new Promise((resolve) => setImmediate(resolve))
+      const name = `${path}-${round}`
+      if (existsSync(path)) {
+        renameSync(path, name)
+        taken.push(name)
+      }
+      await lines.reopen()
+    }
+    await lines.close()
+    const names = readdirSync(join(path, '..')).map((name) => join(path, '..', name))
+    expect(names.flatMap(linesOf).sort()).toEqual(numbers(1000, 4000))
+    expect(taken.length).toBeGreaterThan(0)
+  })
+
+  test('a device is not renamed', async () => {
+    const lines = open('/dev/null', { maxBytes: 1, backupCount: 1 })
+    for (const line of numbers(1000, 1010)) lines.append(line)
+    await lines.close()
+    expect([existsSync('/dev/null.1'), reports]).toEqual([false, []])
   })
 })

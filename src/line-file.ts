@@ -1,5 +1,6 @@
 /**
- * A file that lines are added to while others rename, delete or fill up what is under it.
+ * A file that lines are added to while others rename, delete or fill up what is under it, and that may give way to a new one
+ * when it has become large.
  *
  * Adding never waits and never throws: lines of the same moment share a write, and lines that cannot be written wait, up to
  * a bound, until they can.
@@ -14,6 +15,8 @@ import {
   open,
   openSync,
   read,
+  rename,
+  stat,
   write,
   type Stats,
 } from 'node:fs'
@@ -41,6 +44,15 @@ export interface LineFileReport {
   resumed(lostLines: number): void
   /** It is closed, and these have not been written. */
   lost(lines: number): void
+  /** It has become too large, and grows on because it cannot be renamed. */
+  notRotated(error: unknown): void
+}
+
+export interface Rotation {
+  /** A line that would make the file larger begins a new one; 0: never. */
+  maxBytes: number
+  /** So many old ones are kept, as `<path>.1` (the newest), `<path>.2` and so on; at least 1. */
+  backupCount: number
 }
 
 const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK
@@ -51,15 +63,22 @@ const retryMs = 1000
 /** Between two looks at whether the file has been deleted. */
 const lookMs = 1000
 const closeMs = 2000
+const rotateAgainMs = 60_000
 
 const openFile = promisify(open)
 const statFile = promisify(fstat)
+const statPath = promisify(stat)
+const renameFile = promisify(rename)
 const truncateFile = promisify(ftruncate)
 const readFile = promisify(read)
 const writeFile = promisify(write)
 
 /** Creates the folder with mode 0700 and the file with 0600. @throws what the file system says */
-export function openLineFile(path: string, report: LineFileReport): LineFile {
+export function openLineFile(
+  path: string,
+  report: LineFileReport,
+  { maxBytes, backupCount }: Rotation = { maxBytes: 0, backupCount: 1 },
+): LineFile {
   for (const folder of foldersOf(path)) {
     try {
       mkdirSync(folder, 0o700)
@@ -70,8 +89,11 @@ export function openLineFile(path: string, report: LineFileReport): LineFile {
   let file = openSync(path, flags, 0o600)
   /** Only a file has a size. */
   let isFile: boolean
+  let size: number
   try {
-    isFile = requireFile(fstatSync(file))
+    const stats = fstatSync(file)
+    isFile = requireFile(stats)
+    size = stats.size
   } catch (error) {
     close(file, () => undefined)
     throw error
@@ -89,6 +111,7 @@ export function openLineFile(path: string, report: LineFileReport): LineFile {
   let pumping: Promise<void> | undefined
   let retry: NodeJS.Timeout | undefined
   let lookedAt = performance.now()
+  let rotateAt = 0
   let isClosed = false
 
   function fail(kindOfTrouble: 'write' | 'open', error: unknown): void {
@@ -117,7 +140,9 @@ export function openLineFile(path: string, report: LineFileReport): LineFile {
     try {
       await makeFolder(dirname(path))
       next = await openFile(path, flags, 0o600)
-      isFile = requireFile(await statFile(next))
+      const stats = await statFile(next)
+      isFile = requireFile(stats)
+      size = stats.size
     } catch (error) {
       if (next !== undefined) close(next, () => undefined)
       fail('open', error)
@@ -133,15 +158,45 @@ export function openLineFile(path: string, report: LineFileReport): LineFile {
   async function lookForFile(): Promise<void> {
     if (performance.now() - lookedAt < lookMs) return
     lookedAt = performance.now()
-    const { nlink } = await statFile(file)
-    if (nlink === 0) await openAgain()
+    const stats = await statFile(file)
+    // Somebody may have emptied it.
+    size = stats.size
+    if (stats.nlink === 0) await openAgain()
+  }
+
+  function isFull(): boolean {
+    if (maxBytes === 0 || !isFile || size === 0 || performance.now() < rotateAt) return false
+    return size + (rest.length > 0 ? rest.length : bytesOf(waiting[0])) > maxBytes
+  }
+
+  async function rotate(): Promise<void> {
+    try {
+      // Without it somebody else has rotated.
+      await statPath(path)
+      for (let n = backupCount - 1; n > 0; n -= 1) await renameIfThere(`${path}.${n}`, `${path}.${n + 1}`)
+      await renameIfThere(path, `${path}.1`)
+    } catch (error) {
+      if (!hasCode(error, 'ENOENT')) {
+        rotateAt = performance.now() + rotateAgainMs
+        report.notRotated(error)
+        return
+      }
+    }
+    await openAgain()
   }
 
   function takeBatch(): Buffer {
     if (rest.length > 0) return rest
+    const room = maxBytes === 0 || !isFile ? maximumBatchLength : Math.min(maximumBatchLength, maxBytes - size)
     let count = 0
     let length = 0
-    while (count < waiting.length && length < maximumBatchLength) length += waiting[count++]?.length ?? 0
+    let bytes = 0
+    for (const line of waiting) {
+      bytes += bytesOf(line)
+      if (count > 0 && bytes > room) break
+      count += 1
+      length += line.length
+    }
     const lines = waiting.splice(0, count)
     waitingLength -= length
     return Buffer.from(`${lines.join('\n')}\n`)
@@ -157,6 +212,7 @@ export function openLineFile(path: string, report: LineFileReport): LineFile {
       while (written < batch.length) {
         const { bytesWritten } = await writeFile(file, batch, written, batch.length - written, null)
         written += bytesWritten
+        size += bytesWritten
       }
       rest = Buffer.alloc(0)
     } catch (error) {
@@ -192,8 +248,9 @@ export function openLineFile(path: string, report: LineFileReport): LineFile {
     isTorn = true
     if (!isFile) return
     try {
-      const { size } = await statFile(file)
-      await truncateFile(file, size - bytes)
+      const stats = await statFile(file)
+      await truncateFile(file, stats.size - bytes)
+      size = stats.size - bytes
       isTorn = false
     } catch {
       // The next line then begins behind the torn one.
@@ -208,6 +265,7 @@ export function openLineFile(path: string, report: LineFileReport): LineFile {
       if (rest.length === 0 && waiting.length === 0) return
       try {
         await lookForFile()
+        if (isFull()) await rotate()
         await writeBatch()
       } catch (error) {
         fail('write', error)
@@ -264,6 +322,17 @@ export function openLineFile(path: string, report: LineFileReport): LineFile {
 function foldersOf(path: string): string[] {
   const folder = dirname(path)
   return folder === dirname(folder) ? [] : [...foldersOf(folder), folder]
+}
+
+/** With its line break. */
+const bytesOf = (line: string | undefined): number => Buffer.byteLength(line ?? '') + 1
+
+async function renameIfThere(from: string, to: string): Promise<void> {
+  try {
+    await renameFile(from, to)
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw error
+  }
 }
 
 /** Whether it is a file in the narrow sense. @throws for what is no device either, such as a pipe whose reader may go */

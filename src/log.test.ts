@@ -8,12 +8,16 @@ import { describe, expect, it } from 'vitest'
 import { makeFolder } from '../tests/helpers/folders.ts'
 import { TextSink } from '../tests/helpers/text-sink.ts'
 import { logLevels, type LogLevel } from './log-levels.ts'
-import { createLog, type Log, type LogOptions } from './log.ts'
+import { createLog, type Log, type LogFile, type LogOptions, type RootLog } from './log.ts'
 
 const now = (): Date => new Date('2030-01-01T10:00:00.123Z')
 
+const unlimited = { maxBytes: 0, backupCount: 1 }
+
+const auditFile = (path: string): LogFile => ({ path, format: 'gelf', takes: [{ level: 'AUDIT' }], ...unlimited })
+
 /** What a log with these options writes while `act` uses it. */
-async function written(options: Partial<LogOptions>, act: (log: Log) => void): Promise<string> {
+async function written(options: Partial<LogOptions>, act: (log: RootLog) => void): Promise<string> {
   const sink = new TextSink()
   const log = createLog({ level: 'DEBUG', format: 'text', stream: sink, now, ...options })
   act(log)
@@ -291,9 +295,9 @@ describe('the audit file', () => {
   ): Promise<{ text: string; file: string[] }> {
     const folder = makeFolder()
     try {
-      const auditFile = join(folder.path, 'audit.log')
-      const text = await written({ ...options, auditFile }, act)
-      return { text, file: readFileSync(auditFile, 'utf8').split('\n').slice(0, -1) }
+      const path = join(folder.path, 'audit.log')
+      const text = await written({ ...options, files: [auditFile(path)] }, act)
+      return { text, file: readFileSync(path, 'utf8').split('\n').slice(0, -1) }
     } finally {
       folder.remove()
     }
@@ -395,7 +399,7 @@ describe('the audit file', () => {
   })
 
   it('that takes no lines is said once, on standard error, and costs the process nothing', async () => {
-    const text = await written({ auditFile: '/dev/full' }, (log) => {
+    const text = await written({ files: [auditFile('/dev/full')] }, (log) => {
       for (let index = 0; index < 1000; index += 1) log.audit('a.b', `Line ${index}.`)
     })
     expect(text.match(/AUDIT Line/g)).toHaveLength(1000)
@@ -404,6 +408,69 @@ describe('the audit file', () => {
       expect.stringMatching(/ ERROR .*file=\/dev\/full.*ENOSPC/),
       expect.stringMatching(/ ERROR .*lost=1000/),
     ])
+  })
+})
+
+describe('files', () => {
+  it('hold what is severe enough, of their part, in their form; standard error has its own level', async () => {
+    const folder = makeFolder()
+    try {
+      const at = (name: string): string => join(folder.path, name)
+      const text = await written(
+        {
+          level: 'ERROR',
+          files: [
+            { path: at('all'), format: 'json', takes: [{ level: 'INFO' }], ...unlimited },
+            {
+              path: at('some'),
+              format: 'text',
+              takes: [
+                { level: 'DEBUG', part: 'auth' },
+                { level: 'AUDIT', part: 'api' },
+              ],
+              ...unlimited,
+            },
+          ],
+        },
+        (log) => {
+          const auth = log.of('auth').child({ request_id: 'r' })
+          expect([log.enabled('DEBUG'), auth.enabled('DEBUG'), log.enabled('INFO')]).toEqual([false, true, true])
+          for (const one of [log, auth, log.of('stream')]) {
+            one.debug('a.debug', 'd')
+            one.info('a.info', 'i')
+            one.error('a.error', 'e')
+            one.audit('a.audit', 'a')
+          }
+        },
+      )
+      const linesOf = (name: string): string[] => readFileSync(at(name), 'utf8').split('\n').slice(0, -1)
+      const events = (lines: string[]): unknown[] => lines.map((line) => /event=a\.(\w+)/.exec(line)?.[1])
+      expect(events(text.split('\n').slice(0, -1))).toEqual(['error', 'audit', 'error', 'audit', 'error', 'audit'])
+      const all = linesOf('all').map((line) => (JSON.parse(line) as { event: string }).event)
+      expect(all).toEqual(Array.from({ length: 3 }, () => ['a.info', 'a.error', 'a.audit']).flat())
+      expect(events(linesOf('some'))).toEqual(['audit', 'debug', 'info', 'error', 'audit'])
+      expect(linesOf('some')[1]).toBe('2030-01-01 10:00:00,123 DEBUG d (event=a.debug, request_id=r)')
+    } finally {
+      folder.remove()
+    }
+  })
+
+  it('say which of them cannot be opened, and leave none open', () => {
+    const at = (path: string): LogFile => ({ path, format: 'text', takes: [{ level: 'INFO' }], ...unlimited })
+    const open = (): Log => createLog({ level: 'INFO', format: 'text', files: [at('/dev/null'), at('/proc')] })
+    expect(open).toThrow(expect.objectContaining({ path: '/proc' }))
+  })
+})
+
+describe('excludes', () => {
+  it('leave out events and those below them, never AUDIT messages', async () => {
+    const text = await written({ excludes: ['request', 'pack.changed'] }, (log) => {
+      for (const event of ['request', 'request.received', 'requests.x', 'pack.changed', 'pack.gone']) {
+        log.error(event, 'Text.')
+      }
+      log.audit('request.made', 'Text.')
+    })
+    expect(text.match(/event=[\w.]+/g)).toEqual(['event=requests.x', 'event=pack.gone', 'event=request.made'])
   })
 })
 

@@ -1,6 +1,6 @@
 /**
- * Structured log of the process: one line per message on standard error, text or JSON, and of AUDIT messages a JSON object
- * in a file of their own (contract 10, 10.3).
+ * Structured log of the process: one line per message on standard error, text or JSON, and in files, AUDIT messages as JSON
+ * objects in one of their own (contract 10, 10.3).
  *
  * Every message has an `event`, a stable name to match on, a sentence for people, and fields. Whatever the fields hold,
  * a message is one bounded line without secrets, and logging neither throws nor calls itself.
@@ -8,7 +8,7 @@
 import { hostname } from 'node:os'
 import { Writable } from 'node:stream'
 import winston from 'winston'
-import { openLineFile } from './line-file.ts'
+import { openLineFile, type LineFile, type Rotation } from './line-file.ts'
 import { logLevels, type LogLevel } from './log-levels.ts'
 import { ErrorCopy, clip, createRedactor, escapeUnprintable, maximumTextLength, type Redactor } from './redact.ts'
 
@@ -50,21 +50,48 @@ export interface RootLog extends Log {
   recent(): readonly LogMessage[]
   /** How many messages of each level there have been. */
   counts(): Readonly<Record<LogLevel, number>>
-  /** Goes on in a new audit file after the old one has been renamed. */
+  /** A log whose messages also go to the files of this part of the server; others go to those of `api`. */
+  of(part: string): Log
+  /** Goes on in new files after the old ones have been renamed. */
   reopen(): Promise<void>
   /** Resolves when everything has been handed to the operating system, at the latest after two seconds. */
   close(): Promise<void>
 }
 
+/** `gelf`: a JSON object in the style of GELF 1.1. */
+export type LogFormat = 'text' | 'json' | 'gelf'
+
+/** A file that messages are added to. */
+export interface LogFile extends Rotation {
+  /** Absolute. */
+  path: string
+  format: LogFormat
+  /** Those it holds: at least so severe, and of this part of the server; without a part, of all. */
+  takes: readonly { level: LogLevel; part?: string }[]
+}
+
+/** A file of a log cannot be opened. */
+export class LogFileError extends Error {
+  readonly path: string
+  constructor(path: string, cause: unknown) {
+    super(`The log file ${path} cannot be written`, { cause })
+    this.name = 'LogFileError'
+    this.path = path
+  }
+}
+
 export interface LogOptions {
+  /** Of standard error. */
   level: LogLevel
   format: 'text' | 'json'
   /** `log.mask_secrets`; default true. */
   maskSecrets?: boolean
   /** Names of secrets besides the built-in ones (`log.mask_secrets_blacklist`). */
   maskNames?: readonly string[]
-  /** `log.audit_file`, absolute; default and empty: none. */
-  auditFile?: string
+  /** Default none; no two with the same path. */
+  files?: readonly LogFile[]
+  /** Events that are not logged, and all whose names begin with one of these and a dot; AUDIT messages always are. */
+  excludes?: readonly string[]
   /** Default standard error. It is not ended by `close`. */
   stream?: Writable
   /** Default the system clock. */
@@ -79,9 +106,13 @@ const recentLineLength = 1000
 /** `recent` has these. */
 const seriousLevels: ReadonlySet<LogLevel> = new Set<LogLevel>(['WARNING', 'ERROR', 'CRITICAL'])
 
-/** @throws what the file system says about `auditFile` */
+/** Of whatever belongs to no other part of the server. */
+const commonPart = 'api'
+
+/** @throws LogFileError */
 export function createLog(options: LogOptions): RootLog {
   const threshold = logLevels.indexOf(options.level)
+  const { files: logFiles = [], excludes = [] } = options
   const redactor = createRedactor(options.maskSecrets ?? true, options.maskNames)
   const formatLine = options.format === 'json' ? jsonLine : textLine
   const now = options.now ?? (() => new Date())
@@ -103,37 +134,48 @@ export function createLog(options: LogOptions): RootLog {
   let formatting = false
   let closed: Promise<void> | undefined
 
-  const write = (
-    own: readonly SafeField[],
-    level: LogLevel,
-    event: string,
-    message: string,
-    fields?: LogFields,
-  ): void => {
+  function writeConsole(level: LogLevel, line: string): void {
+    if (closed === undefined) logger.log(level.toLowerCase(), line)
+    else sink.write(`${line}\n`)
+  }
+
+  const write = ({ own, part }: Origin, level: LogLevel, event: string, message: string, fields?: LogFields): void => {
     // A getter of a logged object may itself log.
-    if (formatting) return
+    if (formatting || (level !== 'AUDIT' && isExcluded(event))) return
     formatting = true
-    let line: string
-    let audit: string | undefined
+    const severity = logLevels.indexOf(level)
+    const targets = files.filter((file) => takes(file.takes, severity, part))
+    const wanted = targets.map(({ format }) => format)
+    if (severity >= threshold) wanted.push(options.format)
+    let lines: Partial<Record<LogFormat, string>>
     try {
       const time = now()
-      const safe = withFields(redactor, own, fields)
-      line = formatLine(time, level, event, message, safe)
+      const isSerious = seriousLevels.has(level)
+      lines = linesIn(
+        isSerious ? [...wanted, 'text'] : wanted,
+        time,
+        level,
+        event,
+        message,
+        withFields(redactor, own, fields),
+      )
       counts[level] += 1
-      const isAudit = level === 'AUDIT' && audits !== undefined
-      if (isAudit || seriousLevels.has(level)) {
-        const plain = formatLine === textLine ? line : textLine(time, level, event, message, safe)
-        if (isAudit) audit = auditLine(time, event, message, safe, plain)
-        else keep({ timestamp: time.toISOString(), level, event, message: clip(message, 200), line: plain })
+      if (isSerious) {
+        keep({ timestamp: time.toISOString(), level, event, message: clip(message, 200), line: lines.text ?? '' })
       }
     } catch {
-      line = formatLine(new Date(), level, 'log.unreadable', 'A message could not be written.', [])
+      lines = linesIn(wanted, new Date(), level, 'log.unreadable', 'A message could not be written.', [])
     } finally {
       formatting = false
     }
-    if (audit !== undefined) audits?.append(audit)
-    if (closed === undefined) logger.log(level.toLowerCase(), line)
-    else sink.write(`${line}\n`)
+    for (const { format, file } of targets) file.append(lines[format] ?? '')
+    if (severity >= threshold) writeConsole(level, lines[options.format] ?? '')
+  }
+
+  function isExcluded(event: string): boolean {
+    return excludes.some(
+      (name) => event.startsWith(name) && (event.length === name.length || event[name.length] === '.'),
+    )
   }
 
   function keep(message: LogMessage): void {
@@ -141,32 +183,45 @@ export function createLog(options: LogOptions): RootLog {
     if (recent.length > recentMessages) recent.shift()
   }
 
-  const { auditFile = '' } = options
-  const audits =
-    auditFile === ''
-      ? undefined
-      : openLineFile(auditFile, {
+  const files: (LogFile & { file: LineFile })[] = []
+  // One by one: what is wrong with one may be told in those before it.
+  for (const logFile of logFiles) files.push({ ...logFile, file: open(logFile) })
+
+  function open({ path, maxBytes, backupCount, takes: taken }: LogFile): LineFile {
+    const isAudit = taken.every(({ level }) => level === 'AUDIT')
+    const [event, what] = isAudit ? ['log.audit_lost', 'audit'] : ['log.lines_lost', 'log']
+    const tell = (level: LogLevel, message: string, fields: LogFields): void =>
+      write(nobody, level, event, message, { file: path, ...fields })
+    try {
+      return openLineFile(
+        path,
+        {
           failed: (error) =>
-            write([], 'ERROR', 'log.audit_lost', 'The audit file cannot be written; audit lines are only here.', {
-              file: auditFile,
+            tell('ERROR', `The ${what} file cannot be written; its lines are only on standard error.`, { error }),
+          resumed: (lost) => tell('WARNING', `The ${what} file is written again.`, { lost }),
+          lost: (lost) => tell('ERROR', `Lines are missing in the ${what} file.`, { lost }),
+          notRotated: (error) =>
+            write(nobody, 'ERROR', 'log.not_rotated', `The ${what} file cannot be renamed; it grows on.`, {
+              file: path,
               error,
             }),
-          resumed: (lines) =>
-            write([], 'WARNING', 'log.audit_lost', 'The audit file is written again.', {
-              file: auditFile,
-              lost: lines,
-            }),
-          lost: (lines) =>
-            write([], 'ERROR', 'log.audit_lost', 'Audit lines are missing in the audit file.', {
-              file: auditFile,
-              lost: lines,
-            }),
-        })
+        },
+        { maxBytes, backupCount },
+      )
+    } catch (error) {
+      for (const { file } of files) void file.close()
+      throw new LogFileError(path, error)
+    }
+  }
 
-  const create = (own: readonly SafeField[]): Log => {
+  const create = (origin: Origin): Log => {
+    const isWritten = (level: LogLevel): boolean => {
+      const severity = logLevels.indexOf(level)
+      return severity >= threshold || logFiles.some((file) => takes(file.takes, severity, origin.part))
+    }
     const writer = (level: LogLevel): Write => {
-      if (logLevels.indexOf(level) < threshold) return () => undefined
-      return (event, message, fields) => write(own, level, event, message, fields)
+      if (!isWritten(level)) return () => undefined
+      return (event, message, fields) => write(origin, level, event, message, fields)
     }
     const audit = writer('AUDIT')
     return {
@@ -177,26 +232,41 @@ export function createLog(options: LogOptions): RootLog {
       critical: writer('CRITICAL'),
       audit: (event: string, message: string | LogFields, fields?: LogFields) =>
         typeof message === 'string' ? audit(event, message, fields) : audit(event, sentenceOf(event), message),
-      enabled: (level) => logLevels.indexOf(level) >= threshold,
-      child: (fields) => create(withFields(redactor, own, fields)),
+      enabled: isWritten,
+      child: (fields) => create({ ...origin, own: withFields(redactor, origin.own, fields) }),
       maskUrl: (url) => redactor.maskUrl(url),
     }
   }
 
   const close = async (): Promise<void> => {
-    await audits?.close()
+    await Promise.all(files.map(({ file }) => file.close()))
     const ended = new Promise((resolve) => logger.once('finish', resolve))
     logger.end()
     await ended
     await flush(target)
   }
   return {
-    ...create([]),
+    ...create(nobody),
+    of: (part) => create({ ...nobody, part }),
     recent: () => [...recent],
     counts: () => ({ ...counts }),
-    reopen: async () => audits?.reopen(),
+    reopen: async () => {
+      await Promise.all(files.map(({ file }) => file.reopen()))
+    },
     close: () => (closed ??= close()),
   }
+}
+
+/** What every message of a log has in common. */
+interface Origin {
+  own: readonly SafeField[]
+  part: string
+}
+
+const nobody: Origin = { own: [], part: commonPart }
+
+function takes(taken: LogFile['takes'], severity: number, part: string): boolean {
+  return taken.some((one) => severity >= logLevels.indexOf(one.level) && (one.part ?? part) === part)
 }
 
 function sentenceOf(event: string): string {
@@ -277,10 +347,13 @@ const jsonLine: FormatLine = (time, level, event, message, fields) => {
 }
 
 const host = hostname()
-const auditNames = new Set(['event', 'python', 'exception', 'traceback', 'id'])
+const gelfNames = new Set(['event', 'python', 'exception', 'traceback', 'id'])
+
+/** In the numbers of syslog. */
+const syslogLevels: Record<LogLevel, number> = { DEBUG: 7, INFO: 6, AUDIT: 6, WARNING: 4, ERROR: 3, CRITICAL: 2 }
 
 /** One JSON object in the style of GELF 1.1. A field named like one of ours gets a `_` behind its name. */
-function auditLine(time: Date, event: string, message: string, fields: readonly SafeField[], plain: string): string {
+function gelfLine(plain: string, ...[time, level, event, message, fields]: Parameters<FormatLine>): string {
   const milliseconds = time.getTime()
   const record: Record<string, unknown> = Object.create(null)
   record['version'] = '1.1'
@@ -289,17 +362,25 @@ function auditLine(time: Date, event: string, message: string, fields: readonly 
   record['full_message'] = plain
   record['timestamp'] = Math.floor(milliseconds / 1000)
   record['timestamp_f'] = milliseconds / 1000
-  // AUDIT in the numbers of syslog.
-  record['level'] = 6
+  record['level'] = syslogLevels[level]
   record['_python'] = { name: 'svc', process: process.pid, module: event.split('.', 1)[0] }
   record['_event'] = event
   for (const [name, value] of fields) {
-    record[`_${auditNames.has(name) ? `${name}_` : name}`] = value
+    record[`_${gelfNames.has(name) ? `${name}_` : name}`] = value
     if (name !== 'error' || !(value instanceof ErrorCopy)) continue
     record['_exception'] = `${value.name}: ${value.message}`
     record['_traceback'] = value.frames?.join('\n') ?? ''
   }
   return escapeUnprintable(wellFormed(JSON.stringify(record)))
+}
+
+/** A message in each of the formats. */
+function linesIn(wanted: readonly LogFormat[], ...message: Parameters<FormatLine>): Partial<Record<LogFormat, string>> {
+  const lines: Partial<Record<LogFormat, string>> = {}
+  if (wanted.includes('text') || wanted.includes('gelf')) lines.text = textLine(...message)
+  if (wanted.includes('json')) lines.json = jsonLine(...message)
+  if (wanted.includes('gelf')) lines.gelf = gelfLine(lines.text ?? '', ...message)
+  return lines
 }
 
 /** JSON without escapes of lone surrogates, which strict readers refuse. */

@@ -57,6 +57,7 @@ describe('values', () => {
       use_ssl: false,
       cert: '',
       key: '',
+      logging: '',
       auth_cookie_secure: true,
       auth_cookie_same_site: 'lax',
     })
@@ -365,9 +366,11 @@ url = redis://127.0.0.1
 `)
     expect(config.system.base_path).toBe('/opt/svc')
     expect(config.auth.enable).toBe(true)
+    expect(config.api.logging).toBe('/etc/svc/logging.api.conf')
+    expect(config.log.excludes).toEqual(['requests', 'paramiko'])
     expect(warnings).toEqual([])
     expect(notes).toHaveLength(1)
-    for (const key of ['api.logging', 'messaging.url', 'database.host']) {
+    for (const key of ['sensorcontainer.logging', 'messaging.url', 'database.host']) {
       expect(notes[0]).toContain(key)
     }
     expect(notes[0]).not.toContain('guest')
@@ -386,7 +389,7 @@ url = redis://127.0.0.1
 
   it('reads options by the names they had before', () => {
     const { config, warnings, notes } = loadText('[timer]\nenable = no\nlocal_timezone = Europe/Berlin')
-    expect(config.timersengine).toEqual({ enable: false, local_timezone: 'Europe/Berlin', missed: 'once' })
+    expect(config.timersengine).toMatchObject({ enable: false, local_timezone: 'Europe/Berlin', missed: 'once' })
     expect([...warnings, ...notes].join()).not.toContain('timer')
     const both = '[timersengine]\nlocal_timezone = UTC\n[timer]\nlocal_timezone = Asia/Kolkata\nenable = no'
     expect(loadText(both).config.timersengine).toMatchObject({ enable: false, local_timezone: 'UTC' })

@@ -198,8 +198,8 @@ function readConfigFile(
   }
 }
 
-/** The bytes of a file or pipe, or what is wrong with it. */
-function readBounded(path: string): Buffer | string {
+/** The bytes of a file or pipe, or what is wrong with it, in words that follow its name. */
+export function readBounded(path: string): Buffer | string {
   let descriptor: number | undefined
   try {
     descriptor = openSync(path, 'r')

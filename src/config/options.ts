@@ -278,6 +278,15 @@ function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
+/** The option of a part that existing installations know as a process of its own. */
+const logging = (part: string): Option<string> =>
+  path({
+    default: '',
+    optional: true,
+    relativeTo: 'cwd',
+    about: `Python logging configuration, as existing installations have them: ${part} is added to the files that its handlers name, at their levels. Files for everything are log.file and log.audit_file.`,
+  })
+
 const dayOfSeconds = 86_400
 
 const defaultTimeZone = 'America/Los_Angeles'
@@ -463,6 +472,7 @@ export const options = {
       unit: 'seconds',
       about: 'The longest wait after a failed login. The first is 1 second, and each further failure doubles it.',
     }),
+    logging: logging('what is logged about logins and credentials'),
   },
   api: {
     host: host({
@@ -510,6 +520,7 @@ export const options = {
       default: 'lax',
       about: 'Attribute SameSite of the cookie auth-token. none needs auth_cookie_secure; unset leaves it to browsers.',
     }),
+    logging: logging('what is logged about requests, and whatever belongs to no other part,'),
   },
   stream: {
     host: host({ default: '127.0.0.1', about: 'Address the stream listener binds.' }),
@@ -529,6 +540,7 @@ export const options = {
       unit: 'bytes',
       about: 'Events that wait for one client of the general stream; a client further behind is disconnected.',
     }),
+    logging: logging('what is logged about requests for event streams'),
   },
   actionrunner: {
     stream_output: boolean({
@@ -604,6 +616,7 @@ export const options = {
       item: (given) => (given.startsWith('-') ? given : undefined),
       about: 'Options for installing the requirements of a pack, such as --index-url=https://….',
     }),
+    logging: logging('what is logged about executions'),
   },
   content: {
     system_packs_base_path: path({
@@ -742,6 +755,7 @@ export const options = {
       default: true,
       about: 'End inquiries that nobody has answered in their time (ttl) with status timeout. Off, they wait for ever.',
     }),
+    logging: logging('what is logged about the removal of old records'),
   },
   scheduler: {
     sleep_interval: decimal({
@@ -772,6 +786,13 @@ export const options = {
       about:
         'What becomes of a timer whose time came while the server was off: once fires it one time after the start, however often it was due; skip waits for its next time.',
     }),
+    logging: logging('what is logged about timers'),
+  },
+  notifier: {
+    logging: logging('what is logged about triggers, and about telling that executions have ended,'),
+  },
+  rulesengine: {
+    logging: logging('what is logged about rules and their enforcement'),
   },
   system_user: {
     user: text({
@@ -903,12 +924,46 @@ export const options = {
       item: (name) => (/^[\w.-]{1,128}$/.test(name) ? name : undefined),
       about: 'Further names whose values are masked in logs.',
     }),
+    file: path({
+      default: '',
+      optional: true,
+      relativeTo: 'basePath',
+      about:
+        'File that everything logged is added to as well, such as logs/svc.log. SIGUSR1 opens it anew after it has been renamed. Empty: none. A relative path starts at system.base_path.',
+    }),
     audit_file: path({
       default: 'logs/svc.audit.log',
       optional: true,
       relativeTo: 'basePath',
       about:
         'File that AUDIT lines are added to as well, one JSON object each. SIGUSR1 opens it anew after it has been renamed. Empty: none. A relative path starts at system.base_path.',
+    }),
+    max_bytes: integer({
+      default: 0,
+      min: 0,
+      max: 1_000_000_000_000,
+      unit: 'bytes',
+      about:
+        'A log file that would become larger than this is renamed to <file>.1, that one to <file>.2 and so on, and a new one is begun. It applies to the audit file too. 0: never; logrotate can do it.',
+    }),
+    backup_count: integer({
+      default: 10,
+      min: 1,
+      max: 1000,
+      about: 'How many renamed files log.max_bytes keeps of each; older ones are deleted.',
+    }),
+    excludes: list({
+      kind: 'comma separated names',
+      default: '',
+      problem: 'must be a comma separated list of names of letters, digits and . _ -',
+      item: (name) => (/^[\w.-]{1,128}$/.test(name) ? name : undefined),
+      about:
+        'Events that are not logged: request leaves out all whose names begin with request. (such as request.received). AUDIT lines always are logged.',
+    }),
+    redirect_stderr: boolean({
+      default: false,
+      about:
+        'Log what other code in the server writes to standard error, and warnings of Node.js, as messages at level WARNING.',
     }),
   },
   metrics: {
@@ -992,13 +1047,15 @@ export const sectionAbout = {
   garbagecollector: 'What ends or goes by itself.',
   scheduler: 'Starting waiting executions.',
   timersengine: 'Timers.',
+  notifier: 'Triggers, and telling that executions have ended.',
+  rulesengine: 'Rules.',
   system_user: 'The account that stands for the system itself.',
   rbac: 'Who may do what.',
   webui: 'Links for people.',
   database: 'Storage.',
   backup: 'Copies of the database.',
   keyvalue: 'Secrets at rest.',
-  log: 'Logging, to standard error; audit lines to a file as well.',
+  log: 'Logging, to standard error and to files.',
   metrics: 'What is told to monitoring.',
   tracing: 'Spans for OpenTelemetry.',
 } as const satisfies Record<keyof Options, string>
@@ -1069,11 +1126,8 @@ export const unusedOptions: Readonly<Record<string, '*' | readonly string[]>> = 
   ],
   DEFAULT: '*',
   exporter: '*',
-  garbagecollector: ['logging', 'workflow_executions_ttl', 'task_executions_ttl'],
-  log: ['excludes', 'redirect_stderr'],
+  garbagecollector: ['workflow_executions_ttl', 'task_executions_ttl'],
   messaging: '*',
-  notifier: '*',
-  rulesengine: '*',
   scheduler: [
     'execution_scheduling_timeout_threshold_min',
     'gc_interval',

@@ -626,6 +626,7 @@ test('while the server stops, requests are refused and connections end', async (
 })
 
 describe('listeners', () => {
+  const log = createLog({ level: 'CRITICAL', format: 'text' })
   const app = createHttpApp({
     routes,
     access,
@@ -633,7 +634,7 @@ describe('listeners', () => {
     peers: createPeers([]),
     maxBodyBytes: 1000,
     events: { heartbeatSeconds: 60, maxQueuedBytes: 1000 },
-    log: createLog({ level: 'CRITICAL', format: 'text' }),
+    logs: { auth: log, api: log, stream: log },
     isStopping: () => false,
   })
 

@@ -57,7 +57,8 @@ export interface HttpAppOptions {
   peers: Peers
   maxBodyBytes: number
   events: SinkOptions
-  log: Log
+  /** By the listener that a request came by. */
+  logs: Readonly<Record<Surface, Log>>
   /** Default: nobody wants to know. */
   metrics?: Metrics
   /** `auth.use_ssl`: the auth surface is for clients that came over TLS, on whatever listener; default not. */
@@ -102,9 +103,11 @@ export function createHttpApp(options: HttpAppOptions): Express {
     throw routeUnknown()
   })
   app.use(
-    createErrorResponder(options.log, (request) => {
+    createErrorResponder((request) => {
       const { requestId = '-', observation } = states.get(request) ?? {}
-      return { request_id: requestId, user: observation?.user, remote_address: options.peers.addressOf(request) }
+      const { surface } = request as Request & SurfaceTag // the listener set it
+      const about = { request_id: requestId, user: observation?.user, remote_address: options.peers.addressOf(request) }
+      return { log: options.logs[surface], about }
     }),
   )
   return app
@@ -112,8 +115,8 @@ export function createHttpApp(options: HttpAppOptions): Express {
 
 /** Request id, CORS, origin check; then the address is rewritten to `/<surface><path>` for the routers. */
 function identify(options: HttpAppOptions): RequestHandler {
-  const { log, metrics = noMetrics, peers } = options
-  const watching = { log, metrics, addressOf: (request: Request) => peers.addressOf(request) }
+  const { logs, metrics = noMetrics, peers } = options
+  const addressOf = (request: Request): string => peers.addressOf(request)
   return (request, response, next) => {
     const requestId = acceptableRequestId(request.headers['x-request-id']) ?? randomUUID()
     const mark = request.url.indexOf('?')
@@ -121,7 +124,7 @@ function identify(options: HttpAppOptions): RequestHandler {
     const { surface } = request as Request & SurfaceTag // the listener set it
     const observation = isHealthPath(rawPath)
       ? notObserved()
-      : observe(watching, request, response, { requestId, surface })
+      : observe({ log: logs[surface], metrics, addressOf }, request, response, { requestId, surface })
     const query = new URLSearchParams(mark === -1 ? '' : request.url.slice(mark + 1))
     states.set(request, { requestId, query, observation })
 

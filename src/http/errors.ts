@@ -39,27 +39,28 @@ function errorBody(error: AppError): ErrorBody {
 /** Whatever is unavailable is starting, restarting or busy. */
 const RETRY_AFTER_SECONDS = 5
 
-/** @param about who asks, from where: for the log */
-export function createErrorResponder(log: Log, about: (request: Request) => LogFields): ErrorRequestHandler {
+/** @param tell which log hears of a request; `about`: who asks, from where */
+export function createErrorResponder(tell: (request: Request) => { log: Log; about: LogFields }): ErrorRequestHandler {
   // Express tells error handlers from others by their four parameters.
   return (thrown: unknown, request, response, next) => {
     const error = toAppError(thrown, request)
+    const { log, about } = tell(request)
     if (error.kind === 'internal') {
       log.error('request.failed', 'A request failed unexpectedly', {
-        ...about(request),
+        ...about,
         method: request.method,
         path: pathOf(request),
         error: error.cause ?? error,
       })
     } else if (isTemporary(error)) {
       log.warning('request.refused', error.message, {
-        ...about(request),
+        ...about,
         code: error.code,
         error: error.cause,
       })
     } else if (error.code === 'PERMISSION_DENIED') {
       log.audit('permission.denied', error.message, {
-        ...about(request),
+        ...about,
         method: request.method,
         path: pathOf(request),
         ...error.details,

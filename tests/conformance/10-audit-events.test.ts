@@ -334,6 +334,15 @@ const rows: Row[] = [
     },
   },
 
+  {
+    event: 'backup.made',
+    text: 'A backup of the database was made.',
+    async act() {
+      await change('POST /v1/backups')
+      return about()
+    },
+  },
+
   // Rules.
   {
     event: 'rule.created',
@@ -372,8 +381,8 @@ const rows: Row[] = [
     event: 'trigger_instance.re_emitted',
     text: '',
     async act() {
-      const { body } = await server.call<{ id: string }[]>('GET', '/v1/triggerinstances?limit=1', undefined, admin)
-      await change('POST /v1/triggerinstances/{id}/re_emit', { id: body[0]?.id }, {})
+      const failed = readRecords().find(({ _event }) => _event === 'rule.enforcement_failed')
+      await change('POST /v1/triggerinstances/{id}/re_emit', { id: failed?.['_trigger_instance_id'] }, {})
       return about()
     },
   },

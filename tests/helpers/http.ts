@@ -36,6 +36,7 @@ export async function startHttp(
   admission?: Admission,
 ): Promise<TestHttp> {
   const logged = new TextSink()
+  const log = createLog({ level: 'DEBUG', format: 'text', stream: logged })
   const app = createHttpApp({
     routes,
     access: openAccess('tester'),
@@ -43,7 +44,7 @@ export async function startHttp(
     peers: createPeers([]),
     maxBodyBytes: 100_000,
     events: { heartbeatSeconds: 60, maxQueuedBytes: 100_000 },
-    log: createLog({ level: 'DEBUG', format: 'text', stream: logged }),
+    logs: { auth: log, api: log, stream: log },
     isStopping: () => false,
     ...more,
   })

@@ -243,7 +243,7 @@ export async function startRules(options: RulesOptions = {}): Promise<RulesWorld
     )
   const http = await startHttp([...(rules.routes ?? []), ...(triggers.routes ?? []), ...(executions.routes ?? [])], {
     maxBodyBytes: 4_000_000,
-    log,
+    logs: { auth: log, api: log, stream: log },
     access: {
       ...openAccess(''),
       authenticate(request) {

@@ -11,10 +11,12 @@ import {
   type Config,
   type LoadedConfig,
 } from '../../config/load.ts'
-import { createLog, type RootLog } from '../../log.ts'
+import { readLogFiles, type LogFiles } from '../../config/logging-files.ts'
+import { createLog, LogFileError, type RootLog } from '../../log.ts'
 import { keepAddonsIn } from '../../native-addon.ts'
 import { findServiceManager, type TellManager } from '../../service-manager.ts'
 import { quote } from '../../shell-words.ts'
+import { redirectStandardError } from '../../standard-error.ts'
 import { codeOf } from '../../system-error.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { SAME_SIGNAL_MS } from '../signals.ts'
@@ -27,7 +29,7 @@ export function createServeCommand(setExitCode: (code: number) => void): CliComm
     .notes(
       'Without --config-file the first of `$SVC_CONFIG_FILE`, `./svc.conf` and `/etc/svc/svc.conf` that exists is read; none is needed.',
       'Every option of the configuration file is also a flag, and a variable of the environment: `[api] port` is `--api-port 8101` and `SVC_API__PORT=8101`. A flag goes before the environment, that before the file; a flag without a value means True. svc.conf.example has all of them with their defaults, `svc serve --help` lists them.',
-      'The server stops when it gets TERM or Ctrl-C: running actions may still finish for a while, not after a second one. HUP lets it read again what may change while it runs (certificates, definitions of roles), USR1 opens the audit file anew, USR2 removes what is too old (section garbagecollector). It ends with 78 when its configuration cannot be used.',
+      'The server stops when it gets TERM or Ctrl-C: running actions may still finish for a while, not after a second one. HUP lets it read again what may change while it runs (certificates, definitions of roles), USR1 opens the log files anew, USR2 removes what is too old (section garbagecollector). It ends with 78 when its configuration cannot be used.',
     )
     .examples('svc serve', 'svc serve --config-file /etc/svc/svc.conf --api-port 8101')
   for (const { flag, key, description } of configFlags) {
@@ -55,13 +57,16 @@ async function serve(files: string[], flags: Record<string, string>): Promise<nu
   }
   const { config } = loaded
   let log: RootLog
+  let logFiles: LogFiles
   try {
-    log = openLog(config.log)
+    logFiles = readLogFiles(loaded)
+    log = openLog(config.log, logFiles)
   } catch (error) {
     return refuseConfig(error)
   }
   signals.onReopen(() => log.reopen())
-  for (const warning of loaded.warnings) log.warning('config.warning', warning)
+  if (config.log.redirect_stderr) redirectStandardError(log)
+  for (const warning of [...loaded.warnings, ...logFiles.warnings]) log.warning('config.warning', warning)
   for (const note of loaded.notes) log.info('config.note', note)
 
   endOnFault(log)
@@ -102,20 +107,23 @@ function refuseConfig(error: unknown): number {
   return exitCodes.config
 }
 
-/** @throws ConfigProblems when the audit file cannot be written */
-function openLog(settings: Config['log']): RootLog {
-  const { level, format, mask_secrets, mask_secrets_blacklist, audit_file } = settings
+/** @throws ConfigProblems when a file cannot be written */
+function openLog(settings: Config['log'], { files, optionOf }: LogFiles): RootLog {
+  const { level, format, mask_secrets, mask_secrets_blacklist, excludes } = settings
   try {
     return createLog({
       level,
       format,
       maskSecrets: mask_secrets,
       maskNames: mask_secrets_blacklist,
-      auditFile: audit_file,
+      excludes,
+      files,
     })
   } catch (error) {
-    const why = reasons[codeOf(error) ?? ''] ?? (error instanceof Error ? error.message : String(error))
-    throw new ConfigProblems([`log.audit_file: ${audit_file} cannot be written: ${why}`])
+    if (!(error instanceof LogFileError)) throw error
+    const { path, cause } = error
+    const why = reasons[codeOf(cause) ?? ''] ?? (cause instanceof Error ? cause.message : String(cause))
+    throw new ConfigProblems([`${optionOf.get(path)}: ${path} cannot be written: ${why}`])
   }
 }
 

@@ -65,7 +65,7 @@ beforeAll(async () => {
     grants: createGrantSet(grants[user] ?? []),
   })
   http = await startHttp(keys.routes, {
-    log,
+    logs: { auth: log, api: log, stream: log },
     access: {
       async authenticate(request): Promise<Principal> {
         const given = request.headers['svc-api-key']
