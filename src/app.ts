@@ -104,6 +104,7 @@ async function assemble(
     path: config.database.path,
     synchronous: config.database.synchronous,
     reserveBytes: config.database.reserve_bytes,
+    ...(config.backup.before_migration ? { backupDirectory: config.backup.directory } : {}),
     log,
     announce: (facts) => facts.forEach((fact) => bus.publish(fact)),
   })

@@ -12,6 +12,8 @@ import {
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
+import { Kysely, SqliteDialect } from 'kysely'
+import { Migrator } from 'kysely/migration'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Database } from '../../src/db/database.ts'
 import { checkDatabase } from '../../src/db/sqlite/check.ts'
@@ -43,7 +45,7 @@ async function addUser(name: string): Promise<void> {
   await database.write({ steps: [{ query }], facts: [] })
 }
 
-function names(file: string): unknown[] {
+function namesIn(file: string): unknown[] {
   const connection = new Sqlite(file, { readonly: true })
   try {
     return connection.prepare('select name from users order by name').pluck().all()
@@ -68,10 +70,10 @@ describe('a copy', () => {
       sha256: createHash('sha256').update(readFileSync(to)).digest('hex'),
     })
     expect(statSync(to).mode & 0o777).toBe(0o600)
-    const found = names(to)
+    const found = namesIn(to)
     expect(found.slice(0, 300)).toEqual(before)
     expect(written).toBeGreaterThan(found.length - 300)
-    expect(names(path)).toHaveLength(300 + written)
+    expect(namesIn(path)).toHaveLength(300 + written)
     expect(readdirSync(folder.path).filter((name) => name.startsWith('copy.db'))).toEqual(['copy.db'])
     // Read only, in place, without anything beside it.
     expect(readFileSync(to).subarray(18, 20)).toEqual(Buffer.from([1, 1]))
@@ -131,7 +133,7 @@ describe('the check', () => {
     for (const thorough of [false, true]) {
       expect(await checkDatabase(path, { thorough })).toEqual({ damage: [], migrations: Object.keys(migrations) })
     }
-    expect(names(path)).toEqual(['ada'])
+    expect(namesIn(path)).toEqual(['ada'])
   })
 
   test('tells what is damaged, and of a file that is no database', async () => {
@@ -155,5 +157,72 @@ describe('the check', () => {
     })
     expect(await check((file) => writeFileSync(file, ''))).toEqual({ damage: [], migrations: undefined })
     await expect(checkDatabase(join(folder.path, 'missing.db'))).rejects.toMatchObject({ code: 'ENOENT' })
+  })
+})
+
+describe('before a migration', () => {
+  const names = Object.keys(migrations)
+  const last = names.at(-1) ?? ''
+  const copies = (): string[] => readdirSync(join(folder.path, 'backups'))
+
+  /** A file of the release before, with somebody in it. */
+  async function makeOlder(): Promise<string> {
+    const file = join(folder.path, 'older.db')
+    const connection = new Sqlite(file)
+    connection.pragma('journal_mode = wal')
+    const db = new Kysely<unknown>({ dialect: new SqliteDialect({ database: connection }) })
+    const migrator = new Migrator({ db, provider: { getMigrations: () => Promise.resolve(migrations) } })
+    expect((await migrator.migrateTo(names.at(-2) ?? '')).error).toBeUndefined()
+    connection.exec(`insert into users (name, is_service, created_at) values ('ada', 0, '')`)
+    await db.destroy()
+    return file
+  }
+
+  const open = (file: string, backupDirectory = join(folder.path, 'backups')): Promise<Database> =>
+    openSqlite({ path: file, synchronous: 'normal', announce: () => undefined, backupDirectory })
+
+  test('a copy is made, of the structure that was', async () => {
+    const file = await makeOlder()
+    await (await open(file)).close()
+    const [copy = '', ...others] = copies()
+    expect(others).toEqual([])
+    expect(copy).toMatch(new RegExp(`^svc-\\d{8}T\\d{6}\\.\\d{3}Z-before-${last}\\.db$`))
+    expect(await checkDatabase(join(folder.path, 'backups', copy))).toEqual({
+      damage: [],
+      migrations: names.slice(0, -1),
+    })
+    expect(namesIn(join(folder.path, 'backups', copy))).toEqual(['ada'])
+    expect(namesIn(file)).toEqual(['ada'])
+    // Neither a new file nor one that is as it should be has anything to be kept.
+    await (await open(file)).close()
+    await (await open(join(folder.path, 'new.db'))).close()
+    expect(copies()).toEqual([copy])
+  })
+
+  test('nothing is changed when it cannot be made, and it can be done without', async () => {
+    const file = await makeOlder()
+    writeFileSync(join(folder.path, 'file'), '')
+    await expect(open(file, join(folder.path, 'file', 'backups'))).rejects.toThrow(
+      new RegExp(
+        `\\(${last}\\), and the backup before it could not be made: EEXIST.* --backup-before-migration False\\.$`,
+      ),
+    )
+    expect((await checkDatabase(file)).migrations).toEqual(names.slice(0, -1))
+    await (await openSqlite({ path: file, synchronous: 'normal', announce: () => undefined })).close()
+    expect((await checkDatabase(file)).migrations).toEqual(names)
+  })
+
+  test('a start that fails again and again makes no further copies', async () => {
+    const file = await makeOlder()
+    const connection = new Sqlite(file)
+    connection.exec(`create trigger no before insert on kysely_migration begin select raise(abort, 'not now'); end`)
+    connection.close()
+    for (let n = 0; n < 3; n++) await expect(open(file)).rejects.toThrow('not now')
+    expect(copies()).toHaveLength(1)
+    const again = new Sqlite(file)
+    again.exec(`drop trigger no`)
+    again.close()
+    await (await open(file)).close()
+    expect(copies()).toHaveLength(2)
   })
 })

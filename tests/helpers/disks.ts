@@ -1,5 +1,5 @@
 /** Small file systems of their own, which a test fills, and whose device it breaks. For root. */
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import { closeSync, mkdirSync, openSync, rmSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { makeFolder } from './folders.ts'
@@ -59,7 +59,9 @@ export function mountBreakableDisk(path: string, { megabytes }: { megabytes: num
     },
     repair() {
       execFileSync('umount', [path])
-      execFileSync('e2fsck', ['-p', '-f', image], { stdio: 'ignore' })
+      // 1: it has found and repaired something.
+      const { status } = spawnSync('e2fsck', ['-p', '-f', image], { stdio: 'ignore' })
+      if (status !== 0 && status !== 1) throw new Error(`e2fsck ended with ${status}`)
       attach()
     },
   }

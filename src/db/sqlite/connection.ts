@@ -23,8 +23,9 @@ export function openConnection(options: ConnectionOptions): Sqlite.Database {
 
 function configure(connection: Sqlite.Database, options: ConnectionOptions): void {
   if (!options.readonly) {
-    // Takes effect on a new file only, and only before the first table: pages can then be given back to the disk.
-    connection.pragma('auto_vacuum = incremental')
+    // Takes effect on a new file only, and only before the first table: pages can then be given back to the disk. Others are
+    // not asked to: that would write to them, be they damaged or of a newer release.
+    if (connection.pragma('page_count', { simple: true }) === 0) connection.pragma('auto_vacuum = incremental')
     connection.pragma('journal_mode = wal')
     connection.pragma(`synchronous = ${options.synchronous}`)
     // Checkpoints are made while the writer is idle, and by the background thread while it is busy; this is the bound,

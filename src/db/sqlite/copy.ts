@@ -1,14 +1,15 @@
 /** A copy of a database that its server goes on with. */
-import { lstatSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs'
+import { existsSync, lstatSync, readdirSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs'
 import { open } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
+import { isPartialBackup } from '../../backup-name.ts'
 import { backupFailed, backupHasNoRoom, isAppError } from '../../errors.ts'
 import { codeOf, hasCode } from '../../system-error.ts'
 import type { DatabaseCopy } from '../database.ts'
 import { readWhole } from './check.ts'
 
 /** What a copy is called until it is complete. */
-export const partialSuffix = '.partial'
+const partialSuffix = '.partial'
 /** Files that SQLite keeps beside a database. */
 const beside = ['', '-journal', '-wal', '-shm']
 
@@ -20,6 +21,8 @@ export interface CopyOptions {
   keepFreeBytes: number
   /** Ends it. */
   signal: AbortSignal | undefined
+  /** Hears that the copy, and so the database, is damaged. */
+  damaged?: (error: Error) => void
 }
 
 /**
@@ -28,7 +31,7 @@ export interface CopyOptions {
  *
  * @throws BACKUP_HAS_NO_ROOM, BACKUP_FAILED, the reason of the signal; then nothing is left behind
  */
-export async function copyDatabase({ from, to, keepFreeBytes, signal }: CopyOptions): Promise<DatabaseCopy> {
+export async function copyDatabase({ from, to, keepFreeBytes, signal, damaged }: CopyOptions): Promise<DatabaseCopy> {
   const partial = `${to}${partialSuffix}`
   try {
     if (lstatSync(to, { throwIfNoEntry: false }) !== undefined)
@@ -36,7 +39,10 @@ export async function copyDatabase({ from, to, keepFreeBytes, signal }: CopyOpti
     makeSureOfRoom(from, dirname(to), keepFreeBytes)
     const { damage, written } = await readWhole({ kind: 'copy', from, to: partial }, signal)
     if (damage.length > 0 || written === undefined) {
-      throw backupFailed(`the database is damaged (${damage[0] ?? ''}). Restore the last good backup: docs/backup.md.`)
+      damaged?.(new Error(damage.join('; ')))
+      throw backupFailed(
+        `the database is damaged (${damage[0] ?? ''}). Restore the last good one; docs/backup.md tells how.`,
+      )
     }
     renameSync(partial, to)
     await syncFolder(dirname(to))
@@ -48,9 +54,16 @@ export async function copyDatabase({ from, to, keepFreeBytes, signal }: CopyOpti
   }
 }
 
-/** What a copy has left that was not completed, whatever has become of its process. */
-export function removePartial(partial: string): void {
+function removePartial(partial: string): void {
   for (const suffix of beside) rmSync(`${partial}${suffix}`, { force: true })
+}
+
+/** What killed servers have left in a backup directory. @throws what the file system says */
+export function removePartialBackups(directory: string): void {
+  if (!existsSync(directory)) return
+  for (const name of readdirSync(directory)) {
+    if (isPartialBackup(name)) rmSync(join(directory, name), { force: true })
+  }
 }
 
 /** @throws BACKUP_HAS_NO_ROOM */

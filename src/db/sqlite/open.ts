@@ -1,5 +1,5 @@
 /** The database port on one SQLite file. */
-import { closeSync, existsSync, openSync, realpathSync, statSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, openSync, realpathSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type Sqlite from 'better-sqlite3'
 import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, type CompiledQuery } from 'kysely'
@@ -7,10 +7,12 @@ import type { Fact } from '../../bus/facts.ts'
 import { shuttingDown } from '../../errors.ts'
 import type { Log } from '../../log.ts'
 import type { Database } from '../database.ts'
-import { migrate, SchemaTooNew } from '../migrate.ts'
+import { appliedMigrations } from '../applied-migrations.ts'
+import { migrate, missingMigrations, SchemaTooNew } from '../migrate.ts'
 import type { Tables } from '../tables.ts'
 import { openConnection } from './connection.ts'
 import { DatabaseInUse, lockDatabase } from './lock.ts'
+import { changedAt, copyBeforeMigration, NotMigrated } from './before-migration.ts'
 import { createBackground } from './background.ts'
 import { copyDatabase } from './copy.ts'
 import { isDamage } from './damage.ts'
@@ -28,6 +30,8 @@ export interface SqliteOptions {
   announce: (facts: Fact[]) => void
   /** `database.reserve_bytes`; default none. */
   reserveBytes?: number
+  /** Where a copy goes before the file is migrated. Default: none is made. */
+  backupDirectory?: string
   /** Default: nobody is told of a full disk or a damaged file. */
   log?: Log
 }
@@ -36,7 +40,12 @@ export interface SqliteOptions {
 export class DatabaseUnusable extends Error {
   constructor(path: string, cause: unknown) {
     const reason = cause instanceof Error ? cause.message : String(cause)
-    super(`database.path (svc.db in system.base_path unless given): ${path} cannot be used: ${reason}`, { cause })
+    const advice = isDamage(cause)
+      ? '. It is damaged, and was left as it is: restore a backup with svc restore; docs/backup.md tells how.'
+      : ''
+    super(`database.path (svc.db in system.base_path unless given): ${path} cannot be used: ${reason}${advice}`, {
+      cause,
+    })
     this.name = 'DatabaseUnusable'
   }
 }
@@ -44,13 +53,13 @@ export class DatabaseUnusable extends Error {
 /**
  * Opens (and creates) the file, for this process alone, and migrates it.
  *
- * @throws DatabaseInUse, SchemaTooNew, DatabaseUnusable
+ * @throws DatabaseInUse, SchemaTooNew, NotMigrated, DatabaseUnusable
  */
 export async function openSqlite(options: SqliteOptions): Promise<Database> {
   try {
     return await open(options)
   } catch (error) {
-    if (error instanceof DatabaseInUse || error instanceof SchemaTooNew) throw error
+    if ([DatabaseInUse, SchemaTooNew, NotMigrated].some((kind) => error instanceof kind)) throw error
     throw new DatabaseUnusable(options.path, error)
   }
 }
@@ -62,12 +71,16 @@ async function open(options: SqliteOptions): Promise<Database> {
   if (!existsSync(options.path)) closeSync(openSync(options.path, 'a', 0o600))
   // By whatever links it was reached, it is one database.
   const path = realpathSync(options.path)
+  // SQLite says less about what it cannot write.
+  for (const place of [path, dirname(path)]) accessSync(place, constants.R_OK | constants.W_OK)
   const undo: (() => void)[] = []
   try {
     const lock = lockDatabase(path)
     undo.push(() => lock.release())
+    const lastChange = changedAt(path)
     const writing = openConnection({ path, readonly: false, synchronous: options.synchronous, cacheKib: 4096 })
     undo.push(() => writing.close())
+    await copyIfMigrating(writing, lastChange, { ...options, path })
     await migrate(writing)
     const reading = openConnection({ path, readonly: true, synchronous: options.synchronous, cacheKib: 8192 })
     undo.push(() => reading.close())
@@ -75,6 +88,23 @@ async function open(options: SqliteOptions): Promise<Database> {
   } catch (error) {
     for (const step of undo.toReversed()) step()
     throw error
+  }
+}
+
+/** A new file has nothing to be kept. @throws SchemaTooNew, NotMigrated */
+async function copyIfMigrating(writing: Sqlite.Database, lastChange: number, options: SqliteOptions): Promise<void> {
+  const { path, backupDirectory: directory, log } = options
+  const applied = appliedMigrations(writing)
+  if (applied === undefined || directory === undefined) return
+  const missing = missingMigrations(applied)
+  if (missing.length === 0) return
+  const copy = await copyBeforeMigration({ path, directory, missing, changedAt: lastChange })
+  if (copy !== undefined) {
+    log?.info('backup.made', 'The structure of the database is about to be changed; a backup of it has been made', {
+      kind: 'before-migration',
+      ...copy,
+      migrations: missing,
+    })
   }
 }
 
@@ -184,7 +214,7 @@ function assemble({ path, writing, reading, announce, reserveBytes = 0, log, rel
     hasRoom: () => !room.isShort(),
     write: (unit) => (closed === undefined ? writer.write(unit) : Promise.reject(shuttingDown())),
     reclaim: (signal) => (closed === undefined ? space.reclaim(signal) : Promise.resolve()),
-    backup: (to, signal) => copyDatabase({ from: path, to, keepFreeBytes: reserveBytes, signal }),
+    backup: (to, signal) => copyDatabase({ from: path, to, keepFreeBytes: reserveBytes, signal, damaged: tellDamage }),
     close: () => (closed ??= close()),
   }
 

@@ -1,7 +1,8 @@
 /** The backup directory. Only what a server has called there is looked at. */
 import { mkdir, readdir, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isPartialBackup, nameBackup, readBackupName, type BackupKind } from '../../backup-name.ts'
+import { nameBackup, readBackupName, type BackupKind } from '../../backup-name.ts'
+import { removePartialBackups } from '../../db/sqlite/copy.ts'
 import { hasCode } from '../../system-error.ts'
 
 export interface BackupFile {
@@ -18,8 +19,6 @@ export interface BackupFolder {
   list(): Promise<BackupFile[]>
   /** Makes the directory, and removes what killed servers have left. @returns where the next one goes */
   prepare(kind: BackupKind): Promise<string>
-  /** Removes what killed servers have left. */
-  clean(): Promise<void>
   /** Of the scheduled ones so many newest stay. @returns the names of those that have gone */
   rotate(keep: number): Promise<string[]>
 }
@@ -48,18 +47,11 @@ export function createBackupFolder(directory: string): BackupFolder {
     return found.flat().toSorted((a, b) => (a.name < b.name ? 1 : -1))
   }
 
-  async function clean(): Promise<void> {
-    for (const name of await names()) {
-      if (isPartialBackup(name)) await rm(join(directory, name), { force: true })
-    }
-  }
-
   return {
     list,
-    clean,
     async prepare(kind) {
       await mkdir(directory, { recursive: true, mode: 0o700 })
-      await clean()
+      removePartialBackups(directory)
       return join(directory, nameBackup(new Date(), kind === 'requested' ? undefined : kind))
     },
     async rotate(keep) {

@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { BackupKind } from '../../backup-name.ts'
 import type { Database } from '../../db/database.ts'
+import { removePartialBackups } from '../../db/sqlite/copy.ts'
 import { backupFailed, backupUnderWay, isAppError, shuttingDown, type AppError } from '../../errors.ts'
 import { aboutCaller, type Caller } from '../../http/caller.ts'
 import type { Log } from '../../log.ts'
@@ -145,7 +146,7 @@ export function createBackups({ database, log, settings, elsewhere }: BackupsDep
     routes: createRoutes({ make: (caller) => make('requested', caller), list }),
     async start() {
       try {
-        await folder.clean()
+        removePartialBackups(settings.directory)
         const [newest] = await folder.list()
         if (newest !== undefined) lastMadeAt = Date.parse(newest.made_at)
       } catch (error) {

@@ -1,0 +1,60 @@
+/** The copy of a database that is made before a new release changes its structure. */
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { nameBackup, readBackupName } from '../../backup-name.ts'
+import type { DatabaseCopy } from '../database.ts'
+import { copyDatabase, removePartialBackups } from './copy.ts'
+import { makeFolder } from './make-folder.ts'
+
+/** The database was not changed. */
+export class NotMigrated extends Error {
+  constructor(missing: readonly string[], cause: unknown) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    super(
+      `This release has to change the structure of the database (${missing.join(', ')}), and the backup before it could not be made: ${reason.replace(/\.$/, '')}. ` +
+        'The database is as it was. Start again when that is mended; or, with a copy of your own, once with --backup-before-migration False.',
+      { cause },
+    )
+    this.name = 'NotMigrated'
+  }
+}
+
+export interface BeforeMigration {
+  path: string
+  /** The backup directory. */
+  directory: string
+  missing: readonly string[]
+  /** The file was last written, in milliseconds since the epoch. */
+  changedAt: number
+}
+
+/**
+ * @returns undefined: there is such a copy, made since the database was last changed, by a start that went no further
+ * @throws NotMigrated
+ */
+export async function copyBeforeMigration(before: BeforeMigration): Promise<DatabaseCopy | undefined> {
+  const { path, directory, missing, changedAt } = before
+  const mark = `before-${missing[0] ?? ''}`
+  try {
+    makeFolder(directory)
+    removePartialBackups(directory)
+    const isMade = readdirSync(directory).some(
+      (name) => name.endsWith(`-${mark}.db`) && Date.parse(readBackupName(name)?.madeAt ?? '') > changedAt,
+    )
+    if (isMade) return undefined
+    return await copyDatabase({
+      from: path,
+      to: join(directory, nameBackup(new Date(), mark)),
+      keepFreeBytes: 0,
+      signal: undefined,
+    })
+  } catch (error) {
+    throw new NotMigrated(missing, error)
+  }
+}
+
+/** When a database was last written, with its log, in milliseconds since the epoch. */
+export function changedAt(path: string): number {
+  const times = [path, `${path}-wal`].map((file) => statSync(file, { throwIfNoEntry: false })?.mtimeMs ?? 0)
+  return Math.max(...times)
+}
