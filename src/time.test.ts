@@ -42,8 +42,22 @@ describe('the clock', () => {
     const { nowMicros: read, at, pass } = await clockAt(1_700_000_000_000)
     read()
     at.wall += 3_600_000
-    pass(10_001)
-    expect(read()).toBe((1_700_000_000_000 + 3_600_000 + 10_001) * 1000)
+    pass(1)
+    expect(read()).toBe((1_700_000_000_000 + 3_600_000 + 1) * 1000)
+  })
+
+  test('follows one that was set back far, and counts', async () => {
+    const { nowMicros: read, setBacksSoFar, at, pass } = await clockAt(1_700_000_000_000)
+    const before = read()
+    expect(setBacksSoFar()).toBe(0)
+    at.wall -= 86_400_000
+    pass(1000)
+    expect(read()).toBe(before + 1_000_000 - 86_400_000_000)
+    expect(setBacksSoFar()).toBe(1)
+    at.wall -= 3_600_000
+    pass(1)
+    expect(read()).toBeLessThan(before - 86_400_000_000 - 3_590_000_000)
+    expect(setBacksSoFar()).toBe(2)
   })
 
   test('goes on, at half speed, after one that was set back, until the two meet', async () => {

@@ -1,29 +1,49 @@
 /** Microsecond UTC time: `YYYY-MM-DDTHH:MM:SS.ffffffZ` everywhere (contract 00, 0.13). */
 
 const REANCHOR_AFTER_MICROS = 10_000_000
+/** Differences between the clocks that cannot come from rounding. */
+const SET_MICROS = 1_000_000
+/** A clock that was set back further was wrong before: what is to be measured by the new one cannot wait for it. */
+const MAX_WAIT_MICROS = 600_000_000
 
 let wallMicros = 0
 let anchor = 0
 let last = 0
 let lastMonotonic = 0
+let setBacks = 0
 
 /**
- * Microseconds since the epoch, strictly increasing within this process.
+ * Microseconds since the epoch, strictly increasing within this process unless the system clock is set back by more than
+ * ten minutes; see `setBacksSoFar`.
  *
  * `Date.now()` has milliseconds only, so the fraction comes from the monotonic clock; the anchor is taken anew every
- * ten seconds, so that a corrected system clock is followed. After one that was set back, time passes at half speed until
- * the two meet: standing still, it would hold up everything that waits for a time.
+ * ten seconds and when the system clock was set, so that it is followed. After one that was set back a little, time passes
+ * at half speed until the two meet: standing still, it would hold up everything that waits for a time.
  */
 export function nowMicros(): number {
   const monotonic = performance.now() * 1000
-  if (wallMicros === 0 || monotonic - anchor > REANCHOR_AFTER_MICROS) {
-    wallMicros = Date.now() * 1000
+  const wall = Date.now() * 1000
+  const isSet = Math.abs(wallMicros + (monotonic - anchor) - wall) > SET_MICROS
+  if (isSet || monotonic - anchor > REANCHOR_AFTER_MICROS) {
+    wallMicros = wall
     anchor = monotonic
   }
   const now = Math.floor(wallMicros + (monotonic - anchor))
-  last = now > last ? now : last + Math.max(1, Math.floor((monotonic - lastMonotonic) / 2))
+  const behind = last - now
+  if (behind > MAX_WAIT_MICROS) {
+    setBacks += 1
+    last = now
+  } else {
+    last = behind < 0 ? now : last + Math.max(1, Math.floor((monotonic - lastMonotonic) / 2))
+  }
   lastMonotonic = monotonic
   return last
+}
+
+/** How often `nowMicros` has gone back so far: times that were computed before may be far off now. */
+export function setBacksSoFar(): number {
+  nowMicros()
+  return setBacks
 }
 
 let secondText = ''

@@ -181,6 +181,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     log,
     metrics,
     hasRoom: () => database.hasRoom(),
+    write: (unit) => database.write(unit),
     pollSeconds: settings.pollSeconds,
     expiresPending: settings.expiresPending,
   })

@@ -109,6 +109,7 @@ beforeEach(async () => {
       bus,
       log,
       hasRoom: () => true,
+      write: (unit) => database.write(unit),
       pollSeconds,
       expiresPending,
     })

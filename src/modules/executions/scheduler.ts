@@ -3,10 +3,12 @@
  * they are due, and ends pending ones that nobody has settled in their time.
  */
 import type { Bus } from '../../bus/bus.ts'
+import type { Unit } from '../../db/database.ts'
+import { microsOfId } from '../../ids.ts'
 import type { Log } from '../../log.ts'
 import type { Metrics } from '../../metrics.ts'
 import { createRowQueue } from '../../queue/row-queue.ts'
-import { microsOf, now, nowMicros } from '../../time.ts'
+import { formatMicros, microsOf, now, nowMicros, setBacksSoFar } from '../../time.ts'
 import type { Admission } from './admission.ts'
 import type { Change } from './change.ts'
 import type { Dispatcher } from './dispatcher.ts'
@@ -38,6 +40,7 @@ export function createScheduler(deps: {
   metrics: Metrics
   /** Whether what waits may be started; asked again after a while. */
   hasRoom(): boolean
+  write(unit: Unit): Promise<unknown>
   pollSeconds: number
   /** Whether pending executions end when their time is over (`garbagecollector.purge_inquiries`). */
   expiresPending: boolean
@@ -49,6 +52,8 @@ export function createScheduler(deps: {
     load: (afterId, limit) => store.withStatus('requested', afterId, limit),
     depth: () => store.countWithStatus('requested'),
   })
+  /** How often the clock had been set back when the times of executions were last looked at. */
+  let knownSetBacks = -1
   const dueStatuses: readonly DueStatus[] = deps.expiresPending ? ['delayed', 'pending'] : ['delayed']
   let active = false
   let asideCount = 0
@@ -159,9 +164,38 @@ export function createScheduler(deps: {
     }
   }
 
+  /**
+   * A clock that was ahead has given times that are now far away, to executions that seem to be created in the future. They
+   * wait from now on, as long as they would have.
+   */
+  async function followClock(): Promise<void> {
+    const setBacks = setBacksSoFar()
+    if (setBacks === knownSetBacks) return
+    const at = nowMicros()
+    const steps = dueStatuses
+      .flatMap((status) => store.withDue(status))
+      .flatMap(({ id, due_timestamp }) => {
+        const [created, due] = [microsOfId(id), microsOf(due_timestamp)]
+        // The other one has been given its time by the clock as it is now.
+        if (created <= at || due <= created) return []
+        return [store.putDue({ id, due_timestamp: formatMicros(at + due - created) })]
+      })
+    if (steps.length > 0) {
+      await deps.write({ steps, facts: [] })
+      log.warning('clock.set_back', 'The clock was set back; executions that wait for a time wait from now on', {
+        executions: steps.length,
+      })
+    }
+    knownSetBacks = setBacks
+  }
+
   function planDue(): void {
     clearTimeout(dueTimer)
     try {
+      if (setBacksSoFar() !== knownSetBacks) {
+        void wakeDue()
+        return
+      }
       const [next] = dueStatuses.flatMap((status) => store.nextDue(status) ?? []).toSorted()
       if (next === undefined) return
       const waitMs = Math.ceil(Math.max(0, microsOf(next) - nowMicros()) / 1000)
@@ -173,6 +207,7 @@ export function createScheduler(deps: {
 
   async function wakeDue(): Promise<void> {
     try {
+      await followClock()
       // Together, so that none waits for one that cannot be changed.
       const at = now()
       await Promise.all(dueStatuses.flatMap((status) => store.due(status, at, DUE_TOGETHER).map(becomeDue)))

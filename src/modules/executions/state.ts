@@ -123,7 +123,7 @@ export function transition(execution: Execution, event: ExecutionEvent, now: str
     setResult(next, resultOf(next, event))
   } else if (event.kind === 'exit') {
     setResult(next, event.result)
-    if (event.ttlSeconds !== undefined) next.due_timestamp = formatMicros(microsOf(at) + event.ttlSeconds * 1_000_000)
+    if (event.ttlSeconds !== undefined) next.due_timestamp = formatMicros(microsOf(now) + event.ttlSeconds * 1_000_000)
   }
   return next
 }

@@ -88,6 +88,12 @@ export type CountDimension = Exclude<keyof ExecutionCountTable, 'count' | 'child
 /** Of those that something happens to when their time has come. */
 export type DueStatus = 'delayed' | 'pending'
 
+/** When an execution is due. */
+export interface DueOf {
+  id: string
+  due_timestamp: string
+}
+
 // Spelled out, not bound, so that the partial indexes serve them.
 const hasDueStatus = {
   delayed: sql<SqlBool>`status = 'delayed'`,
@@ -105,6 +111,10 @@ export interface ExecutionStore {
   withStatus(status: ExecutionStatus, afterId: string, limit: number): Execution[]
   due(status: DueStatus, at: string, limit: number): Execution[]
   nextDue(status: DueStatus): string | undefined
+  /** All with a time. */
+  withDue(status: DueStatus): DueOf[]
+  /** Gives one another time, if it still has any. Its revision stays: no change of it depends on that time. */
+  putDue(due: DueOf): Step
   /** Those of an action that wait for others of it and not for a time, oldest first. */
   waitingOf(actionRef: string, afterId: string, limit: number): Execution[]
   /** References of the actions of which some are delayed, be it for a time or for others. */
@@ -329,6 +339,23 @@ export function createExecutionStore(database: Database): ExecutionStore {
           .orderBy('due_timestamp')
           .limit(1),
       )?.due_timestamp ?? undefined,
+    withDue: (status) =>
+      database
+        .all(
+          build
+            .selectFrom('executions')
+            .select(['id', 'due_timestamp'])
+            .where(hasDueStatus[status])
+            .where('due_timestamp', 'is not', null),
+        )
+        .flatMap(({ id, due_timestamp }) => (due_timestamp === null ? [] : [{ id, due_timestamp }])),
+    putDue: ({ id, due_timestamp }) => ({
+      query: build
+        .updateTable('executions')
+        .set({ due_timestamp })
+        .where('id', '=', id)
+        .where('due_timestamp', 'is not', null),
+    }),
     waitingOf: (actionRef, afterId, limit) =>
       database
         .all(

@@ -19,8 +19,12 @@ class TestClock implements Clock {
   micros = nowMicros()
   waiting: { at: number; ms: number; fn: () => void } | undefined
   readonly waits: number[] = []
+  count = 0
   now(): number {
     return this.micros
+  }
+  setBacks(): number {
+    return this.count
   }
   wait(ms: number, fn: () => void): () => void {
     const waiting = { at: this.micros + ms * 1000, ms, fn }

@@ -29,8 +29,10 @@ const RETRY_AFTER_MS = 1000
 const MAX_BATCH = 50
 
 export interface Clock {
-  /** Microseconds since the epoch; never goes back. */
+  /** Microseconds since the epoch. */
   now(): number
+  /** How often it has gone back so far; see `time.ts`. */
+  setBacks(): number
   /** Calls once after a time, unless the returned function was called before. */
   wait(ms: number, fn: () => void): () => void
 }
@@ -74,6 +76,9 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
   let running: Promise<void> | undefined
   let wasWoken = false
   let cancelWait: (() => void) | undefined
+
+  /** How often the clock had been set back when the rows were last looked at. */
+  let knownSetBacks = 0
 
   for (const name of ['trigger.created', 'trigger.updated', 'trigger.deleted'] as const) {
     bus.subscribe(name, ({ id, type }) => {
@@ -148,8 +153,9 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
     return row?.trigger_uid === trigger.uid ? undefined : store.put(rowOf(trigger, row))
   }
 
-  /** At the start: what has changed, and what has passed, while nobody looked. */
+  /** At the start: what has changed, and what has passed, while nobody looked; and when the clock was set back. */
   async function catchUp(): Promise<void> {
+    const setBacks = clock.setBacks()
     const now = clock.now()
     const nowText = formatMicros(now)
     const rows = new Map<string, TimerTable>()
@@ -165,7 +171,9 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
     for (const trigger of timerTypes.flatMap((type) => triggers.ofType(type))) {
       const row = rows.get(trigger.id)
       rows.delete(trigger.id)
-      const current = row?.trigger_uid === trigger.uid ? row : rowOf(trigger, row)
+      const known = row?.trigger_uid === trigger.uid ? row : rowOf(trigger, row)
+      // The clock was ahead. An interval that counts from then would not fire before.
+      const current = known.anchor > nowText ? { ...known, anchor: nowText } : known
       const isDue = current.next_timestamp !== null && current.next_timestamp <= nowText
       if (isDue) missed += 1
       const isMadeUpFor = isDue && settings.missed === 'once'
@@ -179,6 +187,7 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
     for (let i = 0; i < steps.length; i += MAX_BATCH) {
       await database.write({ steps: steps.slice(i, i + MAX_BATCH), facts: [] })
     }
+    knownSetBacks = setBacks
     if (missed > 0) {
       const what = settings.missed === 'once' ? 'they fire once now' : 'their missed times are left out'
       log.info('timer.missed', `The time of some timers came while the server was off; ${what}`, { timers: missed })
@@ -188,6 +197,7 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
   /** Fires what is due; until nothing is, or until there is no room. */
   async function fireDue(): Promise<void> {
     while (isActive) {
+      if (clock.setBacks() !== knownSetBacks) await catchUp()
       await settle()
       const room = database.hasRoom() ? Math.min(MAX_BATCH, settings.maxPending - triggers.pendingCount()) : 0
       isHeldBack = room <= 0

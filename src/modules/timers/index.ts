@@ -3,7 +3,7 @@ import type { Bus } from '../../bus/bus.ts'
 import type { Database } from '../../db/database.ts'
 import type { Log } from '../../log.ts'
 import type { Module } from '../../module.ts'
-import { nowMicros } from '../../time.ts'
+import { nowMicros, setBacksSoFar } from '../../time.ts'
 import type { Triggers } from '../triggers/index.ts'
 import { createTimerEngine, type Clock, type EngineSettings } from './engine.ts'
 import { createRoutes } from './routes.ts'
@@ -32,6 +32,7 @@ export function createTimers({ database, bus, log, triggers, settings, clock = m
 
 const machineClock: Clock = {
   now: nowMicros,
+  setBacks: setBacksSoFar,
   wait(ms, fn) {
     const timeout = setTimeout(fn, ms)
     return () => clearTimeout(timeout)

@@ -45,7 +45,8 @@ export function traceFacts(
       ({ trigger_instance_id: instanceId, execution_id, rule, status, failure_reason }) => {
         const begun = open.get(instanceId)
         if (begun === undefined) return
-        const at = nowMicros()
+        // The clock may have been set back.
+        const at = Math.max(begun.start, nowMicros())
         exporter.add({
           traceId: traceIdOf(begun.instance.trace_id),
           spanId: enforcementSpan(instanceId, rule.id),
@@ -75,7 +76,7 @@ export function traceFacts(
         parentSpanId: cause === undefined ? undefined : spanIdOf(cause),
         name: `trigger ${instance.trigger_type}`,
         start,
-        end: nowMicros(),
+        end: Math.max(start, nowMicros()),
         attributes: {
           'svc.trigger_instance.id': id,
           'svc.trigger.ref': instance.trigger,
