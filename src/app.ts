@@ -373,7 +373,7 @@ async function assemble(
   const upkeep = createUpkeep({
     database,
     log: log.of('garbagecollector'),
-    modules: stateful,
+    modules: [...stateful, { name: 'runners', upkeep: [...runners.upkeep] }],
     cancelOld: (caller, old, dryRun) => executions.cancelOld(caller, old, dryRun),
     newest: () => executions.last()?.start_timestamp,
     settings: {

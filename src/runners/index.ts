@@ -2,6 +2,8 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { commandOf, locateCode, pathOnDisk } from '../bundle.ts'
+import type { UpkeepTask } from '../module.ts'
+import { removeOldFiles } from '../old-files.ts'
 import { createAnnouncement } from './announcement.ts'
 import { inheritedEnvironment } from './environment.ts'
 import { createInquirer } from './inquirer.ts'
@@ -79,6 +81,9 @@ export interface RunnerSettings {
   warn?: (message: string, fields: Record<string, unknown>) => void
 }
 
+/** What is still in use then is compiled once more. */
+const BYTECODE_KEPT_MS = 30 * 86_400_000
+
 const defaultSsh: SshSettings = {
   knownHostsFile: '',
   hostKeyChecking: 'strict',
@@ -92,6 +97,8 @@ const defaultSsh: SshSettings = {
 
 export interface Runners {
   list: Runner[]
+  /** Old bytecode of Python goes. */
+  upkeep: readonly UpkeepTask[]
   /** Of packs with Python requirements. */
   virtualenvs: Virtualenvs
   /** How commands reach the system user; its `reason`, when there is one, is worth a WARNING at start. */
@@ -115,12 +122,13 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
   const processes = { launcher, trees, directoryCheck, maxResultBytes, warn }
   const python = { ...pythonDefaults, ...settings.python }
   const findPython = createFindPython(processes, { binary: python.binary, env: inheritedEnv })
+  const cacheFolder = join(basePath, 'cache', 'python')
   const interpreters = createInterpreters({
     launcher,
     size: python.poolSize,
     env: inheritedEnv,
     startFile: pathOnDisk(startScript, join(basePath, 'cache')),
-    cacheFolder: join(basePath, 'cache', 'python'),
+    cacheFolder,
   })
   const virtualenvs = createVirtualenvs(processes, {
     folder: join(basePath, 'virtualenvs'),
@@ -148,6 +156,15 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
       createPythonScript({ ...processes, findPython, interpreters, virtualenvs, inheritedEnv, settings: python }),
       ...(packManager === undefined ? [] : [createPackManagerRunner({ ...processes, inheritedEnv, packManager })]),
     ] satisfies Runner[],
+    upkeep: [
+      {
+        name: 'old bytecode of Python',
+        everySeconds: 86_400,
+        run: async (signal) => {
+          await removeOldFiles(cacheFolder, Date.now() - BYTECODE_KEPT_MS, signal)
+        },
+      },
+    ],
     virtualenvs,
     systemUser,
     bootId,

@@ -33,6 +33,11 @@ export function processGauges(deps: {
     { key: 'event_loop.delay_max_ms', about: 'How long at most, in milliseconds.', read: () => loopDelay().max },
     { key: 'database.file_bytes', about: 'Size of the database file.', read: () => database.stats().fileBytes },
     {
+      key: 'database.used_bytes',
+      about: 'Of the database file, what something is in.',
+      read: () => database.stats().usedBytes,
+    },
+    {
       key: 'database.log_bytes',
       about: 'Size of the write-ahead log beside it.',
       read: () => database.stats().logBytes,
