@@ -91,7 +91,17 @@ export function makeServerLine(random: Random, options: readonly Option[]): stri
   return ['serve', ...words.flat(), random.once(2) ? '--api-port=none' : '--frob']
 }
 
-const ofThisMachine: ReadonlySet<string> = new Set(['serve', 'service'])
+const ofThisMachine: ReadonlySet<string> = new Set([
+  'reload',
+  'reopen-logs',
+  'restart',
+  'restore',
+  'serve',
+  'service',
+  'start',
+  'stop',
+  'svcctl',
+])
 
 /**
  * Every command of the client with all its options, those that help does not show and those of `svc` itself included. What
