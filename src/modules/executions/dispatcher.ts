@@ -123,7 +123,10 @@ export function createDispatcher(deps: {
       void change
         .settle(execution, [{ kind: 'exit', status: 'failed', result: {} }])
         .catch((error: unknown) =>
-          log.error('dispatcher.failed', 'A cancelled execution could not be ended', { error }),
+          log.error('dispatcher.failed', 'A cancelled execution could not be ended', {
+            execution_id: execution.id,
+            error,
+          }),
         )
         .finally(() => cancelQueue.done(execution))
     }
@@ -186,7 +189,8 @@ export function createDispatcher(deps: {
     const outcome = await resultOf(execution, ready, intake, signal, (unit) => {
       processKnown = deps.write(unit).then(
         () => undefined,
-        (error: unknown) => log.error('process.not_stored', 'A process could not be recorded', { error }),
+        (error: unknown) =>
+          log.error('process.not_stored', 'A process could not be recorded', { execution_id: execution.id, error }),
       )
     })
     // Asked now: a run that has ended is not abandoned by a stop that comes while the rest of it is stored.

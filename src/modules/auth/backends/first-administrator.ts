@@ -13,7 +13,7 @@ const PASSWORD_BYTES = 18
 const KEPT = 'initial-admin-password'
 const MAX_KEPT_BYTES = 1024
 
-/** Makes the password file with one administrator, unless there is one; shows the password once in the log. */
+/** Makes the password file with one administrator, unless there is one; tells in the log where the password is. */
 export async function createFirstAdministrator(file: string, { basePath, log }: BackendContext): Promise<void> {
   const password = randomBytes(PASSWORD_BYTES).toString('base64url')
   const line = `${FIRST_ADMINISTRATOR}:${await hashPassword(password)}\n`
@@ -23,7 +23,8 @@ export async function createFirstAdministrator(file: string, { basePath, log }: 
   if (!(await createSecretFile(file, line))) return
   log.warning(
     'auth.first_administrator',
-    `Created the user "${FIRST_ADMINISTRATOR}" with the password ${password} (shown only now, kept in ${kept}); change it: svc user passwd ${FIRST_ADMINISTRATOR}`,
+    // Logs are kept, and read by others.
+    `Created the user "${FIRST_ADMINISTRATOR}"; the password is in ${kept} until it is changed: svc user passwd ${FIRST_ADMINISTRATOR}`,
   )
 }
 
