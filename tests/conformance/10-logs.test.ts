@@ -1,8 +1,13 @@
 /** Contract 10, 10.3: the log files of a real server, what is on their lines, and what bad input makes of them. */
+import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
+import { userInfo } from 'node:os'
 import { join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
 import { afterEach, describe, expect, it } from 'vitest'
+import { ensureDebianPackage } from '../helpers/apt.ts'
+import { docBlock } from '../helpers/doc-blocks.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { basicAuth } from '../helpers/logins.ts'
 import { call, runToEnd, startServer, waitForStatus, withServer, type TestServer } from '../helpers/server.ts'
@@ -138,6 +143,42 @@ describe('10.3 log.file', () => {
       for (const line of [...linesOf(path), ...linesOf(`${path}-1`)]) {
         expect(JSON.parse(line)).toMatchObject({ event: expect.any(String) as unknown })
       }
+    })
+  })
+
+  it('10.3 logrotate as docs/monitoring.md has it takes the files, and no line is lost', async () => {
+    const folder = newFolder()
+    const settings = { 'log.file': join(folder, 'svc.log'), 'log.audit_file': join(folder, 'svc.audit.log') }
+    const logrotate = '/usr/sbin/logrotate'
+    await ensureDebianPackage('logrotate', logrotate)
+    await withServer({ settings }, async (server) => {
+      const config = docBlock('monitoring.md', '# /etc/logrotate.d/svc')
+        .replaceAll('/var/log/svc', folder)
+        .replace('su svc svc', `su ${userInfo().username} ${userInfo().username}`)
+        .replace(/systemctl .*/, `kill -USR1 ${server.pid}`)
+      writeFileSync(join(folder, 'rotate.conf'), config, { mode: 0o600 })
+      const ids: string[] = []
+      for (let round = 1; round <= 3; round += 1) {
+        ids.push((await runToEnd(server, { cmd: 'true' })).id)
+        execFileSync(logrotate, ['--force', '--state', join(folder, 'state'), join(folder, 'rotate.conf')])
+        await waitFor('the new files', () => existsSync(settings['log.file']) && existsSync(settings['log.audit_file']))
+      }
+      const textOf = (name: string): string => {
+        const bytes = readFileSync(join(folder, name))
+        return (name.endsWith('.gz') ? gunzipSync(bytes) : bytes).toString()
+      }
+      const names = readdirSync(folder)
+      expect(names.filter((name) => name.startsWith('svc.audit.log')).sort()).toEqual(
+        ['', '.1', '.2.gz', '.3.gz'].map((end) => `svc.audit.log${end}`),
+      )
+      const completed = await waitFor('all lines', () => {
+        const found = readdirSync(folder)
+          .filter((name) => name.startsWith('svc.audit.log'))
+          .flatMap((name) => textOf(name).match(/"_event":"execution.completed".*/g) ?? [])
+        return found.length >= ids.length && found
+      })
+      expect(completed).toHaveLength(ids.length)
+      for (const id of ids) expect(completed.filter((line) => line.includes(id))).toHaveLength(1)
     })
   })
 

@@ -1,5 +1,8 @@
-/** The page for Prometheus: right by promtool's judgement, true, and for whom it is meant. */
+/** The page for Prometheus: right by promtool's judgement, true, and for whom it is meant; and what docs/monitoring.md says of it. */
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { docBlock, docPage } from '../helpers/doc-blocks.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { basicAuth, firstPassword } from '../helpers/logins.ts'
 import { promtool, readSamples } from '../helpers/promtool.ts'
@@ -92,6 +95,15 @@ describe('10.4 /metrics while everybody may read it', () => {
     'svc_log_messages_total',
   ])('10.4 has %s', async (name) => {
     expect(await valueOf(server, name)).toBeGreaterThan(0)
+  })
+
+  it('10.4 docs/monitoring.md has every metric, and none that does not exist', async () => {
+    await runToEnd(server, { cmd: 'echo x' })
+    const families: string[] = (await scrape(server)).match(/(?<=^# TYPE )\w+/gm) ?? []
+    const names: string[] = docPage('monitoring.md').match(/\b(svc|process)_[a-z][a-z0-9_]*\b(?![(])/g) ?? []
+    const named = new Set(names)
+    expect(families.filter((name) => !named.has(name))).toEqual([])
+    expect([...named].filter((name) => !families.includes(name))).toEqual([])
   })
 
   it('10.4 answers on the API listener alone', async () => {
@@ -188,5 +200,71 @@ describe('10.4 metrics.prometheus', () => {
     ['metrics.prometheus_token', 'short'],
   ])('10.4 %s = %s is refused', async (key, value) => {
     await expect(startServer({ settings: { [key]: value } })).rejects.toThrow(key)
+  })
+})
+
+describe('10.4 docs/monitoring.md', () => {
+  const folder = makeFolder()
+  const rules = join(folder.path, 'svc.rules.yml')
+  writeFileSync(rules, docBlock('monitoring.md', '# svc.rules.yml'))
+  afterAll(() => folder.remove())
+
+  it('10.4 its scrape configuration and its rules are right by promtool', async () => {
+    const config = join(folder.path, 'prometheus.yml')
+    writeFileSync(config, `${docBlock('monitoring.md', '# prometheus.yml')}rule_files: [svc.rules.yml]\n`)
+    expect(await promtool(['check', 'config', config])).toBe('')
+    expect(await promtool(['check', 'rules', '--lint-fatal', rules])).toBe('')
+  })
+
+  it.each([
+    ['SvcDown', { 'up{job="svc",instance="a"}': '1 0x10' }, { job: 'svc' }, 'The server at a does not answer.'],
+    [
+      'SvcQueueLong',
+      { 'svc_actionrunner_queue_work{instance="a"}': '9 10x10', 'svc_actionrunner_queue_cancel{instance="a"}': '0x10' },
+      {},
+      'Executions queue up at a: 10.',
+    ],
+    [
+      'SvcActionsFail',
+      {
+        'svc_action_executions_total{instance="a",action="p.bad",status="failed"}': '0+1x10',
+        'svc_action_executions_total{instance="a",action="p.good",status="succeeded"}': '0+9x10',
+        'svc_action_executions_total{instance="a",action="p.good",status="failed"}': '0+1x10',
+      },
+      { action: 'p.bad' },
+      'More than half of the executions of p.bad fail.',
+    ],
+    [
+      'SvcErrorsLogged',
+      {
+        'svc_log_messages_total{instance="a",level="ERROR"}': '0 0 0 1x7',
+        'svc_log_messages_total{instance="a",level="AUDIT"}': '0+9x10',
+      },
+      {},
+      'a logs errors; see svc status.',
+    ],
+    ['SvcErrorsLogged', { 'svc_log_messages_total{instance="a",level="INFO"}': '0+9x10' }, undefined, ''],
+    ['SvcQueueLong', { 'svc_actionrunner_queue_work{instance="a"}': '9x10' }, undefined, ''],
+  ])('10.4 its rule %s: %j', async (alertname, series, labels, summary) => {
+    const severities: Record<string, string> = { SvcDown: 'critical' }
+    const severity = severities[alertname] ?? 'warning'
+    const expected = labels && {
+      exp_labels: { instance: 'a', severity, ...labels },
+      exp_annotations: { summary },
+    }
+    const test = {
+      rule_files: [rules],
+      evaluation_interval: '1m',
+      tests: [
+        {
+          interval: '1m',
+          input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
+          alert_rule_test: [{ eval_time: '10m', alertname, exp_alerts: expected === undefined ? [] : [expected] }],
+        },
+      ],
+    }
+    const file = join(folder.path, 'test.yml')
+    writeFileSync(file, JSON.stringify(test))
+    expect(await promtool(['test', 'rules', file])).toBe('')
   })
 })

@@ -70,9 +70,9 @@ export function createReopenLogsCommand(context: CommandContext): CliCommand {
   return createControl(context, 'reopen-logs', async (flags) => {
     const server = await requireServer(flags)
     signalServer(server, 'SIGUSR1')
-    say(`The server, process ${server.pid}, opens its audit file anew.`)
+    say(`The server, process ${server.pid}, opens its log files anew.`)
   })
-    .description('Have the server open its audit file anew, after it has been renamed.')
+    .description('Have the server open its log files anew, after they have been renamed.')
     .notes('It ends with 1 when no server runs. docs/operations.md has an example for logrotate.', foundBy)
     .examples('svc reopen-logs')
 }

@@ -73,7 +73,7 @@ export const commands: readonly CommandEntry[] = [
   },
   {
     name: 'reopen-logs',
-    summary: 'Have the server open its audit file anew, after it has been renamed.',
+    summary: 'Have the server open its log files anew, after they have been renamed.',
     example: 'svc reopen-logs',
     group: 'Server:',
     readsServerConfig: true,

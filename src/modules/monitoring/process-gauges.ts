@@ -22,15 +22,15 @@ export function processGauges(deps: {
     },
     {
       key: 'event_loop.delay_mean_ms',
-      about: 'How long, on average, the event loop kept others waiting, in milliseconds.',
+      about: 'How long, on average, the event loop kept others waiting.',
       read: () => loopDelay().mean,
     },
     {
       key: 'event_loop.delay_p99_ms',
-      about: 'How long at most in 99 of 100 cases, in milliseconds.',
+      about: 'How long at most in 99 of 100 cases.',
       read: () => loopDelay().p99,
     },
-    { key: 'event_loop.delay_max_ms', about: 'How long at most, in milliseconds.', read: () => loopDelay().max },
+    { key: 'event_loop.delay_max_ms', about: 'How long at most.', read: () => loopDelay().max },
     { key: 'database.file_bytes', about: 'Size of the database file.', read: () => database.stats().fileBytes },
     {
       key: 'database.used_bytes',
