@@ -285,9 +285,15 @@ function createBodyRoom(maxBodyBytes: number): BodyRoom {
 }
 
 /** Before a body is read, which a request in vain should not cost. @throws QUEUE_FULL */
-function checkAdmission(request: Request, kind: Admitted): void {
+function checkAdmission(request: Request, response: Response, kind: Admitted): void {
   const { admission, surface, socket } = request as Request & SurfaceTag // the listener set it
-  admission?.check(socket, surface, kind)
+  try {
+    admission?.check(socket, surface, kind)
+  } catch (error) {
+    // Others can use the place of the connection better, until the client comes again.
+    if (!hasBody(request)) response.shouldKeepAlive = false
+    throw error
+  }
 }
 
 /**
@@ -483,7 +489,7 @@ function jsonHandler(options: HttpAppOptions, route: JsonRoute, room: BodyRoom):
     states.get(request)?.observation.routed(route)
     let leave = (): void => undefined
     try {
-      if (route.isUrgent !== true) checkAdmission(request, 'request')
+      if (route.isUrgent !== true) checkAdmission(request, response, 'request')
       const prepared = await prepare(request, response)
       if (route.isUrgent !== true) leave = admit(request, 'request')
       requireAtLast(route, prepared)
@@ -538,7 +544,7 @@ function streamHandler(options: HttpAppOptions, route: StreamRoute, room: BodyRo
     states.get(request)?.observation.routed(route)
     let leave = (): void => undefined
     try {
-      checkAdmission(request, 'stream')
+      checkAdmission(request, response, 'stream')
       const prepared = await prepare(request, response)
       leave = admit(request, 'stream')
       const isAllowed = requireForStream(route, prepared)
