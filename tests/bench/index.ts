@@ -4,6 +4,7 @@
  */
 import { availableParallelism, totalmem } from 'node:os'
 import { refusedLogins, verifiedRequests } from './access.ts'
+import { singleExecutable } from './binary.ts'
 import { ruleMatching, webhooks } from './events.ts'
 import { oneAtATime, throughput } from './executions.ts'
 import { largeOutput, liveDelay, loopDelay, manyFollowers } from './output.ts'
@@ -29,6 +30,7 @@ const parts: Record<string, () => Promise<Row[]>> = {
   ssh: remoteCommands,
   scale,
   cli: commandLine,
+  binary: singleExecutable,
   access: async () => [...(await verifiedRequests()), ...(await refusedLogins())],
 }
 

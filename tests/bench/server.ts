@@ -25,6 +25,8 @@ export interface BenchServer {
 export interface BenchServerOptions {
   basePath?: string
   ballastMb?: number
+  /** What is run in place of the instrumented server, which alone can tell of its loop. */
+  program?: readonly [file: string, ...args: string[]]
   /** Further flags of `svc serve`. */
   flags?: readonly string[]
 }
@@ -33,16 +35,22 @@ export function makeFolder(): string {
   return mkdtempSync(join(tmpdir(), 'svc-bench-'))
 }
 
+const instrumented = [
+  process.execPath,
+  // As `cli.ts` gives them.
+  '--max-semi-space-size=8',
+  '--heap-growing-percent=30',
+  join(import.meta.dirname, 'instrumented-server.ts'),
+] as const
+
 export async function startBenchServer(options: BenchServerOptions = {}): Promise<BenchServer> {
   const basePath = options.basePath ?? makeFolder()
   const started = performance.now()
+  const [file, ...args] = options.program ?? instrumented
   const child = spawn(
-    process.execPath,
+    file,
     [
-      // As `cli.ts` gives them.
-      '--max-semi-space-size=8',
-      '--heap-growing-percent=30',
-      join(import.meta.dirname, 'instrumented-server.ts'),
+      ...args,
       '--system-base-path',
       basePath,
       '--auth-port=0',
