@@ -1,6 +1,6 @@
 /** A database that cannot be used, or only in part: it is said in words, the file stays as it is, and a backup brings all back. */
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
@@ -102,6 +102,17 @@ describe('a database that cannot be used', () => {
       expect([what, readFileSync(database()).equals(bytes)]).toEqual([what, true])
       expect(readdirSync(basePath).filter((name) => /-(wal|shm|journal)$/.test(name))).toEqual([])
     }
+    // What may be all that is left of a database is not deleted.
+    rmSync(database())
+    writeFileSync(`${database()}-wal`, 'its log')
+    await expect(start()).rejects.toThrow(
+      /svc\.db cannot be used: it is missing or empty, but its log .*svc\.db-wal is there/,
+    )
+    expect(readFileSync(`${database()}-wal`, 'utf8')).toBe('its log')
+    rmSync(`${database()}-wal`)
+    await waitForLog(await start(), 'event=database.new')
+    await stop()
+
     writeFileSync(database(), overwrite(whole, 0, 100))
     const { code, stdout } = await svc('restore', backup)
     expect([code, stdout]).toEqual([0, expect.stringContaining('is kept as ')])

@@ -29,7 +29,7 @@ export function createBackupCommand(context: CommandContext): CliCommand {
   ).action((flags: OperatorFlags) => withOperatorSession(context, flags, show))
 
   return new CliCommand('backup')
-    .description('Make and list backups of the database; svc backup alone makes one.')
+    .description('Make and list backups of the database. svc backup alone makes one.')
     .addCommand(create, { isDefault: true })
     .addCommand(list)
     .examples('svc backup', 'svc backup list')

@@ -1,8 +1,9 @@
 /** The database port on one SQLite file. */
-import { accessSync, closeSync, constants, existsSync, openSync, realpathSync, statSync } from 'node:fs'
+import { accessSync, closeSync, constants, existsSync, openSync, readdirSync, realpathSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type Sqlite from 'better-sqlite3'
 import { DummyDriver, Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, type CompiledQuery } from 'kysely'
+import { readBackupName } from '../../backup-name.ts'
 import type { Fact } from '../../bus/facts.ts'
 import { shuttingDown } from '../../errors.ts'
 import type { Log } from '../../log.ts'
@@ -77,9 +78,17 @@ async function open(options: SqliteOptions): Promise<Database> {
   try {
     const lock = lockDatabase(path)
     undo.push(() => lock.release())
+    const isNew = statSync(path).size === 0
+    // SQLite deletes it then, with what may be all that is left of the database.
+    if (isNew && sizeOf(`${path}-wal`) > 0) {
+      throw new Error(
+        `it is missing or empty, but its log ${path}-wal is there. Bring the file back, restore a backup with svc restore, or remove the log to begin anew`,
+      )
+    }
     const lastChange = changedAt(path)
     const writing = openConnection({ path, readonly: false, synchronous: options.synchronous, cacheKib: 4096 })
     undo.push(() => writing.close())
+    if (isNew) warnIfLost(options)
     await copyIfMigrating(writing, lastChange, { ...options, path })
     await migrate(writing)
     const reading = openConnection({ path, readonly: true, synchronous: options.synchronous, cacheKib: 8192 })
@@ -89,6 +98,16 @@ async function open(options: SqliteOptions): Promise<Database> {
     for (const step of undo.toReversed()) step()
     throw error
   }
+}
+
+function warnIfLost({ path, backupDirectory, log }: SqliteOptions): void {
+  if (backupDirectory === undefined || !existsSync(backupDirectory)) return
+  if (!readdirSync(backupDirectory).some((name) => readBackupName(name) !== undefined)) return
+  log?.warning(
+    'database.new',
+    'There was no database, and a new one has been made, although there are backups: if it was lost, stop the server and restore one with svc restore',
+    { path, backup_directory: backupDirectory },
+  )
 }
 
 /** A new file has nothing to be kept. @throws SchemaTooNew, NotMigrated */

@@ -72,7 +72,7 @@ export async function restoreDatabase({ from, to, dryRun }: RestoreOptions): Pro
     const lock = lockDatabase(path)
     try {
       own(`${path}-lock`, owner)
-      return await exchange({ from, path, owner, isThere: present !== undefined, dryRun })
+      return await exchange({ from, path, owner, dryRun })
     } finally {
       lock.release()
     }
@@ -86,11 +86,10 @@ interface Exchange {
   from: string
   path: string
   owner: Stats
-  isThere: boolean
   dryRun: boolean
 }
 
-async function exchange({ from, path, owner, isThere, dryRun }: Exchange): Promise<Restored> {
+async function exchange({ from, path, owner, dryRun }: Exchange): Promise<Restored> {
   const staged = `${path}.restoring`
   removeAll(staged)
   try {
@@ -105,7 +104,7 @@ async function exchange({ from, path, owner, isThere, dryRun }: Exchange): Promi
     const missing = missingMigrations(migrations)
     own(staged, owner)
     if (dryRun) return { keptAs: undefined, bytes: written.bytes, missingMigrations: missing }
-    const keptAs = isThere ? setAside(path) : undefined
+    const keptAs = [path, `${path}-wal`].some((file) => existsSync(file)) ? setAside(path) : undefined
     // A log of the database that was there would be taken for one of this.
     removeAll(path, ['-wal', '-shm', '-journal'])
     renameSync(staged, path)
@@ -129,8 +128,9 @@ function setAside(path: string): string {
   try {
     linkSync(path, kept)
   } catch (error) {
-    if (!hasCode(error, 'EPERM', 'ENOTSUP', 'ENOSYS')) throw error
-    renameSync(path, kept)
+    // Of one that is missing the log may be left.
+    if (!hasCode(error, 'EPERM', 'ENOTSUP', 'ENOSYS', 'ENOENT')) throw error
+    if (existsSync(path)) renameSync(path, kept)
   }
   for (const suffix of ['-wal', '-journal']) {
     if (existsSync(`${path}${suffix}`)) renameSync(`${path}${suffix}`, `${kept}${suffix}`)
