@@ -18,6 +18,7 @@ const LAYERS = {
   http: ['leaf', 'config', 'db', 'bus', 'runners'],
   modules: ['leaf', 'config', 'db', 'bus', 'runners', 'queue', 'http'],
   app: ['leaf', 'config', 'db', 'bus', 'runners', 'queue', 'http', 'modules'],
+  doctor: ['leaf', 'config', 'db', 'http'],
   cli: ['leaf'],
 } as const satisfies Record<string, readonly string[]>
 
@@ -51,6 +52,7 @@ const MODULES: Record<string, readonly string[]> = {
 const EXTRA_LAYERS: Record<string, readonly Layer[]> = {
   'src/cli/commands/serve.ts': ['app', 'config'],
   'src/cli/operator-session.ts': ['config'],
+  'src/cli/commands/doctor.ts': ['config', 'doctor'],
   'src/cli/commands/restore.ts': ['db'],
   'src/cli/control/clean.ts': ['db'],
 }
@@ -84,7 +86,7 @@ const PACKAGES: Record<string, RegExp> = {
 const RULES = {
   layer: (layer: Layer) =>
     layer === 'cli'
-      ? 'The cli imports cli/* and leaf files only; commands/serve.ts also app.ts and config, operator-session.ts also config, commands/restore.ts and control/clean.ts also db.'
+      ? 'The cli imports cli/* and leaf files only; commands/serve.ts also app.ts and config, operator-session.ts also config, commands/restore.ts and control/clean.ts also db, commands/doctor.ts also config and doctor.'
       : `The layer "${layer}" may import ${[layer, ...LAYERS[layer]].map((name) => `"${name}"`).join(', ')} only.`,
   unknownPlace: 'Every folder of src belongs to a layer: add it to the table first.',
   unknownModule: 'Every module has its row of edges: add it to the table first.',

@@ -67,7 +67,16 @@ export async function withOperatorSession(
   work: (session: Session) => Promise<number>,
 ): Promise<void> {
   if (isElsewhere(context, flags)) return withSession(context, flags, work)
-  const { base_path: basePath } = (await loadServerConfig(configFile)).system
+  return withSocketSession(context, flags, (await loadServerConfig(configFile)).system.base_path, work)
+}
+
+/** The same with the server of this base path, by its control socket. @param work resolves with the exit code */
+export async function withSocketSession(
+  context: CommandContext,
+  flags: CommonFlags,
+  basePath: string,
+  work: (session: Session) => Promise<number>,
+): Promise<void> {
   const path = join(basePath, controlSocketName)
   if (Buffer.byteLength(path) <= MAX_SOCKET_PATH_BYTES) {
     return withSession(context, flags, work, { loaded: bySocket(flags, { path, address: path }) })

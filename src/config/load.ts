@@ -58,6 +58,8 @@ export interface LoadedConfig {
   files: readonly string[]
   /** To be logged at WARNING: names nobody knows, and settings that are not safe everywhere. */
   warnings: string[]
+  /** Those of the warnings that are about settings that are not safe. */
+  risks: readonly string[]
   /** To be logged at INFO: known names without use in this release, in one line. */
   notes: string[]
 }
@@ -117,11 +119,13 @@ export function loadConfig(request: ConfigRequest): LoadedConfig {
   if (complete.system.debug) config['log'] = { ...complete.log, level: 'DEBUG' }
   checkTogether(complete, faulty, problems)
   if (problems.length > 0) throw new ConfigProblems(problems)
+  const risks = riskySettings(complete)
   return {
     config: deepFreeze(complete),
     sources: Object.freeze(sources),
     files,
-    warnings: [...unknown.warnings(), ...riskySettings(complete)],
+    warnings: [...unknown.warnings(), ...risks],
+    risks,
     notes: unknown.notes(),
   }
 }

@@ -66,7 +66,7 @@ export async function startServer(options: ServerOptions = {}): Promise<TestServ
   const [program = '', ...words] = options.through?.(command) ?? command
   const child = spawn(program, words, {
     cwd: basePath,
-    env: { PATH: process.env['PATH'] ?? '', HOME: basePath, ...options.env },
+    env: { PATH: process.env['PATH'] ?? '', HOME: basePath, LANG: 'C.UTF-8', ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   let stdout = ''

@@ -24,7 +24,7 @@ export function createStartCommand(context: CommandContext): CliCommand {
   return createControl(context, 'start', startServer)
     .description('Start the server in the background.')
     .notes(
-      'The command waits until the server takes requests. Where `svc service install` has made a service of it, systemd starts it. Elsewhere it gets its configuration as `svc serve` would from here, and goes on when the terminal is closed; what it logs is added to `logs/svc.log` in its base path.',
+      'The command waits until the server takes requests. Where `svc service install` has made a service of it, systemd starts it. Elsewhere it gets its configuration as `svc serve` would from here, and goes on when the terminal is closed; it logs to `logs/svc.log` in its base path, unless log.file says another file.',
       'It ends with 0 also when the server runs already, and with 1 when it cannot start: its last words are printed then.',
       foundBy,
     )
@@ -73,7 +73,7 @@ export function createReopenLogsCommand(context: CommandContext): CliCommand {
     say(`The server, process ${server.pid}, opens its log files anew.`)
   })
     .description('Have the server open its log files anew, after they have been renamed.')
-    .notes('It ends with 1 when no server runs. docs/operations.md has an example for logrotate.', foundBy)
+    .notes('It ends with 1 when no server runs. docs/monitoring.md has an example for logrotate.', foundBy)
     .examples('svc reopen-logs')
 }
 
@@ -90,6 +90,8 @@ function createControl<F extends ControlFlags>(
 
 interface Found {
   basePath: string
+  /** `log.file` */
+  logFile: string
   graceSeconds: number
   running: RunFile | undefined
   /** It is systemd that starts and stops it. */
@@ -102,24 +104,26 @@ async function find({ configFile }: ControlFlags): Promise<Found> {
   const { base_path: basePath } = config.system
   const running = findServer(basePath)
   const isOfSystemd = running === undefined ? isService(files) : running.pid === pidOfService()
-  return { basePath, graceSeconds: config.actionrunner.shutdown_grace_seconds, running, isOfSystemd }
+  const { shutdown_grace_seconds: graceSeconds } = config.actionrunner
+  return { basePath, logFile: config.log.file, graceSeconds, running, isOfSystemd }
 }
 
 /** @throws CliFailure with its last words when it cannot start */
 export async function startServer(flags: ControlFlags): Promise<void> {
-  const { basePath, running, isOfSystemd } = await find(flags)
+  const found = await find(flags)
+  const { basePath, running, isOfSystemd } = found
   if (running !== undefined) {
     say(`The server runs already, as process ${running.pid}.`)
   } else if (isOfSystemd) {
     tellSystemd('start')
     say('systemd has started the server.')
   } else {
-    await start(basePath, launchHere(basePath, flags.configFile ?? []))
+    await start(found, launchHere(basePath, flags.configFile ?? []))
   }
 }
 
-async function start(basePath: string, launch: Launch): Promise<void> {
-  const { pid, greeting, logFile } = await startInBackground(basePath, launch)
+async function start(found: Found, launch: Launch): Promise<void> {
+  const { pid, greeting, logFile } = await startInBackground(found, launch)
   say(`${greeting}\nIt is process ${pid}, and logs to ${logFile}.`)
 }
 
@@ -138,7 +142,8 @@ export async function endServer({ now: isHurried = false, ...flags }: StopFlags)
 
 /** @param meanwhile is done while none runs @throws CliFailure, and what `meanwhile` throws */
 export async function restartServer(flags: StopFlags, meanwhile: () => void = () => undefined): Promise<void> {
-  const { basePath, running, isOfSystemd } = await find(flags)
+  const found = await find(flags)
+  const { running, isOfSystemd } = found
   if (running === undefined) {
     meanwhile()
     return startServer(flags)
@@ -150,7 +155,7 @@ export async function restartServer(flags: StopFlags, meanwhile: () => void = ()
   await endServer(flags)
   meanwhile()
   if (launch === undefined) await startServer(flags)
-  else await start(basePath, launch)
+  else await start(found, launch)
 }
 
 /** @throws CliFailure when it does not run */

@@ -40,6 +40,14 @@ export const commands: readonly CommandEntry[] = [
     load: async (context) => (await import('./status.ts')).createStatusCommand(context),
   },
   {
+    name: 'doctor',
+    summary: 'Look for what should be changed on this machine, and tell what to do about it.',
+    example: 'svc doctor',
+    group: 'Server:',
+    readsServerConfig: true,
+    load: async (context) => (await import('./doctor.ts')).createDoctorCommand(context),
+  },
+  {
     name: 'start',
     summary: 'Start the server in the background.',
     example: 'svc start',

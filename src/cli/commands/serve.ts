@@ -12,6 +12,7 @@ import {
   type LoadedConfig,
 } from '../../config/load.ts'
 import { readLogFiles, type LogFiles } from '../../config/logging-files.ts'
+import { isUtf8Locale, localeOf } from '../../locale.ts'
 import { createLog, LogFileError, type RootLog } from '../../log.ts'
 import { keepAddonsIn } from '../../native-addon.ts'
 import { findServiceManager, type TellManager } from '../../service-manager.ts'
@@ -67,6 +68,13 @@ async function serve(files: string[], flags: Record<string, string>): Promise<nu
   signals.onReopen(() => log.reopen())
   if (config.log.redirect_stderr) redirectStandardError(log)
   for (const warning of [...loaded.warnings, ...logFiles.warnings]) log.warning('config.warning', warning)
+  if (!isUtf8Locale(process.env)) {
+    log.warning(
+      'locale.not_utf8',
+      'The locale is not UTF-8: programs that actions run may not understand text beyond ASCII. Set LANG=C.UTF-8 in the environment of the server',
+      { locale: localeOf(process.env) },
+    )
+  }
   for (const note of loaded.notes) log.info('config.note', note)
 
   endOnFault(log)

@@ -152,7 +152,8 @@ async function cleanAll(flags: ControlFlags, setExitCode: CommandContext['setExi
     return
   }
   await restartServer(flags, () => {
-    const gone = dropData({ database: config.database.path, auditFile: config.log.audit_file, basePath })
+    const logFiles = [config.log.file, config.log.audit_file]
+    const gone = dropData({ database: config.database.path, logFiles, basePath })
     process.stdout.write(gone.map((path) => `${printable(path)} is deleted.\n`).join(''))
   })
 }

@@ -7,13 +7,13 @@ import { CliFailure } from '../failures.ts'
 export interface Kept {
   /** `database.path` */
   database: string
-  /** `log.audit_file`; may be empty. */
-  auditFile: string
+  /** `log.file` and `log.audit_file`; may be empty. */
+  logFiles: readonly string[]
   basePath: string
 }
 
 /** Keys, packs, configurations, definitions of roles and the password file stay. @returns what has gone @throws CliFailure */
-export function dropData({ database, auditFile, basePath }: Kept): string[] {
+export function dropData({ database, logFiles, basePath }: Kept): string[] {
   const gone: string[] = []
   const drop = (path: string): void => {
     if (!existsSync(path)) return
@@ -33,7 +33,7 @@ export function dropData({ database, auditFile, basePath }: Kept): string[] {
   const folder = join(basePath, 'logs')
   const names = existsSync(folder) ? readdirSync(folder) : []
   for (const name of names) if (/^svc\.(audit\.)?log/.test(name)) drop(join(folder, name))
-  if (auditFile !== '') drop(auditFile)
+  for (const path of logFiles) if (path !== '') drop(path)
   return gone
 }
 

@@ -1,7 +1,7 @@
 /** Starting the server in the background. */
 import { spawn } from 'node:child_process'
-import { closeSync, mkdirSync, openSync, readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs'
+import { join } from 'node:path'
 import { isSingleExecutable } from '../../bundle.ts'
 import type { RunFile } from '../../run-file.ts'
 import { CliFailure } from '../failures.ts'
@@ -10,7 +10,7 @@ import { withProgress } from '../output/progress.ts'
 
 /** How a server is started. */
 export interface Launch {
-  /** Arguments of `svc`, beginning with `serve` or with what stands before it. */
+  /** Arguments of `svc`, those of `serve` last. */
   args: readonly string[]
   cwd: string
   env: NodeJS.ProcessEnv
@@ -58,38 +58,46 @@ export function launchOf({ pid }: RunFile): Launch {
 }
 
 /**
- * Resolves when it takes requests; it goes on when this process ends. What it logs is added to `logs/svc.log` in its base
- * path.
+ * Resolves when it takes requests; it goes on when this process ends.
  *
+ * @param logFile `log.file`; empty: it logs to `logs/svc.log` in its base path
  * @throws CliFailure with its last words when it ends before
  */
-export async function startInBackground(basePath: string, { args, cwd, env }: Launch): Promise<Started> {
-  const logFile = join(basePath, 'logs', 'svc.log')
-  mkdirSync(dirname(logFile), { recursive: true, mode: 0o700 })
-  const log = openSync(logFile, 'a', 0o600)
-  const begin = statSync(logFile).size
+export async function startInBackground(
+  { basePath, logFile }: { basePath: string; logFile: string },
+  { args, cwd, env }: Launch,
+): Promise<Started> {
+  const hasLogFile = logFile !== '' || args.some((word) => word.startsWith('--log-file'))
   // By its own name, whatever name this command was called by.
   const program = isSingleExecutable() ? [] : [realpathSync(process.argv[1] ?? '')]
-  const child = spawn(process.execPath, [...program, ...args], {
+  const child = spawn(process.execPath, [...program, ...args, ...(hasLogFile ? [] : ['--log-file', usualLogFile])], {
     cwd,
     env,
     detached: true,
-    stdio: ['ignore', 'pipe', log],
+    stdio: ['ignore', 'pipe', 'pipe'],
   })
-  closeSync(log)
+  let words = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (words = (words + text).slice(-MAX_CHARACTERS)))
   try {
     const greeting = await withProgress('Starting the server', () => readGreeting(child))
-    if (greeting !== undefined) return { pid: child.pid ?? 0, greeting, logFile }
+    if (greeting !== undefined) {
+      return { pid: child.pid ?? 0, greeting, logFile: logFile === '' ? join(basePath, usualLogFile) : logFile }
+    }
   } finally {
-    child.stdout?.destroy()
+    // Nobody reads any more what it writes there; its log is in a file.
+    for (const stream of [child.stdout, child.stderr]) stream.destroy()
     child.unref()
   }
-  const words = readFileSync(logFile).subarray(begin).toString('utf8').trimEnd().split('\n').slice(-MAX_LINES)
-  throw new CliFailure(`The server has ended before it was ready:\n${words.join('\n')}`)
+  const lines = words.trimEnd().split('\n').slice(-MAX_LINES)
+  throw new CliFailure(`The server has ended before it was ready:\n${lines.join('\n')}`)
 }
+
+/** Relative to the base path. */
+const usualLogFile = 'logs/svc.log'
 
 /** Of its last words. */
 const MAX_LINES = 20
+const MAX_CHARACTERS = 10_000
 
 /** @returns undefined when the server has ended before @throws CliFailure when it cannot be started at all */
 function readGreeting(child: ReturnType<typeof spawn>): Promise<string | undefined> {

@@ -60,6 +60,8 @@ LogsDirectory=svc
 LogsDirectoryMode=0750
 ConfigurationDirectory=svc
 UMask=0077
+# Programs that actions run take and write text as UTF-8.
+Environment=LANG=C.UTF-8
 
 # A large database may have to be migrated first.
 TimeoutStartSec=15min

@@ -16,7 +16,7 @@ export function operationScenarios(server: TestServer): Scenario[] {
 function controlScenarios(server: TestServer): Scenario[] {
   const file = (): string => {
     const folder = join(server.basePath, 'second')
-    mkdirSync(folder, { recursive: true })
+    mkdirSync(folder, { recursive: true, mode: 0o700 })
     const ports = ['auth', 'api', 'stream'].map((section) => `[${section}]\nport = 0\n`)
     writeFileSync(join(folder, 'svc.conf'), `[system]\nbase_path = ${folder}\n${ports.join('')}`)
     return join(folder, 'svc.conf')
@@ -29,10 +29,21 @@ function controlScenarios(server: TestServer): Scenario[] {
     [/process \d+/g, 'process 1234'],
     [/\/\S+\/second/g, '/srv/svc'],
   ] as const
+  const doctor = (about: string, ...words: string[]): Scenario => ({
+    command: 'doctor',
+    about,
+    args: () => ['doctor', ...words, '--config-file', file()],
+    env: { LANG: 'C.UTF-8' },
+    unstable,
+  })
   const args = (command: string) => () => [command, '--config-file', file()]
   return [
     { command: 'start', args: args('start'), before: svc('stop'), unstable },
     { command: 'start', about: 'it runs already', args: args('start'), unstable },
+    doctor('something should be changed', 'settings', 'certificates', 'locale'),
+    doctor('as JSON', 'certificates', 'settings', '-j'),
+    doctor('nothing should be changed', 'certificates'),
+    doctor('no such check', 'weather'),
     { command: 'reload', args: args('reload'), unstable },
     { command: 'reopen-logs', args: args('reopen-logs'), unstable },
     { command: 'restart', args: args('restart'), unstable },
@@ -43,7 +54,7 @@ function controlScenarios(server: TestServer): Scenario[] {
       command: 'start',
       about: 'not possible',
       args: () => ['start', '--config-file', file()],
-      env: { SVC_DATABASE__PATH: '/proc/svc.db' },
+      env: { SVC_DATABASE__PATH: '/proc/svc.db', LANG: 'C.UTF-8' },
       // The time at which it said so.
       unstable: [...unstable, [/\d{4}-\d\d-\d\d [\d:,]+/g, '2030-01-01 10:00:00,000']],
     },

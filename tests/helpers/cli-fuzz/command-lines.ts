@@ -92,6 +92,7 @@ export function makeServerLine(random: Random, options: readonly Option[]): stri
 }
 
 const ofThisMachine: ReadonlySet<string> = new Set([
+  'doctor',
   'reload',
   'reopen-logs',
   'restart',

@@ -1,0 +1,41 @@
+/** What a check of `svc doctor` works with, and what it finds. */
+import type { LoadedConfig } from '../config/load.ts'
+import type { RunFile } from '../run-file.ts'
+
+export type State = 'ok' | 'warning' | 'problem' | 'skipped'
+
+export interface Result {
+  state: State
+  /** A sentence. Of what was skipped: why. */
+  message: string
+  /** What to do about it; of warnings and problems. */
+  remedy?: string
+}
+
+export interface Finding extends Result {
+  check: string
+}
+
+/** The machine, and the server on it. */
+export interface Patient {
+  loaded: LoadedConfig
+  /** Undefined: no server runs with this base path. */
+  running: RunFile | undefined
+  /** Of the server when it runs and may be looked at, else of this process. */
+  env: NodeJS.ProcessEnv
+  /** Asks the server that runs to run `core.local`. @returns how long it took; or why it did not succeed */
+  readonly probe: () => Promise<{ milliseconds: number } | { failure: string }>
+  readonly now: () => Date
+}
+
+export interface Check {
+  name: string
+  readonly look: (patient: Patient) => Promise<Result[]> | Result[]
+}
+
+export const ok = (message: string): Result => ({ state: 'ok', message })
+export const warning = (message: string, remedy: string): Result => ({ state: 'warning', message, remedy })
+export const problem = (message: string, remedy: string): Result => ({ state: 'problem', message, remedy })
+export const skipped = (reason: string): Result => ({ state: 'skipped', message: reason })
+
+export const listenerNames = ['auth', 'api', 'stream'] as const

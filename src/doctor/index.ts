@@ -1,0 +1,45 @@
+/** Everything that `svc doctor` looks at, in the order it is told. */
+import { certificates } from './certificates.ts'
+import { skipped, type Check, type Finding, type Patient } from './check.ts'
+import { clock } from './clock.ts'
+import { database } from './database.ts'
+import { disk } from './disk.ts'
+import { listeners } from './listeners.ts'
+import { locale, openFiles, programs, timeZone } from './machine.ts'
+import { permissions } from './permissions.ts'
+import { configuration, settings } from './settings.ts'
+import { execution, server } from './server.ts'
+
+export type { Finding, Patient, State } from './check.ts'
+
+export const checks: readonly Check[] = [
+  configuration,
+  settings,
+  server,
+  permissions,
+  disk,
+  database,
+  clock,
+  listeners,
+  certificates,
+  openFiles,
+  programs,
+  locale,
+  timeZone,
+  execution,
+]
+
+/** @param names of checks; empty: all of them */
+export async function examine(patient: Patient, names: readonly string[] = []): Promise<Finding[]> {
+  const findings: Finding[] = []
+  for (const { name, look } of checks) {
+    if (names.length > 0 && !names.includes(name)) continue
+    try {
+      findings.push(...(await look(patient)).map((result) => ({ check: name, ...result })))
+    } catch (error) {
+      const why = error instanceof Error ? error.message : String(error)
+      findings.push({ check: name, ...skipped(`This account cannot look: ${why}`) })
+    }
+  }
+  return findings
+}

@@ -1,0 +1,346 @@
+/** `svc doctor`: each check with something that really is as it should not be, and a server that is well. */
+import { execFileSync, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import Sqlite from 'better-sqlite3'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { checkNames } from '../../src/cli/commands/doctor.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { clock } from '../../src/doctor/clock.ts'
+import { checks, type Finding } from '../../src/doctor/index.ts'
+import { startTimeOf } from '../../src/run-file.ts'
+import { makeAuthority } from '../helpers/certificates.ts'
+import { runCli } from '../helpers/cli.ts'
+import { askBySocket } from '../helpers/control-socket.ts'
+import { mountDisk } from '../helpers/disks.ts'
+import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
+import { executable, runToEnd, startServer, waitForLog, withServer } from '../helpers/server.ts'
+
+let folder: TemporaryFolder
+let base = ''
+let configFile = ''
+
+beforeEach(() => {
+  folder = makeFolder()
+  base = join(folder.path, 'data')
+  mkdirSync(base, { mode: 0o700 })
+  configure({})
+})
+afterEach(() => folder.remove())
+
+/** @param options `section.option` → value */
+function configure(options: Record<string, string>): void {
+  configFile = join(folder.path, 'svc.conf')
+  const lines = Object.entries({
+    'system.base_path': base,
+    'auth.port': '0',
+    'api.port': '0',
+    'stream.port': '0',
+    ...options,
+  })
+  // A section may begin anew.
+  const sections = Map.groupBy(lines, ([key]) => key.split('.')[0] ?? '')
+  const texts = [...sections].map(
+    ([name, rows]) => `[${name}]\n${rows.map(([key, value]) => `${key.slice(name.length + 1)} = ${value}\n`).join('')}`,
+  )
+  writeFileSync(configFile, texts.join(''), { mode: 0o600 })
+}
+
+async function examine(names: readonly string[], env: Record<string, string> = {}): Promise<Finding[]> {
+  const args = ['doctor', ...names, '--config-file', configFile, '-j']
+  const { code, stdout, stderr } = await runCli(args, { LANG: 'C.UTF-8', ...env })
+  expect(stderr).toBe('')
+  const { status, findings } = JSON.parse(stdout) as { status: string; findings: Finding[] }
+  const isWell = findings.every(({ state }) => state === 'ok' || state === 'skipped')
+  expect([code, status]).toEqual(isWell ? [0, 'ok'] : [1, 'attention'])
+  for (const finding of findings)
+    expect('remedy' in finding).toBe(finding.state === 'warning' || finding.state === 'problem')
+  return findings
+}
+
+/** What is wrong, in short. */
+async function wrong(names: readonly string[], env: Record<string, string> = {}): Promise<string[]> {
+  const found = (await examine(names, env)).filter(({ state }) => state === 'warning' || state === 'problem')
+  return found.map(({ state, message }) => `${state}: ${message}`)
+}
+
+/** As if this process were the server. */
+function pretendToRun(version: string, url: string): void {
+  const run = { pid: process.pid, process_start_time: startTimeOf(process.pid), started_at: '', version }
+  writeFileSync(join(base, 'svc.run'), JSON.stringify({ ...run, urls: { auth: url, api: url, stream: url } }))
+}
+
+const smallQueue = {
+  'actionrunner.actions_pool_size': '1',
+  'actionrunner.queue_limit': '1',
+  'actionrunner.shutdown_grace_seconds': '0',
+}
+
+describe('svc doctor', () => {
+  test('finds nothing to be changed in a server that is well, and sees when it runs no actions', () =>
+    withServer({ basePath: base, settings: { 'auth.enable': 'True', ...smallQueue } }, async (server) => {
+      configFile = server.configFile
+      await waitForLog(server, 'auth.first_administrator')
+      expect(await wrong(['settings'])).toEqual([
+        `warning: The user "admin" still has its first password, which is in ${base}/initial-admin-password.`,
+      ])
+      rmSync(join(base, 'initial-admin-password'))
+      const findings = await examine(checkNames.filter((name) => name !== 'disk' && name !== 'clock'))
+      expect(findings.filter(({ state }) => state !== 'ok' && state !== 'skipped')).toEqual([])
+      const probe = findings.find(({ check }) => check === 'execution')
+      expect(probe?.message).toMatch(/^The action core.local was run, and its result read, in \d+ ms\.$/)
+
+      const human = await runCli(['doctor', 'server', 'locale', '--config-file', configFile], {})
+      expect(human).toMatchObject({ code: 0, stdout: expect.stringContaining('Nothing has to be changed.\n') })
+      // One that runs, and one that waits: there is no room for a third.
+      const sleep = { action: 'core.local', parameters: { cmd: 'sleep 1000', timeout: 0 } }
+      for (let i = 0; i < 2; i++) await askBySocket(join(base, 'svc.sock'), 'POST', '/v1/executions', sleep)
+      expect(await wrong(['execution'])).toEqual([expect.stringContaining('could not be run')])
+    }))
+
+  test('has a name for every check, and none for others', async () => {
+    expect(checks.map(({ name }) => name)).toEqual([...checkNames])
+    expect((await runCli(['doctor', 'nothing'], {})).code).toBe(2)
+  })
+
+  test('a configuration that cannot be used, and options that nobody knows', async () => {
+    configure({ 'api.prot': '9101' })
+    expect(await wrong(['configuration'])).toEqual([
+      expect.stringMatching(/^warning: api\.prot: there is no such option.*did you mean api\.port\?/),
+    ])
+    configure({ 'api.port': 'many' })
+    expect(await wrong([])).toEqual([expect.stringMatching(/^problem: api\.port: must be a whole number/)])
+    rmSync(configFile)
+    expect(await wrong([])).toEqual([expect.stringContaining('does not exist')])
+  })
+
+  test('settings that are not safe', async () => {
+    configure({
+      'system.allow_open_network': 'True',
+      'system.debug': 'True',
+      'api.host': '0.0.0.0',
+      'api.mask_secrets': 'False',
+      'api.allow_origin': '*',
+      'log.mask_secrets': 'False',
+      'auth.trusted_proxies': '0.0.0.0/0',
+      'ssh_runner.host_key_checking': 'off',
+      'http_runner.allowed_private_networks': '::/0',
+    })
+    expect((await wrong(['settings'])).map((line) => /^warning: ([\w.]+):/.exec(line)?.[1])).toEqual([
+      'system.allow_open_network',
+      'system.debug',
+      'api.host',
+      'api.mask_secrets',
+      'log.mask_secrets',
+      'api.allow_origin',
+      'auth.trusted_proxies',
+      'ssh_runner.host_key_checking',
+      'http_runner.allowed_private_networks',
+    ])
+    configure({ 'auth.enable': 'True' })
+    writeFileSync(
+      join(base, 'htpasswd'),
+      'eve:{SHA}M2ZwAPIjzotojdTeKZYsgbua+2M=\nbob:{SHA}aaaaaaaaaaaaaaaaaaaaaaaaaaa=\n',
+    )
+    const guessed = await wrong(['settings'])
+    expect(guessed).toEqual(['problem: The password of the user "eve" can be guessed at once.'])
+  })
+
+  test('another version than the one that runs, and listeners that do not answer', async () => {
+    pretendToRun('0.0.1', 'http://127.0.0.1:1')
+    expect(await wrong(['server'])).toEqual([expect.stringContaining(`Process ${process.pid} is version 0.0.1`)])
+    expect(await wrong(['listeners'])).toEqual(
+      ['auth', 'api', 'stream'].map((name) =>
+        expect.stringContaining(`problem: The ${name} listener does not answer at http://127.0.0.1:1:`),
+      ),
+    )
+    expect(await wrong(['execution'])).toEqual([
+      expect.stringMatching(/^problem: The action core\.local could not be run/),
+    ])
+  })
+
+  test('files that others can read, or that belong to somebody else', async () => {
+    mkdirSync(join(base, 'keys'), { mode: 0o700 })
+    for (const name of ['svc.db', 'htpasswd', 'keys/token.key']) writeFileSync(join(base, name), '', { mode: 0o600 })
+    expect(await wrong(['permissions'])).toEqual([])
+    chmodSync(base, 0o707)
+    chmodSync(join(base, 'svc.db'), 0o604)
+    chmodSync(join(base, 'htpasswd'), 0o602)
+    chownSync(join(base, 'keys', 'token.key'), 65534, 65534)
+    configure({ 'metrics.prometheus_token': 'a-word-that-is-secret' })
+    chmodSync(configFile, 0o644)
+    expect(await wrong(['permissions'])).toEqual([
+      `problem: Other accounts can write into ${base}.`,
+      `problem: Other accounts can read ${base}/svc.db or write to it.`,
+      `problem: ${base}/keys/token.key belongs to the account 65534, and the server is run by the account 0.`,
+      `problem: Other accounts can read ${base}/htpasswd or write to it.`,
+      `problem: Other accounts can read ${configFile}, which has metrics.prometheus_token.`,
+    ])
+    chmodSync(configFile, 0o602)
+    expect((await wrong(['permissions'])).at(-1)).toBe(`problem: Other accounts can write to ${configFile}.`)
+  })
+
+  test('disks without room, and without inodes', async () => {
+    const place = join(base, 'small')
+    const small = mountDisk(place, { megabytes: 16 })
+    try {
+      configure({ 'database.path': `${place}/svc.db` })
+      expect(await wrong(['disk'])).toEqual([expect.stringMatching(/^problem: .*less than database\.reserve_bytes/)])
+      configure({ 'database.path': `${place}/svc.db`, 'database.reserve_bytes': '0' })
+      small.fillUpTo(500_000)
+      expect(await wrong(['disk'])).toEqual([expect.stringMatching(/^warning: .*is almost full/)])
+      small.free()
+      execFileSync('mount', ['-o', 'remount,nr_inodes=40', place])
+      for (let i = 0; i < 38; i++) writeFileSync(join(place, String(i)), '')
+      expect(await wrong(['disk'])).toEqual([expect.stringMatching(/^warning: .* of 40 inodes free/)])
+    } finally {
+      small.unmount()
+    }
+  })
+
+  test('a database that is damaged, of another release, or none; and a clock that is wrong', async () => {
+    expect((await examine(['database']))[0]?.state).toBe('skipped')
+    const server = await startServer({ basePath: base })
+    for (let i = 0; i < 3; i++) await runToEnd(server, { cmd: 'true' })
+    await server.stop()
+    const path = join(base, 'svc.db')
+    expect(await wrong(['database', 'clock'])).toEqual([])
+    // As the server would make them.
+    for (const suffix of ['-wal', '-shm']) rmSync(`${path}${suffix}`, { force: true })
+
+    const change = (sql: string): void => {
+      const connection = new Sqlite(path)
+      connection.exec(sql)
+      connection.close()
+    }
+    change(`update executions set start_timestamp = '2090-01-01T00:00:00.000000Z'`)
+    expect(await wrong(['clock'])).toEqual([expect.stringContaining('newest execution is from 2090-01-01')])
+    const loaded = loadConfig({ files: [configFile], env: {}, cwd: base })
+    const at = (now: string): unknown =>
+      clock.look({
+        loaded,
+        running: undefined,
+        env: {},
+        probe: () => Promise.resolve({ failure: '' }),
+        now: () => new Date(now),
+      })
+    expect(await at('1970-01-02T00:00:00Z')).toMatchObject([{ state: 'problem' }])
+    change(`update executions set start_timestamp = '2026-01-01T00:00:00.000000Z'`)
+    writeFileSync(join(folder.path, 'timedatectl'), '#!/bin/sh\necho no\n', { mode: 0o755 })
+    expect(await wrong(['clock'], { PATH: `${folder.path}:/usr/bin:/bin` })).toEqual([
+      'warning: Nothing keeps the clock right: it is not synchronized with the network.',
+    ])
+
+    change(`delete from kysely_migration where name = (select max(name) from kysely_migration)`)
+    expect(await wrong(['database'])).toEqual([])
+    configure({ 'backup.before_migration': 'False' })
+    expect(await wrong(['database'])).toEqual([expect.stringMatching(/^warning: .* of an older release/)])
+    change(`insert into kysely_migration values ('9999-from-the-future', '')`)
+    expect(await wrong(['database'])).toEqual([expect.stringMatching(/^problem: .*9999-from-the-future/)])
+    const size = statSync(path).size
+    const file = openSync(path, 'r+')
+    for (let at = 8192; at < size; at += 4096) writeSync(file, 'x'.repeat(2000), at)
+    closeSync(file)
+    expect(await wrong(['database'])).toEqual([expect.stringMatching(/^problem: .*is damaged/)])
+    writeFileSync(path, 'no database at all, but text that is long enough to be looked at'.repeat(100))
+    expect(await wrong(['database'])).toEqual([expect.stringMatching(/^problem: .*is damaged/)])
+  })
+
+  test('ports that are taken, and addresses of other machines', async () => {
+    const taken = createServer().listen(0, '127.0.0.1')
+    await once(taken, 'listening')
+    const { port } = taken.address() as AddressInfo
+    const comm = readFileSync('/proc/self/comm', 'utf8').trim()
+    configure({ 'api.port': String(port), 'auth.enable': 'True', 'stream.host': '192.0.2.1' })
+    expect(await wrong(['listeners'])).toEqual([
+      `problem: api.port: ${port} is taken by process ${process.pid} (${comm}).`,
+      'problem: stream.host: 192.0.2.1 is no address of this machine.',
+    ])
+    taken.close()
+  })
+
+  test('certificates that end soon, and keys of others', async () => {
+    const authority = await makeAuthority(folder.path, 'a')
+    const [one, other] = ['one', 'other'].map((name) => authority.issue(name, 'IP:127.0.0.1'))
+    configure({
+      'api.use_ssl': 'True',
+      'api.cert': one?.certFile ?? '',
+      'api.key': one?.keyFile ?? '',
+      'auth.use_ssl': 'True',
+      'auth.cert': one?.certFile ?? '',
+      'auth.key': other?.keyFile ?? '',
+    })
+    for (const { keyFile } of [one, other].filter((each) => each !== undefined)) chmodSync(keyFile, 0o600)
+    expect(await wrong(['certificates'])).toEqual([
+      expect.stringMatching(/^problem: auth\.key: .* is not the key of the certificate/),
+      expect.stringMatching(/^warning: The certificate of the api listener ends on .*, in 1 days/),
+    ])
+  })
+
+  test('what the machine gives', async () => {
+    const few = spawnSync(
+      'sh',
+      [
+        '-c',
+        `ulimit -n 300; exec "$0" "$@"`,
+        process.execPath,
+        executable,
+        'doctor',
+        'open_files',
+        '--config-file',
+        configFile,
+      ],
+      { encoding: 'utf8' },
+    )
+    expect(few).toMatchObject({ status: 1, stdout: expect.stringContaining('may have 300 files open') })
+
+    const programs = join(folder.path, 'bin')
+    mkdirSync(programs)
+    const lacks = (): Promise<string[]> => wrong(['programs'], { PATH: programs })
+    expect(await lacks()).toEqual([
+      expect.stringContaining('problem: Python actions cannot run'),
+      expect.stringContaining('warning: There is no git'),
+    ])
+    writeFileSync(join(programs, 'git'), '', { mode: 0o755 })
+    writeFileSync(join(programs, 'python3'), '#!/bin/sh\necho 3.4\n', { mode: 0o755 })
+    expect(await lacks()).toEqual([expect.stringContaining('python3 is Python 3.4')])
+    writeFileSync(join(programs, 'python3'), '#!/bin/sh\necho 3.11; exit 1\n', { mode: 0o755 })
+    expect(await lacks()).toEqual([expect.stringContaining('python3 has no venv')])
+
+    expect(await wrong(['locale'], { LANG: 'de_DE.ISO-8859-1' })).toEqual([
+      expect.stringContaining('The locale is de_DE'),
+    ])
+    expect(await wrong(['locale'], { LC_ALL: 'POSIX' })).toEqual([expect.stringContaining('The locale is POSIX')])
+    expect(await wrong(['time_zone'], { TZ: 'Nowhere/Town' })).toEqual([expect.stringContaining('TZ is Nowhere/Town')])
+  })
+
+  test('10.1 a server says at its start that the locale is not UTF-8', () =>
+    withServer({ env: { LANG: 'C' } }, async (server) => {
+      await waitForLog(server, 'locale.not_utf8')
+      expect(server.log()).toContain('Set LANG=C.UTF-8')
+    }))
+
+  test('an account that may see nothing of the server is told so', () => {
+    chmodSync(folder.path, 0o755)
+    chmodSync(configFile, 0o644)
+    const unprivileged = ['--reuid', '65534', '--regid', '65534', '--clear-groups']
+    const command = [process.execPath, executable, 'doctor', '--config-file', configFile]
+    expect(spawnSync('setpriv', [...unprivileged, ...command], { encoding: 'utf8' })).toMatchObject({
+      status: 1,
+      stdout: expect.stringContaining('This account may not enter'),
+    })
+  })
+})
