@@ -7,6 +7,7 @@ import { refusedLogins, verifiedRequests } from './access.ts'
 import { singleExecutable } from './binary.ts'
 import { ruleMatching, webhooks } from './events.ts'
 import { oneAtATime, throughput } from './executions.ts'
+import { beingWatched } from './observation.ts'
 import { largeOutput, liveDelay, loopDelay, manyFollowers } from './output.ts'
 import { scripts } from './scripts.ts'
 import { pythonActions } from './python.ts'
@@ -31,6 +32,7 @@ const parts: Record<string, () => Promise<Row[]>> = {
   scale,
   cli: commandLine,
   binary: singleExecutable,
+  watched: beingWatched,
   access: async () => [...(await verifiedRequests()), ...(await refusedLogins())],
 }
 
