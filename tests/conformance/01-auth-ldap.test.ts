@@ -213,8 +213,9 @@ async function startFake(
   return fake
 }
 
-const login = (backend: AuthBackend, user: string, password = passwordOf(user)): Promise<boolean> =>
-  backend.authenticate(user, password)
+/** Whether the user gets in. */
+const login = async (backend: AuthBackend, user: string, password = passwordOf(user)): Promise<boolean> =>
+  (await backend.authenticate(user, password)) === true
 
 function setPassword(client: Client, dn: string, password: string): Promise<void> {
   const modification = new Attribute({ type: 'userPassword', values: [password] })

@@ -41,6 +41,8 @@ export interface Slapd {
   settle(): Promise<string[]>
   /** Does something as the administrator of the directory. */
   change(work: (client: Client) => Promise<unknown>): Promise<void>
+  /** Such as SIGSTOP, so that connections are taken by the system and never answered, and SIGCONT. */
+  signal(signal: NodeJS.Signals): void
   stop(): Promise<void>
 }
 
@@ -140,6 +142,7 @@ async function start(folder: string, options: SlapdOptions, onStop: () => void):
     log: () => log,
     settle,
     change,
+    signal: (signal) => void child.kill(signal),
     async stop() {
       if (!hasEnded) child.kill('SIGTERM')
       await exited

@@ -6,23 +6,43 @@ export interface Gate {
   pass<T>(work: () => Promise<T>): Promise<T>
 }
 
-/** @param what is waiting, for the message: `logins` */
-export function createGate(what: string, maxRunning: number, maxWaiting: number): Gate {
+/**
+ * @param what is waiting, for the message: `logins`
+ * @param maxWaitMs after which who still waits is turned away, too: those in front wait for something that does not come
+ */
+export function createGate(what: string, maxRunning: number, maxWaiting: number, maxWaitMs: number): Gate {
   let running = 0
-  const waiting: (() => void)[] = []
+  const waiting = new Set<() => void>()
+
+  /** Whoever leaves hands over the place, so that nobody slips in between. */
+  function wait(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const begin = (): void => {
+        clearTimeout(timer)
+        waiting.delete(begin)
+        resolve()
+      }
+      const timer = setTimeout(() => {
+        waiting.delete(begin)
+        reject(queueFull(what, maxWaiting))
+      }, maxWaitMs)
+      timer.unref()
+      waiting.add(begin)
+    })
+  }
+
   return {
     async pass(work) {
       if (running >= maxRunning) {
-        if (waiting.length >= maxWaiting) throw queueFull(what, maxWaiting)
-        // Whoever leaves hands over the place, so that nobody slips in between.
-        await new Promise<void>((resolve) => waiting.push(resolve))
+        if (waiting.size >= maxWaiting) throw queueFull(what, maxWaiting)
+        await wait()
       } else {
         running += 1
       }
       try {
         return await work()
       } finally {
-        const next = waiting.shift()
+        const [next] = waiting
         if (next === undefined) running -= 1
         else next()
       }

@@ -6,6 +6,8 @@ import type { Throttle } from './throttle.ts'
 /** One password check costs up to 19 MiB and a processor for some 20 ms, so logins must not crowd out the actions. */
 const MAX_CHECKS = 2
 const MAX_WAITING_CHECKS = 64
+/** Behind checks that wait for a directory which does not answer. */
+const MAX_WAIT_MS = 30_000
 
 /** Where a request comes from. */
 export interface Source {
@@ -20,11 +22,25 @@ export function createPasswordCheck(
   backend: Pick<AuthBackend, 'authenticate' | 'maxChecks'>,
   throttle: Throttle<Source & { user: string }>,
 ): PasswordCheck {
-  const gate = createGate('logins', backend.maxChecks ?? MAX_CHECKS, MAX_WAITING_CHECKS)
+  const gate = createGate('logins', backend.maxChecks ?? MAX_CHECKS, MAX_WAITING_CHECKS, MAX_WAIT_MS)
   return async (user, password, from) => {
     const by = { ...from, user }
     // Who has to wait does not take a place in the line of the others.
     throttle.admit(by)
-    return gate.pass(() => throttle.attempt(by, () => backend.authenticate(user, password)))
+    return gate.pass(() =>
+      throttle
+        .attempt(by, async () => {
+          const isRight = await backend.authenticate(user, password)
+          // No failure of who logs in: it must not make anybody wait once it can be found out again.
+          if (isRight === undefined) throw new Undecided()
+          return isRight
+        })
+        .catch((error: unknown) => {
+          if (error instanceof Undecided) return false
+          throw error
+        }),
+    )
   }
 }
+
+class Undecided extends Error {}

@@ -11,10 +11,11 @@ export interface BackendContext {
 export interface AuthBackend {
   /**
    * Whether this is the user's password. A user nobody knows is false after as much time as a wrong password takes.
+   * Undefined when it cannot be decided and the login is to be refused all the same; nobody's failures count it.
    *
    * @throws when it cannot be decided, for example because a file cannot be read: the login is answered with 500
    */
-  authenticate(user: string, password: string): Promise<boolean>
+  authenticate(user: string, password: string): Promise<boolean | undefined>
   /** How many checks may be under way at a time; default 2, since hashing takes memory and a processor. */
   readonly maxChecks?: number
   /**

@@ -84,7 +84,7 @@ class LdapBackend implements AuthBackend {
     this.#log = log
   }
 
-  async authenticate(user: string, password: string): Promise<boolean> {
+  async authenticate(user: string, password: string): Promise<boolean | undefined> {
     let refusal: Refusal | undefined
     try {
       refusal = await this.#check(user, password)
@@ -92,7 +92,7 @@ class LdapBackend implements AuthBackend {
       const reason = error instanceof Error ? error.message : String(error)
       const fields = isExpected(error) ? { user, reason } : { user, reason, error }
       this.#log.warning('auth.directory_failed', 'A login failed because of the directory.', fields)
-      return false
+      return undefined
     }
     if (refusal === undefined) return true
     this.#log.info('auth.directory_refused', refusal.reason, { user, ...refusal.fields })

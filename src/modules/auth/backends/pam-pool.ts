@@ -36,7 +36,7 @@ export interface PamPool {
 
 export function createPamPool(options: PamPoolOptions): PamPool {
   const { checkLimitMs = CHECK_LIMIT_MS, idleMs = IDLE_MS } = options
-  const gate = createGate('logins', MAX_HELPERS, MAX_WAITING)
+  const gate = createGate('logins', MAX_HELPERS, MAX_WAITING, checkLimitMs)
   const reader = createProcessReader()
   const helpers = new Set<PamHelper>()
   const idle: { helper: PamHelper; timer: NodeJS.Timeout }[] = []
