@@ -12,6 +12,8 @@ const commandOf: Readonly<Record<string, readonly string[]>> = {
   'svc-register-content': ['svc-register-content'],
   'svc-rule-tester': ['rule', 'test'],
   'svc-trigger-refire': ['trigger-instance', 'refire'],
+  'svc-validate-pack': ['pack', 'validate'],
+  'svc-validate-pack-config': ['pack', 'validate-config'],
   svcctl: ['svcctl'],
 }
 

@@ -141,11 +141,14 @@ export async function endServer({ now: isHurried = false, ...flags }: StopFlags)
 }
 
 /** @param meanwhile is done while none runs @throws CliFailure, and what `meanwhile` throws */
-export async function restartServer(flags: StopFlags, meanwhile: () => void = () => undefined): Promise<void> {
+export async function restartServer(
+  flags: StopFlags,
+  meanwhile: () => Promise<void> = () => Promise.resolve(),
+): Promise<void> {
   const found = await find(flags)
   const { running, isOfSystemd } = found
   if (running === undefined) {
-    meanwhile()
+    await meanwhile()
     return startServer(flags)
   }
   if (running.pid === 1) {
@@ -153,7 +156,7 @@ export async function restartServer(flags: StopFlags, meanwhile: () => void = ()
   }
   const launch = isOfSystemd ? undefined : launchOf(running)
   await endServer(flags)
-  meanwhile()
+  await meanwhile()
   if (launch === undefined) await startServer(flags)
   else await start(found, launch)
 }

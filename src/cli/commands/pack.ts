@@ -11,6 +11,7 @@ import { createGetCommand, createListCommand, type Resource } from '../resources
 import { withSession, type CommandContext, type Session } from '../session.ts'
 import { createConfigCommand } from './pack-config.ts'
 import { createInstallCommand, createRegisterCommand, createUninstallCommand } from './pack-install.ts'
+import { createValidateCommand, createValidateConfigCommand } from './pack-validate.ts'
 
 const pack: Resource = {
   name: 'Pack',
@@ -56,6 +57,8 @@ export function createPackCommand(context: CommandContext): CliCommand {
     .addCommand(createInstallCommand(context, pack))
     .addCommand(createUninstallCommand(context, pack))
     .addCommand(createRegisterCommand(context))
+    .addCommand(createValidateCommand(context))
+    .addCommand(createValidateConfigCommand(context))
 }
 
 async function listFiles(session: Session, ref: string, { width }: WidthFlags): Promise<number> {

@@ -151,9 +151,9 @@ async function cleanAll(flags: ControlFlags, setExitCode: CommandContext['setExi
     setExitCode(exitCodes.failed)
     return
   }
-  await restartServer(flags, () => {
+  await restartServer(flags, async () => {
     const logFiles = [config.log.file, config.log.audit_file]
-    const gone = dropData({ database: config.database.path, logFiles, basePath })
+    const gone = await dropData({ database: config.database.path, logFiles, basePath })
     process.stdout.write(gone.map((path) => `${printable(path)} is deleted.\n`).join(''))
   })
 }

@@ -1,7 +1,6 @@
 /** Dropping what a server that does not run keeps: its records and its logs. */
 import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { DatabaseInUse, lockDatabase } from '../../db/sqlite/lock.ts'
 import { CliFailure } from '../failures.ts'
 
 export interface Kept {
@@ -13,7 +12,7 @@ export interface Kept {
 }
 
 /** Keys, packs, configurations, definitions of roles and the password file stay. @returns what has gone @throws CliFailure */
-export function dropData({ database, logFiles, basePath }: Kept): string[] {
+export async function dropData({ database, logFiles, basePath }: Kept): Promise<string[]> {
   const gone: string[] = []
   const drop = (path: string): void => {
     if (!existsSync(path)) return
@@ -21,7 +20,7 @@ export function dropData({ database, logFiles, basePath }: Kept): string[] {
     gone.push(path)
   }
   if (existsSync(dirname(database))) {
-    const lock = lockOf(database)
+    const lock = await lockOf(database)
     try {
       // The log first: it must not be applied to another file.
       for (const suffix of ['-wal', '-shm', '']) drop(`${database}${suffix}`)
@@ -37,7 +36,8 @@ export function dropData({ database, logFiles, basePath }: Kept): string[] {
   return gone
 }
 
-function lockOf(database: string): ReturnType<typeof lockDatabase> {
+async function lockOf(database: string): Promise<{ release(): void }> {
+  const { DatabaseInUse, lockDatabase } = await import('../../db/sqlite/lock.ts')
   try {
     return lockDatabase(database)
   } catch (error) {

@@ -3,13 +3,13 @@
  * `10-control-socket`, `svcctl` in `10-svcctl`.
  */
 import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { runCli } from '../../helpers/cli.ts'
 import type { Scenario } from '../../helpers/scenarios.ts'
 import { runToEnd, type TestServer } from '../../helpers/server.ts'
 
 export function operationScenarios(server: TestServer): Scenario[] {
-  return [...purgeScenarios(server), ...controlScenarios(server)]
+  return [...purgeScenarios(server), ...controlScenarios(server), ...validateScenarios(server)]
 }
 
 /** Of a second server, in the folder of the first; the last one stops it. */
@@ -98,5 +98,34 @@ function purgeScenarios(server: TestServer): Scenario[] {
       about: 'an action for what has none',
       args: () => ['purge', 'traces', old, '--action-ref', 'core.local'],
     },
+  ]
+}
+
+/** Nothing is asked of the server: its folder is where the files are. */
+function validateScenarios(server: TestServer): Scenario[] {
+  const write = (path: string, text: string): string => {
+    const file = join(server.basePath, 'written', path)
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, text)
+    return file
+  }
+  const pack = (runner: string) => () => {
+    write('web/actions/get.yaml', `name: get\nrunner_type: ${runner}\nparameters: {url: {default: x}}\n`)
+    return [
+      'pack',
+      'validate',
+      dirname(write('web/pack.yaml', 'name: web\ndescription: d\nversion: 1.0.0\nauthor: a\n')),
+    ]
+  }
+  const config = (text: string) => () => {
+    const schema = write('schema.yaml', 'port: {type: integer, required: true}\n')
+    return ['pack', 'validate-config', '--schema-path', schema, '--config-path', write('web.yaml', text)]
+  }
+  return [
+    { command: 'pack validate', args: pack('http-request') },
+    { command: 'pack validate', about: 'an action without runner', args: pack('nothing') },
+    { command: 'pack validate', about: 'no folder', args: () => ['pack', 'validate', 'does-not-exist'] },
+    { command: 'pack validate-config', args: config('port: 8080\n') },
+    { command: 'pack validate-config', about: 'it does not fit', args: config('port: many\n') },
   ]
 }

@@ -1,0 +1,99 @@
+/**
+ * `svc pack validate` and `validate-config` (contract 10, 10.10): what a server would say of a pack. A server of its own, which
+ * nobody else sees and which keeps nothing, registers it: so nothing is found here that would not be found there.
+ */
+import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { basename, extname, join, resolve } from 'node:path'
+import { CliCommand } from '../command.ts'
+import { findServer, stopServer } from '../control/server.ts'
+import { startInBackground } from '../control/start.ts'
+import { CliFailure } from '../failures.ts'
+import { withSocketSession } from '../operator-session.ts'
+import type { CommandContext } from '../session.ts'
+import { registerPacks } from './pack-install.ts'
+
+interface ConfigFlags {
+  schemaPath: string
+  configPath: string
+}
+
+/** Others come with the program. */
+const packKinds = ['trigger', 'sensor', 'action', 'rule', 'alias', 'policy', 'config']
+
+export function createValidateCommand(context: CommandContext): CliCommand {
+  return new CliCommand('validate')
+    .description(
+      'Look whether a server could use what is in the folder of a pack. No server is needed, and none is changed.',
+    )
+    .argument('<folder>', 'of the pack')
+    .words({ folder: 'file' })
+    .notes(
+      'It tells how many there are of each kind, and on standard error what cannot be used, with file, line and key. It ends with 1 when there is something of that.',
+      'Of other packs only those that come with the program are there: a rule for a trigger of another one is told as a problem.',
+      'Also called svc-validate-pack.',
+    )
+    .examples('svc pack validate ./my-pack')
+    .action((folder: string) => {
+      // Whatever else it is, it may be too large to be copied.
+      if (!existsSync(join(folder, 'pack.yaml')))
+        throw new CliFailure(`${folder} is not the folder of a pack: it has no pack.yaml.`)
+      const name = basename(resolve(folder))
+      return withThrowawayServer(context, name, packKinds, (place) =>
+        cpSync(folder, place, { recursive: true, verbatimSymlinks: true, filter: (path) => basename(path) !== '.git' }),
+      )
+    })
+}
+
+export function createValidateConfigCommand(context: CommandContext): CliCommand {
+  return new CliCommand('validate-config')
+    .description('Look whether a configuration fits the schema of a pack.')
+    .requiredOption('--schema-path <file>', 'the schema: config.schema.yaml of the pack')
+    .requiredOption('--config-path <file>', 'the configuration')
+    .notes('It ends with 1 when it does not. Also called svc-validate-pack-config.')
+    .examples('svc pack validate-config --schema-path web/config.schema.yaml --config-path web.yaml')
+    .action(({ schemaPath, configPath }: ConfigFlags) => {
+      for (const path of [schemaPath, configPath]) checkFile(path)
+      const name = basename(configPath, extname(configPath)).replace(/[^a-z0-9_]/g, '_') || 'pack'
+      return withThrowawayServer(context, name, ['config'], (place, base) => {
+        for (const each of [place, join(base, 'configs')]) mkdirSync(each, { recursive: true })
+        writeFileSync(
+          join(place, 'pack.yaml'),
+          `name: ${name}\nref: ${name}\ndescription: ''\nversion: 1.0.0\nauthor: ''\n`,
+        )
+        copyFileSync(schemaPath, join(place, 'config.schema.yaml'))
+        copyFileSync(configPath, join(base, 'configs', `${name}.yaml`))
+      })
+    })
+}
+
+/** @param prepare puts the pack into its place, and its configuration into the base path */
+async function withThrowawayServer(
+  context: CommandContext,
+  pack: string,
+  types: string[],
+  prepare: (place: string, basePath: string) => void,
+): Promise<void> {
+  const base = mkdtempSync(join(tmpdir(), 'svc-validate-'))
+  try {
+    const place = join(base, 'packs', pack)
+    prepare(place, base)
+    const ports = ['auth', 'api', 'stream'].map((section) => `[${section}]\nport = 0\n`).join('')
+    writeFileSync(join(base, 'svc.conf'), `[system]\nbase_path = ${base}\n${ports}[content]\nwatch = False\n`)
+    // What the environment says of another server is not meant for this one.
+    const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SVC_')))
+    const args = ['serve', '--config-file', join(base, 'svc.conf')]
+    await startInBackground({ basePath: base, logFile: '' }, { args, cwd: base, env })
+    await withSocketSession(context, {}, base, (session) =>
+      registerPacks(session, [place], { types, failOnFailure: true }),
+    )
+  } finally {
+    const server = findServer(base)
+    if (server !== undefined) await stopServer(server, { graceSeconds: 0, isHurried: true })
+    rmSync(base, { recursive: true, force: true })
+  }
+}
+
+function checkFile(path: string): void {
+  if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) throw new CliFailure(`${path} is not a file.`)
+}
