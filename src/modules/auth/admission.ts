@@ -32,7 +32,7 @@ export function createAdmission({ store, log, rbac, groupsOf }: AdmissionOptions
       await rbac.syncGroups(user, await groupsOf(user))
     } catch (error) {
       const message = 'The groups of a user could not be read; the user keeps the roles of the last login'
-      log.error('auth.groups_not_synced', message, { user, error })
+      log.error('auth.groups_not_synced', message, { user, ...about, error })
     }
   }
 }

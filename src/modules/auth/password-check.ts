@@ -27,10 +27,11 @@ export function createPasswordCheck(
     const by = { ...from, user }
     // Who has to wait does not take a place in the line of the others.
     throttle.admit(by)
+    const about = { remote_address: from.address, request_id: from.requestId }
     return gate.pass(() =>
       throttle
         .attempt(by, async () => {
-          const isRight = await backend.authenticate(user, password)
+          const isRight = await backend.authenticate(user, password, about)
           // No failure of who logs in: it must not make anybody wait once it can be found out again.
           if (isRight === undefined) throw new Undecided()
           return isRight

@@ -1,6 +1,6 @@
 /** Contract of an authentication backend: where user names and passwords are checked in standalone mode. */
 import type { JsonObject } from '../../../config/options.ts'
-import type { Log } from '../../../log.ts'
+import type { Log, LogFields } from '../../../log.ts'
 
 export interface BackendContext {
   /** Absolute `system.base_path`; relative paths among the arguments start there. */
@@ -13,9 +13,10 @@ export interface AuthBackend {
    * Whether this is the user's password. A user nobody knows is false after as much time as a wrong password takes.
    * Undefined when it cannot be decided and the login is to be refused all the same; nobody's failures count it.
    *
+   * @param about where the login comes from, for lines of the log
    * @throws when it cannot be decided, for example because a file cannot be read: the login is answered with 500
    */
-  authenticate(user: string, password: string): Promise<boolean | undefined>
+  authenticate(user: string, password: string, about?: LogFields): Promise<boolean | undefined>
   /** How many checks may be under way at a time; default 2, since hashing takes memory and a processor. */
   readonly maxChecks?: number
   /**

@@ -84,18 +84,18 @@ class LdapBackend implements AuthBackend {
     this.#log = log
   }
 
-  async authenticate(user: string, password: string): Promise<boolean | undefined> {
+  async authenticate(user: string, password: string, about: LogFields = {}): Promise<boolean | undefined> {
     let refusal: Refusal | undefined
     try {
       refusal = await this.#check(user, password)
     } catch (error) {
       const reason = error instanceof Error ? error.message : String(error)
-      const fields = isExpected(error) ? { user, reason } : { user, reason, error }
+      const fields = { user, ...about, reason, ...(isExpected(error) ? {} : { error }) }
       this.#log.warning('auth.directory_failed', 'A login failed because of the directory.', fields)
       return undefined
     }
     if (refusal === undefined) return true
-    this.#log.info('auth.directory_refused', refusal.reason, { user, ...refusal.fields })
+    this.#log.info('auth.directory_refused', refusal.reason, { user, ...about, ...refusal.fields })
     return false
   }
 

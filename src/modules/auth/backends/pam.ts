@@ -57,13 +57,16 @@ export async function createPamBackend(
 
   return {
     maxChecks: MAX_CHECKS,
-    async authenticate(user, password) {
+    async authenticate(user, password, about = {}) {
       if (!isPossibleName(user) || !isPossiblePassword(password)) return false
       // Without its file PAM would take the rules of another service, "other", and say nothing.
       if (!(await hasService(service))) throw new Error(`the PAM service ${fileOf(service)} is gone`)
       const verdict = await pool.check(user, password)
       if (verdict === 'unasked' || verdict === 'renamed') {
-        log.warning(`auth.pam_${verdict}`, `Login refused: the PAM service "${service}" ${reasons[verdict]}`, { user })
+        log.warning(`auth.pam_${verdict}`, `Login refused: the PAM service "${service}" ${reasons[verdict]}`, {
+          user,
+          ...about,
+        })
       }
       return verdict === 'accepted'
     },
