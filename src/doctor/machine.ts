@@ -9,10 +9,10 @@ import { ok, problem, warning, type Check, type Result } from './check.ts'
 
 const run = promisify(execFile)
 
-/** For the database, packs that are watched, and clients. */
-const BASE_FILES = 1024
-/** Pipes of a running action, and the streams of those who follow it. */
-const FILES_PER_ACTION = 16
+/** For the server itself, and for some clients (docs/limits.md). */
+const BASE_FILES = 512
+/** Pipes of a running action, and what else it needs. */
+const FILES_PER_ACTION = 8
 
 export const openFiles: Check = {
   name: 'open_files',
