@@ -119,12 +119,20 @@ export function pssBytes(pid: number): number {
   return Number(match?.[1] ?? 0) * 1024
 }
 
+/** A process and all its descendants. One that ends meanwhile has none. */
 export function treeOf(pid: number): number[] {
-  const children = readdirSync(`/proc/${pid}/task`)
-    .flatMap((task) => readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' '))
-    .filter((text) => text !== '')
-    .map(Number)
-  return [pid, ...children.flatMap(treeOf)]
+  return [pid, ...childrenOf(pid).flatMap(treeOf)]
+}
+
+function childrenOf(pid: number): number[] {
+  try {
+    return readdirSync(`/proc/${pid}/task`)
+      .flatMap((task) => readFileSync(`/proc/${pid}/task/${task}/children`, 'utf8').split(' '))
+      .filter((text) => text !== '')
+      .map(Number)
+  } catch {
+    return []
+  }
 }
 
 export interface Client {
