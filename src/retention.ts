@@ -41,3 +41,28 @@ export interface Retention {
   /** Wire timestamp of the oldest that could go, after passing over so many; undefined: there are not so many. */
   oldest?(skip: number): string | undefined
 }
+
+/** Records that are known by their ids alone. */
+export interface Ageing {
+  kind: RecordKind
+  /** Most records that go at once. */
+  atOnce: number
+  /** Which are old, and where the next slice begins. */
+  readonly look: (old: OldRecords) => { ids: string[]; next: string | undefined }
+  /** Resolves with how many went; never called without ids. */
+  readonly removeAll: (ids: string[]) => Promise<number>
+}
+
+export function retire({ kind, atOnce, look, removeAll }: Ageing): Pick<Retention, 'kind' | 'count' | 'remove'> {
+  return {
+    kind,
+    count(old) {
+      const { ids, next } = look(old)
+      return { records: ids.length, next }
+    },
+    async remove(old) {
+      const { ids, next } = look({ ...old, limit: Math.min(old.limit, atOnce) })
+      return { records: ids.length === 0 ? 0 : await removeAll(ids), next }
+    },
+  }
+}

@@ -1,6 +1,6 @@
 /** Tokens that expired long ago go (contract 10, 10.5). */
 import type { Database } from '../../db/database.ts'
-import type { OldRecords, Retention } from '../../retention.ts'
+import { retire, type OldRecords, type Retention } from '../../retention.ts'
 import type { AuthStore } from './store.ts'
 
 const AT_ONCE = 200
@@ -15,17 +15,13 @@ export function createRetention(deps: { store: AuthStore; database: Pick<Databas
     return { ids: rows.map((row) => row.id), next: last && `${last.expiry} ${last.id}` }
   }
 
-  return {
+  return retire({
     kind: 'tokens',
-    count(old) {
-      const { ids, next } = look(old)
-      return { records: ids.length, next }
-    },
-    async remove(old) {
-      const { ids, next } = look({ ...old, limit: Math.min(old.limit, AT_ONCE) })
-      if (ids.length === 0) return { records: 0, next }
+    atOnce: AT_ONCE,
+    look,
+    async removeAll(ids) {
       const [result] = await database.write({ steps: [store.deleteTokens(ids)], facts: [] })
-      return { records: result?.changes ?? 0, next }
+      return result?.changes ?? 0
     },
-  }
+  })
 }

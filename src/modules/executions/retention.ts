@@ -1,7 +1,7 @@
 /** Old executions and old output go (contract 10, 10.5). */
 import type { Database } from '../../db/database.ts'
 import { idBound } from '../../ids.ts'
-import type { OldRecords, Retention, RetentionSlice } from '../../retention.ts'
+import { retire, type OldRecords, type Retention } from '../../retention.ts'
 import { microsOf } from '../../time.ts'
 import { isFinal } from './state.ts'
 import type { Aged, ExecutionStore } from './store.ts'
@@ -31,9 +31,7 @@ export function createRetentions(deps: { store: ExecutionStore; database: Pick<D
     return { ids: mayGo(rows, before), next: rows.length < limit ? undefined : rows.at(-1)?.id }
   }
 
-  async function removeExecutions(old: OldRecords): Promise<RetentionSlice> {
-    const { ids, next } = look({ ...old, limit: Math.min(old.limit, EXECUTIONS_AT_ONCE) })
-    if (ids.length === 0) return { records: 0, next }
+  async function removeExecutions(ids: string[]): Promise<number> {
     // First, and in as many commits as it takes: killed in between, there is an execution without output, as there is one
     // whose output has gone before it.
     for (;;) {
@@ -41,7 +39,7 @@ export function createRetentions(deps: { store: ExecutionStore; database: Pick<D
       if ((result?.changes ?? 0) < OUTPUT_AT_ONCE) break
     }
     const results = await database.write({ steps: store.deleteEnded(ids), facts: [] })
-    return { records: results.at(-1)?.changes ?? 0, next }
+    return results.at(-1)?.changes ?? 0
   }
 
   /** They are stored in the order of time, so those that are old are the first ones. */
@@ -56,12 +54,7 @@ export function createRetentions(deps: { store: ExecutionStore; database: Pick<D
 
   return [
     {
-      kind: 'executions',
-      count(old) {
-        const { ids, next } = look(old)
-        return { records: ids.length, next }
-      },
-      remove: removeExecutions,
+      ...retire({ kind: 'executions', atOnce: EXECUTIONS_AT_ONCE, look, removeAll: removeExecutions }),
       total: () => store.count(),
       oldest: (skip) => store.madeBefore('9999-12-31T00:00:00.000000Z', '', skip + 1).at(skip)?.start_timestamp,
     },

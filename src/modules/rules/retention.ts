@@ -1,6 +1,6 @@
 /** Old rule enforcements go (contract 10, 10.5). */
 import type { Database } from '../../db/database.ts'
-import type { OldRecords, Retention } from '../../retention.ts'
+import { retire, type OldRecords, type Retention } from '../../retention.ts'
 import type { RuleStore } from './store.ts'
 
 const AT_ONCE = 200
@@ -14,17 +14,15 @@ export function createRetention(deps: { store: RuleStore; database: Pick<Databas
   }
 
   return {
-    kind: 'rule-enforcements',
-    count(old) {
-      const { ids, next } = look(old)
-      return { records: ids.length, next }
-    },
-    async remove(old) {
-      const { ids, next } = look({ ...old, limit: Math.min(old.limit, AT_ONCE) })
-      if (ids.length === 0) return { records: 0, next }
-      const [result] = await database.write({ steps: [store.deleteEnforcements(ids)], facts: [] })
-      return { records: result?.changes ?? 0, next }
-    },
+    ...retire({
+      kind: 'rule-enforcements',
+      atOnce: AT_ONCE,
+      look,
+      async removeAll(ids) {
+        const [result] = await database.write({ steps: [store.deleteEnforcements(ids)], facts: [] })
+        return result?.changes ?? 0
+      },
+    }),
     total: () => store.countAllEnforcements(),
     oldest: (skip) => store.enforcedBefore('9999-12-31T00:00:00.000000Z', '', skip + 1).at(skip)?.enforced_at,
   }

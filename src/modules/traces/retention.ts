@@ -1,6 +1,6 @@
 /** Old traces go with their components (contract 10, 10.5). */
 import type { Database } from '../../db/database.ts'
-import type { OldRecords, Retention } from '../../retention.ts'
+import { retire, type OldRecords, type Retention } from '../../retention.ts'
 import type { TraceStore } from './store.ts'
 
 const TRACES_AT_ONCE = 50
@@ -24,24 +24,22 @@ export function createRetention(deps: {
   }
 
   return {
-    kind: 'traces',
-    count(old) {
-      const { ids, next } = look(old)
-      return { records: ids.length, next }
-    },
-    async remove(old) {
-      const { ids, next } = look({ ...old, limit: Math.min(old.limit, TRACES_AT_ONCE) })
-      if (ids.length === 0) return { records: 0, next }
-      // One trace may have a million components. Killed in between, it has fewer of them, and goes the next time.
-      while (store.countComponents(ids, COMPONENTS_AT_ONCE + 1) > COMPONENTS_AT_ONCE) {
-        await database.write({ steps: store.deleteComponents(ids, COMPONENTS_AT_ONCE), facts: [] })
-      }
-      const results = await database.write({
-        steps: [...store.deleteComponents(ids, 2 * COMPONENTS_AT_ONCE), store.deleteTraces(ids)],
-        facts: [],
-      })
-      return { records: results.at(-1)?.changes ?? 0, next }
-    },
+    ...retire({
+      kind: 'traces',
+      atOnce: TRACES_AT_ONCE,
+      look,
+      async removeAll(ids) {
+        // One trace may have a million components. Killed in between, it has fewer of them, and goes the next time.
+        while (store.countComponents(ids, COMPONENTS_AT_ONCE + 1) > COMPONENTS_AT_ONCE) {
+          await database.write({ steps: store.deleteComponents(ids, COMPONENTS_AT_ONCE), facts: [] })
+        }
+        const results = await database.write({
+          steps: [...store.deleteComponents(ids, 2 * COMPONENTS_AT_ONCE), store.deleteTraces(ids)],
+          facts: [],
+        })
+        return results.at(-1)?.changes ?? 0
+      },
+    }),
     total: () => store.count(),
     oldest: (skip) => store.startedBefore('9999-12-31T00:00:00.000000Z', '', skip + 1).at(skip)?.start_timestamp,
   }

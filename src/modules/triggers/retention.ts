@@ -1,6 +1,6 @@
 /** Old trigger instances go (contract 10, 10.5). */
 import type { Database } from '../../db/database.ts'
-import type { OldRecords, Retention } from '../../retention.ts'
+import { retire, type OldRecords, type Retention } from '../../retention.ts'
 import type { TriggerStore } from './store.ts'
 
 /** Payloads may be long. */
@@ -16,17 +16,15 @@ export function createRetention(deps: { store: TriggerStore; database: Pick<Data
   }
 
   return {
-    kind: 'trigger-instances',
-    count(old) {
-      const { ids, next } = look(old)
-      return { records: ids.length, next }
-    },
-    async remove(old) {
-      const { ids, next } = look({ ...old, limit: Math.min(old.limit, AT_ONCE) })
-      if (ids.length === 0) return { records: 0, next }
-      const [result] = await database.write({ steps: [store.deleteProcessed(ids)], facts: [] })
-      return { records: result?.changes ?? 0, next }
-    },
+    ...retire({
+      kind: 'trigger-instances',
+      atOnce: AT_ONCE,
+      look,
+      async removeAll(ids) {
+        const [result] = await database.write({ steps: [store.deleteProcessed(ids)], facts: [] })
+        return result?.changes ?? 0
+      },
+    }),
     total: () => store.count(),
     oldest: (skip) => store.occurredBefore('9999-12-31T00:00:00.000000Z', '', skip + 1).at(skip)?.occurrence_time,
   }
