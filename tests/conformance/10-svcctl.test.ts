@@ -228,4 +228,48 @@ describe('10.9 stopping and starting again', () => {
     expect((await control('stop')).code).toBe(0)
     expect(asNobody('start')).toMatchObject({ status: 1, stdout: expect.stringContaining('another account (0)') })
   })
+
+  test('where the server is a service of systemd, it is systemd that starts and stops it', async () => {
+    // systemd runs no tests: a stand-in, in a namespace of mounts where a machine looks as after svc service install.
+    const [pidFile, calls] = ['pid', 'calls'].map((name) => join(folder.path, name))
+    const serve = `${process.execPath} ${executable} serve --config-file /etc/svc/svc.conf`
+    const systemctl = `#!/bin/sh
+case $1 in
+  show) cat ${pidFile} ;;
+  start) echo start >> ${calls}; ${serve} > ${base()}/out 2>&1 & echo $! > ${pidFile}
+    until grep -q ready ${base()}/out; do sleep 0.01; done ;;
+  stop) echo stop >> ${calls}; pid=$(cat ${pidFile}); kill $pid
+    while grep -qs '^State:[[:space:]]*[^ZX]' /proc/$pid/status; do sleep 0.01; done; echo 0 > ${pidFile} ;;
+esac
+`
+    mkdirSync(base(), { mode: 0o700 })
+    writeFileSync(join(folder.path, 'systemctl'), systemctl, { mode: 0o755 })
+    writeFileSync(pidFile ?? '', '0\n')
+    const svc = `${process.execPath} ${executable}`
+    const script = `set -e
+mount -t tmpfs tmpfs /run; mkdir -p /run/systemd/system /run/upper /run/work
+mount -t overlay -o lowerdir=/etc,upperdir=/run/upper,workdir=/run/work overlay /etc
+mkdir -p /etc/svc /etc/systemd/system; cp ${configFile} /etc/svc/svc.conf; touch /etc/systemd/system/svc.service
+export PATH=${folder.path}:$PATH; cd /
+${svc} start; ${svc} start; ${svc} svcctl status | grep svcapi; ${svc} restart
+${svc} restart --now; ${svc} stop; ${svc} stop; cat ${calls}
+`
+    const { status, stdout } = spawnSync('unshare', ['--mount', 'sh', '-c', script], { encoding: 'utf8' })
+    expect(stdout.replaceAll(/\b\d+\b/g, 'N')).toBe(
+      [
+        'systemd has started the server.',
+        'The server runs already, as process N.',
+        'svcapi PID: N',
+        'The server, process N, has stopped.',
+        'systemd has started the server.',
+        'The server, process N, has stopped.',
+        'systemd has started the server.',
+        'The server, process N, has stopped.',
+        `No server runs with the base path ${base()}.`,
+        // Without patience it is told by signals.
+        'start\nstop\nstart\nstart\nstop\n',
+      ].join('\n'),
+    )
+    expect(status).toBe(0)
+  })
 })

@@ -146,16 +146,15 @@ export async function restartServer(
   meanwhile: () => Promise<void> = () => Promise.resolve(),
 ): Promise<void> {
   const found = await find(flags)
-  const { running, isOfSystemd } = found
-  if (running === undefined) {
-    await meanwhile()
-    return startServer(flags)
-  }
-  if (running.pid === 1) {
+  const { basePath, running, isOfSystemd } = found
+  if (running?.pid === 1) {
     throw new CliFailure('The server is the first process of a container, which ends with it: restart the container.')
   }
-  const launch = isOfSystemd ? undefined : launchOf(running)
-  await endServer(flags)
+  // Before anything is stopped: it may not be possible.
+  const launchAgain = (): Launch =>
+    running === undefined ? launchHere(basePath, flags.configFile ?? []) : launchOf(running)
+  const launch = isOfSystemd ? undefined : launchAgain()
+  if (running !== undefined) await endServer(flags)
   await meanwhile()
   if (launch === undefined) await startServer(flags)
   else await start(found, launch)
