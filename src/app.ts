@@ -479,8 +479,7 @@ async function assemble(
     stop() {
       isStopping = true
       stopped ??= stopAll([
-        // The control socket stays until the end: operators may ask how far the server is.
-        () => listeners.forEach((listener) => listener.refuse()),
+        // Everything listens to the end: clients are told to come again, and operators may ask how far the server is.
         () => stream.endAll(),
         ...modules.toReversed().map((module) => () => module.stop?.()),
         () => Promise.all([...listeners, ...controls].map((listener) => listener.close(LAST_ANSWERS_MS))),

@@ -39,9 +39,7 @@ export interface Listener {
   url: string
   /** New connections get this certificate, old ones go on. @throws for a listener without TLS */
   renew(identity: TlsIdentity): void
-  /** Stops accepting; idle connections are closed. */
-  refuse(): void
-  /** Resolves when every connection is gone; cuts what is left after `graceMs`. */
+  /** Stops accepting; idle connections are closed. Resolves when every connection is gone; cuts what is left after `graceMs`. */
   close(graceMs: number): Promise<void>
 }
 
@@ -156,10 +154,6 @@ export async function listen(app: Express, options: ListenerOptions): Promise<Li
     renew(identity) {
       if (!('setSecureContext' in server)) throw new Error(`The ${options.surface} listener is without TLS.`)
       server.setSecureContext(secureContext(identity))
-    },
-    refuse() {
-      server.close()
-      server.closeIdleConnections()
     },
     close: (graceMs) => closeServer(server, sockets, graceMs),
   }
