@@ -456,6 +456,11 @@ describe('errors', () => {
     expect(http.logged()).toContain('SQLITE_FULL')
   })
 
+  test('a flood of refusals is ten lines', async () => {
+    for (let i = 0; i < 30; i += 1) expect((await call('GET', '/v1/full')).status).toBe(503)
+    expect(http.logged().match(/event=request\.refused/g)).toHaveLength(10)
+  })
+
   test('only what waiting helps against asks to wait', async () => {
     expect((await call('GET', '/v1/bug')).headers).not.toHaveProperty('retry-after')
     expect((await call('GET', '/v1/taken')).headers).not.toHaveProperty('retry-after')

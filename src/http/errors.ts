@@ -12,6 +12,7 @@ import {
   type AppError,
 } from '../errors.ts'
 import type { Log, LogFields } from '../log.ts'
+import { createRepeatLimit } from '../repeat-limit.ts'
 
 // An import of this module reads all its exports, one of which loads an HTTP client of 7 MB that nobody uses here.
 const { STATUS_CODES, maxHeaderSize } = process.getBuiltinModule('node:http')
@@ -41,6 +42,8 @@ const RETRY_AFTER_SECONDS = 5
 
 /** @param tell which log hears of a request; `about`: who asks, from where */
 export function createErrorResponder(tell: (request: Request) => { log: Log; about: LogFields }): ErrorRequestHandler {
+  // A flood is refused line by line, and must not flood the log.
+  const refusals = createRepeatLimit(10, () => performance.now())
   // Express tells error handlers from others by their four parameters.
   return (thrown: unknown, request, response, next) => {
     const error = toAppError(thrown, request)
@@ -53,11 +56,15 @@ export function createErrorResponder(tell: (request: Request) => { log: Log; abo
         error: error.cause ?? error,
       })
     } else if (isTemporary(error)) {
-      log.warning('request.refused', error.message, {
-        ...about,
-        code: error.code,
-        error: error.cause,
-      })
+      const kept = refusals(error.code)
+      if (kept !== undefined) {
+        log.warning('request.refused', error.message, {
+          ...about,
+          code: error.code,
+          error: error.cause,
+          ...(kept === 0 ? {} : { lines_kept_back: kept }),
+        })
+      }
     } else if (error.code === 'PERMISSION_DENIED') {
       log.audit('permission.denied', error.message, {
         ...about,

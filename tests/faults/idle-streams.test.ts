@@ -62,7 +62,7 @@ describe('idle streams', () => {
     await waitForStatus(server, waiting.id, ['running'])
     const [files, memory] = [countFiles(server.pid), readMemory(server.pid)]
     const streams = openStreams(count, [`/v1/executions/${waiting.id}/output`, '/v1/stream?events=svc.nothing'])
-    await waitFor('all to be open', () => streams.seen().open === count, 60_000)
+    await waitFor('all to be open', () => streams.seen().open === count, 300_000)
     const each = ((readMemory(server.pid) - memory) * 1024) / count
     console.log(`an idle stream takes ${each.toFixed(1)} KiB`)
     expect(each).toBeLessThan(100)
