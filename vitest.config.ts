@@ -2,8 +2,12 @@ import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 
 const SERVERS = ['tests/conformance/**', 'tests/packaging/**']
-const RECOVERY = ['tests/recovery/**']
-const ALONE = ['tests/stress/**', 'tests/faults/**']
+/** They take all of the machine, or measure what is taken of it. */
+const ALONE = [
+  'tests/stress/*.test.ts',
+  ...['flood', 'idle-streams', 'open-files', 'statsd-gone'].map((name) => `tests/faults/${name}.test.ts`),
+]
+const RECOVERY = ['tests/recovery/*.test.ts', 'tests/faults/*.test.ts']
 const CORES = Math.max(2, availableParallelism())
 /** Much of the time tests wait, for what others do. */
 const WAITING = CORES + 1
@@ -47,7 +51,8 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'recovery',
-          include: RECOVERY.map((folder) => `${folder}/*.test.ts`),
+          include: RECOVERY,
+          exclude: ALONE,
           setupFiles: ['./tests/helpers/leaks.ts'],
           testTimeout: 1_200_000,
           hookTimeout: 180_000,
@@ -58,7 +63,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'alone',
-          include: ALONE.map((folder) => `${folder}/*.test.ts`),
+          include: ALONE,
           setupFiles: ['./tests/helpers/leaks.ts'],
           maxWorkers: 1,
           testTimeout: 900_000,
