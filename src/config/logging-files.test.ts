@@ -66,7 +66,7 @@ format=%(message)s
 `
 
 const noAudit = '[log]\naudit_file =\n'
-const unlimited = { maxBytes: 0, backupCount: 10 }
+const byDefault = { maxBytes: 104_857_600, backupCount: 10 }
 
 describe('log files', () => {
   it('are those of section log', () => {
@@ -86,7 +86,7 @@ describe('log files', () => {
       path: `/var/log/svc/${name}.log`,
       format,
       takes: [{ level, part }],
-      ...unlimited,
+      ...byDefault,
     })
     expect(files).toEqual([
       file('svcapi', 'text', 'INFO', 'api'),
@@ -122,7 +122,7 @@ describe('log files', () => {
     const takes = [{ level: 'WARNING', part: 'api' }]
     expect(files).toEqual([
       { path: `/x/${process.pid}.log`, format: 'text', takes, maxBytes: 5000, backupCount: 3 },
-      { path: '/x/b.log', format: 'text', takes, ...unlimited },
+      { path: '/x/b.log', format: 'text', takes, ...byDefault },
     ])
   })
 

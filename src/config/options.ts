@@ -939,12 +939,12 @@ export const options = {
         'File that AUDIT lines are added to as well, one JSON object each. SIGUSR1 opens it anew after it has been renamed. Empty: none. A relative path starts at system.base_path.',
     }),
     max_bytes: integer({
-      default: 0,
+      default: 104_857_600,
       min: 0,
       max: 1_000_000_000_000,
       unit: 'bytes',
       about:
-        'A log file that would become larger than this is renamed to <file>.1, that one to <file>.2 and so on, and a new one is begun. It applies to the audit file too. 0: never; logrotate can do it.',
+        'A log file that would become larger than this is renamed to <file>.1, that one to <file>.2 and so on, and a new one is begun. It applies to the audit file too. 0: never, as where logrotate does it.',
     }),
     backup_count: integer({
       default: 10,
