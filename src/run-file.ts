@@ -2,9 +2,10 @@
  * The run file: which process serves a base path now, and where. It is a hint for tools on the same machine; what keeps two
  * servers from one database is the lock of that.
  */
-import { readFileSync } from 'node:fs'
+import { closeSync, constants, fstatSync, openSync, readFileSync } from 'node:fs'
 import { chmod, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { accountOf } from './account.ts'
 import { parseStat } from './process-stat.ts'
 
 /** Beside it in the base path. */
@@ -36,17 +37,28 @@ export async function removeRunFile(basePath: string): Promise<void> {
   await rm(join(basePath, runFileName), { force: true })
 }
 
-/** What serves the base path; undefined when nothing does, or nobody may tell. */
+/**
+ * What serves the base path; undefined when nothing does, or nobody may tell. Root signals the process that is named there, so
+ * a process of another account than that of the file does not count.
+ */
 export function readRunFile(basePath: string): RunFile | undefined {
   let run: Partial<RunFile>
+  let writer: number
   try {
-    const content: unknown = JSON.parse(readFileSync(join(basePath, runFileName), 'utf8'))
-    run = typeof content === 'object' && content !== null ? content : {}
+    const file = openSync(join(basePath, runFileName), constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK)
+    try {
+      writer = fstatSync(file).uid
+      const content: unknown = JSON.parse(readFileSync(file, 'utf8'))
+      run = typeof content === 'object' && content !== null ? content : {}
+    } finally {
+      closeSync(file)
+    }
   } catch {
     return undefined
   }
   const { pid, process_start_time: startTime } = run
   if (!Number.isSafeInteger(pid) || pid === undefined || pid < 1 || startTimeOf(pid) !== startTime) return undefined
+  if (accountOf(pid)?.uid !== writer) return undefined
   const { started_at = '', version = '', urls } = run
   return {
     pid,

@@ -1,4 +1,6 @@
 /** What a check of `svc doctor` works with, and what it finds. */
+import type { ExecFileOptions } from 'node:child_process'
+import type { Account } from '../account.ts'
 import type { LoadedConfig } from '../config/load.ts'
 import type { RunFile } from '../run-file.ts'
 
@@ -23,9 +25,16 @@ export interface Patient {
   running: RunFile | undefined
   /** Of the server when it runs and may be looked at, else of this process. */
   env: NodeJS.ProcessEnv
+  /** That of the server, which chooses what programs these are, so root does not run them itself. Undefined: as who looks. */
+  account: Account | undefined
   /** Asks the server that runs to run `core.local`. @returns how long it took; or why it did not succeed */
   readonly probe: () => Promise<{ milliseconds: number } | { failure: string }>
   readonly now: () => Date
+}
+
+/** How programs are run to be asked. */
+export function programOptions({ env, account }: Patient, timeout: number): ExecFileOptions {
+  return { env, timeout, cwd: '/', ...account }
 }
 
 export interface Check {

@@ -3,7 +3,7 @@ import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { promisify } from 'node:util'
 import { newestExecution } from '../db/sqlite/newest.ts'
-import { ok, problem, warning, type Check, type Patient } from './check.ts'
+import { ok, problem, programOptions, warning, type Check, type Patient } from './check.ts'
 
 const run = promisify(execFile)
 const LEAST_YEAR = 2025
@@ -42,13 +42,11 @@ export const clock: Check = {
 }
 
 /** Only what systemd knows; where there is none, nobody is asked. */
-async function isAdrift({ env }: Patient): Promise<boolean> {
+async function isAdrift(patient: Patient): Promise<boolean> {
   try {
-    const { stdout } = await run('timedatectl', ['show', '--property=NTPSynchronized', '--value'], {
-      env,
-      timeout: ASK_MS,
-    })
-    return stdout.trim() === 'no'
+    const words = ['show', '--property=NTPSynchronized', '--value']
+    const { stdout } = await run('timedatectl', words, programOptions(patient, ASK_MS))
+    return String(stdout).trim() === 'no'
   } catch {
     return false
   }

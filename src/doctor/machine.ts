@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { isUtf8Locale, localeOf } from '../locale.ts'
 import { isTimeZone } from '../time-zone.ts'
-import { ok, problem, warning, type Check, type Result } from './check.ts'
+import { ok, problem, programOptions, warning, type Check, type Patient, type Result } from './check.ts'
 
 const run = promisify(execFile)
 
@@ -37,12 +37,16 @@ const LEAST_PYTHON = [3, 8] as const
 
 export const programs: Check = {
   name: 'programs',
-  async look({ loaded: { config }, env }) {
+  async look(patient) {
+    const {
+      loaded: { config },
+      env,
+    } = patient
     const found: Result[] = []
     if (!isExecutable('/bin/sh')) {
       found.push(problem('There is no /bin/sh, which runs commands.', 'Install a shell there.'))
     }
-    found.push(...(await lookAtPython(config.actionrunner.python_binary || 'python3', env)))
+    found.push(...(await lookAtPython(config.actionrunner.python_binary || 'python3', patient)))
     if (!isInPath('git', env)) {
       found.push(
         warning(
@@ -55,14 +59,15 @@ export const programs: Check = {
   },
 }
 
-async function lookAtPython(program: string, env: NodeJS.ProcessEnv): Promise<Result[]> {
+async function lookAtPython(program: string, patient: Patient): Promise<Result[]> {
   const remedy = 'Install Python 3 (on Debian: python3 python3-venv), or set actionrunner.python_binary.'
   const question = 'import sys; print("%d.%d" % sys.version_info[:2]); import venv, ensurepip'
   try {
-    const { stdout } = await run(program, ['-c', question], { env, timeout: ASK_MS })
-    const [major = 0, minor = 0] = stdout.trim().split('.').map(Number)
+    const { stdout } = await run(program, ['-c', question], programOptions(patient, ASK_MS))
+    const version = String(stdout).trim()
+    const [major = 0, minor = 0] = version.split('.').map(Number)
     if (major === LEAST_PYTHON[0] && minor >= LEAST_PYTHON[1]) return []
-    return [problem(`${program} is Python ${stdout.trim()}; actions need ${LEAST_PYTHON.join('.')} or newer.`, remedy)]
+    return [problem(`${program} is Python ${version}; actions need ${LEAST_PYTHON.join('.')} or newer.`, remedy)]
   } catch (error) {
     const hasAnswered = error instanceof Error && 'stdout' in error && /^3\.\d/.test(String(error.stdout))
     if (hasAnswered) {

@@ -1,16 +1,20 @@
 /** Backups while the server runs, by hand and by a schedule, and restoring them. */
+import { execFileSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import {
-  chownSync,
+  chmodSync,
   copyFileSync,
   existsSync,
+  lchownSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { afterEach, describe, expect, test } from 'vitest'
 import { jsonOf, runCli, type CliExit } from '../helpers/cli.ts'
@@ -164,7 +168,11 @@ describe('10 restore', () => {
     await server.stop('SIGKILL')
 
     // As root does it for the account of the server.
-    if (process.getuid?.() === 0) chownSync(join(basePath, 'svc.db'), 4711, 4712)
+    if (process.getuid?.() === 0) {
+      chmodSync(dirname(server.configFile), 0o755)
+      chmodSync(server.configFile, 0o644)
+      execFileSync('chown', ['-R', '4711:4712', basePath])
+    }
     const owner = statSync(join(basePath, 'svc.db'))
     const restored = await svc(server)('restore', name)
     expect(restored).toMatchObject({ code: 0, stderr: '' })
@@ -191,6 +199,32 @@ describe('10 restore', () => {
     const back = await startServer({ basePath })
     expect((await back.call('GET', `/v1/executions/${after.id}`)).body).toMatchObject({ status: 'succeeded' })
     await back.stop()
+  })
+
+  test('root puts a backup nowhere but where the account of the server could', async () => {
+    const folder = newFolder()
+    chmodSync(folder, 0o755)
+    const basePath = join(folder, 'data')
+    mkdirSync(basePath)
+    const [configFile, backup, precious] = ['svc.conf', 'backup.db', 'precious'].map((name) => join(folder, name))
+    writeFileSync(configFile ?? '', `[system]\nbase_path = ${basePath}\n`)
+    writeFileSync(precious ?? '', 'mine')
+    const connection = new Sqlite(backup)
+    connection.exec('create table kysely_migration (name text)')
+    connection.close()
+    const restore = (): Promise<CliExit> => runCli(['restore', backup ?? '', '--config-file', configFile ?? ''], {})
+
+    symlinkSync(precious ?? '', join(basePath, 'svc.db'))
+    for (const path of [basePath, join(basePath, 'svc.db')]) lchownSync(path, 65534, 65534)
+    expect(await restore()).toMatchObject({ code: 1, stdout: expect.stringContaining('cannot be restored') })
+    expect(readFileSync(precious ?? '', 'utf8')).toBe('mine')
+    rmSync(join(basePath, 'svc.db'))
+    symlinkSync(join(folder, 'made'), join(basePath, 'svc.db-lock'))
+    expect((await restore()).code).toBe(1)
+    expect(readdirSync(folder).toSorted()).toEqual(['backup.db', 'data', 'precious', 'svc.conf'])
+    rmSync(join(basePath, 'svc.db-lock'))
+    expect(await restore()).toMatchObject({ code: 0, stderr: '' })
+    expect(statSync(join(basePath, 'svc.db')).uid).toBe(65534)
   })
 
   test('refuses what is no backup, is damaged or newer, and changes nothing then', async () => {

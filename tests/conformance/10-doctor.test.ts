@@ -234,6 +234,7 @@ describe('svc doctor', () => {
         loaded,
         running: undefined,
         env: {},
+        account: undefined,
         probe: () => Promise.resolve({ failure: '' }),
         now: () => new Date(now),
       })
@@ -319,6 +320,11 @@ describe('svc doctor', () => {
     expect(await lacks()).toEqual([expect.stringContaining('python3 is Python 3.4')])
     writeFileSync(join(programs, 'python3'), '#!/bin/sh\necho 3.11; exit 1\n', { mode: 0o755 })
     expect(await lacks()).toEqual([expect.stringContaining('python3 has no venv')])
+    // What the account of the server has made of it is not run by root.
+    writeFileSync(join(programs, 'python3'), '#!/bin/sh\necho 2.$(/usr/bin/id -u)\n', { mode: 0o755 })
+    chmodSync(folder.path, 0o755)
+    chownSync(base, 65534, 65534)
+    expect(await lacks()).toEqual([expect.stringContaining('python3 is Python 2.65534')])
 
     expect(await wrong(['locale'], { LANG: 'de_DE.ISO-8859-1' })).toEqual([
       expect.stringContaining('The locale is de_DE'),

@@ -1,12 +1,12 @@
 /** `svcctl`, and `svc start`, `stop` and `restart`, with servers that go on in the background. */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { chmodSync, chownSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { components } from '../../src/components.ts'
-import { readRunFile } from '../../src/run-file.ts'
+import { readRunFile, startTimeOf } from '../../src/run-file.ts'
 import { runCli, type CliExit } from '../helpers/cli.ts'
 import { askBySocket } from '../helpers/control-socket.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
@@ -196,6 +196,12 @@ describe('10.9 stopping and starting again', () => {
     expect((await control('stop')).stdout).toBe(`No server runs with the base path ${base()}.\n`)
     expect((await control('reload')).code).toBe(1)
     expect((await control('reopen-logs')).code).toBe(1)
+    // Whoever may write there could have root end what it likes.
+    const named = { pid: other.pid, process_start_time: startTimeOf(other.pid ?? 0) }
+    writeFileSync(join(base(), 'svc.run'), JSON.stringify(named))
+    expect(readRunFile(base())).toMatchObject(named)
+    chownSync(join(base(), 'svc.run'), 65534, 65534)
+    expect((await control('stop')).stdout).toBe(`No server runs with the base path ${base()}.\n`)
     expect(other.exitCode ?? other.signalCode).toBeNull()
     other.kill('SIGKILL')
     await once(other, 'exit')

@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Argument } from 'commander'
+import { accountOf, otherAccountOf } from '../../account.ts'
 import type { Finding, Patient } from '../../doctor/index.ts'
 import type { RunFile } from '../../run-file.ts'
 import { CliCommand } from '../command.ts'
@@ -78,7 +79,13 @@ async function find(context: CommandContext, names: readonly string[], flags: Do
   const running = findServer(basePath)
   const { examine } = await import('../../doctor/index.ts')
   const probe = (): ReturnType<Patient['probe']> => runProbe(context, flags, basePath)
-  return examine({ loaded, running, env: environmentOf(running), probe, now: () => new Date() }, names)
+  const account = accountOfServer(running, basePath)
+  return examine({ loaded, running, env: environmentOf(running), account, probe, now: () => new Date() }, names)
+}
+
+function accountOfServer(running: RunFile | undefined, basePath: string): Patient['account'] {
+  if (process.getuid?.() !== 0) return undefined
+  return (running === undefined ? undefined : accountOf(running.pid)) ?? otherAccountOf(basePath)
 }
 
 /** Its programs, its locale and its time zone are what counts, not those of whoever looks. */

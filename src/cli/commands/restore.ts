@@ -1,10 +1,12 @@
 /** `svc restore`: a backup takes the place of the database, while no server runs. */
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { otherAccountOf } from '../../account.ts'
 import { CliCommand } from '../command.ts'
+import { runAgainAs } from '../control/account.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure } from '../failures.ts'
-import { addServerConfigOption, loadServerConfig } from '../operator-session.ts'
+import { addServerConfigOption, loadServerSettings } from '../operator-session.ts'
 import { printable } from '../output/print.ts'
 import { size } from '../output/size.ts'
 import type { CommandContext } from '../session.ts'
@@ -22,22 +24,31 @@ export function createRestoreCommand(context: CommandContext): CliCommand {
   return addServerConfigOption(command)
     .notes(
       'The backup is copied beside the database and read as a whole before anything is changed: a damaged one, one that is no database of svc, and one of a newer release are refused. The database that is there, be it damaged, stays under a name that is printed.',
-      'Run it as the account of the server, or as root. Any copy of a database that SQLite could open can be restored, with the `-wal` file beside it if there is one.',
+      'Run it as the account of the server, or as root, who does it as that account, too: it has to be able to read the backup. Any copy of a database that SQLite could open can be restored, with the `-wal` file beside it if there is one.',
       'The server then goes on from the time of the backup: what waited to run then is run, be it once more; what was running is abandoned; tokens and API keys are those of that time. docs/backup.md tells what else is to be brought back, and how.',
     )
     .examples('svc restore svc-20300102T030405.678Z.db', 'svc restore /mnt/backups/svc.db --dry-run')
     .action(async (file: string, flags: RestoreFlags) => {
-      process.stdout.write(printable(await restore(file, flags)))
+      const { config, files } = await loadServerSettings(flags.configFile)
+      const places = { backups: config.backup.directory, to: config.database.path }
+      const account = otherAccountOf(places.to)
+      if (account !== undefined) return context.setExitCode(runAgainAs(account, files))
+      process.stdout.write(printable(await restore(file, places, flags)))
       context.setExitCode(exitCodes.ok)
     })
 }
 
-/** @throws CliFailure, ConfigProblems */
-async function restore(file: string, { configFile, dryRun = false }: RestoreFlags): Promise<string> {
-  const config = await loadServerConfig(configFile)
-  const listed = join(config.backup.directory, file)
+interface Places {
+  /** `backup.directory` */
+  backups: string
+  /** `database.path` */
+  to: string
+}
+
+/** @throws CliFailure */
+async function restore(file: string, { backups, to }: Places, { dryRun = false }: RestoreFlags): Promise<string> {
+  const listed = join(backups, file)
   const from = !existsSync(file) && !file.includes('/') && existsSync(listed) ? listed : resolve(file)
-  const to = config.database.path
   const { restoreDatabase, DatabaseInUse, RestoreRefused, SchemaTooNew } = await import('../../db/sqlite/restore.ts')
   try {
     const { keptAs, bytes, missingMigrations } = await restoreDatabase({ from, to, dryRun })

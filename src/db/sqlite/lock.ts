@@ -1,6 +1,8 @@
 /** One server per database: two would run the same executions twice. */
-import { closeSync, existsSync, openSync } from 'node:fs'
+import { closeSync, fchownSync, openSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
 import Sqlite from 'better-sqlite3'
+import { hasCode } from '../../system-error.ts'
 
 /** Another server has the database open. */
 export class DatabaseInUse extends Error {
@@ -18,9 +20,8 @@ export class DatabaseInUse extends Error {
  */
 export function lockDatabase(path: string): { release(): void } {
   const file = `${path}-lock`
-  // Whoever could read it could lock it, and keep the server from starting.
-  if (!existsSync(file)) closeSync(openSync(file, 'a', 0o600))
-  const lock = new Sqlite(file, { timeout: 0 })
+  makeLockFile(file)
+  const lock = new Sqlite(file, { timeout: 0, fileMustExist: true })
   try {
     lock.pragma('locking_mode = exclusive')
     lock.exec('begin exclusive')
@@ -30,4 +31,22 @@ export function lockDatabase(path: string): { release(): void } {
     throw error
   }
   return { release: () => lock.close() }
+}
+
+function makeLockFile(file: string): void {
+  let made: number
+  try {
+    // Whoever could read it could lock it, and keep the server from starting. It is not made where a link leads to.
+    made = openSync(file, 'wx', 0o600)
+  } catch (error) {
+    if (hasCode(error, 'EEXIST')) return
+    throw error
+  }
+  try {
+    const { uid, gid } = statSync(dirname(file))
+    // Made by a command of root, it still is for the account of the server.
+    if (process.getuid?.() === 0) fchownSync(made, uid, gid)
+  } finally {
+    closeSync(made)
+  }
 }

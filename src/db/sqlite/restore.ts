@@ -1,7 +1,6 @@
 /** Putting a backup in the place of a database that no server uses. */
 import {
   chmodSync,
-  chownSync,
   closeSync,
   constants,
   copyFileSync,
@@ -53,6 +52,7 @@ export interface Restored {
 /**
  * The backup is copied beside the database, with the write-ahead log that may lie beside it, and read as a whole; then it
  * takes the place of the database, which stays under another name. Whatever happens on the way, one of the two is complete.
+ * The new file belongs to whoever calls.
  *
  * @throws DatabaseInUse, SchemaTooNew, RestoreRefused
  */
@@ -68,11 +68,9 @@ export async function restoreDatabase({ from, to, dryRun }: RestoreOptions): Pro
     if (present !== undefined && present.dev === source.dev && present.ino === source.ino) {
       throw new RestoreRefused(`${from} is the database itself; name the backup that is to take its place.`)
     }
-    const owner = present ?? statSync(dirname(path))
     const lock = lockDatabase(path)
     try {
-      own(`${path}-lock`, owner)
-      return await exchange({ from, path, owner, dryRun })
+      return await exchange({ from, path, dryRun })
     } finally {
       lock.release()
     }
@@ -85,11 +83,10 @@ export async function restoreDatabase({ from, to, dryRun }: RestoreOptions): Pro
 interface Exchange {
   from: string
   path: string
-  owner: Stats
   dryRun: boolean
 }
 
-async function exchange({ from, path, owner, dryRun }: Exchange): Promise<Restored> {
+async function exchange({ from, path, dryRun }: Exchange): Promise<Restored> {
   const staged = `${path}.restoring`
   removeAll(staged)
   try {
@@ -102,7 +99,6 @@ async function exchange({ from, path, owner, dryRun }: Exchange): Promise<Restor
     if (first !== undefined) throw new RestoreRefused(`${from} is damaged: ${first}. Use another backup.`)
     if (migrations === undefined || written === undefined) throw new RestoreRefused(`${from} is no database of svc.`)
     const missing = missingMigrations(migrations)
-    own(staged, owner)
     if (dryRun) return { keptAs: undefined, bytes: written.bytes, missingMigrations: missing }
     const keptAs = [path, `${path}-wal`].some((file) => existsSync(file)) ? setAside(path) : undefined
     // A log of the database that was there would be taken for one of this.
@@ -146,11 +142,6 @@ function freeName(path: string): string {
     const tried = n === 2 ? name : `${name}-${n}`
     if (!existsSync(tried)) return tried
   }
-}
-
-/** Restored by root, it still belongs to the account of the server. */
-function own(path: string, { uid, gid }: Stats): void {
-  if (process.getuid?.() === 0) chownSync(path, uid, gid)
 }
 
 function removeAll(path: string, suffixes: readonly string[] = ['', '-wal', '-shm', '-journal']): void {
