@@ -102,6 +102,7 @@ describe('10 backup', () => {
     const server = await startServer({ basePath })
     let count = 0
     try {
+      await waitFor('what was left to go', () => readdirSync(backups).length === foreign.length)
       expect(readdirSync(backups).toSorted()).toEqual(foreign.toSorted())
       const answers = await Promise.all(Array.from({ length: 4 }, () => server.call('POST', '/v1/backups')))
       const made = answers.filter(({ status }) => status === 201)

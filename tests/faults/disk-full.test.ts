@@ -1,11 +1,11 @@
 /** The disk is full for a while: requests are refused in words, running executions wait for room, nothing is lost. */
-import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { findDamage, readOutput, withDatabase } from '../helpers/audit.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
-import { canMount, mountDisk, type TestDisk } from '../helpers/disks.ts'
-import { run, startServer, waitForStatus, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
+import { canMount, mountDisk, mountSilentDisk, type TestDisk } from '../helpers/disks.ts'
+import { run, runToEnd, startServer, waitForStatus, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 
 let folder: TemporaryFolder
@@ -180,6 +180,27 @@ describe.skipIf(!canMount())('a disk that is full for a while', () => {
       server = undefined
     } finally {
       small.unmount()
+    }
+  })
+})
+
+describe.skipIf(!canMount() || !existsSync('/dev/fuse'))('a disk of the backups that does not answer', () => {
+  it('keeps nobody waiting but whoever wants a backup, and does not keep the server from stopping', async () => {
+    const folder = makeFolder()
+    const place = join(folder.path, 'backups')
+    const settings = { 'backup.directory': join(place, 'mine') }
+    const server = await startServer({ basePath: folder.path, settings })
+    const disk = await mountSilentDisk(place)
+    try {
+      const backups = [1, 2].map(() => server.call('POST', '/v1/backups'))
+      expect(await Promise.race(backups)).toMatchObject({ status: 409, body: { code: 'BACKUP_UNDER_WAY' } })
+      expect((await runToEnd(server, { cmd: 'echo on' })).status).toBe('succeeded')
+      expect(await server.stop()).toMatchObject({ code: 0 })
+      await Promise.allSettled(backups)
+    } finally {
+      await disk.release()
+      await server.stop('SIGKILL')
+      folder.remove()
     }
   })
 })

@@ -1,5 +1,6 @@
 /** Small file systems of their own, which a test fills, and whose device it breaks. For root. */
-import { execFileSync, spawnSync } from 'node:child_process'
+import { execFileSync, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { closeSync, mkdirSync, openSync, rmSync, truncateSync, writeFileSync, writeSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { makeFolder } from './folders.ts'
@@ -66,6 +67,31 @@ export function mountBreakableDisk(path: string, { megabytes }: { megabytes: num
     },
   }
 }
+
+/** A file system that answers nothing, as that of a network whose server is gone. Whoever asks waits until it is released. */
+export async function mountSilentDisk(path: string): Promise<{ release(): Promise<void> }> {
+  mkdirSync(path, { recursive: true })
+  const holder = spawn('python3', ['-c', SILENT, path], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const ended = once(holder, 'exit')
+  await Promise.race([once(holder.stdout, 'data'), ended.then(() => Promise.reject(new Error('it cannot be mounted')))])
+  return {
+    async release() {
+      holder.stdin.end()
+      await ended
+    },
+  }
+}
+
+/** With the descriptor, whoever waits for an answer is let go. */
+const SILENT = `
+import ctypes, os, sys
+libc, path, fd = ctypes.CDLL(None), sys.argv[1].encode(), os.open('/dev/fuse', os.O_RDWR)
+options = f'fd={fd},rootmode=40000,user_id=0,group_id=0'.encode()
+if libc.mount(b'silent', path, b'fuse', 0, options): sys.exit(1)
+print('mounted', flush=True)
+sys.stdin.read()
+libc.umount2(path, 2)
+`
 
 function mount(...words: string[]): void {
   execFileSync('mount', words, { stdio: 'ignore' })

@@ -37,7 +37,7 @@ export async function copyBeforeMigration(before: BeforeMigration): Promise<Data
   const mark = `before-${missing[0] ?? ''}`
   try {
     makeFolder(directory)
-    removePartialBackups(directory)
+    await removePartialBackups(directory)
     const isMade = readdirSync(directory).some(
       (name) => name.endsWith(`-${mark}.db`) && Date.parse(readBackupName(name)?.madeAt ?? '') > changedAt,
     )

@@ -1,6 +1,5 @@
-/** A copy of a database that its server goes on with. */
-import { existsSync, lstatSync, readdirSync, renameSync, rmSync, statfsSync, statSync } from 'node:fs'
-import { open } from 'node:fs/promises'
+/** A copy of a database that its server goes on with, be it on a file system that does not answer. */
+import { lstat, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { isPartialBackup } from '../../backup-name.ts'
 import { backupFailed, backupHasNoRoom, isAppError } from '../../errors.ts'
@@ -34,9 +33,8 @@ export interface CopyOptions {
 export async function copyDatabase({ from, to, keepFreeBytes, signal, damaged }: CopyOptions): Promise<DatabaseCopy> {
   const partial = `${to}${partialSuffix}`
   try {
-    if (lstatSync(to, { throwIfNoEntry: false }) !== undefined)
-      throw backupFailed('a file of its name is there already.')
-    makeSureOfRoom(from, dirname(to), keepFreeBytes)
+    if (await isThere(to)) throw backupFailed('a file of its name is there already.')
+    await makeSureOfRoom(from, dirname(to), keepFreeBytes)
     const { damage, written } = await readWhole({ kind: 'copy', from, to: partial }, signal)
     if (damage.length > 0 || written === undefined) {
       damaged?.(new Error(damage.join('; ')))
@@ -44,33 +42,47 @@ export async function copyDatabase({ from, to, keepFreeBytes, signal, damaged }:
         `the database is damaged (${damage[0] ?? ''}). Restore the last good one; docs/backup.md tells how.`,
       )
     }
-    renameSync(partial, to)
+    await rename(partial, to)
     await syncFolder(dirname(to))
     return { path: to, ...written }
   } catch (error) {
-    removePartial(partial)
+    await removePartial(partial)
     signal?.throwIfAborted()
     throw translate(error)
   }
 }
 
-function removePartial(partial: string): void {
-  for (const suffix of beside) rmSync(`${partial}${suffix}`, { force: true })
-}
-
-/** What killed servers have left in a backup directory. @throws what the file system says */
-export function removePartialBackups(directory: string): void {
-  if (!existsSync(directory)) return
-  for (const name of readdirSync(directory)) {
-    if (isPartialBackup(name)) rmSync(join(directory, name), { force: true })
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await lstat(path)
+    return true
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return false
+    throw error
   }
 }
 
+async function removePartial(partial: string): Promise<void> {
+  for (const suffix of beside) await rm(`${partial}${suffix}`, { force: true })
+}
+
+/** What killed servers have left in a backup directory, if there is one. @throws what the file system says */
+export async function removePartialBackups(directory: string): Promise<void> {
+  let names: string[]
+  try {
+    names = await readdir(directory)
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return
+    throw error
+  }
+  for (const name of names) if (isPartialBackup(name)) await rm(join(directory, name), { force: true })
+}
+
 /** @throws BACKUP_HAS_NO_ROOM */
-function makeSureOfRoom(from: string, folder: string, keepFreeBytes: number): void {
-  const { bavail, bsize } = statfsSync(folder)
-  const kept = statSync(folder).dev === statSync(from).dev ? keepFreeBytes : 0
-  if (bavail * bsize < statSync(from).size + kept) throw backupHasNoRoom()
+async function makeSureOfRoom(from: string, folder: string, keepFreeBytes: number): Promise<void> {
+  const [{ bavail, bsize }, there, database] = await Promise.all([statfs(folder), stat(folder), stat(from)])
+  const kept = there.dev === database.dev ? keepFreeBytes : 0
+  if (bavail * bsize < database.size + kept) throw backupHasNoRoom()
 }
 
 /** So that names in it survive a power cut. @throws what the file system says */

@@ -51,7 +51,7 @@ export function createBackupFolder(directory: string): BackupFolder {
     list,
     async prepare(kind) {
       await mkdir(directory, { recursive: true, mode: 0o700 })
-      removePartialBackups(directory)
+      await removePartialBackups(directory)
       return join(directory, nameBackup(new Date(), kind === 'requested' ? undefined : kind))
     },
     async rotate(keep) {

@@ -50,6 +50,8 @@ const FIRST_AFTER_SECONDS = 600
 const AGAIN_AFTER_SECONDS = 3600
 /** The clock may be set, and the machine may sleep: the time until the next one is reckoned anew. */
 const MAX_WAIT_SECONDS = 3600
+/** A file system that does not answer is not waited for when the server stops. */
+const MAX_STOP_MS = 3000
 
 export function createBackups({ database, log, settings, elsewhere }: BackupsDeps): Module {
   const folder = createBackupFolder(settings.directory)
@@ -57,6 +59,7 @@ export function createBackups({ database, log, settings, elsewhere }: BackupsDep
   const { signal } = stopping
   let running: Promise<unknown> | undefined
   let schedule: Promise<void> | undefined
+  let looking: Promise<void> | undefined
   /** Milliseconds since the epoch. */
   let lastMadeAt: number | undefined
 
@@ -70,6 +73,7 @@ export function createBackups({ database, log, settings, elsewhere }: BackupsDep
 
   async function makeAlone(kind: BackupKind, caller: Caller | undefined): Promise<Backup> {
     const startedAt = now()
+    await looking
     try {
       const { path, bytes, sha256 } = await database.backup(await folder.prepare(kind), signal)
       const removed = kind === 'scheduled' ? await folder.rotate(settings.keep) : []
@@ -93,6 +97,17 @@ export function createBackups({ database, log, settings, elsewhere }: BackupsDep
       const failure = translate(error)
       log.error('backup.failed', failure.message, { kind, directory: settings.directory, error })
       throw failure
+    }
+  }
+
+  /** At the start, which does not wait for it. */
+  async function look(): Promise<void> {
+    try {
+      await removePartialBackups(settings.directory)
+      const [newest] = await folder.list()
+      if (newest !== undefined) lastMadeAt = Date.parse(newest.made_at)
+    } catch (error) {
+      log.error('backup.failed', 'The backup directory cannot be read', { directory: settings.directory, error })
     }
   }
 
@@ -144,19 +159,17 @@ export function createBackups({ database, log, settings, elsewhere }: BackupsDep
     name: 'backups',
     gauges,
     routes: createRoutes({ make: (caller) => make('requested', caller), list }),
-    async start() {
-      try {
-        removePartialBackups(settings.directory)
-        const [newest] = await folder.list()
-        if (newest !== undefined) lastMadeAt = Date.parse(newest.made_at)
-      } catch (error) {
-        log.error('backup.failed', 'The backup directory cannot be read', { directory: settings.directory, error })
-      }
+    start() {
+      looking = look()
       if (settings.intervalSeconds > 0) schedule = keepMaking()
+      return Promise.resolve()
     },
     async stop() {
       stopping.abort(shuttingDown())
-      await Promise.all([schedule, running])
+      const late = new AbortController()
+      const limit = delay(MAX_STOP_MS, undefined, { signal: late.signal }).catch(() => undefined)
+      await Promise.race([Promise.all([looking, schedule, running]), limit])
+      late.abort()
     },
   }
 }
