@@ -164,9 +164,10 @@ describe('10 restore', () => {
     const after = await runToEnd(server, { cmd: 'echo after' })
     const refused = await svc(server)('restore', name)
     expect(refused.code).toBe(1)
-    expect(refused.stdout).toContain('is in use by another running server. Stop it first.')
+    expect(refused.stdout).toContain('is in use by another running server. Stop it first (svc stop).')
     // Its write-ahead log stays.
     await server.stop('SIGKILL')
+    expect(await jsonOf<{ name: string }[]>(svc(server), ['backup', 'list'])).toMatchObject([{ name }])
 
     // As root does it for the account of the server.
     if (process.getuid?.() === 0) {

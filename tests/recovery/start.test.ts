@@ -162,7 +162,7 @@ describe('a second server on the same data', () => {
     await waitForStatus(first, id, ['running'])
     await waitForRecord(id)
     await expect(startServer({ basePath: folder.path })).rejects.toThrow(
-      /before it was ready \(1\)[^]*svc\.db is in use by another running server/,
+      /before it was ready \(1\)[^]*svc\.db is in use by another running server\. "svc stop" stops it/,
     )
     expect((await first.call('GET', `/v1/executions/${id}`)).body).toMatchObject({ status: 'running' })
     expect(readRecordedIds(folder.path)).toEqual([id])

@@ -1,10 +1,18 @@
 /** `svc backup`: copies of the database while the server goes on. */
+import { listBackups } from '../../backup-files.ts'
+import { size } from '../../size.ts'
 import { CliCommand } from '../command.ts'
 import { listIn, recordIn, toList } from '../connection/answers.ts'
+import { findServer } from '../control/server.ts'
 import { exitCodes } from '../exit-codes.ts'
-import { addOperatorOptions, withOperatorSession, type OperatorFlags } from '../operator-session.ts'
+import {
+  addOperatorOptions,
+  isElsewhere,
+  loadServerConfig,
+  withOperatorSession,
+  type OperatorFlags,
+} from '../operator-session.ts'
 import { cellText, formatTime, renderTable, type Json } from '../output/print.ts'
-import { size } from '../output/size.ts'
 import type { CommandContext, Session } from '../session.ts'
 
 /** A large database takes its time. */
@@ -25,8 +33,11 @@ export function createBackupCommand(context: CommandContext): CliCommand {
   const list = addOperatorOptions(
     new CliCommand('list')
       .description('List the backups in the backup directory of the server, newest first.')
+      .notes('Those of this machine are also listed while no server runs, for `svc restore`.')
       .examples('svc backup list', 'svc backup list -j'),
-  ).action((flags: OperatorFlags) => withOperatorSession(context, flags, show))
+  ).action((flags: OperatorFlags) =>
+    withOperatorSession(context, flags, async (session) => show(session, await find(context, flags, session))),
+  )
 
   return new CliCommand('backup')
     .description('Make and list backups of the database. svc backup alone makes one.')
@@ -57,8 +68,16 @@ async function make(session: Session): Promise<number> {
   return exitCodes.ok
 }
 
-async function show(session: Session): Promise<number> {
-  const files = listIn(await session.client.call('GET', '/backups'))
+/** Whoever restores one has stopped the server. */
+async function find(context: CommandContext, flags: OperatorFlags, session: Session): Promise<Json[]> {
+  if (!isElsewhere(context, flags)) {
+    const { backup, system } = await loadServerConfig(flags.configFile)
+    if (findServer(system.base_path) === undefined) return toList(await listBackups(backup.directory))
+  }
+  return listIn(await session.client.call('GET', '/backups'))
+}
+
+async function show(session: Session, files: readonly Json[]): Promise<number> {
   if (session.form !== 'human') {
     await session.printMachine(files)
     return exitCodes.ok

@@ -49,7 +49,7 @@ export function createDoctorCommand(context: CommandContext): CliCommand {
   return addServerConfigOption(addCommonOptionsWithoutFile(command))
     .notes(
       'It looks at the configuration and what in it is not safe, permissions, disks, the database, the clock, ports, certificates, limits, programs, locale and time zone, before the server is started as well as while it runs. Of a server that runs it also has the action core.local executed.',
-      'It changes nothing. Run it as root or as the account of the server; what another account may not see is skipped.',
+      'It changes nothing. Run it as root or as the account of the server; what another account may not see is skipped. It looks at this machine alone: addresses and credentials are not used.',
       'It ends with 0 when nothing has to be changed, and with 1 otherwise.',
     )
     .examples('svc doctor', 'svc doctor disk clock -j')

@@ -8,7 +8,7 @@ import { exitCodes } from '../exit-codes.ts'
 import { CliFailure } from '../failures.ts'
 import { addServerConfigOption, loadServerSettings } from '../operator-session.ts'
 import { printable } from '../output/print.ts'
-import { size } from '../output/size.ts'
+import { size } from '../../size.ts'
 import type { CommandContext } from '../session.ts'
 
 interface RestoreFlags {
@@ -62,8 +62,9 @@ async function restore(file: string, { backups, to }: Places, { dryRun = false }
       dryRun ? '' : 'Start the server: it goes on from the time of the backup.\n',
     ].join('')
   } catch (error) {
-    if (error instanceof DatabaseInUse) throw new CliFailure(`${error.message} Stop it first.`)
-    if (error instanceof SchemaTooNew || error instanceof RestoreRefused) throw new CliFailure(error.message)
+    if ([DatabaseInUse, SchemaTooNew, RestoreRefused].some((kind) => error instanceof kind)) {
+      throw new CliFailure(error instanceof Error ? error.message : String(error))
+    }
     throw error
   }
 }

@@ -39,9 +39,9 @@ export async function dropData({ database, logFiles, basePath }: Kept): Promise<
 async function lockOf(database: string): Promise<{ release(): void }> {
   const { DatabaseInUse, lockDatabase } = await import('../../db/sqlite/lock.ts')
   try {
-    return lockDatabase(database)
+    return lockDatabase(database, 'Nothing was dropped.')
   } catch (error) {
     if (!(error instanceof DatabaseInUse)) throw error
-    throw new CliFailure(`${error.message} Nothing was dropped.`)
+    throw new CliFailure(error.message)
   }
 }

@@ -6,8 +6,8 @@ import { hasCode } from '../../system-error.ts'
 
 /** Another server has the database open. */
 export class DatabaseInUse extends Error {
-  constructor(path: string) {
-    super(`database.path: ${path} is in use by another running server.`)
+  constructor(path: string, advice: string) {
+    super(`database.path: ${path} is in use by another running server. ${advice}`)
     this.name = 'DatabaseInUse'
   }
 }
@@ -16,9 +16,10 @@ export class DatabaseInUse extends Error {
  * Holds the lock file beside a database until released. The operating system drops it with the process, however that
  * ends, so there is never a stale one.
  *
+ * @param advice what whoever reads the error can do, or what has not been done
  * @throws DatabaseInUse
  */
-export function lockDatabase(path: string): { release(): void } {
+export function lockDatabase(path: string, advice: string): { release(): void } {
   const file = `${path}-lock`
   makeLockFile(file)
   const lock = new Sqlite(file, { timeout: 0, fileMustExist: true })
@@ -27,7 +28,8 @@ export function lockDatabase(path: string): { release(): void } {
     lock.exec('begin exclusive')
   } catch (error) {
     lock.close()
-    if (error instanceof Sqlite.SqliteError && error.code.startsWith('SQLITE_BUSY')) throw new DatabaseInUse(path)
+    if (error instanceof Sqlite.SqliteError && error.code.startsWith('SQLITE_BUSY'))
+      throw new DatabaseInUse(path, advice)
     throw error
   }
   return { release: () => lock.close() }

@@ -76,7 +76,7 @@ async function open(options: SqliteOptions): Promise<Database> {
   for (const place of [path, dirname(path)]) accessSync(place, constants.R_OK | constants.W_OK)
   const undo: (() => void)[] = []
   try {
-    const lock = lockDatabase(path)
+    const lock = lockDatabase(path, '"svc stop" stops it; to have both, give each a system.base_path of its own.')
     undo.push(() => lock.release())
     const isNew = statSync(path).size === 0
     // SQLite deletes it then, with what may be all that is left of the database.

@@ -24,6 +24,9 @@ import { makeFolder } from './make-folder.ts'
 export { SchemaTooNew } from '../migrate.ts'
 export { DatabaseInUse } from './lock.ts'
 
+/** The copy that is tried takes room on the disk of whichever database is named. */
+const elsewhere = 'try the backup in another place: SVC_DATABASE__PATH=/tmp/try/svc.db svc restore <file> --dry-run'
+
 /** The backup cannot be used, or cannot be put there. The database is what it was before. */
 export class RestoreRefused extends Error {
   constructor(message: string, cause?: unknown) {
@@ -57,10 +60,10 @@ export interface Restored {
  * @throws DatabaseInUse, SchemaTooNew, RestoreRefused
  */
 export async function restoreDatabase({ from, to, dryRun }: RestoreOptions): Promise<Restored> {
-  const source = statOf(from)
-  if (source === undefined) throw new RestoreRefused(`${from} is not there.`)
-  if (!source.isFile()) throw new RestoreRefused(`${from} is no file.`)
   try {
+    const source = statOf(from)
+    if (source === undefined) throw new RestoreRefused(`${from} is not there.`)
+    if (!source.isFile()) throw new RestoreRefused(`${from} is no file.`)
     makeFolder(dirname(to))
     const path = existsSync(to) ? realpathSync(to) : to
     const present = statOf(path)
@@ -68,7 +71,7 @@ export async function restoreDatabase({ from, to, dryRun }: RestoreOptions): Pro
     if (present !== undefined && present.dev === source.dev && present.ino === source.ino) {
       throw new RestoreRefused(`${from} is the database itself; name the backup that is to take its place.`)
     }
-    const lock = lockDatabase(path)
+    const lock = lockDatabase(path, dryRun ? `Stop it first, or ${elsewhere}` : 'Stop it first (svc stop).')
     try {
       return await exchange({ from, path, dryRun })
     } finally {
@@ -152,6 +155,9 @@ const statOf = (path: string): Stats | undefined => statSync(path, { throwIfNoEn
 
 function describe(error: unknown, from: string, to: string): string {
   const reason = error instanceof Error ? error.message : String(error)
+  if (hasCode(error, 'EACCES', 'EPERM')) {
+    return `${from} cannot be restored to ${to} by this account: ${reason}. Run this command as root or as the account of the server.`
+  }
   return hasCode(error, 'ENOSPC', 'EDQUOT', 'SQLITE_FULL')
     ? `There is no room for the backup in ${dirname(to)}: it is copied there while the database that is there stays. Make room, and restore again.`
     : `${from} cannot be restored to ${to}: ${reason}`

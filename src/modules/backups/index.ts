@@ -1,6 +1,7 @@
 /** Backups of the database: on request, and by a schedule. */
 import { existsSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { BackupFile } from '../../backup-files.ts'
 import type { BackupKind } from '../../backup-name.ts'
 import type { Database } from '../../db/database.ts'
 import { removePartialBackups } from '../../db/sqlite/copy.ts'
@@ -10,7 +11,7 @@ import type { Log } from '../../log.ts'
 import type { Gauge, Module } from '../../module.ts'
 import { codeOf } from '../../system-error.ts'
 import { now } from '../../time.ts'
-import { createBackupFolder, type BackupFile } from './folder.ts'
+import { createBackupFolder } from './folder.ts'
 import { createRoutes } from './routes.ts'
 
 /** A part of the server that is not in the database. */

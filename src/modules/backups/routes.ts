@@ -1,7 +1,7 @@
 import { backupKinds } from '../../backup-name.ts'
 import type { ApiRequest, Route } from '../../http/route.ts'
 import type { JsonSchema } from '../../schema.ts'
-import type { BackupFile } from './folder.ts'
+import type { BackupFile } from '../../backup-files.ts'
 import type { Backup } from './index.ts'
 
 const text: JsonSchema = { type: 'string' }
