@@ -70,7 +70,7 @@ describe('10.4 /metrics while everybody may read it', () => {
       await server.call('DELETE', `/v1/executions/${id}`)
       await waitForStatus(server, id)
     }
-    expect(await valueOf(server, 'svc_actionrunner_slots_used')).toBe(0)
+    await waitFor('the slot to be free', async () => (await valueOf(server, 'svc_actionrunner_slots_used')) === 0)
   })
 
   it('10.4 has routes in place of paths, so that nobody makes names', async () => {
@@ -99,6 +99,10 @@ describe('10.4 /metrics while everybody may read it', () => {
 
   it('10.4 docs/monitoring.md has every metric, and none that does not exist', async () => {
     await runToEnd(server, { cmd: 'echo x' })
+    // What is known once something has happened.
+    await server.call('POST', '/v1/backups')
+    const roundAge = 'svc_garbagecollector_last_round_age_seconds'
+    await waitFor('a round of the garbage collector', async () => (await scrape(server)).includes(roundAge))
     const families: string[] = (await scrape(server)).match(/(?<=^# TYPE )\w+/gm) ?? []
     const names: string[] = docPage('monitoring.md').match(/\b(svc|process)_[a-z][a-z0-9_]*\b(?![(])/g) ?? []
     const named = new Set(names)
@@ -243,6 +247,24 @@ describe('10.4 docs/monitoring.md', () => {
       {},
       'a logs errors; see svc status.',
     ],
+    [
+      'SvcBackupOld',
+      { 'up{job="svc",instance="a"}': '1x200', 'svc_backup_last_age_seconds{job="svc",instance="a"}': '200000x200' },
+      { job: 'svc' },
+      'The newest backup of a is older than two days, or there is none.',
+    ],
+    [
+      'SvcBackupOld',
+      { 'up{job="svc",instance="a"}': '1x200' },
+      { job: 'svc' },
+      'The newest backup of a is older than two days, or there is none.',
+    ],
+    [
+      'SvcBackupOld',
+      { 'up{job="svc",instance="a"}': '1x200', 'svc_backup_last_age_seconds{job="svc",instance="a"}': '100000x200' },
+      undefined,
+      '',
+    ],
     ['SvcErrorsLogged', { 'svc_log_messages_total{instance="a",level="INFO"}': '0+9x10' }, undefined, ''],
     ['SvcQueueLong', { 'svc_actionrunner_queue_work{instance="a"}': '9x10' }, undefined, ''],
   ])('10.4 its rule %s: %j', async (alertname, series, labels, summary) => {
@@ -259,7 +281,13 @@ describe('10.4 docs/monitoring.md', () => {
         {
           interval: '1m',
           input_series: Object.entries(series).map(([name, values]) => ({ series: name, values })),
-          alert_rule_test: [{ eval_time: '10m', alertname, exp_alerts: expected === undefined ? [] : [expected] }],
+          alert_rule_test: [
+            {
+              eval_time: alertname === 'SvcBackupOld' ? '3h' : '10m',
+              alertname,
+              exp_alerts: expected === undefined ? [] : [expected],
+            },
+          ],
         },
       ],
     }
