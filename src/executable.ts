@@ -1,10 +1,13 @@
 /** Entry of the single executable (docs/install.md), in place of `cli.ts` and `main.ts`: Node is in it, and fits. */
 import { findHelper, readPart } from './bundle.ts'
 import { runCommandLine } from './cli/command-line.ts'
+import { exitCodes } from './cli/exit-codes.ts'
 
 const [, , word] = process.argv
 const helper = findHelper(word)
 if (word === '__licenses') {
+  // Whoever has read enough of them closes the pipe.
+  process.stdout.once('error', () => process.exit(exitCodes.outputClosed))
   void readPart(new URL('sea:/THIRD-PARTY-LICENSES.txt')).then((texts) => process.stdout.write(texts))
 } else if (helper === undefined) void runCommandLine()
 else {

@@ -3,12 +3,12 @@ import { statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
+import { size } from '../size.ts'
 import { ok, problem, warning, type Check, type Result } from './check.ts'
 
 const MIN_FREE_PERCENT = 5
 /** A file system that does not answer is not waited for. */
 const WITHIN_MS = 5000
-const MIB = 1_048_576
 
 export const disk: Check = {
   name: 'disk',
@@ -53,7 +53,7 @@ async function lookAt(name: string, folder: string, reserve: number): Promise<Re
   }
   const { bavail, bsize, blocks, ffree, files } = found
   const free = bavail * bsize
-  const room = `${Math.floor(free / MIB)} of ${Math.floor((blocks * bsize) / MIB)} MiB`
+  const room = `${size(free)} of ${size(blocks * bsize)}`
   const makeRoom = `Make room there, or purge old records ("svc purge"); see the section garbagecollector.`
   const isShort = (left: number, total: number): boolean => total > 0 && (left * 100) / total < MIN_FREE_PERCENT
   if (free < reserve) {

@@ -1,6 +1,7 @@
 /** The ports: whether the server answers on them, or could take them. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { createServer } from 'node:net'
+import { basename } from 'node:path'
 import { codeOf } from '../system-error.ts'
 import { listenerNames, ok, problem, type Check, type Result } from './check.ts'
 
@@ -95,7 +96,13 @@ function holderOf(port: number): Holder | undefined {
     ),
   )
   const pid = readdirSync('/proc').find((name) => /^\d+$/.test(name) && holdsOne(name, sockets))
-  return pid === undefined ? undefined : { pid: Number(pid), name: readText(`/proc/${pid}/comm`).trim() }
+  return pid === undefined ? undefined : { pid: Number(pid), name: nameOf(pid) }
+}
+
+/** As it was started: Node calls its process MainThread. */
+function nameOf(pid: string): string {
+  const [program = ''] = readText(`/proc/${pid}/cmdline`).split('\0')
+  return basename(program) || readText(`/proc/${pid}/comm`).trim()
 }
 
 function holdsOne(pid: string, sockets: ReadonlySet<string>): boolean {

@@ -490,6 +490,12 @@ describe('09.7 automatic login', () => {
       const { code, stderr } = await svc(['--debug', 'whoami'])
       expect([code, stderr.includes(' 401 ')]).toEqual([0, false])
     }
+
+    writeFileSync(configFile, '[credentials]\nusername = admin\n')
+    writeFileSync(tokenFile, JSON.stringify({ ...cached, auth_url: 'http://127.0.0.1:1' }))
+    expect((await svc(['run', 'core.noop'])).stdout).toContain(
+      `The last login was at http://127.0.0.1:1, and is not used at ${server.urls.auth}.`,
+    )
   })
 
   it('09.7 a damaged file is named, with what to do', async () => {

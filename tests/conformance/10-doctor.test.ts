@@ -14,7 +14,7 @@ import {
   writeSync,
 } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { checkNames } from '../../src/cli/commands/doctor.ts'
@@ -264,10 +264,10 @@ describe('svc doctor', () => {
     const taken = createServer().listen(0, '127.0.0.1')
     await once(taken, 'listening')
     const { port } = taken.address() as AddressInfo
-    const comm = readFileSync('/proc/self/comm', 'utf8').trim()
+    const [program = ''] = readFileSync('/proc/self/cmdline', 'utf8').split('\0')
     configure({ 'api.port': String(port), 'auth.enable': 'True', 'stream.host': '192.0.2.1' })
     expect(await wrong(['listeners'])).toEqual([
-      `problem: api.port: ${port} is taken by process ${process.pid} (${comm}).`,
+      `problem: api.port: ${port} is taken by process ${process.pid} (${basename(program)}).`,
       'problem: stream.host: 192.0.2.1 is no address of this machine.',
     ])
     taken.close()

@@ -170,6 +170,8 @@ describe('the file', () => {
     const texts = runInside(chroot, [PROGRAM, '__licenses'])
     for (const name of ['Node.js is licensed', 'better-sqlite3', 'koffi', 'argon2', 'express'])
       expect(texts).toContain(name)
+    // Not a word of the reader that has gone.
+    expect(runInside(chroot, ['sh', '-c', `(${PROGRAM} __licenses | head -c 1) 2>&1`])).toBe(texts[0])
   })
 
   test('is its own mail program', () => {
@@ -408,6 +410,10 @@ describe('svc service', () => {
     expect(refused.code).toBe(1)
     expect(refused.stdout).toContain('is no link')
     renameSync(there, join(folder.path, 'aside'))
+    const noSystem = await runToEnd(BINARY, ['service', 'install', '--root', folder.path])
+    expect(noSystem.code).toBe(1)
+    expect(noSystem.stdout).toContain('is not the root of a system: there is no etc/passwd')
+    expect(existsSync(join(folder.path, 'usr'))).toBe(false)
   })
 
   /** As the unit does. */

@@ -1,6 +1,6 @@
 /** `svc service`: the server as a service of systemd. */
 import { existsSync, statSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { isSingleExecutable, locate, readPart } from '../../bundle.ts'
 import { CliCommand } from '../command.ts'
 import { exitCodes } from '../exit-codes.ts'
@@ -82,6 +82,11 @@ function openFor(root: string): Host {
   const folder = resolve(root)
   if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) {
     throw new CliFailure(`--root: ${printable(folder)} is not a folder.`)
+  }
+  if (!existsSync(join(folder, 'etc/passwd'))) {
+    throw new CliFailure(
+      `--root: ${printable(folder)} is not the root of a system: there is no etc/passwd, which the account of the service is added to.`,
+    )
   }
   const host = openHost(folder)
   if (folder === '/' && !host.hasSystemd) {

@@ -3,7 +3,7 @@ import type { Client, Login } from './client.ts'
 import { recordIn, textOf, type Answer } from './answers.ts'
 import { ConnectionFailure, HttpFailure, NotLoggedIn } from '../failures.ts'
 import type { Account, Credential, Settings } from './settings.ts'
-import { readCachedToken, writeCachedToken, type TokenPlace } from './token-cache.ts'
+import { readCachedToken, readKeptToken, writeCachedToken, type TokenPlace } from './token-cache.ts'
 
 const SAME_TIME_MS = 5000
 
@@ -51,7 +51,16 @@ export function createLogin({ settings, account, createToken, warn }: LoginOptio
   return {
     find: () => (found ??= first()),
     renew: () => (password === undefined ? Promise.resolve(undefined) : (found = logIn())),
-    advice: `Log in again: ${loginCommand(username)}`,
+    get advice() {
+      const kept = cachesToken ? readKeptToken(place, () => undefined) : undefined
+      if (kept === undefined || kept === 'damaged' || kept.authUrl === '' || kept.authUrl === authUrl) {
+        return `Log in again: ${loginCommand(username)}`
+      }
+      return (
+        `The last login was at ${kept.authUrl}, and is not used at ${authUrl}. Name the address that it was made with, ` +
+        `or log in with this one: ${loginCommand(username)}`
+      )
+    },
   }
 }
 
