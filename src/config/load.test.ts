@@ -107,6 +107,7 @@ describe('values', () => {
     ['log.level', 'warning', 'WARNING'],
     ['log.format', 'Json', 'json'],
     ['log.mask_secrets_blacklist', 'pin,\n puk', ['pin', 'puk']],
+    ['tracing.otlp_headers', '{"X-Key": "geheimes Wört"}', { 'X-Key': 'geheimes Wört' }],
   ])('reads %s = %j', (key, text, expected) => {
     const [section = '', name = ''] = key.split('.')
     const sections: Record<string, Record<string, unknown>> = load({ flags: { [key]: text } }).config
@@ -140,6 +141,7 @@ describe('values', () => {
     ['database.synchronous', ['', 'off', 'normal full']],
     ['log.level', ['', 'TRACE', '10']],
     ['log.mask_secrets_blacklist', ['a b', 'a;b', `${'x'.repeat(129)}`]],
+    ['tracing.otlp_headers', ['[]', '{"a b": "x"}', '{"A": "Bearer x\\ny"}', '{"A": "…"}', '{"A": 1}', '{"": "x"}']],
   ])('refuses bad values of %s', (key, texts) => {
     const variable = `SVC_${key.replace('.', '__').toUpperCase()}`
     const expected = new RegExp(`^${key}: must be .* \\(${variable}\\)$`)

@@ -274,6 +274,28 @@ const jsonObject = (row: RowBasics<string> & { secret: boolean }): Option<JsonOb
   },
 })
 
+/** Headers of the requests of another protocol. */
+const headers = (row: RowBasics<string>): Option<Readonly<Record<string, string>>> => {
+  const object = jsonObject({ ...row, secret: true })
+  return {
+    ...object,
+    read(given, context) {
+      const found = object.read(given, context)
+      if ('problem' in found) return found
+      // Else each request would fail with a message that quotes the value.
+      if (isHeaders(found.value)) return { value: found.value }
+      return { problem: 'must be a JSON object of headers, with values of Latin-1 characters: {"X-Key": "value"}' }
+    },
+  }
+}
+
+function isHeaders(value: JsonObject): value is Readonly<Record<string, string>> {
+  return Object.entries(value).every(
+    ([name, content]) =>
+      /^[\w!#$%&'*+.^`|~-]+$/.test(name) && typeof content === 'string' && /^[\t\x20-\x7e\xa0-\xff]*$/.test(content),
+  )
+}
+
 function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
@@ -1009,10 +1031,9 @@ export const options = {
       about:
         'Address of an OpenTelemetry collector that takes OTLP over HTTP, such as http://127.0.0.1:4318; /v1/traces is added. Empty: no spans are made.',
     }),
-    otlp_headers: jsonObject({
+    otlp_headers: headers({
       default: '{}',
-      secret: true,
-      about: 'Headers that the collector asks for: {"Authorization": "Bearer …"}.',
+      about: 'Headers that the collector asks for: {"Authorization": "Bearer <key>"}.',
     }),
     service_name: text({
       kind: 'name',

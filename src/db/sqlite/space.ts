@@ -38,7 +38,10 @@ export function createSpace(path: string, connection: Sqlite.Database, vacuum: (
       const target = mayStay() / 2
       while (number('freelist_count') > target && !signal.aborted) {
         const started = performance.now()
+        const pages = number('page_count')
         vacuum(Math.min(PAGES_AT_ONCE, Math.ceil(number('freelist_count') - target)))
+        // Nothing goes in a file that other tools have made, without `auto_vacuum`.
+        if (number('page_count') === pages) return
         // As long as that has taken belongs to everybody else.
         await delay(Math.max(1, performance.now() - started))
       }

@@ -158,6 +158,21 @@ test('the file becomes smaller, and the log too once nobody writes', async () =>
   expect(fileBytes - usedBytes).toBeLessThan(1_100_000)
 })
 
+test('a file that cannot give room back, because another tool has made it, ends the attempt', async () => {
+  const path = `${folder.path}/other.db`
+  const tool = new Sqlite(path)
+  tool.exec('create table junk (x)')
+  const insert = tool.prepare('insert into junk values (?)')
+  for (let i = 0; i < 2000; i++) insert.run('x'.repeat(4000))
+  tool.exec('drop table junk')
+  tool.close()
+  const other = await openSqlite({ path, synchronous: 'normal', announce: () => undefined })
+  const { fileBytes } = other.stats()
+  await other.reclaim(new AbortController().signal)
+  expect(other.stats().fileBytes).toBe(fileBytes)
+  await other.close()
+})
+
 test('the oldest, and how many there are', async () => {
   expect(of('executions').oldest?.(0)).toBeUndefined()
   for (const daysAgo of [9, 5, 3]) await make({ daysAgo })

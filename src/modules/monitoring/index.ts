@@ -38,7 +38,7 @@ export interface MonitoringDeps {
   /** Section `tracing`. */
   tracing: {
     readonly otlp_endpoint: string
-    readonly otlp_headers: Readonly<Record<string, unknown>>
+    readonly otlp_headers: Readonly<Record<string, string>>
     readonly service_name: string
   }
   /** The execution that a trigger instance comes from. */
@@ -64,7 +64,7 @@ export function createMonitoring(deps: MonitoringDeps): Monitoring {
     const { otlp_endpoint: endpoint, otlp_headers: headers, service_name: serviceName } = deps.tracing
     if (endpoint === '') return
     const { startTracing: start } = await import('./tracing/index.ts')
-    tracing = start({ endpoint, headers: textsOf(headers), serviceName, log, bus, causeOf: deps.causeOf })
+    tracing = start({ endpoint, headers, serviceName, log, bus, causeOf: deps.causeOf })
   }
 
   return {
@@ -104,9 +104,6 @@ export function createMonitoring(deps: MonitoringDeps): Monitoring {
     },
   }
 }
-
-const textsOf = (values: Readonly<Record<string, unknown>>): Record<string, string> =>
-  Object.fromEntries(Object.entries(values).map(([name, value]) => [name, String(value)]))
 
 /** Nothing when it cannot be read now. */
 function readingOf(gauge: Gauge): GaugeReading[] {
