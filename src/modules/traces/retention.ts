@@ -16,11 +16,16 @@ export function createRetention(deps: {
 
   function look({ before, after, limit }: OldRecords): { ids: string[]; next: string | undefined } {
     const rows = store.startedBefore(before, after, limit)
-    const open = rows.length === 0 ? new Set() : new Set(openTraces())
     return {
-      ids: rows.map(({ id }) => id).filter((id) => !open.has(id)),
+      ids: notOpen(rows.map(({ id }) => id)),
       next: rows.length < limit ? undefined : rows.at(-1)?.id,
     }
+  }
+
+  function notOpen(ids: string[]): string[] {
+    if (ids.length === 0) return ids
+    const open = new Set(openTraces())
+    return ids.filter((id) => !open.has(id))
   }
 
   return {
@@ -28,11 +33,15 @@ export function createRetention(deps: {
       kind: 'traces',
       atOnce: TRACES_AT_ONCE,
       look,
-      async removeAll(ids) {
-        // One trace may have a million components. Killed in between, it has fewer of them, and goes the next time.
+      async removeAll(all) {
+        let ids = all
+        // One trace may have a million components. Killed in between, it has fewer of them, and goes the next time; and so
+        // has one that something joins meanwhile.
         while (store.countComponents(ids, COMPONENTS_AT_ONCE + 1) > COMPONENTS_AT_ONCE) {
           await database.write({ steps: store.deleteComponents(ids, COMPONENTS_AT_ONCE), facts: [] })
+          ids = notOpen(ids)
         }
+        if (ids.length === 0) return 0
         const results = await database.write({
           steps: [...store.deleteComponents(ids, 2 * COMPONENTS_AT_ONCE), store.deleteTraces(ids)],
           facts: [],

@@ -153,3 +153,23 @@ test('a plan writes nothing by itself', () => {
   expect(plan.unit.facts).toEqual([])
   expect(allTraces()).toEqual([])
 })
+
+test('a trace that something joins while its many components go stays', async () => {
+  const open: string[] = []
+  const { retention = [] } = createTraces({ database, maxPageSize: 100, openTraces: () => open })
+  const { trace_id } = await joinTrace(request())
+  await Promise.all(Array.from({ length: 600 }, () => joinTrace(request({ trace_id }))))
+  const removing = retention[0]?.remove({ before: '9999-01-01T00:00:00.000000Z', after: '', limit: 10 })
+  open.push(trace_id)
+  const { object_id } = await joinTrace(request({ trace_id })).then(
+    () => membersOf(trace_id).at(-1) ?? { object_id: '' },
+  )
+  expect(await removing).toMatchObject({ records: 0 })
+  expect(allTraces()).toMatchObject([{ id: trace_id }])
+  expect(membersOf(trace_id).at(-1)).toMatchObject({ object_id })
+  open.length = 0
+  expect(await retention[0]?.remove({ before: '9999-01-01T00:00:00.000000Z', after: '', limit: 10 })).toMatchObject({
+    records: 1,
+  })
+  expect(membersOf(trace_id)).toEqual([])
+})
