@@ -156,7 +156,7 @@ const statOf = (path: string): Stats | undefined => statSync(path, { throwIfNoEn
 function describe(error: unknown, from: string, to: string): string {
   const reason = error instanceof Error ? error.message : String(error)
   if (hasCode(error, 'EACCES', 'EPERM')) {
-    return `${from} cannot be restored to ${to} by this account: ${reason}. Run this command as root or as the account of the server.`
+    return `${from} cannot be restored to ${to}: ${reason}. It takes root or the account of the server, and that account has to be able to read the backup.`
   }
   return hasCode(error, 'ENOSPC', 'EDQUOT', 'SQLITE_FULL')
     ? `There is no room for the backup in ${dirname(to)}: it is copied there while the database that is there stays. Make room, and restore again.`
