@@ -189,7 +189,7 @@ describe('10.5 purging', () => {
       return [code, stdout]
     }
     const time = new Date().toISOString()
-    expect(await purge('executions', `--timestamp=${time}`)).toEqual([0, expect.stringMatching(/, 1 have gone\.\n$/)])
+    expect(await purge('executions', `--timestamp=${time}`)).toEqual([0, expect.stringMatching(/, 1 has gone\.\n$/)])
     expect((await server.call('GET', `/v1/executions/${id}`)).status).toBe(404)
     for (const kind of ['rule-enforcements', 'tokens']) {
       expect(await purge(kind, `--timestamp=${time}`)).toEqual([0, expect.stringMatching(/, 0 have gone\.\n$/)])

@@ -10,7 +10,8 @@ import { readRunFile, startTimeOf } from '../../src/run-file.ts'
 import { runCli, type CliExit } from '../helpers/cli.ts'
 import { askBySocket } from '../helpers/control-socket.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
-import { executable, run, startServer, waitForStatus } from '../helpers/server.ts'
+import { call, executable, run, startServer, waitForStatus } from '../helpers/server.ts'
+import { waitFor } from '../helpers/wait.ts'
 
 let folder: TemporaryFolder
 let configFile = ''
@@ -184,6 +185,16 @@ describe('10.9 stopping and starting again', () => {
       parameters: { cmd: 'sleep 1000', timeout: 0 },
     })
     expect(made.status).toBe(201)
+    const before = readRunFile(folder.path)
+    const stopping = control('stop')
+    await waitFor('the server to stop', async () => (await call(`${before?.urls.api}/readyz`, 'GET')).status === 503)
+    // Whoever starts it meanwhile has a server afterwards.
+    const starting = control('start')
+    expect(await control('stop', '--now')).toMatchObject({ code: 0 })
+    expect(await stopping).toMatchObject({ code: 0 })
+    expect(await starting).toMatchObject({ code: 0, stdout: expect.stringContaining('svc is ready') })
+    expect(readRunFile(folder.path)?.pid).not.toBe(before?.pid)
+
     expect(await control('stop', '--now')).toMatchObject({ code: 0 })
     expect(readRunFile(folder.path)).toBeUndefined()
   })

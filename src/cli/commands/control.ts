@@ -1,7 +1,7 @@
 /** `svc start`, `stop`, `restart`, `reload` and `reopen-logs`: the server of this machine. */
 import type { RunFile } from '../../run-file.ts'
 import { CliCommand } from '../command.ts'
-import { findServer, signalServer, stopServer } from '../control/server.ts'
+import { findServer, isStopping, signalServer, stopServer } from '../control/server.ts'
 import { launchHere, launchOf, startInBackground, type Launch } from '../control/start.ts'
 import { isService, pidOfService, tellSystemd } from '../control/systemd.ts'
 import { exitCodes } from '../exit-codes.ts'
@@ -25,7 +25,7 @@ export function createStartCommand(context: CommandContext): CliCommand {
     .description('Start the server in the background.')
     .notes(
       'The command waits until the server takes requests. Where `svc service install` has made a service of it, systemd starts it. Elsewhere it gets its configuration as `svc serve` would from here, and goes on when the terminal is closed; it logs to `logs/svc.log` in its base path, unless log.file says another file.',
-      'It ends with 0 also when the server runs already, and with 1 when it cannot start: its last words are printed then.',
+      'It ends with 0 also when the server runs already; one that is stopping is waited for, and started again. It ends with 1 when it cannot start: its last words are printed then.',
       foundBy,
     )
     .examples('svc start', 'svc start --config-file ./svc.conf')
@@ -111,14 +111,16 @@ async function find({ configFile }: ControlFlags): Promise<Found> {
 /** @throws CliFailure with its last words when it cannot start */
 export async function startServer(flags: ControlFlags): Promise<void> {
   const found = await find(flags)
-  const { basePath, running, isOfSystemd } = found
-  if (running !== undefined) {
+  const { basePath, graceSeconds, running, isOfSystemd } = found
+  if (running !== undefined && !(await isStopping(running))) {
     say(`The server runs already, as process ${running.pid}.`)
   } else if (isOfSystemd) {
     tellSystemd('start')
     say('systemd has started the server.')
   } else {
-    await start(found, launchHere(basePath, flags.configFile ?? []))
+    const launch = launchHere(basePath, flags.configFile ?? [])
+    if (running !== undefined) await stopServer(running, { graceSeconds, isTold: true })
+    await start(found, launch)
   }
 }
 

@@ -90,18 +90,20 @@ async function purge(session: Session, kind: RecordKind, flags: PurgeFlags): Pro
   await session.print(
     dryRun
       ? `Of the ${name} from before ${before}, ${done.records} would go.\n`
-      : `Of the ${name} from before ${before}, ${done.records} have gone.\n`,
+      : `Of the ${name} from before ${before}, ${done.records} ${has(done.records)} gone.\n`,
   )
   if (done.canceled > 0) {
     const which = `${done.canceled} that had not ended`
     await session.print(
       dryRun
         ? `${which} would be cancelled.\n`
-        : `${which} have been cancelled; those that were running go with the next purge.\n`,
+        : `${which} ${has(done.canceled)} been cancelled; those that were running go with the next purge.\n`,
     )
   }
   return exitCodes.ok
 }
+
+const has = (count: number): string => (count === 1 ? 'has' : 'have')
 
 /** @throws CliFailure */
 function timeOf({ before, timestamp, olderThan }: PurgeFlags): string {

@@ -68,9 +68,9 @@ export function createSvcctl(context: CommandContext): CliCommand {
       await withOperatorSession(context, flags, (session) => registerContent(session, flags, usualKinds))
       await printStatus(flags)
     })
-  const clean = add('clean', 'Drop all data and logs, and start all components anew.').action((flags: ControlFlags) =>
-    cleanAll(flags, setExitCode),
-  )
+  const clean = add('clean', 'Drop all data and logs, and start all components anew.')
+    .notes('It asks before. Keys, packs, configurations, passwords and backups stay.')
+    .action((flags: ControlFlags) => cleanAll(flags, setExitCode))
   const queues = addOperatorOptions(new CliCommand('queues'))
     .description('Tell how many messages wait in the work queues.')
     .action((flags: OperatorFlags) =>

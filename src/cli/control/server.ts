@@ -8,6 +8,8 @@ import { withProgress } from '../output/progress.ts'
 import { SAME_SIGNAL_MS } from '../signals.ts'
 
 const POLL_MS = 50
+const ANSWER_MS = 5000
+const MAX_ANSWER_CHARACTERS = 10_000
 /** What a stop takes besides the grace of running actions: they get 5 seconds to end, the rest is for clearing up. */
 const STOP_MARGIN_MS = 50_000
 
@@ -43,16 +45,38 @@ export function signalServer(server: RunFile, signal: NodeJS.Signals): void {
   }
 }
 
+/** Whether it was told to stop, and takes no new work. Waits five seconds at most for its answer. */
+export async function isStopping({ urls }: RunFile): Promise<boolean> {
+  if (!URL.canParse(urls.api)) return false
+  const { get } = process.getBuiltinModule(urls.api.startsWith('https:') ? 'node:https' : 'node:http')
+  return new Promise((resolve) => {
+    // Its certificate may be for other names, or have ended: nothing is told to whoever answers.
+    const asked = get(`${urls.api}/readyz`, { rejectUnauthorized: false, timeout: ANSWER_MS }, (response) => {
+      let text = ''
+      response.setEncoding('utf8').on('data', (part: string) => (text = (text + part).slice(0, MAX_ANSWER_CHARACTERS)))
+      response.once('close', () => resolve(text.includes('"stopping"')))
+    })
+    asked.once('timeout', () => asked.destroy())
+    // At the very end nothing listens any more.
+    asked.once('error', (error) => resolve(hasCode(error, 'ECONNREFUSED')))
+  })
+}
+
 export interface StopOptions {
   /** `actionrunner.shutdown_grace_seconds` */
   graceSeconds: number
   /** Running actions get no more time. Default false. */
   isHurried?: boolean
+  /** Somebody else has told it to stop. Default false. */
+  isTold?: boolean
 }
 
 /** Resolves when the process has ended. @throws CliFailure when it does not end in time */
-export async function stopServer(server: RunFile, { graceSeconds, isHurried = false }: StopOptions): Promise<void> {
-  signalServer(server, 'SIGTERM')
+export async function stopServer(
+  server: RunFile,
+  { graceSeconds, isHurried = false, isTold = false }: StopOptions,
+): Promise<void> {
+  if (!isTold) signalServer(server, 'SIGTERM')
   const begun = performance.now()
   const elapsed = (): number => performance.now() - begun
   let isSecondDue = isHurried
