@@ -5,7 +5,7 @@
 import { join, resolve } from 'node:path'
 import type { Express } from 'express'
 import { createMemoryBus } from './bus/memory.ts'
-import type { Config } from './config/load.ts'
+import { ConfigProblems, type Config } from './config/load.ts'
 import { openSqlite } from './db/sqlite/open.ts'
 import { loadEncryption } from './encryption.ts'
 import { readFileLimit, shareFiles } from './file-limit.ts'
@@ -40,7 +40,7 @@ import { createTriggers } from './modules/triggers/index.ts'
 import { createUpkeep } from './modules/upkeep/index.ts'
 import { createWebhooks } from './modules/webhooks/index.ts'
 import type { RecordKind } from './retention.ts'
-import { controlSocketName, removeRunFile, writeRunFile } from './run-file.ts'
+import { controlSocketName, readRunFile, removeRunFile, writeRunFile } from './run-file.ts'
 import { createRunners } from './runners/index.ts'
 import { createLauncher } from './runners/process/create-launcher.ts'
 import { now } from './time.ts'
@@ -75,7 +75,7 @@ const strictTransport = { 'Strict-Transport-Security': 'max-age=31536000' }
  * Starts the whole server. When something fails, what was started before is stopped again.
  *
  * @param configFiles where the configuration comes from
- * @throws ConfigProblems for files that the configuration names and that cannot be used
+ * @throws ConfigProblems for files and folders that the configuration names and that cannot be used
  */
 export async function startApp(config: Config, log: RootLog, configFiles: readonly string[] = []): Promise<App> {
   const undo: (() => Promise<void>)[] = []
@@ -109,6 +109,7 @@ async function assemble(
     announce: (facts) => facts.forEach((fact) => bus.publish(fact)),
   })
   undo.push(() => database.close())
+  refuseSharedFolder(config.system.base_path)
 
   const encryption = await loadEncryption({
     enabled: config.keyvalue.enable_encryption,
@@ -492,6 +493,15 @@ async function assemble(
     },
     hurry: () => executions.hurry(),
   }
+}
+
+/** Its keys, its backups and its control socket are of one server, also where each has a database elsewhere. @throws ConfigProblems */
+function refuseSharedFolder(basePath: string): void {
+  const other = readRunFile(basePath)
+  if (other === undefined) return
+  throw new ConfigProblems([
+    `system.base_path: ${basePath} is in use by another running server, process ${other.pid}; give each one of its own`,
+  ])
 }
 
 /** How many connections and actions there may be at a time, as far as files can be opened for them. */

@@ -25,7 +25,7 @@ const ofOperators = new WeakSet<IncomingMessage>()
 
 /**
  * Makes the socket with mode 0600 in place of whatever an earlier server has left at the path. Only one server at a time may
- * do so, which the lock of the database sees to.
+ * do so, which the lock of the database and the run file see to.
  *
  * @param path absolute, of any length
  * @throws what the file system says

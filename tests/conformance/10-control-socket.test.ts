@@ -63,6 +63,15 @@ describe('10 control socket', () => {
     expect(existsSync(join(basePath, 'svc.run'))).toBe(false)
   })
 
+  test('a second server with a database elsewhere does not take it away', () =>
+    withServer({}, async (server) => {
+      const { basePath } = server
+      const second = { basePath, settings: { 'database.path': join(newFolder(), 'svc.db') } }
+      await expect(startServer(second)).rejects.toThrow(`is in use by another running server, process ${server.pid}`)
+      expect(readRunFile(basePath)).toMatchObject({ pid: server.pid })
+      expect((await ask(join(basePath, 'svc.sock'), 'GET', '/v1/')).status).toBe(200)
+    }))
+
   test('a connection on which nothing comes does not hold up the end of the server', async () => {
     const server = await startServer()
     const silent = connect(join(server.basePath, 'svc.sock'))
