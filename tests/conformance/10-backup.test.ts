@@ -168,6 +168,10 @@ describe('10 restore', () => {
     // Its write-ahead log stays.
     await server.stop('SIGKILL')
     expect(await jsonOf<{ name: string }[]>(svc(server), ['backup', 'list'])).toMatchObject([{ name }])
+    const unreadable = await runCli(['backup', 'list', '--config-file', server.configFile], {
+      SVC_BACKUP__DIRECTORY: server.configFile,
+    })
+    expect(unreadable).toMatchObject({ code: 1, stdout: expect.stringMatching(/^ERROR: backup\.directory cannot be/) })
 
     // As root does it for the account of the server.
     if (process.getuid?.() === 0) {

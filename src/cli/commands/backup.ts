@@ -5,6 +5,7 @@ import { CliCommand } from '../command.ts'
 import { listIn, recordIn, toList } from '../connection/answers.ts'
 import { findServer } from '../control/server.ts'
 import { exitCodes } from '../exit-codes.ts'
+import { CliFailure } from '../failures.ts'
 import {
   addOperatorOptions,
   isElsewhere,
@@ -72,7 +73,12 @@ async function make(session: Session): Promise<number> {
 async function find(context: CommandContext, flags: OperatorFlags, session: Session): Promise<Json[]> {
   if (!isElsewhere(context, flags)) {
     const { backup, system } = await loadServerConfig(flags.configFile)
-    if (findServer(system.base_path) === undefined) return toList(await listBackups(backup.directory))
+    if (findServer(system.base_path) === undefined) {
+      const files = await listBackups(backup.directory).catch((error: Error) => {
+        throw new CliFailure(`backup.directory cannot be read: ${error.message}`)
+      })
+      return toList(files)
+    }
   }
   return listIn(await session.client.call('GET', '/backups'))
 }
