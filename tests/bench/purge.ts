@@ -53,6 +53,7 @@ export async function purging(folder: string, before: string): Promise<Row[]> {
   const logAfter = size('svc.db-wal')
   client.close()
   await server.stop()
+  expectGone(folder, before)
   const live = compactSize(folder)
   const fileAfter = size('svc.db')
   return [
@@ -115,6 +116,17 @@ async function serve(client: Client, goesOn: () => boolean, most = Infinity): Pr
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
   return served
+}
+
+/** @throws Error when something is still there that was to go, and nothing of what was measured would be true */
+function expectGone(folder: string, before: string): void {
+  const connection = new Sqlite(join(folder, 'svc.db'), { readonly: true })
+  try {
+    const left = connection.prepare('select count(*) from executions where end_timestamp < ?').pluck().get(before)
+    if (left !== 0) throw new Error(`${String(left)} executions are left that were to be purged`)
+  } finally {
+    connection.close()
+  }
 }
 
 /** Bytes of a file that has nothing but what is left. */

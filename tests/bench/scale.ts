@@ -58,6 +58,7 @@ async function makeStore(count: number): Promise<string> {
       status: statuses[i % statuses.length],
       user: `user${i % 20}`,
       start_timestamp: at,
+      end_timestamp: formatMicros(micros + 1000),
     })
     addResult({ execution_id: id })
     addOutput({ execution_id: id, id: newId(micros + 2), timestamp: at })
