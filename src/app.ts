@@ -94,6 +94,9 @@ async function assemble(
   undo: (() => Promise<void>)[],
 ): Promise<App> {
   const startedAt = now()
+  // Its thread takes longer to start than anything else here, and needs nothing of it.
+  const launching = createLauncher()
+  undo.push(async () => (await launching).launcher.stop())
   const identities = await readIdentities(config, log)
   const files = shareFilesOf(config, log)
   const urls: Record<Surface, string> = { auth: '', api: '', stream: '' }
@@ -117,8 +120,7 @@ async function assemble(
     ownKeyPath: join(config.system.base_path, 'keys', 'secrets.json'),
   })
 
-  const { launcher, fallbackReason } = await createLauncher()
-  undo.push(() => launcher.stop())
+  const { launcher, fallbackReason } = await launching
   if (fallbackReason !== undefined) {
     log.warning('launcher.fallback', 'Processes are started the slower way', { reason: fallbackReason })
   }
