@@ -1,8 +1,11 @@
-import { readFileSync } from 'node:fs'
-import { afterAll, beforeAll, expect, it } from 'vitest'
+import { chmodSync, closeSync, openSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { makeFolder } from '../../../tests/helpers/folders.ts'
 import { isRunning, markedProcesses } from '../../../tests/helpers/marked-processes.ts'
 import { recordRun } from '../../../tests/helpers/run-context.ts'
 import { waitFor } from '../../../tests/helpers/wait.ts'
+import type { RunResult } from '../runner.ts'
 import { createLauncher } from './create-launcher.ts'
 import { createDirectoryCheck } from './directory-check.ts'
 import { createProcessTrees, MARKER_NAME, type ProcessTrees } from './kill-tree.ts'
@@ -74,4 +77,43 @@ it('starts nothing in a directory whose file system does not answer', async () =
   })
   expect(result).toMatchObject({ status: 'failed', result: { error: expect.stringContaining('"/silent"') } })
   expect(started).toEqual([])
+})
+
+describe('a script that somebody writes', () => {
+  const folder = makeFolder()
+  const path = join(folder.path, 'script')
+  writeFileSync(path, '#!/bin/sh\necho written\n')
+  chmodSync(path, 0o755)
+  afterAll(() => folder.remove())
+
+  /** @param attempted before each attempt to start it */
+  async function runWhileWritten(attempted: (attempt: number, writing: number) => void): Promise<RunResult> {
+    const writing = openSync(path, 'r+')
+    let attempts = 0
+    const counting: Launcher = {
+      name: 'counting',
+      spawn(request) {
+        attempts += 1
+        attempted(attempts, writing)
+        return launcher.spawn(request)
+      },
+      stop: () => Promise.resolve(),
+    }
+    const { context } = recordRun({})
+    const { spawn } = commandOf(context.executionId, '')
+    const command = { spawn: { ...spawn, file: path, args: [] }, timeoutSeconds: 0 }
+    return runCommand(depsOf({ launcher: counting }), context, command)
+  }
+
+  it('is started once nobody does any more', async () => {
+    const result = await runWhileWritten((attempt, writing) => attempt === 3 && closeSync(writing))
+    expect(result).toMatchObject({ status: 'succeeded', result: { stdout: 'written' } })
+  })
+
+  it('is not waited for much longer', async () => {
+    let file = 0
+    const result = await runWhileWritten((_, writing) => (file = writing))
+    closeSync(file)
+    expect([result.status, JSON.stringify(result)]).toEqual(['failed', expect.stringContaining('ETXTBSY')])
+  })
 })

@@ -1,5 +1,6 @@
 /** Runs one command to its end: output, time limit, cancel, and the result shape of contract 03, 3.8 and 3.9. */
 import { constants } from 'node:os'
+import { setTimeout as delay } from 'node:timers/promises'
 import type { RunContext, RunResult, RunStatus, StopReason } from '../runner.ts'
 import { ChildOutput } from './child-output.ts'
 import { DIRECTORY_LIMIT_MS, type DirectoryCheck } from './directory-check.ts'
@@ -35,6 +36,9 @@ export interface Command {
 /** Decision 17. */
 const SHUTDOWN_GRACE_MS = 5000
 
+const BUSY_PAUSE_MS = 20
+const BUSY_LIMIT_MS = 1000
+
 /** Resolves when the command has ended, or its whole process tree after a time-out or an abort. */
 export async function runCommand(deps: CommandDeps, context: RunContext, command: Command): Promise<RunResult> {
   const { cwd } = command.spawn
@@ -49,9 +53,11 @@ export async function runCommand(deps: CommandDeps, context: RunContext, command
   let child: Child
   try {
     const mark = markOf(context.executionId)
-    child = await deps.launcher.spawn({ ...command.spawn, ...(mark === undefined ? {} : { mark }) })
+    const request = { ...command.spawn, ...(mark === undefined ? {} : { mark }) }
+    child = await spawnWhenWritten(deps.launcher, request, context.signal)
   } catch (error) {
     if (!(error instanceof SpawnError)) throw error
+    if (context.signal.aborted) return stoppedResult('', '')
     const message = (error.file === undefined ? undefined : command.explain?.(error)) ?? error.message
     return startFailure(message, `${error.name} [${error.errno}]: ${message}`)
   }
@@ -63,6 +69,19 @@ export async function runCommand(deps: CommandDeps, context: RunContext, command
     ...(prompts === undefined ? {} : { stderrFilter: prompts }),
   })
   return resultOf(end, timeoutSeconds, prompts)
+}
+
+/** Programs that somebody still writes cannot be started: of a script that is just being saved that is over in a moment. */
+async function spawnWhenWritten(launcher: Launcher, request: SpawnRequest, signal: AbortSignal): Promise<Child> {
+  for (let waitedMs = 0; ; waitedMs += BUSY_PAUSE_MS) {
+    try {
+      return await launcher.spawn(request)
+    } catch (error) {
+      const isBusy = error instanceof SpawnError && error.errno === 'ETXTBSY'
+      if (!isBusy || waitedMs >= BUSY_LIMIT_MS || signal.aborted) throw error
+    }
+    await delay(BUSY_PAUSE_MS)
+  }
 }
 
 export interface WatchOptions {
