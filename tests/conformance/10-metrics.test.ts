@@ -78,6 +78,7 @@ describe('10.4 statsd', () => {
       statsd.of('svc.test.one.stream.connections', 'g').some(({ value }) => value === 1),
     )
     events.close()
+    await waitFor('the end of the stream to be counted', () => statsd.count('svc.test.one.stream.request') === 1)
     // What nobody is to make a name of.
     for (const path of [
       '/v1/unknown/a:1|c',
