@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
+import { LongestFirst } from './tests/helpers/sequencer.ts'
 
 const SERVERS = ['tests/conformance/**', 'tests/packaging/**']
 /** They take all of the machine, or measure what is taken of it. */
@@ -18,6 +19,7 @@ export default defineConfig({
     pool: 'threads',
     isolate: false,
     maxWorkers: CORES,
+    sequence: { sequencer: LongestFirst },
     reporters: ['default', './tests/helpers/closing-reporter.ts'],
     // Limits are for what hangs, not for what is slow: a machine that has other things to do takes many times as long.
     // Four groups, one after the other, so that what measures time or loads the machine does not starve its neighbours.
