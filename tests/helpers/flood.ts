@@ -2,6 +2,7 @@
 import { request } from 'node:http'
 import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
+import type { TestServer } from './server.ts'
 
 export interface FloodRequest {
   method?: string
@@ -16,12 +17,37 @@ export interface FloodAnswer {
   text: string
 }
 
+/** As `flood`, but not one is looked at before all have been sent: the server has more at once than it takes on. */
+export async function floodAtOnce(
+  server: Pick<TestServer, 'pid'>,
+  baseUrl: string,
+  requests: readonly FloodRequest[],
+): Promise<(FloodAnswer | string)[]> {
+  process.kill(server.pid, 'SIGSTOP')
+  try {
+    const sending = requests.map((one) => {
+      const sent = Promise.withResolvers<void>()
+      return { sent: sent.promise, answer: sendAlone(baseUrl, one, sent.resolve) }
+    })
+    await Promise.all(sending.map(({ sent }) => sent))
+    process.kill(server.pid, 'SIGCONT')
+    return await Promise.all(sending.map(({ answer }) => answer))
+  } finally {
+    process.kill(server.pid, 'SIGCONT')
+  }
+}
+
 /** Answers, or the codes of the errors of connections that were cut. */
 export function flood(baseUrl: string, requests: readonly FloodRequest[]): Promise<(FloodAnswer | string)[]> {
   return Promise.all(requests.map((one) => sendAlone(baseUrl, one)))
 }
 
-function sendAlone(baseUrl: string, { method, path, body, headers }: FloodRequest): Promise<FloodAnswer | string> {
+/** `onSent` is called when the system has all of the request, or there was an error. */
+function sendAlone(
+  baseUrl: string,
+  { method, path, body, headers }: FloodRequest,
+  onSent?: () => void,
+): Promise<FloodAnswer | string> {
   return new Promise((resolve) => {
     const outgoing = request(
       `${baseUrl}${path}`,
@@ -39,6 +65,7 @@ function sendAlone(baseUrl: string, { method, path, body, headers }: FloodReques
       },
     )
     outgoing.once('error', (error: NodeJS.ErrnoException) => resolve(String(error.code)))
+    if (onSent !== undefined) outgoing.once('finish', onSent).once('error', onSent)
     outgoing.end(body === undefined ? undefined : JSON.stringify(body))
   })
 }
