@@ -2,13 +2,14 @@
  * `svc pack validate` and `validate-config` (contract 10, 10.10): what a server would say of a pack. A server of its own, which
  * nobody else sees and which keeps nothing, registers it: so nothing is found here that would not be found there.
  */
-import { copyFileSync, cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { basename, extname, join, resolve } from 'node:path'
 import { CliCommand } from '../command.ts'
 import { findServer, stopServer } from '../control/server.ts'
 import { startInBackground } from '../control/start.ts'
 import { CliFailure } from '../failures.ts'
+import { readFileBytes } from '../input/text-file.ts'
 import { withSocketSession } from '../operator-session.ts'
 import type { CommandContext } from '../session.ts'
 import { registerPacks } from './pack-install.ts'
@@ -18,6 +19,8 @@ interface ConfigFlags {
   configPath: string
 }
 
+/** What a server reads of either. */
+const MAX_FILE_BYTES = 1_048_576
 /** Others come with the program. */
 const packKinds = ['trigger', 'sensor', 'action', 'rule', 'alias', 'policy', 'config']
 
@@ -50,19 +53,20 @@ export function createValidateConfigCommand(context: CommandContext): CliCommand
     .description('Look whether a configuration fits the schema of a pack.')
     .requiredOption('--schema-path <file>', 'the schema: config.schema.yaml of the pack')
     .requiredOption('--config-path <file>', 'the configuration')
-    .notes('It ends with 1 when it does not. Also called svc-validate-pack-config.')
+    .notes('It ends with 1 when it does not, with 2 when a file cannot be read. Also called svc-validate-pack-config.')
     .examples('svc pack validate-config --schema-path web/config.schema.yaml --config-path web.yaml')
-    .action(({ schemaPath, configPath }: ConfigFlags) => {
-      for (const path of [schemaPath, configPath]) checkFile(path)
+    .action(async ({ schemaPath, configPath }: ConfigFlags) => {
+      const schema = await readFileBytes(schemaPath, MAX_FILE_BYTES)
+      const config = await readFileBytes(configPath, MAX_FILE_BYTES)
       const name = basename(configPath, extname(configPath)).replace(/[^a-z0-9_]/g, '_') || 'pack'
-      return withThrowawayServer(context, name, ['config'], (place, base) => {
+      await withThrowawayServer(context, name, ['config'], (place, base) => {
         for (const each of [place, join(base, 'configs')]) mkdirSync(each, { recursive: true })
         writeFileSync(
           join(place, 'pack.yaml'),
           `name: ${name}\nref: ${name}\ndescription: ''\nversion: 1.0.0\nauthor: ''\n`,
         )
-        copyFileSync(schemaPath, join(place, 'config.schema.yaml'))
-        copyFileSync(configPath, join(base, 'configs', `${name}.yaml`))
+        writeFileSync(join(place, 'config.schema.yaml'), schema)
+        writeFileSync(join(base, 'configs', `${name}.yaml`), config)
       })
     })
 }
@@ -92,8 +96,4 @@ async function withThrowawayServer(
     if (server !== undefined) await stopServer(server, { graceSeconds: 0, isHurried: true })
     rmSync(base, { recursive: true, force: true })
   }
-}
-
-function checkFile(path: string): void {
-  if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) throw new CliFailure(`${path} is not a file.`)
 }

@@ -1,5 +1,5 @@
 /** `svc service`: the server as a service of systemd. */
-import { existsSync, statSync } from 'node:fs'
+import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { isSingleExecutable, locate, readPart } from '../../bundle.ts'
 import { CliCommand } from '../command.ts'
@@ -80,7 +80,7 @@ function installOn(root: string, configuration: string): void {
 function openFor(root: string): Host {
   if (process.getuid?.() !== 0) throw new CliFailure('Only root can do this: try "sudo svc service …".')
   const folder = resolve(root)
-  if (statSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) {
+  if (!existsSync(`${folder}/.`)) {
     throw new CliFailure(`--root: ${printable(folder)} is not a folder.`)
   }
   if (!existsSync(join(folder, 'etc/passwd'))) {

@@ -2,8 +2,8 @@
  * What operators do: purging by the address of a server, starting and stopping one of their own. The control socket is in
  * `10-control-socket`, `svcctl` in `10-svcctl`.
  */
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
 import { runCli } from '../../helpers/cli.ts'
 import type { Scenario } from '../../helpers/scenarios.ts'
 import { runToEnd, type TestServer } from '../../helpers/server.ts'
@@ -121,11 +121,23 @@ function validateScenarios(server: TestServer): Scenario[] {
     const schema = write('schema.yaml', 'port: {type: integer, required: true}\n')
     return ['pack', 'validate-config', '--schema-path', schema, '--config-path', write('web.yaml', text)]
   }
+  const circle = (): string[] => {
+    const path = join(dirname(write('web.yaml', '')), 'circle.yaml')
+    rmSync(path, { force: true })
+    symlinkSync(basename(path), path)
+    return ['--debug', 'pack', 'validate-config', '--schema-path', path, '--config-path', path]
+  }
   return [
     { command: 'pack validate', args: pack('http-request') },
     { command: 'pack validate', about: 'an action without runner', args: pack('nothing') },
     { command: 'pack validate', about: 'no folder', args: () => ['pack', 'validate', 'does-not-exist'] },
     { command: 'pack validate-config', args: config('port: 8080\n') },
     { command: 'pack validate-config', about: 'it does not fit', args: config('port: many\n') },
+    {
+      command: 'pack validate-config',
+      about: 'a link to itself',
+      unstable: [[/\S+(?=\/written)/g, '…']],
+      args: circle,
+    },
   ]
 }
