@@ -5,13 +5,13 @@ import { LongestFirst } from './tests/helpers/sequencer.ts'
 const SERVERS = ['tests/conformance/**', 'tests/packaging/**']
 /** They take all of the machine, or measure what is taken of it. */
 const ALONE = [
-  'tests/stress/*.test.ts',
+  ...['load', 'memory', 'resume'].map((name) => `tests/stress/${name}.test.ts`),
   ...['flood', 'idle-streams', 'open-files', 'statsd-gone'].map((name) => `tests/faults/${name}.test.ts`),
 ]
-const RECOVERY = ['tests/recovery/*.test.ts', 'tests/faults/*.test.ts']
+const RECOVERY = ['tests/recovery/*.test.ts', 'tests/faults/*.test.ts', 'tests/stress/stubborn.test.ts']
 const CORES = Math.max(2, availableParallelism())
-/** Much of the time tests wait, for what others do. */
-const WAITING = CORES + 1
+/** Much of the time tests wait, for what others do; with two cores most of all. */
+const WAITING = Math.max(4, CORES + 1)
 
 export default defineConfig({
   test: {
@@ -55,6 +55,7 @@ export default defineConfig({
           name: 'recovery',
           include: RECOVERY,
           exclude: ALONE,
+          maxWorkers: Math.max(3, CORES),
           setupFiles: ['./tests/helpers/leaks.ts'],
           testTimeout: 1_200_000,
           hookTimeout: 180_000,

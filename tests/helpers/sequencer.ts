@@ -5,6 +5,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node'
 /** Minutes each, the longest first; for others the size of the file says enough. */
 const longest = [
   'kill',
+  'stubborn',
   '09-scenarios',
   '11-matrix',
   '09-cli-access',

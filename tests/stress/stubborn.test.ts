@@ -119,7 +119,7 @@ describe('stubborn commands', () => {
 
   it.each([1, 2, 3, 4])('are gone when their time is up (batch %i)', async () => {
     const survivors = await watchEnds()
-    const { ids } = await startBatch(5, 2)
+    const { ids } = await startBatch(5, 4)
     await waitFor('all to end', () => ids.every((id) => survivors.has(id)), 30_000)
     expect([...survivors.values()].flat()).toEqual([])
     const rows = rowsOf(ids)
