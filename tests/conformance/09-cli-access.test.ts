@@ -981,8 +981,13 @@ describe('passwords at a terminal', () => {
     const script = `set -m; sh -c '${inner}' "$@"; stty sane; fg`
     const words = ['bash', '--norc', '-c', script, 'bash', ...command('login', 'admin')]
     const terminal = await startAtTerminal(words, envOf())
-    await terminal.typeAt('Password: ', 'half')
+    await terminal.typeAt('Password: ', '')
     const [, pid = ''] = /pid (\d+)\./.exec(terminal.screen()) ?? []
+    const charactersRead = (): number => Number(/^rchar: (\d+)/.exec(readFileSync(`/proc/${pid}/io`, 'utf8'))?.[1])
+    const before = charactersRead()
+    await terminal.typeAt('Password: ', 'half')
+    // What waits in the terminal while a program is stopped is there for whoever reads next.
+    await waitFor('the half to be read', () => charactersRead() >= before + 'half'.length)
     process.kill(Number(pid), 'SIGSTOP')
     await terminal.typeAt('Password: ', `${password}\r`, 2)
     expect(await terminal.exit).toBe(0)

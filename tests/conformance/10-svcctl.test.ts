@@ -116,7 +116,7 @@ describe('10.6 svcctl', () => {
     expect(reloaded.stdout).not.toContain('| policies')
     expect(reloaded.stdout).toContain(`svcapi PID: ${pidNow()}\n`)
     // The signal was sent before.
-    expect(readFileSync(audit, 'utf8')).toContain('pack.registered')
+    await waitFor('the audit file to go on', () => readFileSync(audit, 'utf8').includes('pack.registered'))
 
     const pack = join(base(), 'packs', 'broken')
     mkdirSync(join(pack, 'actions'), { recursive: true })
