@@ -1,5 +1,5 @@
-import { execFile } from 'node:child_process'
-import { chmodSync, symlinkSync, writeFileSync } from 'node:fs'
+import { execFile, execFileSync } from 'node:child_process'
+import { symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
@@ -33,8 +33,8 @@ const plain = ({ code, stdout, stderr }: Ended): Ended => ({ code, stdout: stdou
 
 function write(text: string): string {
   const path = join(folder.path, `script ${++count}'$x`)
-  writeFileSync(path, text)
-  chmodSync(path, 0o755)
+  // A file that is open for writing cannot be run, and what other threads fork meanwhile has it open for a moment.
+  execFileSync('/bin/sh', ['-c', 'cat > "$1"; chmod 755 "$1"', 'sh', path], { input: text })
   return path
 }
 

@@ -253,7 +253,7 @@ describe('10.9 stopping and starting again', () => {
     const systemctl = `#!/bin/sh
 case $1 in
   show) cat ${pidFile} ;;
-  start) echo start >> ${calls}; ${serve} > ${base()}/out 2>&1 & echo $! > ${pidFile}
+  start) echo start >> ${calls}; : > ${base()}/out; ${serve} >> ${base()}/out 2>&1 & echo $! > ${pidFile}
     until grep -q ready ${base()}/out; do sleep 0.01; done ;;
   stop) echo stop >> ${calls}; pid=$(cat ${pidFile}); kill $pid
     while grep -qs '^State:[[:space:]]*[^ZX]' /proc/$pid/status; do sleep 0.01; done; echo 0 > ${pidFile} ;;
