@@ -5,12 +5,12 @@ import { LongestFirst } from './tests/helpers/sequencer.ts'
 const SERVERS = ['tests/conformance/**', 'tests/packaging/**']
 /** They take all of the machine, or measure what is taken of it. */
 const ALONE = [
-  ...['load', 'memory', 'resume'].map((name) => `tests/stress/${name}.test.ts`),
+  'tests/stress/!(stubborn).test.ts',
   ...['flood', 'idle-streams', 'open-files', 'statsd-gone'].map((name) => `tests/faults/${name}.test.ts`),
 ]
 const RECOVERY = ['tests/recovery/*.test.ts', 'tests/faults/*.test.ts', 'tests/stress/stubborn.test.ts']
 const CORES = Math.max(2, availableParallelism())
-/** Much of the time tests wait, for what others do; with two cores most of all. */
+/** Much of the time tests wait, for what others do. */
 const WAITING = Math.max(4, CORES + 1)
 
 export default defineConfig({
