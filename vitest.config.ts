@@ -2,7 +2,7 @@ import { availableParallelism } from 'node:os'
 import { defineConfig } from 'vitest/config'
 import { LongestFirst } from './tests/helpers/sequencer.ts'
 
-const SERVERS = ['tests/conformance/**', 'tests/packaging/**']
+const SERVERS = ['tests/conformance/**', 'tests/packaging/**', 'tests/web/**']
 /** They take all of the machine, or measure what is taken of it. */
 const ALONE = [
   'tests/stress/!(stubborn).test.ts',
@@ -29,7 +29,7 @@ export default defineConfig({
         test: {
           name: 'code',
           maxWorkers: WAITING,
-          include: ['src/**/*.test.ts', 'migrations/**/*.test.ts', 'tests/**/*.test.ts'],
+          include: ['src/**/*.test.ts', 'web/**/*.test.ts', 'migrations/**/*.test.ts', 'tests/**/*.test.ts'],
           exclude: [...SERVERS, ...RECOVERY, ...ALONE, 'tests/bench/**'],
           setupFiles: ['./tests/helpers/leaks.ts'],
           testTimeout: 60_000,

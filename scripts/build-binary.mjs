@@ -26,6 +26,7 @@ import {
   BINARY_FOLDER,
   builtIns,
   bundle,
+  bundleWeb,
   copyAssets,
   ENTRIES,
   findPackages,
@@ -142,7 +143,8 @@ function strip(file) {
 async function makeExecutable(staged) {
   const metafile = await bundleAll(staged)
   copyAssets(staged)
-  const contained = [...Object.keys(metafile.inputs), ...Object.keys(ASSET_FILES)]
+  const web = await bundleWeb(staged)
+  const contained = [...Object.keys(metafile.inputs), ...web, ...Object.keys(ASSET_FILES)]
   writeNotices(join(staged, NOTICES), findPackages(contained))
   const node = realNode()
   const nodeLicence = join(node, '..', '..', 'LICENSE')

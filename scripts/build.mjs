@@ -1,5 +1,5 @@
 /**
- * `npm run build [-- --force]`: bundles src/ into dist/ and puts the files the program reads at run time beside it.
+ * `npm run build [-- --force]`: bundles src/ and web/ into dist/ and puts the files the program reads at run time beside it.
  *
  * Files in dist/ are replaced one by one with complete ones, entry points last, and the chunks of the build before stay:
  * a server that is starting or running meanwhile finds everything it goes on to load.
@@ -18,6 +18,7 @@ import {
 } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import { main, root, ScriptError, withLock } from './lib.mjs'
 
 const dist = join(root, 'dist')
@@ -58,6 +59,7 @@ export const ASSET_FILES = {
 export const INPUTS = [
   'src',
   'migrations',
+  'web',
   'svc.conf.example',
   'scripts/build.mjs',
   'package.json',
@@ -80,7 +82,7 @@ export function hashInputs(inputs = INPUTS) {
   /** @type {string[]} */
   const files = inputs.flatMap((name) => (name.includes('.') ? [join(root, name)] : listFiles(join(root, name))))
   for (const file of files.toSorted()) {
-    if (file.endsWith('.test.ts')) continue
+    if (/\.test\.tsx?$/.test(file)) continue
     const content = readFileSync(file)
     hash.update(`${relative(root, file)}\0${content.length}\0`).update(content)
   }
@@ -229,6 +231,44 @@ export function copyAssets(outdir) {
   }
 }
 
+/** In the output folder, and in the single executable. */
+const WEB_FOLDER = 'web'
+
+/**
+ * The web client, with each file as it is and compressed: nobody waits for that when it is asked for.
+ *
+ * @returns paths of what it is made of
+ */
+export async function bundleWeb(outdir) {
+  const folder = join(outdir, WEB_FOLDER)
+  const { build: buildWeb } = await import('vite')
+  /** @type {string[]} */
+  const modules = []
+  const inventory = {
+    name: 'inventory',
+    generateBundle() {
+      for (const id of this.getModuleIds()) modules.push(relative(root, id.split('?', 1)[0]))
+    },
+  }
+  try {
+    await buildWeb({
+      configFile: join(root, 'web', 'vite.config.ts'),
+      build: { outDir: folder },
+      plugins: [inventory],
+      logLevel: 'silent',
+    })
+  } catch (error) {
+    throw new ScriptError(`${error.message}\nThe build of the web client failed (see above).`)
+  }
+  for (const file of listFiles(folder)) {
+    const content = readFileSync(file)
+    const size = { [constants.BROTLI_PARAM_SIZE_HINT]: content.length }
+    writeFileSync(`${file}.br`, brotliCompressSync(content, { params: size }))
+    writeFileSync(`${file}.gz`, gzipSync(content, { level: 9 }))
+  }
+  return modules
+}
+
 /** Moves the finished files into dist/ and removes what neither this build nor the one before it needs. */
 function publish(staged, inputs) {
   const before = readRecord()
@@ -260,7 +300,8 @@ export async function build(options = {}) {
     try {
       const metafile = await bundle(staged, { entryPoints: ENTRIES, ...bundleOptions })
       copyAssets(staged)
-      const contained = [...Object.keys(metafile.inputs), ...Object.keys(ASSET_FILES)]
+      const web = await bundleWeb(staged)
+      const contained = [...Object.keys(metafile.inputs), ...web, ...Object.keys(ASSET_FILES)]
       writeNotices(join(staged, NOTICES), findPackages(contained))
       chmodSync(join(staged, 'cli.js'), 0o755)
       publish(staged, inputs)

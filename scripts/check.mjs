@@ -2,10 +2,11 @@
 import { join } from 'node:path'
 import { ensureInstalled, findNode, main, root, run, runTool } from './lib.mjs'
 
-const FOLDERS = ['src', 'tests', 'migrations', 'scripts']
+const FOLDERS = ['src', 'tests', 'migrations', 'scripts', 'web']
 
 const STEPS = [
   { name: 'types', run: () => runTool('tsc', []) },
+  { name: 'types of the web client', run: () => runTool('tsc', ['-p', 'web']) },
   { name: 'lint', run: () => runTool('oxlint', ['--type-aware', ...FOLDERS]) },
   {
     name: 'format',

@@ -37,6 +37,7 @@ import { createStream } from './modules/stream/index.ts'
 import { createTimers } from './modules/timers/index.ts'
 import { createTraces } from './modules/traces/index.ts'
 import { createTriggers } from './modules/triggers/index.ts'
+import { createUi } from './modules/ui/index.ts'
 import { createUpkeep } from './modules/upkeep/index.ts'
 import { createWebhooks } from './modules/webhooks/index.ts'
 import type { RecordKind } from './retention.ts'
@@ -372,6 +373,7 @@ async function assemble(
     webhooks,
     timers,
     stream,
+    createUi(),
   ]
   const upkeep = createUpkeep({
     database,

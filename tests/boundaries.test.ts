@@ -20,6 +20,7 @@ const LAYERS = {
   app: ['leaf', 'config', 'db', 'bus', 'runners', 'queue', 'http', 'modules'],
   doctor: ['leaf', 'config', 'db', 'http'],
   cli: ['leaf'],
+  web: [],
 } as const satisfies Record<string, readonly string[]>
 
 type Layer = keyof typeof LAYERS
@@ -81,6 +82,8 @@ const PACKAGES: Record<string, RegExp> = {
   'hot-shots': /^src\/modules\/monitoring\//,
   'prom-client': /^src\/modules\/monitoring\//,
   ldapts: /^src\/modules\/auth\/backends\/ldap\//,
+  preact: /^web\//,
+  'eventsource-parser': /^web\/src\/api\/events\.ts$/,
 }
 
 const RULES = {
@@ -131,6 +134,7 @@ function findImports(source: string): Import[] {
 
 function layerOf(file: string): Layer | undefined {
   if (file.startsWith('migrations/')) return 'migrations'
+  if (file.startsWith('web/')) return 'web'
   if (file === 'src/app.ts') return 'app'
   if (['src/cli.ts', 'src/main.ts', 'src/executable.ts'].includes(file)) return 'cli'
   const [top, folder, ...rest] = file.split('/')
@@ -202,11 +206,11 @@ function findBreaches(file: string, source: string): string[] {
 }
 
 function listSources(): string[] {
-  return ['src', 'migrations']
+  return ['src', 'migrations', 'web']
     .flatMap((folder) =>
       readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => `${folder}/${name}`),
     )
-    .filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'))
+    .filter((file) => /\.tsx?$/.test(file) && !/\.test\.tsx?$/.test(file) && !file.endsWith('.d.ts'))
 }
 
 function read(file: string): string {
@@ -238,6 +242,7 @@ describe('boundaries', () => {
       write: false,
       outdir: 'out',
       format: 'esm',
+      jsx: 'preserve',
       platform: 'node',
       metafile: true,
       logLevel: 'silent',

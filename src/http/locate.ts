@@ -11,6 +11,9 @@ const answeredBy: Record<Surface, ReadonlySet<string>> = {
   stream: new Set<Surface>(['stream']),
 }
 
+/** The page of the web client, at the address that people type. Its other files have addresses as any route has. */
+const webClient: Location = { surface: 'api', path: '/ui/index.html' }
+
 export interface Location {
   surface: Surface
   /** Begins with `/`; no version, no trailing slash. */
@@ -19,11 +22,13 @@ export interface Location {
 
 /**
  * `/X`, `/v1/X`, `/<surface>/X` and `/<surface>/v1/X` are one path; one trailing slash does not count, and neither does
- * how a character is encoded. An encoded slash stays a part of its segment.
+ * how a character is encoded. An encoded slash stays a part of its segment. `/` of the API listener alone is not `/v1/`:
+ * there is the web client.
  *
  * @throws PATH_UNDECODABLE
  */
 export function locate(listener: Surface, rawPath: string): Location {
+  if (listener === 'api' && rawPath === '/') return webClient
   const encoded = rawPath.includes('%') ? reencode(rawPath) : rawPath
   const path = encoded.length > 1 && encoded.endsWith('/') ? encoded.slice(0, -1) : encoded
 

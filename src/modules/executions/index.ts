@@ -20,7 +20,7 @@ import { createChange } from './change.ts'
 import { createDispatcher, type Prepared } from './dispatcher.ts'
 import { createLive } from './live.ts'
 import { createOutput, type OutputCursor } from './output.ts'
-import { executionRecord, liveactionRecord, type ExecutionRecord, type RecordOptions } from './record.ts'
+import { executionRecord, liveactionRecord, type RecordOptions } from './record.ts'
 import { recover, type SweepLeftovers } from './recovery.ts'
 import { createRetentions } from './retention.ts'
 import { createRoutes } from './routes.ts'
@@ -35,6 +35,7 @@ import type { TemplateReader } from '../datastore/types.ts'
 import type {
   Execution,
   ExecutionPolicies,
+  ExecutionRecord,
   ExecutionStatus,
   PackConfigs,
   PlanReaction,

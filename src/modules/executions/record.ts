@@ -1,5 +1,5 @@
 /** Executions as clients see them (contract 03, 3.2; 04, 4.2; 00, 0.15). */
-import type { Execution, Liveaction } from './types.ts'
+import type { Execution, ExecutionRecord, Liveaction, LiveactionRecord } from './types.ts'
 
 export interface RecordOptions {
   /** As the reader may see them. */
@@ -11,12 +11,13 @@ export interface RecordOptions {
 }
 
 /** Every top-level attribute that is empty is left out. */
-function withoutEmpty(record: Record<string, unknown>): Record<string, unknown> {
+function withoutEmpty(record: { [name in keyof ExecutionRecord]: unknown }): ExecutionRecord {
   const kept: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(record)) {
     if (!isEmpty(value)) kept[name] = value
   }
-  return kept
+  // What is required of a record is never empty.
+  return kept as ExecutionRecord
 }
 
 function isEmpty(value: unknown): boolean {
@@ -25,8 +26,6 @@ function isEmpty(value: unknown): boolean {
   for (const _ in value) return false
   return true
 }
-
-export type ExecutionRecord = Record<string, unknown>
 
 /** @param children ids, oldest first */
 export function executionRecord(
@@ -65,7 +64,7 @@ function liveactionPart(
   execution: Execution,
   parameters: Record<string, unknown>,
   { callback, runner_info, notify }: Liveaction,
-): Record<string, unknown> {
+): LiveactionRecord {
   return {
     id: execution.liveaction_id,
     action: execution.action_ref,
@@ -78,7 +77,10 @@ function liveactionPart(
 }
 
 /** With what the context tells of it, which only the server writes. */
-export function triggerInstanceOf({ trigger_instance: id, context }: Execution): Record<string, unknown> | null {
+export function triggerInstanceOf({
+  trigger_instance: id,
+  context,
+}: Execution): ExecutionRecord['trigger_instance'] | null {
   if (id === null) return null
   const known = context['trigger_instance']
   return typeof known === 'object' ? { ...known, id } : { id }

@@ -18,7 +18,7 @@ import { isId } from '../../ids.ts'
 import { readJson } from '../../json.ts'
 import type { OutputType } from '../../runners/runner.ts'
 import { filterParameters, parseListQuery } from './list.ts'
-import { triggerInstanceOf, type ExecutionRecord } from './record.ts'
+import { triggerInstanceOf } from './record.ts'
 import { executionRequestSchema, rerunRequestSchema, type ExecutionRequest, type RerunRequest } from './request.ts'
 import {
   executionListSchema,
@@ -30,7 +30,7 @@ import {
 } from './schemas.ts'
 import type { ExecutionService } from './service.ts'
 import type { CountDimension, ExecutionStore, Visibility } from './store.ts'
-import type { Execution, ExecutionStatus } from './types.ts'
+import type { Execution, ExecutionRecord, ExecutionStatus } from './types.ts'
 
 const compress = promisify(gzip)
 
@@ -83,7 +83,11 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
   const { service, store } = options
 
   /** Records of executions in the given order, each with its result (unless left out) and its children. */
-  function* makeRecords(executions: Execution[], request: ApiRequest, wanted: Projection): Generator<ExecutionRecord> {
+  function* makeRecords(
+    executions: Execution[],
+    request: ApiRequest,
+    wanted: Projection,
+  ): Generator<Record<string, unknown>> {
     const ids = executions.map(({ id }) => id)
     const children = needs(wanted, 'children') ? groupByParent(store.childrenOf(ids)) : noChildren
     const wantsResults = needs(wanted, 'result')
@@ -102,7 +106,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
   }
 
   /** Few at a time: a list may be of everything there is. */
-  function* findRecords(ids: string[], request: ApiRequest, wanted: Projection): Generator<ExecutionRecord> {
+  function* findRecords(ids: string[], request: ApiRequest, wanted: Projection): Generator<Record<string, unknown>> {
     for (let start = 0; start < ids.length; start += RECORDS_TOGETHER) {
       const some = ids.slice(start, start + RECORDS_TOGETHER)
       const found = new Map(
@@ -124,7 +128,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
     return options.record(execution, { children: [], unmasked: seesSecrets(request) })
   }
 
-  function toRecord(execution: Execution, request: ApiRequest): ExecutionRecord {
+  function toRecord(execution: Execution, request: ApiRequest): Record<string, unknown> {
     const [record] = makeRecords([execution], request, everything)
     return record ?? {}
   }

@@ -90,6 +90,49 @@ export interface Execution {
   sealed_result?: string
 }
 
+/** As it was when the execution began; only its name where that is all that is known. */
+type Known<T> = T | { name: string }
+
+/** An execution on the wire (contract 03, 3.2): top-level attributes that are empty are left out. */
+// A type, not an interface: records are cut to the attributes that a reader asks for.
+export type ExecutionRecord = {
+  id: string
+  status: ExecutionStatus
+  start_timestamp: string
+  end_timestamp?: string
+  elapsed_seconds?: number
+  action: ActionRecord
+  runner: RunnerTypeRecord
+  liveaction: LiveactionRecord
+  /** Secrets masked. */
+  parameters?: Record<string, unknown>
+  result?: unknown
+  /** Bytes of the stored result. */
+  result_size?: number
+  context: Record<string, unknown>
+  log: LogEntry[]
+  web_url: string
+  parent?: string
+  /** Ids, oldest first. */
+  children?: string[]
+  delay?: number
+  rule?: Known<ExecutionOrigin['rule']>
+  trigger?: Known<ExecutionOrigin['trigger']>
+  trigger_type?: Known<ExecutionOrigin['trigger_type']>
+  trigger_instance?: Record<string, unknown> & { id: string }
+}
+
+/** The live action inside an execution on the wire. */
+export type LiveactionRecord = {
+  id: string
+  action: string
+  action_is_workflow: boolean
+  parameters: Record<string, unknown>
+  callback: Record<string, unknown>
+  runner_info: Partial<RunnerInfo>
+  notify?: Record<string, unknown>
+}
+
 /** One stored chunk; `seq` orders the chunks of an execution: 1, 2, 3 … */
 export interface OutputRecord {
   id: string

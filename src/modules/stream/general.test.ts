@@ -7,7 +7,7 @@ import { waitFor } from '../../../tests/helpers/wait.ts'
 import type { Bus } from '../../bus/bus.ts'
 import { createMemoryBus } from '../../bus/memory.ts'
 import type { Executions } from '../executions/index.ts'
-import type { Execution, ExecutionStatus, OutputRecord } from '../executions/types.ts'
+import type { Execution, ExecutionRecord, ExecutionStatus, OutputRecord } from '../executions/types.ts'
 import { compileNames, defaultEvents } from './general.ts'
 import { createStream, type Stream } from './index.ts'
 
@@ -23,9 +23,11 @@ beforeEach(async () => {
     throw error
   })
   encoded = 0
-  const record = ({ id, status, action_ref, context }: Execution): Record<string, unknown> => {
+  const record = ({ id, status, action_ref, context }: Execution): ExecutionRecord => {
     encoded += 1
-    return { id, status, action: { ref: action_ref }, ...context }
+    // What the tests look at.
+    const fields: Record<string, unknown> = { id, status, action: { ref: action_ref }, ...context }
+    return fields as ExecutionRecord
   }
   const records: Pick<Executions, 'record' | 'liveactionRecord'> = {
     record,

@@ -1,0 +1,63 @@
+/** Changes of executions as they happen: one stream for the whole page, while anybody listens. */
+import { useEffect, useRef } from 'preact/hooks'
+import { createStore } from '../store.ts'
+import { follow, type Connection } from './events.ts'
+import type { ExecutionRecord } from './records.ts'
+
+export interface ExecutionListener {
+  /** Also of executions that the listener knows nothing about yet. Answers and events may cross: the later record wins. */
+  onExecution?(execution: ExecutionRecord, change: 'create' | 'update' | 'delete'): void
+  /** The stream was opened, or opened again: what happened meanwhile is not told. Load, then listen. */
+  onOpen?(): void
+}
+
+/** Whether what is shown is up to date. */
+export const liveConnection = createStore<Connection>('connecting')
+
+const listeners = new Set<ExecutionListener>()
+let stop: (() => void) | undefined
+
+const changes: Record<string, 'create' | 'update' | 'delete'> = {
+  'svc.execution__create': 'create',
+  'svc.execution__update': 'update',
+  'svc.execution__delete': 'delete',
+}
+
+function listen(listener: ExecutionListener): () => void {
+  listeners.add(listener)
+  if (liveConnection.value === 'open') listener.onOpen?.()
+  stop ??= follow('stream/v1/stream', {
+    query: { events: Object.keys(changes) },
+    onEvent({ name, data }) {
+      const change = changes[name]
+      if (change === undefined) return
+      const execution = JSON.parse(data) as ExecutionRecord // what these events carry
+      for (const one of listeners) one.onExecution?.(execution, change)
+    },
+    onConnection(connection) {
+      liveConnection.set(connection)
+      if (connection === 'open') for (const one of listeners) one.onOpen?.()
+    },
+  })
+  return () => {
+    listeners.delete(listener)
+    if (listeners.size > 0) return
+    stop?.()
+    stop = undefined
+    liveConnection.set('connecting')
+  }
+}
+
+/** While the component is shown. The listener may be another one at each drawing. */
+export function useExecutionEvents(listener: ExecutionListener): void {
+  const latest = useRef(listener)
+  latest.current = listener
+  useEffect(
+    () =>
+      listen({
+        onExecution: (execution, change) => latest.current.onExecution?.(execution, change),
+        onOpen: () => latest.current.onOpen?.(),
+      }),
+    [],
+  )
+}

@@ -1,0 +1,17 @@
+/** What the server sends, as the server itself declares it. */
+export type { ActionRecord, RunnerTypeRecord } from '../../../src/modules/actions/types.ts'
+export type {
+  ExecutionRecord,
+  ExecutionStatus,
+  LogEntry,
+  OutputRecord as StoredOutputRecord,
+} from '../../../src/modules/executions/types.ts'
+export type {
+  CriterionDefinition,
+  RuleDefinition,
+  RuleEnforcement,
+  RuleRecord,
+  RuleVerdict,
+} from '../../../src/modules/rules/types.ts'
+export type { CausedBy, TraceComponent, TraceMemberKind, TraceRecord } from '../../../src/modules/traces/types.ts'
+export type { TriggerInstance, TriggerRecord, TriggerTypeRecord } from '../../../src/modules/triggers/types.ts'

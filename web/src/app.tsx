@@ -1,0 +1,121 @@
+/** The frame around every screen: what there is to look at, who is signed in, whether what is shown is up to date. */
+import type { ComponentType, JSX } from 'preact'
+import { useEffect, useRef, useState } from 'preact/hooks'
+import { messageOf } from './api/client.ts'
+import { session } from './api/session.ts'
+import { Failure } from './components/failure.tsx'
+import { lazy } from './components/lazy.tsx'
+import { LiveMark } from './components/live-mark.tsx'
+import { Notices } from './components/notices.tsx'
+import { hrefOf, navigate, useLocation, type Location } from './router.ts'
+import { SignIn } from './screens/sign-in/sign-in.tsx'
+import { UserMenu } from './screens/sign-in/user-menu.tsx'
+import { useStore } from './store.ts'
+
+export interface ScreenProps {
+  /** Parts of the path behind the screen's own name. */
+  path: readonly string[]
+  query: URLSearchParams
+}
+
+interface Screen {
+  /** First part of the path. */
+  name: string
+  title: string
+  component: ComponentType<ScreenProps>
+}
+
+/** To add one, add it here. Each is loaded when it is first shown, but for the first. */
+const screens: readonly Screen[] = [
+  { name: 'history', title: 'History', component: lazy(() => import('./screens/history/index.tsx')) },
+  { name: 'actions', title: 'Actions', component: lazy(() => import('./screens/actions/index.tsx')) },
+  { name: 'rules', title: 'Rules', component: lazy(() => import('./screens/rules/index.tsx')) },
+  { name: 'triggers', title: 'Triggers', component: lazy(() => import('./screens/triggers/index.tsx')) },
+  { name: 'webhooks', title: 'Webhooks', component: lazy(() => import('./screens/webhooks/index.tsx')) },
+  { name: 'traces', title: 'Traces', component: lazy(() => import('./screens/traces/index.tsx')) },
+  { name: 'access', title: 'Access', component: lazy(() => import('./screens/access/index.tsx')) },
+  { name: 'status', title: 'Status', component: lazy(() => import('./screens/status/index.tsx')) },
+]
+
+export function App(): JSX.Element {
+  const { phase, user } = useStore(session.state)
+  const [failure, setFailure] = useState<string>()
+  const resume = (): void => {
+    setFailure(undefined)
+    session.resume().catch((error: unknown) => setFailure(messageOf(error)))
+  }
+  useEffect(resume, [])
+  if (failure !== undefined) return <Failure error={failure} onRetry={resume} />
+  if (phase === 'unknown') return <p class="loading">Asking the server who is calling…</p>
+  return (
+    <>
+      {user !== undefined && <Frame />}
+      {phase === 'signed_out' && <SignIn />}
+      <Notices />
+    </>
+  )
+}
+
+function Frame(): JSX.Element {
+  const location = useLocation()
+  const screen = screenOf(location)
+  const main = useRef<HTMLElement>(null)
+  useEffect(() => {
+    if (location.path.length === 0) navigate(hrefOf(['history']), { replace: true })
+  }, [location.path.length])
+  useEffect(() => {
+    document.title = screen === undefined ? 'svc' : `${screen.title} · svc`
+  }, [screen])
+  return (
+    <div class="frame">
+      <a
+        class="skip"
+        href="#content"
+        onClick={(event) => {
+          // The address is what is shown, and must not become that of this link.
+          event.preventDefault()
+          main.current?.focus()
+        }}
+      >
+        Skip to the content
+      </a>
+      <header class="bar">
+        <a class="brand" href={hrefOf(['history'])}>
+          svc
+        </a>
+        <nav class="tabs-main" aria-label="Screens">
+          {screens.map(({ name, title }) => (
+            <a key={name} href={hrefOf([name])} aria-current={name === screen?.name ? 'page' : undefined}>
+              {title}
+            </a>
+          ))}
+        </nav>
+        <LiveMark />
+        <UserMenu />
+      </header>
+      <main id="content" ref={main} tabIndex={-1}>
+        {screen === undefined ? (
+          <Missing location={location} />
+        ) : (
+          <screen.component key={screen.name} path={location.path.slice(1)} query={location.query} />
+        )}
+      </main>
+    </div>
+  )
+}
+
+function screenOf({ path: [first = 'history'] }: Location): Screen | undefined {
+  return screens.find(({ name }) => name === first)
+}
+
+function Missing({ location }: { location: Location }): JSX.Element {
+  return (
+    <div class="page">
+      <h1>There is no such page</h1>
+      <p>
+        The address <code>{hrefOf(location.path)}</code> leads nowhere.{' '}
+        <a href={hrefOf(['history'])}>Go to the history</a>
+      </p>
+    </div>
+  )
+}

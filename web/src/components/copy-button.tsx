@@ -1,0 +1,25 @@
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import { notify } from './notices.tsx'
+
+const SHOWN_MS = 2000
+
+/** `title` says what is copied. */
+export function CopyButton({ text, title = 'Copy' }: { text: string; title?: string }): JSX.Element {
+  const [isDone, setIsDone] = useState(false)
+  async function copy(): Promise<void> {
+    try {
+      // Browsers have no clipboard for pages that came over plain HTTP from elsewhere.
+      await navigator.clipboard.writeText(text)
+      setIsDone(true)
+      setTimeout(() => setIsDone(false), SHOWN_MS)
+    } catch {
+      notify('The browser does not let this page copy; select the text instead.', 'failure')
+    }
+  }
+  return (
+    <button type="button" class="copy" onClick={() => void copy()}>
+      {isDone ? 'Copied' : title}
+    </button>
+  )
+}

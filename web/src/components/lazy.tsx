@@ -1,0 +1,32 @@
+/** A component whose code is loaded when it is first shown. */
+import type { ComponentType, JSX } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { Failure } from './failure.tsx'
+
+export function lazy<Props extends object>(
+  load: () => Promise<{ default: ComponentType<Props> }>,
+): ComponentType<Props> {
+  let loaded: ComponentType<Props> | undefined
+  return function Lazy(props: Props): JSX.Element {
+    const [, setCount] = useState(0)
+    const [hasFailed, setHasFailed] = useState(false)
+    useEffect(() => {
+      if (loaded !== undefined || hasFailed) return
+      load().then(
+        (module) => {
+          loaded = module.default
+          setCount((n) => n + 1)
+        },
+        () => setHasFailed(true),
+      )
+    }, [hasFailed])
+    if (hasFailed) {
+      // After an upgrade of the server the files of this page have other names.
+      const error = 'This part of the page could not be loaded: the server cannot be reached, or has been upgraded.'
+      return <Failure error={error} retryTitle="Load the page again" onRetry={() => location.reload()} />
+    }
+    if (loaded === undefined) return <p class="loading">Loading…</p>
+    const Component = loaded
+    return <Component {...props} />
+  }
+}

@@ -1,0 +1,20 @@
+import type { JSX } from 'preact'
+import { liveConnection } from '../api/execution-events.ts'
+import { useStore } from '../store.ts'
+
+const titles = {
+  connecting: 'Connecting',
+  open: 'Live',
+  lost: 'Reconnecting',
+  ended: 'Not live',
+} as const
+
+/** Whether changes are shown as they happen. */
+export function LiveMark(): JSX.Element {
+  const connection = useStore(liveConnection)
+  return (
+    <span class="live-mark" data-connection={connection} role="status">
+      {titles[connection]}
+    </span>
+  )
+}

@@ -1,0 +1,15 @@
+import type { JSX } from 'preact'
+
+/** Of an execution, a trigger instance, an enforcement: the word says it, the colour helps. */
+export function StatusBadge({ status }: { status: string }): JSX.Element {
+  return (
+    <span class="badge" data-status={status}>
+      {status.replaceAll('_', ' ')}
+    </span>
+  )
+}
+
+/** Nothing comes after these but a delete. */
+export function isFinalStatus(status: string): boolean {
+  return ['succeeded', 'failed', 'timeout', 'canceled', 'abandoned'].includes(status)
+}

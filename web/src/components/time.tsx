@@ -1,0 +1,62 @@
+/** Points in time and durations. The server writes UTC with microseconds; people read their own time zone. */
+import type { JSX } from 'preact'
+import { useEffect, useState } from 'preact/hooks'
+import { createStore, useStore, type Store } from '../store.ts'
+
+const dateAndTime = new Intl.DateTimeFormat(undefined, {
+  year: 'numeric',
+  month: 'short',
+  day: '2-digit',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+})
+
+/** `at` is a wire timestamp. Its title is exact, in UTC. */
+export function Time({ at }: { at: string }): JSX.Element {
+  const date = new Date(at)
+  if (Number.isNaN(date.getTime())) return <span>{at}</span>
+  return (
+    <time dateTime={at} title={at}>
+      {dateAndTime.format(date)}
+    </time>
+  )
+}
+
+/** `0.3 s`, `12 s`, `3 min 5 s`, `2 h 4 min`, `3 d 2 h` */
+export function formatSeconds(seconds: number): string {
+  if (seconds < 10) return `${Math.max(0, seconds).toFixed(1)} s`
+  if (seconds < 60) return `${Math.floor(seconds)} s`
+  const whole = Math.floor(seconds)
+  if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`
+  if (whole < 86_400) return `${Math.floor(whole / 3600)} h ${Math.floor((whole % 3600) / 60)} min`
+  return `${Math.floor(whole / 86_400)} d ${Math.floor((whole % 86_400) / 3600)} h`
+}
+
+/** One clock for the page, that runs while it is looked at. */
+const clocks = new Map<number, Store<number>>()
+
+/** Milliseconds since the epoch, as often as `everyMs`. */
+export function useNow(everyMs = 1000): number {
+  const [clock] = useState(() => {
+    const known = clocks.get(everyMs) ?? createStore(Date.now())
+    clocks.set(everyMs, known)
+    return known
+  })
+  useEffect(() => {
+    clock.set(Date.now())
+    const timer = setInterval(() => clock.set(Date.now()), everyMs)
+    return () => clearInterval(timer)
+  }, [clock, everyMs])
+  return useStore(clock)
+}
+
+/** How long something took, or takes so far. */
+export function Elapsed({ from, seconds }: { from: string; seconds: number | undefined }): JSX.Element {
+  return seconds === undefined ? <Running from={from} /> : <span>{formatSeconds(seconds)}</span>
+}
+
+function Running({ from }: { from: string }): JSX.Element {
+  const now = useNow()
+  return <span>{formatSeconds((now - new Date(from).getTime()) / 1000)}</span>
+}

@@ -1,0 +1,9 @@
+import type { JSX } from 'preact'
+
+export default function Screen(): JSX.Element {
+  return (
+    <div class="page">
+      <h1>History</h1>
+    </div>
+  )
+}

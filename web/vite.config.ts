@@ -1,0 +1,22 @@
+import { join } from 'node:path'
+import { defineConfig } from 'vite'
+
+/** `scripts/build.mjs` gives the output folder; `vite web` serves it while somebody works on it. */
+export default defineConfig({
+  root: import.meta.dirname,
+  // Every address is relative, so that a proxy may serve it below any path.
+  base: './',
+  publicDir: false,
+  logLevel: 'warn',
+  oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+  build: {
+    outDir: join(import.meta.dirname, '..', '.build', 'web'),
+    // Beside `index.html`: the server answers these at `/ui/<file>`.
+    assetsDir: 'ui',
+    emptyOutDir: true,
+    // An address of data in a style sheet would need a wider policy than `'self'`.
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+    reportCompressedSize: false,
+  },
+})
