@@ -75,7 +75,7 @@ describe('00.2 listeners and path shapes', () => {
     },
   )
 
-  it.each(['/v1/', '/v1', '/'])('00.2 root index %s', async (path) => {
+  it.each(['/v1/', '/v1', '/api/v1/', '/api'])('00.2 root index %s', async (path) => {
     const { status, body } = await get<Record<string, string>>(path)
     expect(status).toBe(200)
     expect(Object.keys(body).toSorted()).toEqual(['docs_url', 'version'])

@@ -96,11 +96,13 @@ const operations = (): [string, string, Operation][] =>
     Object.entries(item).map(([method, operation]): [string, string, Operation] => [method, path, operation]),
   )
 const isPublic = ({ security }: Operation): boolean => security?.length === 0
-const filled = (path: string): string =>
-  path.replace(
+const filled = (path: string): string => {
+  const file = path.startsWith('/v1/ui/') ? 'index.html' : 'start.js'
+  return path.replace(
     /\{(\w+)\}/g,
-    (_, name: string) => ({ id: execution, file: 'start.js', hook: 'listed' })[name] ?? 'core.local',
+    (_, name: string) => ({ id: execution, file, hook: 'listed' })[name] ?? 'core.local',
   )
+}
 
 /** Fails unless the document says that this operation can answer this. */
 function holdToDocument(operation: Operation, answer: RawAnswer): void {
@@ -114,7 +116,7 @@ function contradiction(operation: Operation, answer: RawAnswer): string {
   if (declared === undefined) return `is not among ${Object.keys(operation.responses).join(', ')}`
   if (declared.content === undefined) return answer.text === '' ? 'fits' : 'has a body'
   const type = String(answer.headers['content-type'] ?? '').split(';', 1)[0] ?? ''
-  const media = declared.content[type]
+  const media = declared.content[type] ?? declared.content['*/*']
   if (media === undefined) return `has type "${type}", not ${Object.keys(declared.content).join(', ')}`
   const value: unknown = type.includes('json') ? JSON.parse(answer.text) : answer.text
   const absolute = JSON.stringify(media.schema).replaceAll('"#/', '"https://svc.example/openapi#/')
@@ -770,6 +772,20 @@ describe('recorded answers fit the document', () => {
       holdToDocument(operation, answer)
     }
     seen.add('get /v1/docs/{file}')
+  })
+
+  it('openapi: the files of the web client', async () => {
+    const operation = document.paths['/v1/ui/{file}']?.['get']
+    if (operation === undefined) throw new Error('not listed')
+    for (const [name, status] of [
+      ['index.html', 200],
+      ['nothing.js', 404],
+    ] as const) {
+      const answer = await send(server.urls.api, { path: `/v1/ui/${name}` })
+      expect([name, answer.status]).toEqual([name, status])
+      holdToDocument(operation, answer)
+    }
+    seen.add('get /v1/ui/{file}')
   })
 
   it('openapi: without a credential every route that is not public answers 401 as declared', async () => {

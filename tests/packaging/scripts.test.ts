@@ -242,7 +242,7 @@ describe('npm start', () => {
       for (const stream of [npm.stdout, npm.stderr]) {
         stream.setEncoding('utf8').on('data', (text: string) => {
           output += text
-          if (text.includes('Try it:')) npm.kill(signal)
+          if (text.includes('svc is ready:')) npm.kill(signal)
         })
       }
       let hasClosed = false

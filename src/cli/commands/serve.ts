@@ -176,7 +176,7 @@ function greeting({ urls }: App, auth: SignIn): string {
   const login = auth.mode === 'proxy' ? `-H "Remote-User: $USER"` : `-u ${user}`
   return [
     `svc is ready:  API ${urls.api}   auth ${urls.auth}   stream ${urls.stream}`,
-    'Try it:',
+    `Open ${urls.api} in a browser, or try it here:`,
     ...(auth.enable
       ? [`  TOKEN=$(curl -s -X POST ${login} ${urls.auth}/tokens | sed 's/.*"token":"\\([^"]*\\)".*/\\1/')`]
       : []),

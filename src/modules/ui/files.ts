@@ -21,7 +21,7 @@ export interface Files {
 }
 
 /** What the build names files; nothing that leads elsewhere. */
-const NAME = /^[\w-]+(?:\.[\w-]+)*\.(?:css|html|js|svg|txt)$/
+const NAME = /^(?=.{1,100}$)[\w-]+(?:\.[\w-]+)*\.(?:css|html|js|svg|txt)$/
 
 export function createFiles(): Files {
   // As many as there are files: what is not found is not remembered.

@@ -37,6 +37,7 @@ export function createRoutes(files: Files): Route[] {
       permission: 'public',
       summary: 'A file of the web client, whose page is at `/`.',
       response: { type: 'string' },
+      mediaType: '*/*',
       failures: [404],
       async handler({ params, headers }) {
         const name = params['file'] ?? ''
