@@ -156,7 +156,7 @@ describe('the document is an OpenAPI 3.1 document', () => {
   const content = {
     type: 'object',
     minProperties: 1,
-    propertyNames: { pattern: '^[a-z]+/[a-z0-9.+-]+$' },
+    propertyNames: { pattern: '^([a-z]+/[a-z0-9.+-]+|[*]/[*])$' },
     additionalProperties: closed(['schema'], { schema: { type: 'object' } }),
   }
   const requirement = {
