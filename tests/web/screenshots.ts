@@ -1,0 +1,82 @@
+/** `npm run screenshots [-- <folder>]`: pictures of every screen; default folder docs/images. */
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Page } from 'playwright-core'
+import { projectRoot, startServer } from '../helpers/server.ts'
+import { startBrowser } from './browser.ts'
+import { fillServer, type Demo } from './demo.ts'
+
+interface Picture {
+  name: string
+  /** Behind the `#`. */
+  address: (demo: Demo) => string
+  /** Resolves once there is what the picture is of. */
+  ready: (page: Page) => Promise<unknown>
+  colorScheme?: 'dark'
+  phone?: true
+}
+
+const heading = (page: Page): Promise<void> => page.getByRole('heading', { level: 1 }).first().waitFor()
+
+const pictures: readonly Picture[] = [
+  { name: 'history', address: () => '/history', ready: (page) => page.getByText('running').first().waitFor() },
+  {
+    name: 'history-phone',
+    address: () => '/history',
+    ready: (page) => page.getByText('running').first().waitFor(),
+    phone: true,
+  },
+  {
+    name: 'execution',
+    address: ({ failed }) => `/history/${failed}/general`,
+    ready: (page) => page.getByText('no such device').first().waitFor(),
+  },
+  {
+    name: 'output',
+    address: ({ running }) => `/history/${running}/output`,
+    ready: (page) => page.getByText('checked node-5').first().waitFor(),
+    colorScheme: 'dark',
+  },
+  {
+    name: 'action',
+    address: () => '/actions/shop.deploy',
+    ready: (page) => page.getByLabel('branch').first().waitFor(),
+  },
+  { name: 'rule', address: () => '/rules/shop.on_push', ready: heading },
+  { name: 'rule-edit', address: () => '/rules/shop.on_push/edit', ready: heading },
+  {
+    name: 'explain',
+    address: ({ unmatched }) => `/triggers/instances/${unmatched}`,
+    ready: (page) => page.getByText('feature/cart').first().waitFor(),
+  },
+  { name: 'webhooks', address: () => '/webhooks/push', ready: (page) => page.getByText('curl').first().waitFor() },
+  {
+    name: 'trace',
+    address: ({ traceId }) => `/traces/${traceId}`,
+    ready: (page) => page.getByText('shop.report').first().waitFor(),
+  },
+  { name: 'access', address: () => '/access', ready: heading },
+  { name: 'status', address: () => '/status', ready: heading },
+]
+
+const folder = process.argv[2] ?? join(projectRoot, 'docs', 'images')
+mkdirSync(folder, { recursive: true })
+const server = await startServer()
+const browser = await startBrowser()
+try {
+  const demo = await fillServer(server)
+  for (const { name, address, ready, colorScheme, phone } of pictures) {
+    const { page, close } = await browser.open(`${server.urls.api}/#${address(demo)}`, {
+      viewport: phone === undefined ? { width: 1280, height: 760 } : { width: 390, height: 760 },
+      colorScheme: colorScheme ?? 'light',
+      reducedMotion: 'reduce',
+    })
+    await ready(page)
+    await page.screenshot({ path: join(folder, `${name}.png`) })
+    await close()
+    process.stdout.write(`${name}.png\n`)
+  }
+} finally {
+  await browser.close()
+  await server.stop()
+}
