@@ -15,6 +15,7 @@ import { printRows, type Row } from './report.ts'
 import { commandLine, scale } from './scale.ts'
 import { remoteCommands } from './ssh.ts'
 import { stopping } from './stop.ts'
+import { openingTheClient } from './web.ts'
 
 const parts: Record<string, () => Promise<Row[]>> = {
   latency: oneAtATime,
@@ -32,6 +33,7 @@ const parts: Record<string, () => Promise<Row[]>> = {
   scale,
   cli: commandLine,
   binary: singleExecutable,
+  web: openingTheClient,
   watched: beingWatched,
   access: async () => [...(await verifiedRequests()), ...(await refusedLogins())],
 }

@@ -66,7 +66,6 @@ export async function startBrowser(options: BrowserOptions = {}): Promise<TestBr
 async function openPage(browser: Browser, url: string, options: BrowserContextOptions): Promise<TestPage> {
   const context = await browser.newContext({ locale: 'en-GB', timezoneId: 'UTC', ...options })
   const page = await context.newPage()
-  const { origin } = new URL(url)
   const found: string[] = []
   page.on('pageerror', (error) => found.push(`error: ${error.stack ?? error.message}`))
   page.on('console', (message) => {
@@ -78,8 +77,11 @@ async function openPage(browser: Browser, url: string, options: BrowserContextOp
     found.push(`dialog: ${dialog.message()}`)
     void dialog.dismiss()
   })
+  let origin: string | undefined
   page.on('request', (request) => {
     const address = request.url()
+    // Its server is the one that it is opened on.
+    if (request.isNavigationRequest()) origin ??= new URL(address).origin
     if (!address.startsWith(`${origin}/`) && !address.startsWith('data:') && !address.startsWith('blob:')) {
       found.push(`request to elsewhere: ${address}`)
     }

@@ -31,8 +31,9 @@ describe('the page of the web client', () => {
     for (const title of titles) {
       await page.getByRole('link', { name: title, exact: true }).focus()
       await page.keyboard.press('Enter')
+      await page.locator('nav a[aria-current="page"]', { hasText: new RegExp(`^${title}$`) }).waitFor()
       await page.getByRole('heading', { level: 1 }).first().waitFor()
-      expect(await page.getByRole('link', { name: title, exact: true }).getAttribute('aria-current')).toBe('page')
+      expect(await page.title()).toBe(`${title} · svc`)
     }
     await close()
   })
