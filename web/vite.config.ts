@@ -1,6 +1,11 @@
 import { join } from 'node:path'
 import { defineConfig } from 'vite'
 
+/** The server that is asked while somebody works on the client. */
+const target = process.env['SVC_API_URL'] ?? 'http://127.0.0.1:9101'
+/** A page of another origin may change nothing there. */
+const proxy = { target, changeOrigin: true, headers: { origin: new URL(target).origin } }
+
 /** `scripts/build.mjs` gives the output folder; `vite web` serves it while somebody works on it. */
 export default defineConfig({
   root: import.meta.dirname,
@@ -9,6 +14,7 @@ export default defineConfig({
   publicDir: false,
   logLevel: 'warn',
   oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+  server: { proxy: { '/api': proxy, '/auth': proxy, '/stream': proxy } },
   build: {
     outDir: join(import.meta.dirname, '..', '.build', 'web'),
     // Beside `index.html`: the server answers these at `/ui/<file>`.
