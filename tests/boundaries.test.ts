@@ -62,6 +62,7 @@ const EXTRA_LAYERS: Record<string, readonly Layer[]> = {
 const TYPE_ONLY: Record<string, readonly string[]> = {
   'src/module.ts': ['src/http/route.ts'],
   'src/db/': ['src/bus/facts.ts'],
+  'web/src/api/records.ts': ['src/schema.ts'],
 }
 
 /** Package → where it may be imported. What stands behind a port is replaced in one place. */

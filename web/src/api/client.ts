@@ -7,10 +7,13 @@ export class ApiError extends Error {
   readonly status: number
   /** What is wrong, for programs: `PARAMETERS_INVALID`. Empty when nobody said. */
   readonly code: string
-  constructor(message: string, status: number, code = '') {
+  /** What the server adds for programs: `{ parameter: 'cmd' }`. */
+  readonly details: Readonly<Record<string, unknown>>
+  constructor(message: string, status: number, code = '', details: Readonly<Record<string, unknown>> = {}) {
     super(message)
     this.status = status
     this.code = code
+    this.details = details
   }
 }
 
@@ -87,11 +90,18 @@ async function fetchOnce(
   }
 }
 
+/** Of the API; whoever stands in between may say anything. */
+interface ErrorBody {
+  faultstring?: string
+  code?: string
+  details?: Record<string, unknown>
+}
+
 /** What the server says is wrong. */
 export async function errorOf(response: Response): Promise<ApiError> {
   try {
-    const { faultstring, code = '' } = (await response.json()) as { faultstring: string; code?: string } // errors of the API
-    if (typeof faultstring === 'string') return new ApiError(faultstring, response.status, code)
+    const { faultstring, code, details } = (await response.json()) as ErrorBody
+    if (typeof faultstring === 'string') return new ApiError(faultstring, response.status, code, details)
   } catch {
     // Something in between has answered.
   }

@@ -15,3 +15,4 @@ export type {
 } from '../../../src/modules/rules/types.ts'
 export type { CausedBy, TraceComponent, TraceMemberKind, TraceRecord } from '../../../src/modules/traces/types.ts'
 export type { TriggerInstance, TriggerRecord, TriggerTypeRecord } from '../../../src/modules/triggers/types.ts'
+export type { ParameterSchema } from '../../../src/schema.ts'

@@ -1,0 +1,310 @@
+import { describe, expect, test } from 'vitest'
+import {
+  defaultTextOf,
+  fieldsOf,
+  linesOf,
+  mistakeIn,
+  namesInRefusal,
+  parametersOfSchema,
+  readField,
+  readForm,
+  startsAsLines,
+  stateOf,
+  textOfInput,
+  type Field,
+  type FieldInput,
+} from './form-model.ts'
+import type { ParameterSchema } from '../../api/records.ts'
+
+function field(schema: object): Field {
+  const [only] = fieldsOf({ it: schema as ParameterSchema }) // unions of types are of other schemas than those of actions
+  if (only === undefined) throw new Error('no field')
+  return only
+}
+
+const text = (typed: string): FieldInput => ({ as: 'text', text: typed })
+const value = (given: unknown): FieldInput => ({ as: 'value', value: given })
+const lines = (typed: string): FieldInput => ({ as: 'lines', text: typed })
+
+describe('the order of fields', () => {
+  const schemas: Record<string, ParameterSchema> = {
+    env: { type: 'object' },
+    sudo: { type: 'boolean', immutable: true, default: false },
+    second: { type: 'string', position: 1 },
+    first: { type: 'string', position: 0 },
+    cmd: { type: 'string', required: true },
+    timeout: { type: 'integer', required: true, default: 60 },
+  }
+
+  test('is: what must be given, by position, as declared, what is fixed', () => {
+    const names = fieldsOf(schemas).map(({ name }) => name)
+    expect(names).toEqual(['cmd', 'first', 'second', 'env', 'timeout', 'sudo'])
+  })
+
+  test('folds what is fixed and what is said to be rarely needed', () => {
+    const folded = fieldsOf(schemas, { isFolded: (name) => name === 'env' || name === 'cmd' })
+    expect(folded.filter(({ isFolded }) => isFolded).map(({ name }) => name)).toEqual(['env', 'sudo'])
+  })
+
+  test('folds the rest of many', () => {
+    const many = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`p${i}`, { type: 'string' as const }]))
+    const fields = fieldsOf({ ...many, late: { type: 'string', required: true } })
+    expect(fields[0]?.name).toBe('late')
+    expect(fields.filter(({ isFolded }) => !isFolded)).toHaveLength(12)
+  })
+
+  test('has a place for values that nobody has declared', () => {
+    const fields = fieldsOf({}, { values: { old: 1 } })
+    expect(fields).toMatchObject([{ name: 'old', isUnknown: true }])
+    expect(readForm(fields, stateOf({ old: 1 })).problems.get('old')).toContain('no such parameter')
+  })
+
+  test('takes any name, and nothing that is no schema', () => {
+    const fields = fieldsOf(JSON.parse('{"__proto__": {"type": "string"}, "constructor": null, "x": {"type": "what"}}'))
+    expect(fields.map(({ name, control }) => [name, control])).toEqual([
+      ['__proto__', 'text'],
+      ['constructor', 'any'],
+      ['x', 'any'],
+    ])
+    const { value: sent } = readForm(fields, new Map([['__proto__', text('a')]]))
+    expect(Object.getOwnPropertyNames(sent)).toEqual(['__proto__'])
+  })
+})
+
+describe('what is typed is read by the type', () => {
+  test.each<[schema: object, typed: string, expected: unknown]>([
+    [{ type: 'string' }, 'a', 'a'],
+    [{ type: 'string' }, ' 5 ', ' 5 '],
+    [{ type: 'string' }, 'null', 'null'],
+    [{ type: 'string' }, 'two\nlines', 'two\nlines'],
+    [{ type: 'integer' }, ' 10 ', 10],
+    [{ type: 'integer' }, '-3', -3],
+    [{ type: 'integer' }, '{{ n }}', '{{ n }}'],
+    [{ type: 'integer', minimum: 5 }, '{{ n }}', '{{ n }}'],
+    [{ type: 'integer' }, '9007199254740991', 9_007_199_254_740_991],
+    [{ type: 'number' }, '.5', 0.5],
+    [{ type: 'number' }, '1e3', 1000],
+    [{ type: 'boolean' }, 'TRUE', true],
+    [{ type: 'boolean' }, '{{ b }}', '{{ b }}'],
+    [{ enum: ['a', 'b'] }, 'b', 'b'],
+    [{ enum: [1, 2] }, '2', 2],
+    [{ enum: [1, 2] }, '{{ x }}', '{{ x }}'],
+    [{ type: 'object' }, '{"a": "{{ x }}"}', { a: '{{ x }}' }],
+    [{ type: 'object' }, '{{ trigger.body }}', '{{ trigger.body }}'],
+    [{ type: 'object' }, '{"a": {{ x }}}', '{"a": {{ x }}}'],
+    [{ type: 'object' }, '"{{ x }}"', '{{ x }}'],
+    [{ type: 'array' }, '[1, "a"]', [1, 'a']],
+    [{ type: 'array' }, '[{{ a }}, 2]', '[{{ a }}, 2]'],
+    [{}, '5', 5],
+    [{}, 'plain', 'plain'],
+    [{}, '"5"', '5'],
+    [{}, 'null', null],
+    [{}, '{"a": ', '{"a": '],
+    [{ type: ['string', 'null'] }, 'null', 'null'],
+    [{ type: ['integer', 'null'] }, 'null', null],
+    [{ type: ['integer', 'null'] }, '7', 7],
+    [{ type: ['integer', 'string'] }, '7', 7],
+    [{ type: ['integer', 'string'] }, 'true', 'true'],
+    [{ type: ['string', 'array'] }, '["a"]', ['a']],
+  ])('%j %j', (schema, typed, expected) => {
+    expect(readField(field(schema), text(typed))).toEqual({ kind: 'value', value: expected, isMasked: false })
+  })
+
+  test.each<[schema: object, typed: string, message: string]>([
+    [{ type: 'integer' }, '1.5', 'A whole number is needed, such as 10.'],
+    [{ type: 'integer' }, 'ten', 'A whole number is needed, such as 10.'],
+    [{ type: 'integer' }, '9007199254740993', 'too large to be kept exactly'],
+    [{ type: 'number' }, '9007199254740993', 'too large to be kept exactly'],
+    [{ type: 'number' }, '0x10', 'A number is needed'],
+    [{ type: 'number' }, '1e999', 'too large'],
+    [{ type: 'integer', minimum: 5 }, '4', 'It has to be at least 5.'],
+    [{ type: 'integer', maximum: 5, exclusiveMaximum: true }, '5', 'It has to be less than 5.'],
+    [{ type: 'number', exclusiveMinimum: 5 }, '5', 'It has to be more than 5.'],
+    [{ type: 'boolean' }, 'yes', 'It is either true or false.'],
+    [{ enum: ['a'] }, 'c', 'one of the values of the list'],
+    [{ type: 'string', minLength: 2 }, '😀', 'At least 2 characters are needed.'],
+    [{ type: 'string', maxLength: 2 }, 'abc', 'At most 2 characters are allowed; these are 3.'],
+    [{ type: 'array', minItems: 2 }, '[1]', 'At least 2 items are needed.'],
+    [{ type: 'object' }, '[1]', 'It has to be of type object, and is of type array.'],
+    [{ type: 'object' }, '{"a": "{{ x }}",}', 'Line 1, column 16: a comma'],
+    [{ type: 'array', items: { type: 'string' } }, '{"a": 1}', 'It has to be of type list of string'],
+    [{ type: 'object', required: true }, '  ', 'This has to be given.'],
+    [{ type: 'integer', required: true }, ' ', 'This has to be given.'],
+    [{ type: ['integer', 'null'] }, 'x', 'A whole number is needed'],
+    [{ type: ['integer', 'object'] }, 'x', 'needs double quotes'],
+  ])('%j %j is wrong', (schema, typed, message) => {
+    const reading = readField(field(schema), text(typed))
+    expect(reading).toMatchObject({ kind: 'problem', message: expect.stringContaining(message) as string })
+  })
+
+  test('a list may be written as lines', () => {
+    const list = field({ type: 'array', items: { type: 'string' } })
+    expect(readField(list, lines('a\r\n\n b \n'))).toMatchObject({ value: ['a', ' b '] })
+    expect(readField(list, lines('{{ hosts }}'))).toMatchObject({ value: '{{ hosts }}' })
+    expect(readField(list, lines('{{ a }}\n{{ b }}'))).toMatchObject({ value: ['{{ a }}', '{{ b }}'] })
+    expect(readField(list, lines('\n \n'))).toEqual({ kind: 'unset' })
+  })
+})
+
+describe('nothing is not empty', () => {
+  const fields = fieldsOf({ a: { type: 'string', default: 'x' }, b: { type: 'array' }, c: { type: 'string' } })
+
+  test('what is left empty is not sent', () => {
+    expect(readForm(fields, new Map([['a', text('')]])).value).toEqual({})
+  })
+
+  test('what is emptied on purpose is sent', () => {
+    const state = new Map([
+      ['a', value('')],
+      ['b', value([])],
+      ['c', value(null)],
+    ])
+    expect(readForm(fields, state).value).toEqual({ a: '', b: [], c: null })
+  })
+
+  test('what must be given may be an empty text', () => {
+    const must = field({ type: 'string', required: true })
+    expect(readField(must, undefined)).toEqual({ kind: 'problem', message: 'This has to be given.' })
+    expect(readField(must, value(''))).toMatchObject({ value: '' })
+    expect(readField(field({ type: 'string', required: true, default: 'x' }), undefined)).toEqual({ kind: 'unset' })
+  })
+
+  test('what is fixed is never sent', () => {
+    expect(readField(field({ type: 'boolean', immutable: true, default: true }), text('false'))).toEqual({
+      kind: 'unset',
+    })
+    expect(readField(field({ type: 'string', immutable: true, required: true }), undefined)).toEqual({ kind: 'unset' })
+  })
+})
+
+describe('values that are there', () => {
+  test.each<[schema: object, given: unknown, shown: string]>([
+    [{ type: 'string' }, 'a', 'a'],
+    [{ type: 'integer' }, 7, '7'],
+    [{ type: 'integer' }, '{{ n }}', '{{ n }}'],
+    [{ type: 'object' }, { a: 1 }, '{\n  "a": 1\n}'],
+    [{ type: 'object' }, '{{ o }}', '{{ o }}'],
+    [{}, 5, '5'],
+    [{}, '5', '"5"'],
+    [{}, '', '""'],
+    [{}, 'five', 'five'],
+    [{}, { a: [1] }, '{"a":[1]}'],
+    [{ type: 'string' }, null, ''],
+    [{ enum: [1, 2] }, 2, '2'],
+  ])('%j shows %j as %j, and sends it as it was', (schema, given, shown) => {
+    const one = field(schema)
+    expect(textOfInput(one, value(given))).toBe(shown)
+    expect(readField(one, value(given))).toMatchObject({ kind: 'value', value: given })
+  })
+
+  test.each<[schema: object, given: unknown]>([
+    [{ type: 'string' }, 'a'],
+    [{ type: 'integer' }, 7],
+    [{ type: 'object' }, { a: [1, { b: null }] }],
+    [{ type: 'object' }, '{{ o }}'],
+    [{}, 5],
+    [{}, '5'],
+    [{}, ''],
+    [{}, 'five'],
+    [{ enum: ['a', 2, true] }, 2],
+  ])('%j: typing the text of %j changes nothing', (schema, given) => {
+    const one = field(schema)
+    const shown = textOfInput(one, value(given))
+    expect(readField(one, text(shown))).toMatchObject({ kind: 'value', value: given })
+  })
+
+  test('that do not fit are told', () => {
+    expect(readField(field({ type: 'integer' }), value('ten'))).toMatchObject({ kind: 'problem' })
+  })
+
+  test('lists become lines only where that changes nothing', () => {
+    expect(linesOf(['a', 'b'])).toBe('a\nb')
+    for (const list of [[], ['a', ''], ['a\nb'], [1], ['{{ a }}'], 'a', null]) expect(linesOf(list)).toBeUndefined()
+    const list = field({ type: 'array', items: { type: 'string' } })
+    expect(startsAsLines(list, undefined)).toBe(true)
+    expect(startsAsLines(list, value(['a']))).toBe(true)
+    expect(startsAsLines(list, value(['']))).toBe(false)
+    expect(startsAsLines(field({ type: 'array' }), undefined)).toBe(false)
+    expect(field({ type: 'array', items: { type: 'integer' } }).hasLines).toBe(false)
+  })
+})
+
+describe('secrets', () => {
+  const fields = fieldsOf({
+    password: { type: 'string', secret: true, default: 'hidden' },
+    env: { type: 'object', properties: { token: { type: 'string', secret: true } } },
+  })
+  const stored = { password: '********', env: { token: '********', port: 1 } }
+
+  test('are never shown by their mask, nor is their default', () => {
+    const [password] = fields
+    expect(password && textOfInput(password, value('********'))).toBe('')
+    expect(password && defaultTextOf(password)).toBe('a secret')
+  })
+
+  test('that nobody has changed are sent back masked, or left out', () => {
+    expect(readForm(fields, stateOf(stored))).toMatchObject({ value: stored, masked: ['password', 'env'] })
+    const omitted = readForm(fields, stateOf(stored), { omitsMasks: true })
+    expect(omitted).toEqual({ value: {}, masked: ['password', 'env'], problems: new Map() })
+  })
+
+  test('of which a part was changed need all of their secrets where masks are left out', () => {
+    const state = new Map([['env', text('{"token": "********", "port": 2}')]])
+    const { problems, value: sent } = readForm(fields, state, { omitsMasks: true })
+    expect(problems.get('env')).toContain('write the secret itself')
+    expect(sent).toEqual({})
+    expect(readForm(fields, state).value).toEqual({ env: { token: '********', port: 2 } })
+  })
+})
+
+test('what else a value has to be is told in words', () => {
+  const { hints, typeTitle } = field({
+    type: ['string', 'null'],
+    minLength: 1,
+    maxLength: 80,
+    pattern: '^\\w+$',
+    format: 'email',
+    madeUp: 1,
+  })
+  expect(hints).toEqual(['at least 1 character', 'at most 80 characters', 'fits ^\\w+$', 'format email'])
+  expect(typeTitle).toBe('string or null')
+  expect(field({ type: 'array', items: { type: 'string' }, uniqueItems: true })).toMatchObject({
+    typeTitle: 'list of string',
+    hints: ['no item twice'],
+  })
+})
+
+test('a schema of an object says which parameters there are', () => {
+  const schema = { type: 'object', properties: { a: { type: 'string' }, b: { required: true }, c: 5 }, required: ['a'] }
+  expect(parametersOfSchema(schema)).toEqual({ a: { type: 'string', required: true }, b: { required: true } })
+  expect(parametersOfSchema({ type: 'object' })).toBeUndefined()
+})
+
+test('JSON with templates is no mistake where they may stand', () => {
+  for (const fine of ['', '{{ x }}', '{"a": {{ x }}}', '{% if a %}1{% endif %}']) {
+    expect(mistakeIn(fine, { allowsTemplates: true })).toBeUndefined()
+  }
+  expect(mistakeIn('{"a": "{{ x }}",}', { allowsTemplates: true })).toMatchObject({ column: 16 })
+  expect(mistakeIn('{{ x }}', { allowsTemplates: false })).toMatchObject({ column: 2 })
+})
+
+describe('a refusal is about', () => {
+  const names = new Set(['cmd', 'timeout', 'env', 'sudo', 'x'])
+  test.each<[message: string, details: Record<string, unknown>, expected: string[]]>([
+    ["'cmd' is a required property", {}, ['cmd']],
+    ["env: 'PATH' is a required property", {}, ['env']],
+    ["env.PATH: 5 is not of type 'string'", {}, ['env']],
+    ["env[0].a: 5 is not of type 'string'", {}, ['env']],
+    ["timeout: invalid literal for int() with base 10: 'abc'", { parameter: 'timeout' }, ['timeout']],
+    ["Additional properties are not allowed ('x', 'y' were unexpected)", {}, ['x']],
+    ["Override of immutable parameter(s) ['sudo'] is unsupported.", { parameters: ['sudo'] }, ['sudo']],
+    ['Failed to render parameter "cmd": Dependency unsatisfied in variable "nope"', {}, ['cmd']],
+    ['Response for inquiry "65f0" did not pass schema validation. \'x\' is a required property', {}, ['x']],
+    ['Response for inquiry "65f0" did not pass schema validation. x: 5 is too large', {}, ['x']],
+    ['Action "core.local" cannot be found.', {}, []],
+    ["'other' is a required property", {}, []],
+    ['The server cannot be reached.', {}, []],
+  ])('%s', (message, details, expected) => {
+    expect(namesInRefusal(message, details, names)).toEqual(expected)
+  })
+})
