@@ -250,6 +250,9 @@ export async function bundleWeb(outdir) {
       for (const id of this.getModuleIds()) modules.push(relative(root, id.split('?', 1)[0]))
     },
   }
+  // Whoever builds in a test gets the same files as everybody.
+  const { NODE_ENV: env } = process.env
+  process.env.NODE_ENV = 'production'
   try {
     await buildWeb({
       configFile: join(root, 'web', 'vite.config.ts'),
@@ -259,6 +262,9 @@ export async function bundleWeb(outdir) {
     })
   } catch (error) {
     throw new ScriptError(`${error.message}\nThe build of the web client failed (see above).`)
+  } finally {
+    if (env === undefined) delete process.env.NODE_ENV
+    else process.env.NODE_ENV = env
   }
   for (const file of listFiles(folder)) {
     const content = readFileSync(file)

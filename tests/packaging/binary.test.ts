@@ -168,7 +168,7 @@ describe('the file', () => {
 
   test('holds the licences of what is in it', () => {
     const texts = runInside(chroot, [PROGRAM, '__licenses'])
-    for (const name of ['Node.js is licensed', 'better-sqlite3', 'koffi', 'argon2', 'express'])
+    for (const name of ['Node.js is licensed', 'better-sqlite3', 'koffi', 'argon2', 'express', 'preact '])
       expect(texts).toContain(name)
     // Not a word of the reader that has gone.
     expect(runInside(chroot, ['sh', '-c', `(${PROGRAM} __licenses | head -c 1) 2>&1`])).toBe(texts[0])
@@ -215,6 +215,17 @@ describe('a server without any configuration, as an account without rights', () 
     }
     const page = await fetch(`${api}/v1/docs/swagger-ui-bundle.js`)
     expect((await page.text()).length).toBeGreaterThan(1_000_000)
+    const client = await fetch(`${api}/`)
+    const [, script = ''] = /src="\.\/(ui\/[^"]+\.js)"/.exec(await client.text()) ?? []
+    for (const encoding of ['identity', 'gzip', 'br']) {
+      const file = await fetch(`${api}/${script}`, { headers: { 'Accept-Encoding': encoding } })
+      expect([encoding, file.status, file.headers.get('content-type')]).toEqual([
+        encoding,
+        200,
+        'text/javascript; charset=UTF-8',
+      ])
+    }
+    expect((await fetch(`${api}/ui/none.js`)).status).toBe(404)
 
     await call(`${api}/v1/executions`, 'POST', { action: 'core.local', parameters: { cmd: 'sleep 1000' } })
     await waitFor('the command', () => chroot.pids().some((pid) => nameOf(pid) === 'sleep'))
