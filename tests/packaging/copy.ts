@@ -17,6 +17,7 @@ const CONTENT = [
   'scripts',
   'src',
   'migrations',
+  'web',
   'tests/helpers',
 ]
 
