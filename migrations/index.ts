@@ -7,10 +7,12 @@ import * as core from './0001-core.ts'
 import * as access from './0002-access.ts'
 import * as events from './0003-events.ts'
 import * as content from './0004-content.ts'
+import * as outputLines from './0005-output-lines.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-core': core,
   '0002-access': access,
   '0003-events': events,
   '0004-content': content,
+  '0005-output-lines': outputLines,
 }

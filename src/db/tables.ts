@@ -88,6 +88,13 @@ export interface OutputRecordTable {
   timestamp: string
   /** The host it comes from, where an execution runs on several. */
   host: string | null
+  /** Line ends, and bytes of UTF-8, that the output of the execution has of each type before this record. */
+  stdout_lines: number
+  stderr_lines: number
+  other_lines: number
+  stdout_bytes: number
+  stderr_bytes: number
+  other_bytes: number
 }
 
 /** Owner: executions. The processes that carry executions now; what is left in here after a crash is cleaned up. */

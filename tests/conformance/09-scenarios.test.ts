@@ -29,6 +29,8 @@ const deliberate: Readonly<Record<string, string>> = {
   'GET /v1/actions/views/overview': 'as "action list", with the parameters of runners besides: for the web client',
   'GET /v1/executions/views/filters': 'choices for menus of the web client',
   'GET /v1/executions/{id}/output': 'for "execution tail" where streams may not be followed: 09-cli-tail.test.ts',
+  'GET /v1/executions/{id}/output/lines':
+    'for who shows a part of it, such as the web client; "execution tail" shows all of it',
   'GET /v1/executions/{id}/result': 'as "execution get", as one stream for programs',
   'GET /v1/executions/{id}/attribute/{name}': 'as "execution get -a"',
   'GET /v1/rules/views': 'as "rule list", with descriptions of triggers: for the web client',

@@ -199,6 +199,11 @@ const entries: Record<string, Entry> = {
     ...looks,
     path: ({ execution }) => `/v1/executions/${execution}/output`,
   },
+  'GET /v1/executions/{id}/output/lines': {
+    opens: executionView,
+    ...looks,
+    path: ({ execution }) => `/v1/executions/${execution}/output/lines`,
+  },
   'GET /v1/executions/{id}/result': {
     opens: executionView,
     ...looks,

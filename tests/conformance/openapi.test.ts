@@ -431,6 +431,13 @@ const samples: [
   ['delete', '/v1/executions/{id}', {}],
   ['put', '/v1/executions/{id}', { body: { status: 'failed' }, status: 400 }],
   ['get', '/v1/executions/{id}/output', {}],
+  ['get', '/v1/executions/{id}/output/lines', {}],
+  ['get', '/v1/executions/{id}/output/lines', { path: () => `/v1/executions/${execution}/output/lines?from=-1` }],
+  [
+    'get',
+    '/v1/executions/{id}/output/lines',
+    { path: () => `/v1/executions/${execution}/output/lines?from=0`, status: 400 },
+  ],
   ['get', '/v1/executions/{id}/result', {}],
   ['get', '/v1/executions/{id}/attribute/{name}', { path: () => `/v1/executions/${execution}/attribute/result` }],
   ['get', '/v1/executions/{id}/attribute/{name}', { path: () => `/v1/executions/${execution}/attribute/status` }],

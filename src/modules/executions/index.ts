@@ -20,6 +20,7 @@ import { createChange } from './change.ts'
 import { createDispatcher, type Prepared } from './dispatcher.ts'
 import { createLive } from './live.ts'
 import { createOutput, type OutputCursor } from './output.ts'
+import { readLines } from './output-lines.ts'
 import { executionRecord, liveactionRecord, type RecordOptions } from './record.ts'
 import { recover, type SweepLeftovers } from './recovery.ts'
 import { createRetentions } from './retention.ts'
@@ -281,6 +282,8 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     }
   }
 
+  const statusOf = (id: string): ExecutionStatus | undefined => live.statusOf(id) ?? store.statusOf(id)
+
   const recordOptions = (unmasked: boolean): RecordOptions => ({
     ...(unmasked || !settings.maskSecrets
       ? { parametersOf: (execution) => sealing.look(execution).parameters, resultOf: openResult }
@@ -337,6 +340,15 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       maskSecrets: settings.maskSecrets,
       record: (execution, { children, unmasked }) => executionRecord(execution, recordOptions(unmasked), children),
       readOutput: (id, type) => readOutput(store, id, type),
+      readLines(id, wanted) {
+        // Asked before reading: what a final status promises is already in the rows.
+        const status = statusOf(id)
+        return {
+          is_complete: status === undefined || isFinal(status),
+          is_stored: settings.streamOutput,
+          ...readLines(store, id, wanted),
+        }
+      },
     }),
     find: (id) => store.find(id),
     findWithResult: (id) => store.findWithResult(id),
@@ -361,7 +373,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       const sealed = deps.encryption.seal(resultJson(result), sealedResultOf(seen), 'the result')
       return change.try(seen, { kind: 'respond', result: masked, sealed })
     },
-    statusOf: (id) => live.statusOf(id) ?? store.statusOf(id),
+    statusOf,
     outputCursor: (id) => output.cursor(id),
     record: (execution) => executionRecord(execution, recordOptions(false)),
     liveactionRecord: (execution) => liveactionRecord(execution, recordOptions(false)),

@@ -11,6 +11,7 @@ import { storageFailed } from '../../errors.ts'
 import { newId } from '../../ids.ts'
 import { createLog } from '../../log.ts'
 import type { OutputType } from '../../runners/runner.ts'
+import { noPlace } from './output-place.ts'
 import { createOutput, type Output, type OutputIntake } from './output.ts'
 import { createExecutionStore, type ExecutionStore } from './store.ts'
 import type { OutputRecord } from './types.ts'
@@ -317,15 +318,18 @@ describe('a storage that fails', () => {
     const fine = open()
     await database.write({
       steps: [
-        store.insertOutput({
-          id: newId(),
-          execution_id: doomed.id,
-          seq: 1,
-          host: null,
-          output_type: 'other',
-          data: 'in the way',
-          timestamp: '',
-        }),
+        store.insertOutput(
+          {
+            id: newId(),
+            execution_id: doomed.id,
+            seq: 1,
+            host: null,
+            output_type: 'other',
+            data: 'in the way',
+            timestamp: '',
+          },
+          noPlace,
+        ),
       ],
       facts: [],
     })
@@ -340,7 +344,7 @@ describe('a storage that fails', () => {
     await output.flush()
     expect(textOf(readAll(doomed.id))).toBe('in the waygoes on')
     await expect(
-      database.write({ steps: [store.insertOutput(rowsOf(fine.id)[0] as OutputRecord)], facts: [] }),
+      database.write({ steps: [store.insertOutput(rowsOf(fine.id)[0] as OutputRecord, noPlace)], facts: [] }),
     ).rejects.toThrow(Conflict)
   })
 })

@@ -12,8 +12,9 @@ import { newId } from '../../ids.ts'
 import type { Log } from '../../log.ts'
 import type { OutputType } from '../../runners/runner.ts'
 import { now } from '../../time.ts'
+import { noPlace, placeBehind } from './output-place.ts'
 import type { ExecutionStore } from './store.ts'
-import type { Execution, OutputRecord } from './types.ts'
+import type { Execution, OutputPlace, OutputRecord } from './types.ts'
 
 const FLUSH_EVERY_MS = 10
 /** A record holds at most this many UTF-16 units. */
@@ -60,6 +61,8 @@ interface Ring {
 interface Intake {
   execution: Execution
   lastSeq: number
+  /** What its records have so far. */
+  place: OutputPlace
   waiting: { type: OutputType; host: string | null; parts: string[]; length: number; timestamp: string }[]
   waitingLength: number
   resume: (() => void) | undefined
@@ -159,7 +162,7 @@ export function createOutput(deps: {
     for (const { type, host, parts, timestamp } of intake.waiting) {
       for (const data of pieces(parts.length === 1 ? (parts[0] ?? '') : parts.join(''))) {
         intake.lastSeq += 1
-        records.push({
+        const record: OutputRecord = {
           id: newId(),
           execution_id: execution.id,
           seq: intake.lastSeq,
@@ -167,7 +170,10 @@ export function createOutput(deps: {
           data,
           timestamp,
           host,
-        })
+        }
+        records.push(record)
+        unit.steps.push(store.insertOutput(record, intake.place))
+        intake.place = placeBehind(record, intake.place)
       }
     }
     intake.waiting = []
@@ -176,7 +182,6 @@ export function createOutput(deps: {
     intake.resumed = undefined
     const owed: Owed = { id: execution.id, unit, resume }
     if (records.length === 0) return owed
-    for (const record of records) unit.steps.push(store.insertOutput(record))
     unit.facts.push({
       name: 'execution.output',
       payload: {
@@ -196,6 +201,7 @@ export function createOutput(deps: {
       const intake: Intake = {
         execution,
         lastSeq: 0,
+        place: noPlace,
         waiting: [],
         waitingLength: 0,
         resume: undefined,

@@ -8,6 +8,7 @@ import { openSqlite } from '../../db/sqlite/open.ts'
 import { newId } from '../../ids.ts'
 import type { RecordKind, Retention } from '../../retention.ts'
 import { formatMicros, nowMicros } from '../../time.ts'
+import { noPlace } from './output-place.ts'
 import { createRetentions } from './retention.ts'
 import { createExecutionStore, type ExecutionStore } from './store.ts'
 import type { ExecutionStatus } from './types.ts'
@@ -57,14 +58,18 @@ async function make({
     result: { stdout: 'kept' },
   })
   const output = Array.from({ length: outputRecords }, (_, index) =>
-    store.insertOutput({
-      id: newId(start + index),
-      execution_id: id,
-      seq: index + 1,
-      output_type: 'stdout',
-      data: 'x'.repeat(5000),
-      timestamp: formatMicros(start + index),
-    } as Parameters<ExecutionStore['insertOutput']>[0]),
+    store.insertOutput(
+      {
+        id: newId(start + index),
+        execution_id: id,
+        seq: index + 1,
+        output_type: 'stdout',
+        data: 'x'.repeat(5000),
+        timestamp: formatMicros(start + index),
+        host: null,
+      },
+      noPlace,
+    ),
   )
   await database.write({ steps: [...store.insert(execution), ...output], facts: [] })
   return id

@@ -13,24 +13,26 @@ import {
   type Projection,
 } from '../../http/list.ts'
 import { actionResource, executionResource } from '../../http/permissions.ts'
-import { Reply, type ApiRequest, type Rights, type Route } from '../../http/route.ts'
+import { Reply, type ApiRequest, type QueryParameter, type Rights, type Route } from '../../http/route.ts'
 import { isId } from '../../ids.ts'
 import { readJson } from '../../json.ts'
 import type { OutputType } from '../../runners/runner.ts'
 import { filterParameters, parseListQuery } from './list.ts'
+import { MAX_LINES, type LinesRequest } from './output-lines.ts'
 import { triggerInstanceOf } from './record.ts'
 import { executionRequestSchema, rerunRequestSchema, type ExecutionRequest, type RerunRequest } from './request.ts'
 import {
   executionListSchema,
   executionSchema,
   filterViewsSchema,
+  outputLinesSchema,
   partialExecutionSchema,
   refusalOrExecutionSchema,
   updateRequestSchema,
 } from './schemas.ts'
 import type { ExecutionService } from './service.ts'
 import type { CountDimension, ExecutionStore, Visibility } from './store.ts'
-import type { Execution, ExecutionRecord, ExecutionStatus } from './types.ts'
+import type { Execution, ExecutionRecord, ExecutionStatus, OutputLines } from './types.ts'
 
 const compress = promisify(gzip)
 
@@ -77,6 +79,7 @@ export interface ExecutionRoutesOptions {
   maskSecrets: boolean
   record(execution: Execution, options: { children: string[]; unmasked: boolean }): ExecutionRecord
   readOutput(executionId: string, type: OutputType | undefined): AsyncIterable<string>
+  readLines(executionId: string, wanted: LinesRequest): OutputLines
 }
 
 export function createRoutes(options: ExecutionRoutesOptions): Route[] {
@@ -220,17 +223,44 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       permission: 'execution_view',
       resource: (request) => executionResource(service.getOrLast(idOf(request))),
       summary: 'The output produced so far, as plain text; `last` works too.',
-      query: {
-        output_type: { type: 'string', description: '`stdout`, `stderr`, `other`; absent or `all`: everything.' },
-      },
+      query: { output_type: outputTypeParameter },
       response: { type: 'string' },
       mediaType: 'text/plain; charset=UTF-8',
       failures: [400, 404],
       handler(request) {
         const { id } = service.getOrLast(idOf(request))
-        const type = request.query['output_type']
-        if (type === undefined || type === '' || type === 'all') return options.readOutput(id, undefined)
-        return type === 'stdout' || type === 'stderr' || type === 'other' ? options.readOutput(id, type) : ''
+        const type = outputTypeOf(request)
+        return type === 'none' ? '' : options.readOutput(id, type)
+      },
+    },
+    {
+      surface: 'api',
+      method: 'get',
+      path: '/executions/:id/output/lines',
+      permission: 'execution_view',
+      resource: (request) => executionResource(service.getOrLast(idOf(request))),
+      summary: 'Lines of the output produced so far, numbered as in the text of it; `last` works too.',
+      query: {
+        output_type: outputTypeParameter,
+        from: {
+          type: 'integer',
+          description: 'Number of the first line, from 1, the default. Negative: counted from the end, -1 is the last.',
+        },
+        limit: {
+          type: 'integer',
+          description: `At most so many lines, up to ${MAX_LINES}; default 100. Fewer when they are long.`,
+        },
+        offset: {
+          type: 'integer',
+          description: 'Bytes of the first line that are passed over, such as `next_offset`.',
+        },
+      },
+      response: outputLinesSchema,
+      failures: [400, 404],
+      handler(request) {
+        const { from, limit, offset } = readLinesQuery(request.query)
+        const { id } = service.getOrLast(idOf(request))
+        return options.readLines(id, { type: outputTypeOf(request), from, limit, offset })
       },
     },
     {
@@ -388,6 +418,27 @@ function knownId(request: Pick<ApiRequest, 'params'>): string {
   const id = idOf(request)
   if (!isId(id)) throw resourceNotFound(id)
   return id
+}
+
+const outputTypeParameter: QueryParameter = {
+  type: 'string',
+  description: '`stdout`, `stderr`, `other`; absent or `all`: everything.',
+}
+
+/** Undefined: all. `none`: a type that no record has. */
+function outputTypeOf({ query }: ApiRequest): OutputType | undefined | 'none' {
+  const type = query['output_type']
+  if (type === undefined || type === '' || type === 'all') return undefined
+  return type === 'stdout' || type === 'stderr' || type === 'other' ? type : 'none'
+}
+
+/** @throws QUERY_INVALID */
+function readLinesQuery(query: ApiRequest['query']): { from: number; limit: number; offset: number } {
+  const { from = 1, limit = 100, offset = 0 } = query as { from?: number; limit?: number; offset?: number } // declared so
+  if (from === 0) throw queryInvalid('Parameter "from" is 0: the first line has the number 1, the last one -1')
+  if (limit < 1 || limit > MAX_LINES) throw queryInvalid(`Parameter "limit" must be from 1 to ${MAX_LINES}`)
+  if (offset < 0) throw queryInvalid('Parameter "offset" must not be negative')
+  return { from, limit, offset }
 }
 
 const everything: Projection = { needed: undefined, apply: (record) => record }

@@ -105,3 +105,78 @@ export const filterViewsSchema: JsonSchema = {
     user: values,
   },
 }
+
+const number: JsonSchema = { type: 'integer' }
+
+export const outputLinesSchema: JsonSchema = {
+  title: 'OutputLines',
+  type: 'object',
+  required: [
+    'total',
+    'is_last_line_open',
+    'bytes',
+    'is_complete',
+    'is_stored',
+    'is_beginning_removed',
+    'last_seq',
+    'lines',
+  ],
+  properties: {
+    total: { type: 'integer', description: 'Lines so far, a last one without a line end included.' },
+    is_last_line_open: {
+      type: 'boolean',
+      description: 'The last line has no line end: what is written next belongs to it.',
+    },
+    bytes: {
+      type: 'object',
+      description: 'Bytes so far of each type, whichever was asked for.',
+      required: ['stdout', 'stderr', 'other'],
+      properties: { stdout: number, stderr: number, other: number },
+    },
+    is_complete: { type: 'boolean', description: 'Nothing is written any more.' },
+    is_stored: { type: 'boolean', description: 'Whether output is stored (`actionrunner.stream_output`).' },
+    is_beginning_removed: {
+      type: 'boolean',
+      description: 'The beginning is not stored any more: line 1 is the first of what is left.',
+    },
+    last_seq: {
+      type: 'integer',
+      description:
+        'The stream of the output goes on behind these lines after `Last-Event-ID: <execution id>/<last_seq>`.',
+    },
+    lines: {
+      type: 'array',
+      description: 'Consecutive; fewer than asked for when they are long.',
+      items: {
+        type: 'object',
+        required: ['number', 'timestamp', 'parts'],
+        properties: {
+          number: { type: 'integer', description: 'From 1.' },
+          timestamp,
+          parts: {
+            type: 'array',
+            description: 'The text without the line end, in the order in which it was written.',
+            items: {
+              type: 'object',
+              required: ['output_type', 'data'],
+              properties: {
+                output_type: { type: 'string', enum: ['stdout', 'stderr', 'other'] },
+                data: string,
+                host: { type: 'string', description: 'The host it comes from, where an execution runs on others.' },
+              },
+            },
+          },
+          offset: {
+            type: 'integer',
+            description: 'Where the text begins in the line, in bytes, unless at its beginning.',
+          },
+          next_offset: {
+            type: 'integer',
+            description: 'Where a line goes on that is too long for one answer, in bytes.',
+          },
+          length: { type: 'integer', description: 'Bytes of the whole line, when it is not here as a whole.' },
+        },
+      },
+    },
+  },
+}

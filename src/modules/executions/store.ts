@@ -21,8 +21,17 @@ import type {
 import type { OutputType, RecordedProcess } from '../../runners/runner.ts'
 import type { ActionRecord, RunnerTypeRecord } from '../actions/types.ts'
 import { resultJson } from '../../result-json.ts'
+import { noPlace } from './output-place.ts'
 import { finalStatuses, openStatuses } from './state.ts'
-import type { Execution, ExecutionOrigin, ExecutionStatus, Liveaction, LogEntry, OutputRecord } from './types.ts'
+import type {
+  Execution,
+  ExecutionOrigin,
+  ExecutionStatus,
+  Liveaction,
+  LogEntry,
+  OutputPlace,
+  OutputRecord,
+} from './types.ts'
 
 /** What a list can be narrowed by; `null` matches records where the attribute is missing. */
 export interface ExecutionFilter {
@@ -139,8 +148,14 @@ export interface ExecutionStore {
   /** Fails with `Conflict` unless the row is at the revision that was seen. */
   update(execution: Execution, seenRevision: number): Step[]
 
-  insertOutput(record: OutputRecord): Step
+  /** @param before what the execution has written before it */
+  insertOutput(record: OutputRecord, before: OutputPlace): Step
   outputAfter(executionId: string, seq: number, limit: number, type?: OutputType): OutputRecord[]
+  /** Those with a `seq` in a range, both ends included, which the caller keeps narrow. */
+  outputBetween(executionId: string, from: number, to: number, type?: OutputType): PlacedRecord[]
+  /** Of the first record at or after a `seq`. */
+  outputPlace(executionId: string, seq: number): NumberedPlace | undefined
+  lastOutput(executionId: string): PlacedRecord | undefined
   lastSeq(executionId: string): number
 
   /** Those made before a time, oldest first. */
@@ -161,6 +176,13 @@ export interface ExecutionStore {
   deleteProcess(executionId: string): Step
   processes(): Map<string, RecordedProcess>
 }
+
+export interface NumberedPlace extends OutputPlace {
+  seq: number
+}
+
+/** A record, and what there is before it. */
+export interface PlacedRecord extends NumberedPlace, OutputRecord {}
 
 /** What tells whether an execution may go. */
 export interface Aged {
@@ -478,17 +500,28 @@ export function createExecutionStore(database: Database): ExecutionStore {
       ...resultSteps(execution),
     ],
 
-    insertOutput: (record) => ({ query: statements.insertOutput(record) }),
+    insertOutput: (record, before) => ({ query: statements.insertOutput({ record, before }) }),
     outputAfter(executionId, seq, limit, type) {
       let query = build
         .selectFrom('output_records')
-        .selectAll()
+        .select(outputColumns)
         .where('execution_id', '=', executionId)
         .where('seq', '>', seq)
         .orderBy('seq')
         .limit(limit)
       if (type !== undefined) query = query.where('output_type', '=', type)
       return database.all(query).map(toOutputRecord)
+    },
+    outputBetween(executionId, from, to, type) {
+      const range = { executionId, from, to }
+      const query =
+        type === undefined ? statements.outputBetween(range) : statements.outputOfTypeBetween({ ...range, type })
+      return database.all(query).map(toOutputRecord)
+    },
+    outputPlace: (executionId, seq) => database.first(statements.outputPlace({ executionId, seq })),
+    lastOutput(executionId) {
+      const row = database.first(statements.lastOutput(executionId))
+      return row === undefined ? undefined : toOutputRecord(row)
     },
     lastSeq: (executionId) =>
       database.first(
@@ -567,6 +600,9 @@ type Changing = Pick<
   | 'liveaction'
 >
 
+const placeColumns = Object.keys(noPlace) as (keyof OutputPlace)[] // all that it has
+const outputColumns = ['execution_id', 'seq', 'id', 'output_type', 'data', 'timestamp', 'host'] as const
+
 /** What every execution needs; the values here only shape the statements. */
 function prepareStatements({ build }: Database) {
   const changing: Changing = {
@@ -609,7 +645,25 @@ function prepareStatements({ build }: Database) {
     data: '',
     timestamp: '',
     host: null,
+    ...noPlace,
   }
+  const outputValues = columnsOf<OutputRecord>({
+    execution_id: '',
+    seq: 0,
+    id: '',
+    output_type: 'stdout',
+    data: '',
+    timestamp: '',
+    host: null,
+  })
+  const placeValues = columnsOf<OutputPlace>(noPlace)
+  const outputBetween = build
+    .selectFrom('output_records')
+    .selectAll()
+    .where('execution_id', '=', '')
+    .where('seq', '>=', 0)
+    .where('seq', '<=', 0)
+    .orderBy('seq')
   const changingValues = columnsOf(changing)
   return {
     insertExecution: prepared(build.insertInto('executions').values(execution), columnsOf(execution)),
@@ -626,7 +680,37 @@ function prepareStatements({ build }: Database) {
     ),
     insertOutput: prepared(
       build.insertInto('output_records').values(output),
-      columnsOf<OutputRecord>({ ...output, output_type: 'stdout' }),
+      ({ record, before }: { record: OutputRecord; before: OutputPlace }) => [
+        ...outputValues(record),
+        ...placeValues(before),
+      ],
+    ),
+    outputBetween: prepared(
+      outputBetween,
+      ({ executionId, from, to }: { executionId: string; from: number; to: number }) => [executionId, from, to],
+    ),
+    outputOfTypeBetween: prepared(
+      outputBetween.where('output_type', '=', ''),
+      (range: { executionId: string; from: number; to: number; type: OutputType }) => [
+        range.executionId,
+        range.from,
+        range.to,
+        range.type,
+      ],
+    ),
+    outputPlace: prepared(
+      build
+        .selectFrom('output_records')
+        .select(['seq', ...placeColumns])
+        .where('execution_id', '=', '')
+        .where('seq', '>=', 0)
+        .orderBy('seq')
+        .limit(1),
+      ({ executionId, seq }: { executionId: string; seq: number }) => [executionId, seq, 1],
+    ),
+    lastOutput: prepared(
+      build.selectFrom('output_records').selectAll().where('execution_id', '=', '').orderBy('seq', 'desc').limit(1),
+      (executionId: string) => [executionId, 1],
     ),
     putProcess: prepared(
       build
@@ -664,7 +748,7 @@ function prepareStatements({ build }: Database) {
   }
 }
 
-function toOutputRecord(row: OutputRecordTable): OutputRecord {
+function toOutputRecord<Row extends { output_type: string }>(row: Row): Row & { output_type: OutputType } {
   return { ...row, output_type: row.output_type as OutputType } // runners emit no other types
 }
 

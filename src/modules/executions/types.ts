@@ -3,6 +3,8 @@ import type { Unit } from '../../db/database.ts'
 import type { OutputType } from '../../runners/runner.ts'
 import type { TemplateReader } from '../datastore/types.ts'
 
+export type { OutputType } from '../../runners/runner.ts'
+
 /** Contract 03, 3.5. `pending` waits for a person; `pausing` … `resuming` are for workflows. */
 export const executionStatuses = [
   'requested',
@@ -143,6 +145,58 @@ export interface OutputRecord {
   timestamp: string
   /** The host it comes from, where an execution runs on other hosts; else null. */
   host: string | null
+}
+
+/** How much the output of an execution has before some place: line ends, and bytes of UTF-8, of each type. */
+export interface OutputPlace {
+  stdout_lines: number
+  stderr_lines: number
+  other_lines: number
+  stdout_bytes: number
+  stderr_bytes: number
+  other_bytes: number
+}
+
+/** Numbered as in the text that `/output` with the same `output_type` answers with: line 42 is what `sed -n 42p` prints. */
+export interface OutputLine {
+  /** The first one is 1. */
+  number: number
+  /** Of the record in which the line begins. */
+  timestamp: string
+  /** Its text without the line end, in the order in which it was written. */
+  parts: OutputPart[]
+  /** Where the text begins in the line, in bytes; left out: at its beginning. */
+  offset?: number
+  /** Where the line goes on that is too long to be shown as a whole, in bytes. */
+  next_offset?: number
+  /** Bytes of the whole line, when it is not shown as a whole. */
+  length?: number
+}
+
+export interface OutputPart {
+  output_type: OutputType
+  data: string
+  /** The host it comes from, where an execution runs on others. */
+  host?: string
+}
+
+export interface OutputLines {
+  /** Lines so far, a last one without a line end included. */
+  total: number
+  /** The last line has no line end: what is written next belongs to it. */
+  is_last_line_open: boolean
+  /** Bytes so far of each type, whichever was asked for. */
+  bytes: Record<OutputType, number>
+  /** Nothing is written any more. */
+  is_complete: boolean
+  /** Whether output is stored (`actionrunner.stream_output`). */
+  is_stored: boolean
+  /** The beginning is not stored any more: line 1 is the first of what is left. */
+  is_beginning_removed: boolean
+  /** The stream goes on behind these lines after `Last-Event-ID: <execution id>/<last_seq>`. */
+  last_seq: number
+  /** Consecutive. Less than asked for when they are long. */
+  lines: OutputLine[]
 }
 
 /**

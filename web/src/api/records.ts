@@ -4,7 +4,11 @@ export type {
   ExecutionRecord,
   ExecutionStatus,
   LogEntry,
+  OutputLine,
+  OutputLines,
+  OutputPart,
   OutputRecord as StoredOutputRecord,
+  OutputType,
 } from '../../../src/modules/executions/types.ts'
 export type {
   CriterionDefinition,
