@@ -1,6 +1,8 @@
 import type { JsonSchema } from '../../schema.ts'
 import { Reply, type ApiRequest, type Principal, type Route } from '../../http/route.ts'
+import { isLoopback } from '../../loopback.ts'
 import type { Rbac } from '../rbac/index.ts'
+import { authCookie, type CookieSettings } from './credentials.ts'
 import type { TokenRequest, TokenService } from './service.ts'
 
 const tokenRequestSchema: JsonSchema = {
@@ -84,10 +86,11 @@ export interface AuthRoutesOptions {
   readonly service: () => TokenService
   /** Public base URL of the API, without version and trailing slash. */
   readonly apiUrl: () => string
+  cookie: CookieSettings
   rbac: Pick<Rbac, 'enabled' | 'rolesOf'>
 }
 
-export function createRoutes({ service, apiUrl, rbac }: AuthRoutesOptions): Route[] {
+export function createRoutes({ service, apiUrl, cookie, rbac }: AuthRoutesOptions): Route[] {
   return [
     {
       surface: 'auth',
@@ -130,6 +133,22 @@ export function createRoutes({ service, apiUrl, rbac }: AuthRoutesOptions): Rout
       handler: async (request) => {
         const { user } = request.query
         return { revoked: await service().revokeAll(typeof user === 'string' ? user : undefined, request) }
+      },
+    },
+    {
+      surface: 'auth',
+      method: 'delete',
+      path: '/tokens/current',
+      permission: 'authenticated',
+      summary: 'Sign out: revoke the token that this request is made with, and make a browser forget it.',
+      answerHeaders: { 'Set-Cookie': 'Removes the cookie `auth-token`.' },
+      status: 204,
+      response: {},
+      failures: [400, 403, 404],
+      async handler(request) {
+        await service().revokeCurrent(request)
+        const client = { isSecure: request.isSecure, isLocal: isLoopback(request.remoteAddress) }
+        return new Reply(undefined, { headers: { 'Set-Cookie': authCookie('', 0, cookie, client) } })
       },
     },
     {
