@@ -4,6 +4,7 @@ import { isLoopback } from '../../loopback.ts'
 import type { Rbac } from '../rbac/index.ts'
 import { authCookie, type CookieSettings } from './credentials.ts'
 import type { TokenRequest, TokenService } from './service.ts'
+import type { CurrentUser } from './types.ts'
 
 const tokenRequestSchema: JsonSchema = {
   title: 'TokenRequest',
@@ -176,7 +177,7 @@ export function createRoutes({ service, apiUrl, cookie, rbac }: AuthRoutesOption
   ]
 }
 
-const methodTexts: Record<Principal['method'], string | null> = {
+const methodTexts: Record<Principal['method'], CurrentUser['authentication']['method']> = {
   none: null,
   control_socket: null,
   basic: null,
@@ -189,7 +190,7 @@ const methodTexts: Record<Principal['method'], string | null> = {
 function describeUser(
   { user, isAdmin, method, location, expiry }: Principal,
   rbac: Pick<Rbac, 'enabled' | 'rolesOf'>,
-): unknown {
+): CurrentUser {
   return {
     username: user,
     authentication: {
