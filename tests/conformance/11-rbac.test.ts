@@ -444,6 +444,9 @@ describe('11.3, 11.5 what each endpoint needs, and what a refusal says', () => {
       ['alice', {}, '', 'true'],
       ['alice', { parameters: own }, '', 'true known to alice'],
       ['alice', { parameters: { cmd: 'true 1' } }, '?no_merge=true', 'true 1'],
+      ['alice', { parameters: { cmd: 'true 2' }, keep: ['cmd'] }, '?no_merge=true', 'true 2'],
+      ['alice', { keep: ['sudo_password', 'cmd'] }, '?no_merge=true', 'true'],
+      ['bob', { parameters: printing, keep: ['sudo_password'] }, '?no_merge=true', `true ${secret}`],
       ['bob', { parameters: printing }, '', `true ${secret}`],
       ['root', { parameters: printing }, '', `true ${secret}`],
     ] as const) {
@@ -452,6 +455,12 @@ describe('11.3, 11.5 what each endpoint needs, and what a refusal says', () => {
       expect([user, answer.status, answer.body.parameters]).toMatchObject([user, 201, { cmd: shown }])
       const whole = `/v1/executions/${answer.body.id}?show_secrets=true`
       expect((await place.as<ExecutionAnswer>('root', 'GET', whole)).body.parameters).toMatchObject({ cmd })
+    }
+
+    // Neither beside values of one's own, nor without what they were used with.
+    for (const request of [{ parameters: printing, keep: ['sudo_password'] }, { keep: ['sudo_password'] }]) {
+      const answer = await rerun('alice', request, '?no_merge=true')
+      expect([answer.status, answer.body.code]).toEqual([403, 'PERMISSION_DENIED'])
     }
 
     // They stay bob's in whatever is made of it.
