@@ -61,5 +61,4 @@ const request: ApiRequest = {
   headers: {},
   requestId: '',
   remoteAddress: '',
-  isSecure: false,
 }

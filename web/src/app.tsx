@@ -8,7 +8,6 @@ import { lazy } from './components/lazy.tsx'
 import { LiveMark } from './components/live-mark.tsx'
 import { Notices } from './components/notices.tsx'
 import { hrefOf, navigate, useLocation, type Location } from './router.ts'
-import { SessionEnding } from './screens/sign-in/session-ending.tsx'
 import { SignIn } from './screens/sign-in/sign-in.tsx'
 import { UserMenu } from './screens/sign-in/user-menu.tsx'
 import { useStore } from './store.ts'
@@ -39,7 +38,7 @@ const screens: readonly Screen[] = [
 ]
 
 export function App(): JSX.Element {
-  const { phase, user, isHidden, isRenewing } = useStore(session.state)
+  const { phase, user } = useStore(session.state)
   const [failure, setFailure] = useState<string>()
   const resume = (): void => {
     setFailure(undefined)
@@ -50,15 +49,14 @@ export function App(): JSX.Element {
   if (phase === 'unknown') return <p class="loading">Asking the server who is calling…</p>
   return (
     <>
-      {user !== undefined && <Frame isHidden={isHidden} />}
-      {(phase === 'signed_out' || isRenewing) && <SignIn />}
+      {user !== undefined && <Frame />}
+      {phase === 'signed_out' && <SignIn />}
       <Notices />
     </>
   )
 }
 
-/** @param props.isHidden it keeps its content, which is not to be seen */
-function Frame({ isHidden }: { isHidden: boolean }): JSX.Element {
+function Frame(): JSX.Element {
   const location = useLocation()
   const screen = screenOf(location)
   const main = useRef<HTMLElement>(null)
@@ -69,7 +67,7 @@ function Frame({ isHidden }: { isHidden: boolean }): JSX.Element {
     document.title = screen === undefined ? 'svc' : `${screen.title} · svc`
   }, [screen])
   return (
-    <div class="frame" data-hidden={isHidden ? '' : undefined}>
+    <div class="frame">
       <a
         class="skip"
         href="#content"
@@ -95,7 +93,6 @@ function Frame({ isHidden }: { isHidden: boolean }): JSX.Element {
         <LiveMark />
         <UserMenu />
       </header>
-      <SessionEnding />
       <main id="content" ref={main} tabIndex={-1}>
         {screen === undefined ? (
           <Missing location={location} />

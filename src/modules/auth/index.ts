@@ -209,12 +209,7 @@ export function createAuth(deps: AuthDependencies): Auth {
   return {
     name: 'auth',
     routes: [
-      ...createRoutes({
-        service: () => requireRunning().service,
-        apiUrl: deps.apiUrl,
-        cookie: deps.cookie,
-        rbac: deps.rbac,
-      }),
+      ...createRoutes({ service: () => requireRunning().service, apiUrl: deps.apiUrl, rbac: deps.rbac }),
       ...createUsersRoutes({ users: () => requireRunning().users, maxPageSize }),
       ...apiKeys.routes,
     ],

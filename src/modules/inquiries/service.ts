@@ -18,16 +18,7 @@ import { compileSecrets } from '../../secrets.ts'
 import { now } from '../../time.ts'
 import type { Execution } from '../executions/types.ts'
 import type { InquiriesDeps } from './index.ts'
-
-export interface InquiryRecord {
-  id: string
-  schema: JsonSchema
-  roles: string[]
-  users: string[]
-  route: string
-  /** Minutes; 0: for ever. */
-  ttl: number
-}
+import type { InquiryRecord } from './types.ts'
 
 export interface InquiryService {
   /** Those that wait, newest first. */

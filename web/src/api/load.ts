@@ -9,9 +9,9 @@ export interface Loaded<T> {
   error: unknown
   isLoading: boolean
   /** Keeps what is shown meanwhile. */
-  reload(): void
+  readonly reload: () => void
   /** Replaces what is shown, such as by the answer to a change. */
-  set(data: T): void
+  readonly set: (data: T) => void
 }
 
 /**

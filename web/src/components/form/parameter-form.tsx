@@ -49,7 +49,7 @@ export function ParameterForm({ form, onSubmit, foldedTitle, emptyText }: Parame
   useFocusOnProblem(form)
   const shown = form.fields.filter(({ isFolded }) => !isFolded)
   const folded = form.fields.filter(({ isFolded }) => isFolded)
-  const isNeeded = folded.some(({ name }) => form.problems.has(name) || form.initial.has(name))
+  const isNeeded = folded.some(({ name }) => form.problems.has(name) || form.state.has(name))
   const [isOpen, setIsOpen] = useState(isNeeded)
   // It does not close when what was wrong is right.
   useLayoutEffect(() => {
@@ -92,7 +92,7 @@ interface ControlProps {
 }
 
 function ParameterField({ field, form }: { field: Field; form: ParameterFormModel }): JSX.Element {
-  const { name, typeTitle, description, hints, isSecret, isImmutable, mustBeGiven } = field
+  const { name, typeTitle, description, hints, isSecret, isImmutable, isUnknown, mustBeGiven } = field
   const id = controlIdOf(form.id, name)
   const input = form.state.get(name)
   const problem = form.problems.get(name)
@@ -109,10 +109,11 @@ function ParameterField({ field, form }: { field: Field; form: ParameterFormMode
     set: (changed) => form.setInput(name, changed),
     leave: () => form.leave(name),
   }
+  // While the field is empty it shows the default itself.
   const facts = [
     ...hints,
-    ...(defaultText !== undefined && !isImmutable && !isSecret && field.control === 'json'
-      ? [`default ${defaultText}`]
+    ...(defaultText !== undefined && !isImmutable && !isSecret && input !== undefined && !isLong
+      ? [`default: ${defaultText}`]
       : []),
   ]
   return (
@@ -120,12 +121,22 @@ function ParameterField({ field, form }: { field: Field; form: ParameterFormMode
       <div class="field-head">
         <label for={id}>{name}</label>
         {mustBeGiven && <span class="required">required</span>}
-        <span class="type">
-          {typeTitle}
-          {isSecret && ', secret'}
-        </span>
+        {!isUnknown && (
+          <span class="type">
+            {typeTitle}
+            {isSecret && ', secret'}
+          </span>
+        )}
       </div>
-      {isImmutable ? <Fixed {...control} /> : isLong ? <Long {...control} /> : <ControlOf {...control} />}
+      {isImmutable ? (
+        <Fixed {...control} />
+      ) : isUnknown ? (
+        <Foreign {...control} />
+      ) : isLong ? (
+        <Long {...control} />
+      ) : (
+        <ControlOf {...control} />
+      )}
       {problem !== undefined && !showsOwnProblem(field, isLong) && (
         <p class="problem" id={`${id}-problem`}>
           {problem}
@@ -141,8 +152,8 @@ function ParameterField({ field, form }: { field: Field; form: ParameterFormMode
 }
 
 /** A JSON control tells what is wrong itself, with a way to the place. */
-function showsOwnProblem({ control, isSecret, isImmutable }: Field, isLong: boolean): boolean {
-  return (control === 'json' || control === 'any') && !isSecret && !isImmutable && !isLong
+function showsOwnProblem({ control, isSecret, isImmutable, isUnknown }: Field, isLong: boolean): boolean {
+  return (control === 'json' || control === 'any') && !isSecret && !isImmutable && !isUnknown && !isLong
 }
 
 function ControlOf(props: ControlProps): JSX.Element {
@@ -406,6 +417,16 @@ function Fixed({ field, id }: ControlProps): JSX.Element {
   )
 }
 
+/** Nobody has declared it: it can only go. */
+function Foreign({ input, id }: ControlProps): JSX.Element {
+  const text = input?.as === 'value' ? textOfValue(input.value) : ''
+  return (
+    <output id={id} class="fixed" tabIndex={-1}>
+      {text.slice(0, MAX_PREVIEW)}
+    </output>
+  )
+}
+
 function Long({ input, id, set }: ControlProps): JSX.Element {
   const text = input?.as === 'value' ? textOfValue(input.value) : ''
   return (
@@ -444,7 +465,7 @@ function Special({ field, input, set }: ControlProps): JSX.Element | null {
   if (isBare && types.includes('null') && types.length > 1) buttons.push(['Send null', null])
   if (buttons.length > 0) {
     return (
-      <Note>
+      <Note isOffer>
         {buttons.map(([title, value]) => (
           <button key={title} type="button" class="quiet small" onClick={() => set({ as: 'value', value })}>
             {title}
@@ -472,8 +493,9 @@ function Special({ field, input, set }: ControlProps): JSX.Element | null {
   )
 }
 
-function Note({ children }: { children: ComponentChildren }): JSX.Element {
-  return <p class="special">{children}</p>
+/** `isOffer`: of no use to most, so it is there only for who is in the field. */
+function Note({ children, isOffer = false }: { children: ComponentChildren; isOffer?: boolean }): JSX.Element {
+  return <p class={isOffer ? 'special offer' : 'special'}>{children}</p>
 }
 
 function typed(text: string): FieldInput | undefined {
@@ -488,6 +510,6 @@ function placeholderOf(
   if (input?.as === 'value' && input.value === '') return '(empty text)'
   if (field.isSecret && before?.as === 'value' && before.value === MASK && input !== undefined) return 'unchanged'
   const text = defaultTextOf(field)
-  if (text === undefined) return undefined
+  if (text === undefined || text === '' || text === '[]' || text === '{}') return undefined
   return field.isSecret ? 'a secret is the default' : text
 }

@@ -16,8 +16,8 @@ import {
 export interface ParameterFormOptions {
   /** Undefined while they are loaded: there are no fields then. What was typed stays for the names that come. */
   schemas: ParameterSchemas | undefined
-  /** What there is before anybody types: `parameters` of a record. Taken once; later ones by `reset`. */
-  initial?: Readonly<Record<string, unknown>>
+  /** What there is before anybody types: `parameters` of a record, or inputs. Taken once; later ones by `reset`. */
+  initial?: InitialValues
   /** Optional parameters that are rarely needed, such as those of the runner. */
   isFolded?: (name: string) => boolean
   /**
@@ -26,6 +26,8 @@ export interface ParameterFormOptions {
    */
   omitsMasks?: boolean
 }
+
+export type InitialValues = Readonly<Record<string, unknown>> | FormState
 
 export interface ParameterFormModel {
   readonly id: string
@@ -51,8 +53,8 @@ export interface ParameterFormModel {
    * @returns what to show elsewhere, because it is about no field; undefined: nothing
    */
   refuse(error: unknown): string | undefined
-  /** Begins anew with these values. */
-  reset(values?: Readonly<Record<string, unknown>>): void
+  /** Begins anew with these values; default: none. */
+  reset(values?: InitialValues): void
   /** Counts the times the first wrong field is to get the focus. */
   readonly attempts: number
 }
@@ -63,7 +65,7 @@ const noSchemas: ParameterSchemas = {}
 export function useParameterForm(options: ParameterFormOptions): ParameterFormModel {
   const { schemas = noSchemas, initial = nothing, omitsMasks = false } = options
   const id = useId()
-  const [first, setFirst] = useState<FormState>(() => stateOf(initial))
+  const [first, setFirst] = useState(() => initialState(initial))
   const [state, setState] = useState(first)
   const [left, setLeft] = useState<ReadonlySet<string>>(new Set())
   const [hasTried, setHasTried] = useState(false)
@@ -135,7 +137,7 @@ export function useParameterForm(options: ParameterFormOptions): ParameterFormMo
       return undefined
     },
     reset(values = nothing) {
-      const begun = stateOf(values)
+      const begun = initialState(values)
       setFirst(begun)
       setState(begun)
       setLeft(new Set())
@@ -143,6 +145,10 @@ export function useParameterForm(options: ParameterFormOptions): ParameterFormMo
       setRefused(new Map())
     },
   }
+}
+
+function initialState(values: InitialValues): FormState {
+  return values instanceof Map ? values : stateOf(values as Readonly<Record<string, unknown>>) // no other map is read-only
 }
 
 function isEmpty(input: FieldInput | undefined): boolean {

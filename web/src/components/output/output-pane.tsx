@@ -15,6 +15,11 @@ export interface OutputPaneProps {
   executionId: string
   /** Of the execution, for words about output that is not there yet. */
   status?: string
+  /**
+   * What is shown of it is told by the address, and told to it. Default true; false where the query of the address means
+   * something else.
+   */
+  usesAddress?: boolean
 }
 
 type Filter = OutputType | 'all'
@@ -22,26 +27,44 @@ type Filter = OutputType | 'all'
 const filters: readonly Filter[] = ['all', 'stdout', 'stderr', 'other']
 const ROW_HEIGHT = 20
 
-export function OutputPane({ executionId, status }: OutputPaneProps): JSX.Element {
+export function OutputPane({ executionId, status, usesAddress = true }: OutputPaneProps): JSX.Element {
   const { query } = useLocation()
-  const filter = filters.find((one) => one === query.get('output_type')) ?? 'all'
+  const [own, setOwn] = useState<Filter>('all')
+  const filter = usesAddress ? (filters.find((one) => one === query.get('output_type')) ?? 'all') : own
   // Another execution, or other lines: everything begins anew.
-  return <Output key={`${executionId} ${filter}`} executionId={executionId} status={status} filter={filter} />
+  return (
+    <Output
+      key={`${executionId} ${filter}`}
+      executionId={executionId}
+      status={status}
+      filter={filter}
+      line={usesAddress ? query.get('line') : null}
+      onFilter={(one) => {
+        if (usesAddress) setQuery({ output_type: one === 'all' ? undefined : one, line: undefined })
+        else setOwn(one)
+      }}
+    />
+  )
 }
 
 function Output({
   executionId,
   status,
   filter,
+  line,
+  onFilter,
 }: {
   executionId: string
   status: string | undefined
   filter: Filter
+  /** Of the address. */
+  line: string | null
+  onFilter: (filter: Filter) => void
 }): JSX.Element {
   const { path, query } = useLocation()
   const model = useOutput(executionId, filter)
   const list = useRef<VirtualListHandle>(null)
-  const chosen = lineRange(query.get('line'))
+  const chosen = lineRange(line)
   const [isFollowing, setIsFollowing] = useState(chosen === undefined)
   const { state, total } = model
   const isReady = state.about !== undefined
@@ -72,12 +95,7 @@ function Output({
           {filters
             .filter((one) => one === 'all' || one === filter || hasOutput(state, one))
             .map((one) => (
-              <button
-                key={one}
-                type="button"
-                aria-pressed={one === filter}
-                onClick={() => setQuery({ output_type: one === 'all' ? undefined : one, line: undefined })}
-              >
+              <button key={one} type="button" aria-pressed={one === filter} onClick={() => onFilter(one)}>
                 {one}
               </button>
             ))}

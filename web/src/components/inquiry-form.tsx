@@ -1,0 +1,129 @@
+/** The answer to an inquiry, by its schema. */
+import type { JSX } from 'preact'
+import { useId, useMemo, useState } from 'preact/hooks'
+import { change, get, messageOf } from '../api/client.ts'
+import { useLoaded } from '../api/load.ts'
+import type { InquiryRecord } from '../api/records.ts'
+import { Failure } from './failure.tsx'
+import { parametersOfSchema } from './form/form-model.ts'
+import { JsonField } from './form/json-field.tsx'
+import { readJsonText, sentenceOf } from './form/json-text.ts'
+import { ParameterForm } from './form/parameter-form.tsx'
+import { useParameterForm } from './form/use-parameter-form.ts'
+import { LongText } from './long-text.tsx'
+import { notify } from './notices.tsx'
+import { Time } from './time.tsx'
+
+export interface InquiryFormProps {
+  inquiry: InquiryRecord
+  /** Wire timestamp, where it is known: then it says until when there is time. */
+  askedAt?: string | undefined
+  /** The server has taken the answer. */
+  onResponse: () => void
+}
+
+export function InquiryForm({ inquiry, askedAt, onResponse }: InquiryFormProps): JSX.Element {
+  const { id, schema, users, roles, ttl } = inquiry
+  const schemas = useMemo(() => parametersOfSchema(schema), [schema])
+  const form = useParameterForm({ schemas })
+  const [text, setText] = useState('{}')
+  const [problem, setProblem] = useState<string>()
+  const [isBusy, setIsBusy] = useState(false)
+  const helpId = useId()
+
+  /** @returns undefined: what is wrong is shown */
+  function read(): unknown {
+    if (schemas !== undefined) return form.submit()?.value
+    const { value, mistake } = readJsonText(text)
+    if (mistake !== undefined) setProblem(sentenceOf(mistake))
+    return value
+  }
+  async function respond(): Promise<void> {
+    if (isBusy) return
+    setProblem(undefined)
+    const response = read()
+    if (response === undefined) return
+    setIsBusy(true)
+    try {
+      await change('PUT', `inquiries/${id}`, { response })
+      notify('The answer has been given.')
+      onResponse()
+    } catch (error) {
+      setProblem(schemas === undefined ? messageOf(error) : form.refuse(error))
+    } finally {
+      setIsBusy(false)
+    }
+  }
+
+  const { title, description } = schema
+  const conditions = [
+    ...(users.length > 0 ? [`Only ${listed(users)} may answer.`] : []),
+    ...(roles.length > 0 ? [`Needs one of the roles ${listed(roles)}.`] : []),
+  ]
+  return (
+    <form
+      class="form inquiry-form"
+      aria-describedby={helpId}
+      onSubmit={(event) => {
+        event.preventDefault()
+        void respond()
+      }}
+      onKeyDown={(event) => {
+        if (event.key !== 'Enter') return
+        if (event.ctrlKey || event.metaKey) void respond()
+        else if (!(event.target instanceof HTMLInputElement)) return
+        event.preventDefault()
+      }}
+    >
+      {typeof description === 'string' && description !== '' && (
+        <p>
+          <LongText text={description} />
+        </p>
+      )}
+      {schemas === undefined ? (
+        <JsonField label={typeof title === 'string' ? title.slice(0, 200) : 'Answer'} text={text} onText={setText} />
+      ) : (
+        <ParameterForm form={form} emptyText="It asks for nothing but to go on." />
+      )}
+      <p class="hint" id={helpId}>
+        {conditions.join(' ')}
+        {askedAt !== undefined && ttl > 0 && (
+          <>
+            {' '}
+            There is time until <Time at={endOf(askedAt, ttl)} />.
+          </>
+        )}
+      </p>
+      {problem !== undefined && (
+        <p class="problem" role="alert">
+          {problem}
+        </p>
+      )}
+      <div class="buttons">
+        <button class="primary" type="submit" disabled={isBusy}>
+          {isBusy ? 'Answering…' : 'Answer'}
+        </button>
+      </div>
+    </form>
+  )
+}
+
+/** The same for whoever knows only the execution that waits. */
+export function InquiryById({ id, onResponse }: { id: string; onResponse: () => void }): JSX.Element {
+  const { data, error, reload } = useLoaded((signal) => get<InquiryRecord>(`inquiries/${id}`, undefined, signal), [id])
+  if (error !== undefined && data === undefined) return <Failure error={error} onRetry={reload} />
+  if (data === undefined) return <p class="loading">Loading…</p>
+  return <InquiryForm inquiry={data} onResponse={onResponse} />
+}
+
+const MAX_LISTED = 20
+
+function listed(names: readonly string[]): string {
+  const more = names.length > MAX_LISTED ? ` and ${names.length - MAX_LISTED} more` : ''
+  return names.slice(0, MAX_LISTED).join(', ') + more
+}
+
+function endOf(askedAt: string, ttlMinutes: number): string {
+  const end = new Date(Date.parse(askedAt) + ttlMinutes * 60_000)
+  return Number.isNaN(end.getTime()) ? askedAt : end.toISOString()
+}

@@ -1,0 +1,93 @@
+import type { JSX } from 'preact'
+import { useRef } from 'preact/hooks'
+import { list } from '../../api/client.ts'
+import { laterOf, userOf } from '../../api/execution.ts'
+import { useExecutionEvents } from '../../api/execution-events.ts'
+import { useLoaded } from '../../api/load.ts'
+import type { ExecutionRecord } from '../../api/records.ts'
+import { Failure } from '../../components/failure.tsx'
+import { StatusBadge } from '../../components/status-badge.tsx'
+import { Elapsed, Time } from '../../components/time.tsx'
+import { hrefOf } from '../../router.ts'
+
+const SHOWN = 8
+const ATTRIBUTES = 'id,status,start_timestamp,end_timestamp,elapsed_seconds,context.user,log'
+
+type Listed = Pick<
+  ExecutionRecord,
+  'id' | 'status' | 'start_timestamp' | 'end_timestamp' | 'elapsed_seconds' | 'context' | 'log'
+>
+
+/** The last ones of an action, as they come and change. */
+export function RecentExecutions({ actionRef }: { actionRef: string }): JSX.Element {
+  const { data, error, reload, set } = useLoaded(
+    async (signal) =>
+      (await list<Listed>('executions', { action: actionRef, limit: SHOWN, include_attributes: ATTRIBUTES }, signal))
+        .items,
+    [actionRef],
+  )
+  const known = useRef<Listed[]>([])
+  known.current = data ?? []
+  useExecutionEvents({
+    onOpen: reload,
+    onExecution(execution, change) {
+      if (execution.action.ref !== actionRef || data === undefined) return
+      const rest = known.current.filter(({ id }) => id !== execution.id)
+      const before = known.current.find(({ id }) => id === execution.id)
+      const isNewest = change === 'create' || before !== undefined
+      if (!isNewest) return
+      const now = listed(execution)
+      const next = change === 'delete' ? rest : [...rest, before === undefined ? now : laterOf(before, now)]
+      known.current = next.toSorted((a, b) => (a.id < b.id ? 1 : -1)).slice(0, SHOWN)
+      set(known.current)
+    },
+  })
+  return (
+    <section class="card" aria-label="Recent executions">
+      <h2>Recent executions</h2>
+      {error !== undefined && data === undefined && <Failure error={error} onRetry={reload} />}
+      {data?.length === 0 && <p class="hint">It has not been run yet.</p>}
+      {data !== undefined && data.length > 0 && (
+        <>
+          <ul class="list recent">
+            {data.map((execution) => (
+              <Recent key={execution.id} execution={execution} />
+            ))}
+          </ul>
+          <a href={hrefOf(['history'], { action: actionRef })}>All of them</a>
+        </>
+      )}
+    </section>
+  )
+}
+
+function Recent({ execution }: { execution: Listed }): JSX.Element {
+  const { id, status, start_timestamp: start, end_timestamp: end, elapsed_seconds: seconds } = execution
+  return (
+    <li>
+      <a href={hrefOf(['history', id])}>
+        <StatusBadge status={status} />
+        <span class="when">
+          <Time at={start} />
+        </span>
+        <span class="hint">
+          {userOf(execution)} · <Elapsed from={start} seconds={end === undefined ? undefined : (seconds ?? 0)} />
+        </span>
+      </a>
+    </li>
+  )
+}
+
+/** Without its result, which may be large. */
+function listed(execution: ExecutionRecord): Listed {
+  const { id, status, start_timestamp, end_timestamp, elapsed_seconds, context, log } = execution
+  return {
+    id,
+    status,
+    start_timestamp,
+    ...(end_timestamp !== undefined && { end_timestamp }),
+    ...(elapsed_seconds !== undefined && { elapsed_seconds }),
+    context,
+    log,
+  }
+}
