@@ -1,6 +1,7 @@
 /** What every list endpoint shares: paging, sorting, filters, and which attributes to return (contract 00, 0.8–0.11). */
 import { setImmediate } from 'node:timers/promises'
 import { limitAboveMaximum, limitNeedsAdmin, queryInvalid, shown } from '../errors.ts'
+import { isId } from '../ids.ts'
 import { parseTimestamp } from '../time.ts'
 import { Reply, type Principal, type QueryParameter, type QueryValue } from './route.ts'
 
@@ -182,6 +183,44 @@ export function parseTime(query: Query, name: string): string | undefined {
     )
   }
   return timestamp
+}
+
+/** Ids between which a page begins and ends, neither of them included. */
+export interface Place {
+  before?: string
+  after?: string
+}
+
+/** Declarations for the `query` of a list in the order of ids. */
+export const placeQuery = {
+  before_id: {
+    type: 'string',
+    description:
+      'Goes on with those before this id, which need not exist. As `offset` it is no filter; there is no `X-Total-Count` then.',
+  },
+  after_id: { type: 'string', description: 'The same with those after this id: the newest of them.' },
+} as const satisfies Record<string, QueryParameter>
+
+/**
+ * From `before_id` and `after_id`; undefined when neither was given.
+ *
+ * @param isInOrder whether the list is in the order of ids
+ * @throws QUERY_INVALID
+ */
+export function parsePlace(query: Query, isInOrder: boolean): Place | undefined {
+  const place: Place = {}
+  for (const [name, key] of [
+    ['before_id', 'before'],
+    ['after_id', 'after'],
+  ] as const) {
+    const id = textFilter(query, name)
+    if (id === undefined) continue
+    if (!isId(id)) throw queryInvalid(`${name}: "${shown(id)}" is not an id`)
+    place[key] = id
+  }
+  if (place.before === undefined && place.after === undefined) return undefined
+  if (!isInOrder) throw queryInvalid('before_id and after_id go on in the order of time: leave out "sort"')
+  return place
 }
 
 export interface SortField<N extends string> {

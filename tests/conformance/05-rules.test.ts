@@ -396,6 +396,13 @@ describe('05.5 lists', () => {
 
   it('the trigger is its reference, which of a trigger with parameters is one of its own', async () => {
     expect((await list(`trigger=${rules[2]?.trigger.ref}`))[0]).toEqual(['ark.c'])
+    expect((await list(`trigger=${rules[2]?.trigger.ref},shop.plain,shop.none&enabled=true`))[0]).toEqual(
+      (await list('enabled=true'))[0].filter((ref) => ['ark.b', 'ark.c', 'zoo.a', 'zoo.b'].includes(ref)),
+    )
+    // Rules are bound to what has this reference, not this id.
+    expect(
+      (await list(`trigger=${(await server.call<{ id: string }[]>('GET', '/v1/triggers?name=plain')).body[0]?.id}`))[0],
+    ).toEqual([])
   })
 
   it.each([
@@ -681,6 +688,10 @@ describe('05.7 enforcements', () => {
       [`execution=${first?.execution_id}&rule_ref=default.lost`, []],
       [`trigger_instance=${first?.trigger_instance_id}`, [lost.at(-1), counted.at(-1)]],
       [`trigger_instance=${first?.trigger_instance_id}&rule_ref=default.lost`, [lost.at(-1)]],
+      [
+        `trigger_instance=${first?.trigger_instance_id},${unknownId},${third?.trigger_instance_id}&rule_ref=default.lost`,
+        [lost[1], lost[2]],
+      ],
       ['rule_ref=default.counted&execution=null', []],
       ['rule_ref=default.lost&execution=NULL', lost],
       [`rule_ref=default.counted&enforced_at_gt=${first?.enforced_at}`, counted.slice(0, 2)],

@@ -557,9 +557,57 @@ describe('5.3 trigger instances', () => {
     expect((await list(`timestamp_gt=${second ?? ''}`)).ids).toEqual(expect.arrayContaining(ids.slice(2)))
     const [bare] = (await get<Instance[]>(`/triggerinstances?${ofType}&include_attributes=status`)).body
     expect(bare).toEqual({ id: ids[4], status: 'processed' })
-    for (const query of ['timestamp_gt=yesterday', 'limit=0', 'include_attributes=nothing', 'exclude_attributes=id']) {
+    // Of several triggers, and going on from a place that stays where it is.
+    const both = `trigger=${triggers.map(({ ref }) => ref).join()}`
+    expect(await list(both)).toEqual({ ids: newest, total: 5, limit: '100' })
+    expect(await list(`${both},mine.none&status=processed&limit=2`)).toMatchObject({
+      ids: newest.slice(0, 2),
+      total: 5,
+    })
+    const goesOn = await get<Instance[]>(`/triggerinstances?${both}&before_id=${newest[1] ?? ''}&offset=1`)
+    expect(goesOn.body.map(({ id }) => id)).toEqual(newest.slice(3))
+    expect(goesOn.headers.has('x-total-count')).toBe(false)
+    expect((await list(`${ofType}&after_id=${newest[2] ?? ''}`)).ids).toEqual(newest.slice(0, 2))
+    expect((await list(`${ofType}&after_id=${newest[4] ?? ''}&before_id=${newest[0] ?? ''}&sort=id`)).ids).toEqual(
+      ids.slice(1, 4),
+    )
+    for (const query of [
+      'before_id=x',
+      `after_id=${unknownId}&sort=trigger`,
+      'max_payload_size=-1',
+      'timestamp_gt=yesterday',
+      'limit=0',
+      'include_attributes=nothing',
+      'exclude_attributes=id',
+    ]) {
       expect([query, (await get(`/triggerinstances?${query}`)).status]).toEqual([query, 400])
     }
+  })
+
+  it('GET: a payload larger than asked for is left out, and how large it is stands there instead', async () => {
+    const type = await makeType()
+    const small = await dispatch(type.ref, { a: 1 })
+    const large = await dispatch(type.ref, { a: 'ü'.repeat(1000) })
+    const size = Buffer.byteLength(JSON.stringify(large.payload))
+    const { payload: _, ...bare } = large
+    const list = async (query: string): Promise<Instance[]> =>
+      (await get<Instance[]>(`/triggerinstances?trigger=${type.ref}&${query}`)).body
+    expect(await list('max_payload_size=100')).toEqual([{ ...bare, payload_size: size }, small])
+    expect(await list(`max_payload_size=${size}`)).toEqual([large, small])
+    expect(await list('max_payload_size=0')).toEqual([large, small])
+    expect(await list('max_payload_size=100&include_attributes=payload.a')).toEqual([
+      { id: large.id, payload_size: size },
+      { id: small.id, payload: { a: 1 } },
+    ])
+    expect(await list('max_payload_size=100&exclude_attributes=payload')).toEqual([
+      bare,
+      expect.not.objectContaining({ payload_size: expect.anything() as number }) as Instance,
+    ])
+    expect((await get(`/triggerinstances/${large.id}?max_payload_size=100`)).body).toEqual({
+      ...bare,
+      payload_size: size,
+    })
+    expect((await get(`/triggerinstances/${large.id}?max_payload_size=5000`)).body).toEqual(large)
   })
 
   it('re_emit: a new instance with the context of the first, in a new trace', async () => {

@@ -27,6 +27,13 @@ import {
   type TraceAnswer,
 } from './support.ts'
 
+/** Of `components`. */
+interface TraceMember {
+  seq: number
+  kind: string
+  object_id: string
+}
+
 const ACTION_TRIGGER = 'core.svc.generic.actiontrigger'
 
 let server: TestServer
@@ -246,9 +253,13 @@ describe('07.2 list and get', () => {
     expect(await of('rule=NULL&trace_tag=c')).toBe('c')
     expect(await of('execution=null')).toBe('')
     expect(await of('trigger_instance=null')).toBe('')
+    expect(await of('trace_tag_prefix=d')).toBe('d')
+    expect(await of('trace_tag_prefix=D')).toBe('')
+    expect(await of('trace_tag_prefix=execution-')).toBe('e')
+    expect(await of(`trace_tag_prefix=execution-&id=${at(0).id},${at(4).id}`)).toBe('e')
     expect(await of('unheard_of=1')).toBe('ecdab')
     for (const hostile of ["' or 1=1 --", '%', '*', '"', '\\', 'x'.repeat(5000)]) {
-      for (const name of ['trace_tag', 'execution', 'rule', 'trigger_instance', 'id']) {
+      for (const name of ['trace_tag', 'trace_tag_prefix', 'execution', 'rule', 'trigger_instance', 'id']) {
         expect(await of(`${name}=${encodeURIComponent(hostile)}`)).toBe('')
       }
     }
@@ -290,8 +301,68 @@ describe('07.2 list and get', () => {
     expect((await seek('offset=20000')).traces).toEqual([])
   })
 
+  it('07.2 a place to go on from stays where it is, whatever is added', async () => {
+    const tagsOf = async (query: string): Promise<string> => {
+      const answer = await place.call<TraceAnswer[]>('GET', `/v1/traces?${query}`)
+      expect([answer.status, answer.headers.has('x-total-count')]).toEqual([200, false])
+      return answer.body.map(({ trace_tag: tag }) => tag.slice(0, 1)).join('')
+    }
+    expect(await tagsOf(`before_id=${at(3).id}`)).toBe('dab')
+    expect(await tagsOf(`before_id=${at(3).id}&offset=1&limit=1`)).toBe('a')
+    expect(await tagsOf(`after_id=${at(1).id}`)).toBe('ecd')
+    expect(await tagsOf(`after_id=${at(1).id}&before_id=${at(4).id}&sort_asc=True`)).toBe('dc')
+    expect(await tagsOf(`after_id=${at(4).id}`)).toBe('')
+    expect(await tagsOf(`before_id=${at(3).id}&trace_tag_prefix=a`)).toBe('a')
+  })
+
+  it('07.2 what a trace began with and how much it holds, for who asks by name', async () => {
+    const { id, action_executions: executions } = at(1)
+    const [first] = executions
+    const names = 'include_attributes=origin,component_count'
+    const summary = {
+      id,
+      origin: { seq: expect.any(Number) as number, kind: 'execution', ...first },
+      component_count: 4,
+    }
+    expect((await place.call('GET', `/v1/traces/${id}?${names}`)).body).toEqual(summary)
+    expect((await place.call('GET', `/v1/traces?id=${id}&${names}`)).body).toEqual([summary])
+    expect((await place.call('GET', `/v1/traces/${id}?include_attributes=origin.object_id`)).body).toEqual({
+      id,
+      origin: { object_id: first?.object_id },
+    })
+    expect((await place.call('GET', `/v1/traces/${id}?exclude_attributes=origin`)).status).toBe(400)
+  })
+
+  it('07.2 components: of every kind, in the order in which they were added, page by page', async () => {
+    const { id, action_executions: executions, trigger_instances: instances } = at(1)
+    const seek = async (query = ''): Promise<{ members: TraceMember[]; total: string | null }> => {
+      const { status, body, headers } = await place.call<TraceMember[]>('GET', `/v1/traces/${id}/components?${query}`)
+      expect([query, status]).toEqual([query, 200])
+      return { members: body, total: headers.get('x-total-count') }
+    }
+    const { members, total } = await seek()
+    expect([members.length, total]).toEqual([4, '4'])
+    const seqs = members.map(({ seq }) => seq)
+    expect(seqs.toSorted((a, b) => a - b)).toEqual(seqs)
+    const ofKind = (kind: string): TraceMember[] => members.filter((member) => member.kind === kind)
+    expect([ofKind('execution'), ofKind('trigger_instance'), ofKind('rule')]).toMatchObject([executions, instances, []])
+    expect(await seek('limit=3')).toEqual({ members: members.slice(0, 3), total: '4' })
+    expect(await seek(`after_seq=${seqs[1]}`)).toEqual({ members: members.slice(2), total: null })
+    expect(await seek(`after_seq=${seqs[3]}`)).toEqual({ members: [], total: null })
+    expect(await seek(`before_seq=${seqs[3]}&sort_desc=1&limit=2`)).toEqual({
+      members: [members[2], members[1]],
+      total: null,
+    })
+    for (const query of ['limit=0', 'limit=1001', 'after_seq=x']) {
+      expect([query, (await place.call('GET', `/v1/traces/${id}/components?${query}`)).status]).toEqual([query, 400])
+    }
+    expect((await place.call('GET', `/v1/traces/${unknownId}/components`)).status).toBe(404)
+  })
+
   it.each([
     ['limit=0', 'Limit, "0" specified'],
+    ['before_id=x', 'before_id: "x" is not an id'],
+    [`after_id=${unknownId}&sort=trace_tag`, 'leave out "sort"'],
     ['limit=-2', 'Limit, "-2" specified'],
     ['limit=x', 'Parameter "limit" is not of type integer'],
     ['offset=2147483648', 'is more than 32-bit int'],

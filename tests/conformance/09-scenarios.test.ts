@@ -37,6 +37,7 @@ const deliberate: Readonly<Record<string, string>> = {
   'GET /v1/rules/views/{ref_or_id}': 'as "rule get", likewise',
   'GET /v1/ruleenforcements/views': 'as "rule-enforcement list", with executions: for the web client',
   'GET /v1/ruleenforcements/views/{id}': 'as "rule-enforcement get", likewise',
+  'GET /v1/traces/{id}/components': 'as "trace get", page by page in the order of time: for the web client',
   'GET /v1/triggers/{id}': 'as "trigger getspecs", only one of them',
   'POST /v1/triggers': 'rules make the triggers that they need',
   'PUT /v1/triggers/{id}': 'likewise',

@@ -242,6 +242,7 @@ const entries: Record<string, Entry> = {
   'GET /v1/traces': { opens: ['trace_list'], ...looks, path: fixed('/v1/traces') },
   // Its id is not known before the roles are.
   'GET /v1/traces/{id}': { opens: [], ...looks, path: ({ trace }) => `/v1/traces/${trace}` },
+  'GET /v1/traces/{id}/components': { opens: [], ...looks, path: ({ trace }) => `/v1/traces/${trace}/components` },
 
   'GET /v1/apikeys': { opens: ['api_key_list'], ...looks, path: fixed('/v1/apikeys') },
   'POST /v1/apikeys': { opens: ['api_key_create'], path: fixed('/v1/apikeys'), body: {} },

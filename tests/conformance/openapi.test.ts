@@ -583,7 +583,8 @@ describe('recorded answers fit the document', () => {
   it('openapi: a trace fits, in a list and alone, whole and in part', async () => {
     const list = document.paths['/v1/traces']?.['get']
     const one = document.paths['/v1/traces/{id}']?.['get']
-    if (list === undefined || one === undefined) throw new Error('not listed')
+    const members = document.paths['/v1/traces/{id}/components']?.['get']
+    if (list === undefined || one === undefined || members === undefined) throw new Error('not listed')
     const found = await request('get', `/v1/traces?execution=${execution}`)
     const [trace] = JSON.parse(found.text) as { id: string }[]
     expect(trace).toBeDefined()
@@ -599,7 +600,11 @@ describe('recorded answers fit the document', () => {
     ]) {
       holdToDocument(one, await request('get', `/v1/traces/${rest}`))
     }
-    seen.add('get /v1/traces').add('get /v1/traces/{id}')
+    for (const query of ['', '?limit=1', '?sort_desc=1', '?limit=0']) {
+      holdToDocument(members, await request('get', `/v1/traces/${trace?.id}/components${query}`))
+    }
+    holdToDocument(members, await request('get', '/v1/traces/none/components'))
+    seen.add('get /v1/traces').add('get /v1/traces/{id}').add('get /v1/traces/{id}/components')
   })
 
   it('openapi: answers that change something fit too', async () => {

@@ -1,5 +1,13 @@
 /** From query parameters to a page of rules or enforcements (contract 05, 5.5 and 5.7). */
-import { flagFilter, isNullFilter, parseSort, parseTime, textFilter, type SortField } from '../../http/list.ts'
+import {
+  flagFilter,
+  isNullFilter,
+  parseItems,
+  parseSort,
+  parseTime,
+  textFilter,
+  type SortField,
+} from '../../http/list.ts'
 import type { QueryParameter, QueryValue } from '../../http/route.ts'
 import type { EnforcementFilter, EnforcementSortColumn, RuleFilter } from './store.ts'
 
@@ -11,17 +19,19 @@ export const ruleFilters: Record<string, QueryParameter> = {
   name: text('Only rules of this name.'),
   pack: text('Only rules of this pack.'),
   action: text('Only rules with this action, by its reference.'),
-  trigger: text('Only rules bound to this trigger, by its reference.'),
+  trigger: { type: 'array', description: 'Only rules bound to these triggers, by their references; at most 100.' },
   enabled: { type: 'boolean', description: 'Only rules that are enabled, or that are not.' },
   user: text('Only rules that this user wrote last.'),
 }
 
-export function parseRuleFilter(query: Query): RuleFilter {
+/** @param triggerIdOf by reference @throws QUERY_INVALID */
+export function parseRuleFilter(query: Query, triggerIdOf: (ref: string) => string | undefined): RuleFilter {
+  const triggers = parseItems(query['trigger'])
   return {
     name: textFilter(query, 'name'),
     pack: textFilter(query, 'pack'),
     action: textFilter(query, 'action'),
-    trigger: textFilter(query, 'trigger'),
+    triggers: triggers?.flatMap((ref) => triggerIdOf(ref) ?? []),
     enabled: flagFilter(query, 'enabled'),
     user: textFilter(query, 'user'),
   }
@@ -31,7 +41,7 @@ export const enforcementFilters: Record<string, QueryParameter> = {
   rule_ref: text('Only those of the rule with this reference.'),
   rule_id: text('Only those of the rule with this id.'),
   execution: text('Only the one that this execution came of; `null`: those that no execution came of.'),
-  trigger_instance: text('Only those of this trigger instance.'),
+  trigger_instance: { type: 'array', description: 'Only those of these trigger instances; at most 100 ids.' },
   enforced_at_gt: text('Enforced after this time.'),
   enforced_at_lt: text('Enforced before this time.'),
   sort: { type: 'array', description: 'Field names, `-` before a name for descending. Default: `-enforced_at`.' },
@@ -54,10 +64,12 @@ export function parseEnforcementQuery(query: Query): {
   sort: SortField<EnforcementSortColumn>[]
 } {
   const filter: EnforcementFilter = {}
-  for (const name of ['rule_ref', 'rule_id', 'trigger_instance'] as const) {
+  for (const name of ['rule_ref', 'rule_id'] as const) {
     const value = textFilter(query, name)
     if (value !== undefined) filter[name] = value
   }
+  const instances = parseItems(query['trigger_instance'])
+  if (instances !== undefined) filter.trigger_instances = instances
   const execution = textFilter(query, 'execution')
   if (execution !== undefined) filter.execution = isNullFilter(execution) ? null : execution
   const after = parseTime(query, 'enforced_at_gt')

@@ -114,7 +114,10 @@ export function createRoutes(deps: {
     const { query, principal, rights } = request
     const page = parsePage(query, principal, { defaultLimit: undefined, maxPageSize })
     const projection = parseAttributes(query, ruleProjection)
-    const filter = parseRuleFilter(query)
+    const filter = parseRuleFilter(query, (ref) => {
+      const trigger = triggers.find(ref)
+      return trigger?.ref === ref ? trigger.id : undefined
+    })
     let ids: string[]
     let total: number
     if (rights.may('rule_view')) {

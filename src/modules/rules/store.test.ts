@@ -59,11 +59,18 @@ test.for<[filter: EnforcementFilter, kept: Kept, page: RegExp, total: RegExp]>([
     /^SCAN rule_enforcement_counts/,
   ],
   [
-    { trigger_instance: 'instance-7', rule_ref: 'test.r4' },
+    { trigger_instances: ['instance-7'], rule_ref: 'test.r4' },
     ({ trigger_instance_id: id, rule }) => id === 'instance-7' && rule.ref === 'test.r4',
     /^SEARCH rule_enforcements USING INDEX rule_enforcements_instance \(trigger_instance_id=\?\)$/,
     /^SEARCH rule_enforcements USING INDEX rule_enforcements_instance/,
   ],
+  [
+    { trigger_instances: ['instance-7', 'instance-3', 'instance-none'] },
+    ({ trigger_instance_id: id }) => ['instance-7', 'instance-3'].includes(id),
+    /^SEARCH rule_enforcements USING COVERING INDEX rule_enforcements_instance \(trigger_instance_id=\?\); /,
+    /^SEARCH rule_enforcements USING COVERING INDEX rule_enforcements_instance/,
+  ],
+  [{ trigger_instances: [] }, () => false, /^SEARCH rule_enforcements/, /^SEARCH rule_enforcements/],
   [
     { execution: 'execution-10' },
     ({ execution_id: id }) => id === 'execution-10',
@@ -145,8 +152,10 @@ test('rules of a trigger are found by an index; a change says which revision it 
   plans.take()
   expect(store.enabledOf('trigger').map(({ id }) => id)).toEqual([rule.id])
   expect(store.boundTo('other')).toEqual([])
+  expect(await store.page({ triggers: ['other', 'trigger'] }, { limit: 10, offset: 0 })).toEqual([rule.id])
+  expect(store.count({ triggers: ['other'] })).toBe(0)
   expect(plans.take()).toEqual(
-    [1, 2].map(() => expect.stringMatching(/^SEARCH rules USING INDEX rules_trigger/) as string),
+    [1, 2, 3, 4].map(() => expect.stringMatching(/^SEARCH rules USING (COVERING )?INDEX rules_trigger/) as string),
   )
 
   const second = { ...rule, revision: 2, enabled: false }

@@ -15,8 +15,8 @@ export interface RuleFilter {
   pack?: string | undefined
   /** Reference of the action. */
   action?: string | undefined
-  /** Reference of the trigger. */
-  trigger?: string | undefined
+  /** Ids of triggers, of which each will do. */
+  triggers?: readonly string[] | undefined
   enabled?: boolean | undefined
   user?: string | undefined
 }
@@ -26,8 +26,8 @@ export interface EnforcementFilter {
   rule_id?: string
   /** Id; null: enforcements that no execution came of. */
   execution?: string | null
-  /** Id. */
-  trigger_instance?: string
+  /** Ids, of which each will do. */
+  trigger_instances?: readonly string[]
   /** Wire timestamps, exclusive. */
   after?: string
   before?: string
@@ -113,7 +113,7 @@ export function createRuleStore(database: Database): RuleStore {
     if (filter.pack !== undefined) query = query.where('pack', '=', filter.pack)
     if (filter.name !== undefined) query = query.where('name', '=', filter.name)
     if (filter.action !== undefined) query = query.where('action_ref', '=', filter.action)
-    if (filter.trigger !== undefined) query = query.where('trigger', '=', filter.trigger)
+    if (filter.triggers !== undefined) query = query.where(isAmong('trigger_id', filter.triggers))
     if (filter.enabled !== undefined) query = query.where('enabled', '=', Number(filter.enabled))
     if (filter.user !== undefined) query = query.where('user', '=', filter.user)
     return query
@@ -196,8 +196,8 @@ export function createRuleStore(database: Database): RuleStore {
       return (isQuick ? database.all(query) : await database.scan(query)).map(({ id }) => id)
     },
     async countEnforcements(filter) {
-      const { rule_ref: ref, rule_id: ruleId, execution, trigger_instance: instance, after, before, within } = filter
-      if (instance === undefined && typeof execution !== 'string' && after === undefined && before === undefined) {
+      const { rule_ref: ref, rule_id: ruleId, execution, trigger_instances: instances, after, before, within } = filter
+      if (instances === undefined && typeof execution !== 'string' && after === undefined && before === undefined) {
         let query = build
           .selectFrom('rule_enforcement_counts')
           .select((on) => on.fn.sum<number | null>('count').as('n'))
@@ -280,14 +280,14 @@ function toEnforcement(row: RuleEnforcementTable): RuleEnforcement {
 
 const equalities = {
   execution: 'execution_id',
-  trigger_instance: 'trigger_instance_id',
+  trigger_instances: 'trigger_instance_id',
   rule_id: 'rule_id',
   rule_ref: 'rule_ref',
 } as const satisfies Partial<Record<keyof EnforcementFilter, keyof RuleEnforcementTable>>
 
 /** One execution has one enforcement, and an instance no more than its trigger has rules. */
-function isFew({ execution, trigger_instance: instance }: EnforcementFilter): boolean {
-  return typeof execution === 'string' || instance !== undefined
+function isFew({ execution, trigger_instances: instances }: EnforcementFilter): boolean {
+  return typeof execution === 'string' || instances !== undefined
 }
 
 /** Otherwise every enforcement there is may have to be looked at. */
@@ -310,7 +310,10 @@ function conditions(
       }
       // With a sign in front it is no column any more, and no index fits it: the first leads to the fewest rows.
       const left = driven ? sql`+${sql.ref(column)}` : sql.ref(column)
-      all.push(sql<SqlBool>`${left} = ${value}`)
+      const [first, ...others] = typeof value === 'string' ? [value] : value
+      all.push(
+        first !== undefined && others.length === 0 ? sql<SqlBool>`${left} = ${first}` : isAmong(left, [value].flat()),
+      )
       driven = true
     }
     // Ids are made from the time of enforcement, so the primary key serves time ranges.

@@ -4,7 +4,7 @@ import { watchQueries, type QueryPlans } from '../../../tests/helpers/query-plan
 import { openSqlite } from '../../db/sqlite/open.ts'
 import type { TraceTable } from '../../db/tables.ts'
 import { parseAttributes, type Projection } from '../../http/list.ts'
-import { traceAttributes, writeTrace } from './record.ts'
+import { summaryAttributes, traceAttributes, writeTrace } from './record.ts'
 import { createTraceStore, type TraceStore } from './store.ts'
 import type { TraceMemberKind, TraceRecord } from './types.ts'
 
@@ -42,7 +42,10 @@ async function add(kind: TraceMemberKind, count: number, from = 0): Promise<void
 
 const textOf = (wanted = everything): string => [...writeTrace(store, trace, wanted)].join('')
 const including = (...names: string[]): Projection =>
-  parseAttributes({ include_attributes: names }, { known: traceAttributes, excludable: [], always: ['id'] })
+  parseAttributes(
+    { include_attributes: names },
+    { known: [...traceAttributes, ...summaryAttributes], excludable: [], always: ['id'] },
+  )
 
 test('a trace without components', () => {
   expect(JSON.parse(textOf())).toEqual({ ...trace, action_executions: [], rules: [], trigger_instances: [] })
@@ -94,4 +97,36 @@ test('a long one is read as it is taken, and does not grow meanwhile', async () 
   }
   const record = JSON.parse(text) as TraceRecord
   expect([record.action_executions.length, record.trigger_instances.length]).toEqual([2000, 0])
+})
+
+test('what it began with and how much it holds are told to who asks', async () => {
+  expect(JSON.parse(textOf(including('origin', 'component_count')))).toEqual({
+    id: 't',
+    origin: null,
+    component_count: 0,
+  })
+  await add('trigger_instance', 1)
+  await add('execution', 1100)
+  expect(JSON.parse(textOf(including('origin', 'component_count')))).toEqual({
+    id: 't',
+    origin: {
+      seq: expect.any(Number) as number,
+      kind: 'trigger_instance',
+      object_id: 'trigger_instance0',
+      ref: 'core.x',
+      updated_at: 'now',
+      caused_by: { type: 'rule', id: 'r:i' },
+    },
+    component_count: 1000,
+  })
+  expect(JSON.parse(textOf(including('origin.kind')))).toEqual({ id: 't', origin: { kind: 'trigger_instance' } })
+})
+
+test('more components than are counted here are counted on the thread', async () => {
+  for (let from = 0; from < 12_000; from += 4000) await add('execution', 4000, from)
+  queries.take()
+  expect(await store.countMembers('t')).toBe(12_000)
+  expect(queries.take().at(-1)).toMatch(
+    /^thread: .*SEARCH trace_components USING COVERING INDEX trace_components_trace/,
+  )
 })

@@ -2,7 +2,14 @@
 import type { TraceTable } from '../../db/tables.ts'
 import type { Projection } from '../../http/list.ts'
 import type { ComponentRow, TraceStore } from './store.ts'
-import type { CausedBy, TraceComponent, TraceMemberKind, TraceRecord } from './types.ts'
+import type {
+  CausedBy,
+  TraceComponent,
+  TraceMemberKind,
+  TraceMemberRecord,
+  TraceRecord,
+  TraceSummary,
+} from './types.ts'
 
 const COMPONENTS_TOGETHER = 250
 
@@ -19,6 +26,20 @@ export const traceAttributes = [
   'start_timestamp',
   ...arrays.map(([name]) => name),
 ] as const satisfies (keyof TraceRecord)[]
+
+/** For who asks for them by name. */
+export const summaryAttributes = ['origin', 'component_count'] as const satisfies (keyof TraceSummary)[]
+
+const MAX_COUNTED = 1000
+
+const summaries: { [N in keyof TraceSummary]: (store: TraceStore, id: string) => TraceSummary[N] } = {
+  origin(store, id) {
+    const range = { traceId: id, after: 0, before: Number.MAX_SAFE_INTEGER, isDescending: false, limit: 1 }
+    const [first] = store.members(range)
+    return first === undefined ? null : toMember(first)
+  },
+  component_count: (store, id) => store.countComponents([id], MAX_COUNTED),
+}
 
 /** The JSON text of the attributes that are wanted, `id` always among them. */
 export function* writeTrace(store: TraceStore, trace: TraceTable, wanted: Projection): Generator<string> {
@@ -39,7 +60,16 @@ export function* writeTrace(store: TraceStore, trace: TraceTable, wanted: Projec
     }
     yield ']'
   }
+  for (const name of summaryAttributes) {
+    if (wanted.needed?.has(name) !== true) continue
+    yield `,"${name}":${JSON.stringify(wanted.apply({ [name]: summaries[name](store, trace.id) })[name])}`
+  }
   yield '}'
+}
+
+export function toMember(row: ComponentRow): TraceMemberRecord {
+  // Only `addMember` writes kinds.
+  return { seq: row.n, kind: row.kind as TraceMemberKind, ...toComponent(row) }
 }
 
 function toComponent(row: ComponentRow): TraceComponent {

@@ -4,6 +4,7 @@ import { watchQueries, type QueryPlans } from '../../../tests/helpers/query-plan
 import { createRandom, seedOfRun } from '../../../tests/helpers/random.ts'
 import type { Step } from '../../db/database.ts'
 import { openSqlite } from '../../db/sqlite/open.ts'
+import type { Place } from '../../http/list.ts'
 import { newId } from '../../ids.ts'
 import { now } from '../../time.ts'
 import { createTraceStore, type TraceFilter, type TraceSearch, type TraceSort, type TraceStore } from './store.ts'
@@ -68,17 +69,19 @@ function fits(trace: KnownTrace, filter: TraceFilter): boolean {
     (filter.ids?.includes(trace.id) ?? true) &&
     (filter.within?.includes(trace.id) ?? true) &&
     (filter.trace_tag === undefined || filter.trace_tag === trace.trace_tag) &&
+    trace.trace_tag.startsWith(filter.trace_tag_prefix ?? '') &&
     has('execution', filter.execution) &&
     has('rule', filter.rule) &&
     has('trigger_instance', filter.trigger_instance)
   )
 }
 
-function expected({ filter, sort, limit, offset }: TraceSearch): string[] {
+function expected({ filter, sort, place = {}, limit, offset }: TraceSearch): string[] {
   const sign = sort.id === 'asc' ? 1 : -1
   const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
   return known
     .filter((trace) => fits(trace, filter))
+    .filter(({ id }) => id > (place.after ?? '') && id < (place.before ?? 'g'))
     .sort((a, b) => {
       const byTag = sort.tag === undefined ? 0 : compare(a.trace_tag, b.trace_tag) * (sort.tag === 'asc' ? 1 : -1)
       return byTag === 0 ? compare(a.id, b.id) * sign : byTag
@@ -108,6 +111,7 @@ const values = (): { [N in keyof Required<TraceFilter>]: (TraceFilter[N] | undef
   ids: [undefined, [], someTraces(5), ['x', newId()]],
   within: [undefined, [], someTraces(60)],
   trace_tag: [undefined, manyTag, 'deploy', 'tag-11', '%', "' or 1=1 --"],
+  trace_tag_prefix: [undefined, 'svc.', 'de', 'tag-11', '%', "' or 1=1 --"],
   execution: [undefined, null, memberOf('execution', 800), rules[0]],
   rule: [undefined, null, rules[0], rules[1], rules[2], memberOf('execution', 800)],
   trigger_instance: [undefined, null, memberOf('trigger_instance', 800), 'null'],
@@ -156,7 +160,11 @@ describe('a search', () => {
       ])
       const filter = toFilter(...pairs)
       const sort = sorts[random.below(sorts.length)] ?? newest
-      const search = { filter, sort, limit: 1 + random.below(40), offset: random.below(4) }
+      const search: TraceSearch = { filter, sort, limit: 1 + random.below(40), offset: random.below(4) }
+      if (sort.tag === undefined && random.once(2)) {
+        const [one = '', other = ''] = [1, 2].map(() => known[random.below(known.length)]?.id)
+        search.place = random.pick<Place>([{ before: one }, { after: one }, { before: one, after: other }])
+      }
       expect([search, await found(search), await store.total(filter)]).toEqual([
         search,
         expected(search),
@@ -281,6 +289,43 @@ describe('SQLite', () => {
     }
     // Nothing is found of one of them at once, however many there are of the other.
     expect((await page({ trace_tag: manyTag, rule: rules[2] ?? '' })).join()).not.toContain('thread')
+  })
+
+  test('goes by the tag to few of them, by their order to many', async () => {
+    const few = await page({ trace_tag_prefix: 'tag-11' })
+    expect(few.at(-1)).toMatch(/^SEARCH t USING INDEX traces_tag \(trace_tag>\? AND trace_tag<\?\); USE TEMP B-TREE/)
+    const many = await page({ trace_tag_prefix: 'svc.' })
+    expect(many.at(-1)).toMatch(/^thread: SCAN t USING INDEX sqlite_autoindex_traces_1$/)
+    for (const trace_tag_prefix of ['tag-11', 'svc.']) {
+      const counted = (await total({ trace_tag_prefix })).at(-1)
+      expect(counted).toMatch(/SEARCH t USING COVERING INDEX traces_tag \(trace_tag>\? AND trace_tag<\?\)$/)
+      expect(counted?.startsWith('thread: ')).toBe(trace_tag_prefix === 'svc.')
+    }
+  })
+
+  test('goes on from a place without looking at what is before it', async () => {
+    const place = { before: known[2000]?.id ?? '' }
+    queries.take()
+    const search = { filter: { trace_tag: manyTag }, sort: newest, place, limit: 10, offset: 0 }
+    expect(await found(search)).toEqual(expected(search))
+    expect(queries.take().at(-1)).toMatch(/^SEARCH t USING INDEX traces_tag \(trace_tag=\? AND id<\?\)$/)
+  })
+
+  test('merges the components of all kinds in their order', async () => {
+    const { id, members } = known.find((trace) => trace.members.length > 4) ?? { id: '', members: [] }
+    const range = { traceId: id, after: 0, before: Number.MAX_SAFE_INTEGER, isDescending: false, limit: 10 }
+    queries.take()
+    const all = store.members(range)
+    const [plan = ''] = queries.take()
+    expect(plan).toMatch(/MERGE/)
+    expect(plan).not.toMatch(/SCAN|TEMP B-TREE/)
+    expect(all.map(({ kind, object_id: object }) => ({ kind, id: object }))).toEqual(members)
+    const last = all.at(-1)?.n ?? 0
+    expect(store.members({ ...range, isDescending: true, limit: 2 })).toEqual(all.slice(-2).toReversed())
+    expect(store.members({ ...range, after: last - 2 })).toEqual(all.slice(-2))
+    expect(store.members({ ...range, before: last })).toEqual(all.slice(0, -1))
+    expect(await store.countMembers(id)).toBe(members.length)
+    expect(await store.countMembers('none')).toBe(0)
   })
 
   test('finds the components of a kind in their order', () => {

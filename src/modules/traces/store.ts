@@ -4,6 +4,7 @@ import { isAmong } from '../../db/among.ts'
 import type { Compilable, Database, Step } from '../../db/database.ts'
 import { columnsOf, prepared } from '../../db/prepared.ts'
 import type { TraceComponentTable, TraceTable } from '../../db/tables.ts'
+import type { Place } from '../../http/list.ts'
 import { idBound } from '../../ids.ts'
 import { microsOf } from '../../time.ts'
 import type { CausedBy, TraceMember, TraceMemberKind } from './types.ts'
@@ -12,6 +13,8 @@ import type { CausedBy, TraceMember, TraceMemberKind } from './types.ts'
 export interface TraceFilter {
   ids?: readonly string[]
   trace_tag?: string
+  /** What the tag begins with; not empty. */
+  trace_tag_prefix?: string
   /** Ids of members. */
   execution?: string | null
   rule?: string | null
@@ -32,6 +35,8 @@ export interface TraceSort {
 export interface TraceSearch {
   filter: TraceFilter
   sort: TraceSort
+  /** Only in the order of creation. */
+  place?: Place
   /** Undefined: everything. */
   limit: number | undefined
   offset: number
@@ -48,6 +53,15 @@ export interface ComponentRange {
   limit: number
 }
 
+/** The components of all kinds between two numbers, neither of them included. */
+export interface MemberRange {
+  traceId: string
+  after: number
+  before: number
+  isDescending: boolean
+  limit: number
+}
+
 export interface TraceStore {
   find(id: string): TraceTable | undefined
   /** The newest trace with this tag. */
@@ -59,6 +73,8 @@ export interface TraceStore {
   lastComponent(): number
   /** In the order in which they were added. */
   components(range: ComponentRange): ComponentRow[]
+  members(range: MemberRange): ComponentRow[]
+  countMembers(traceId: string): Promise<number>
 
   /** Those that were started before a time, oldest first. */
   startedBefore(before: string, afterId: string, limit: number): { id: string; start_timestamp: string }[]
@@ -80,6 +96,8 @@ export interface TraceStore {
 const MAX_LOOKED_AT = 1000
 const MAX_QUICK_OFFSET = 10_000
 const TRACES_TOGETHER = 25
+/** So many components are counted here; more on the scan thread. */
+const MAX_COUNTED = 10_000
 
 export function createTraceStore(database: Database): TraceStore {
   const { build } = database
@@ -88,8 +106,16 @@ export function createTraceStore(database: Database): TraceStore {
 
   /** What leads to the traces of a filter, from how many, and whether nothing else is to be checked of each. */
   function approach(filter: TraceFilter): Approach {
-    const { ids, within, trace_tag: tag, rule, execution, trigger_instance: instance } = filter
-    const given = [ids ?? within, tag, execution, rule, instance].filter((each) => each !== undefined)
+    const {
+      ids,
+      within,
+      trace_tag: tag,
+      trace_tag_prefix: prefix,
+      rule,
+      execution,
+      trigger_instance: instance,
+    } = filter
+    const given = [ids ?? within, tag, prefix, execution, rule, instance].filter((each) => each !== undefined)
     const isAlone = given.length === 1
     const chosen = chosenIds(filter)
     if (chosen !== undefined) return { by: 'ids', size: chosen.length, isAlone }
@@ -99,11 +125,18 @@ export function createTraceStore(database: Database): TraceStore {
     if (typeof rule === 'string') {
       ways.push({ by: 'rule', size: database.first(statements.ruleCount(rule))?.count ?? 0, isAlone })
     }
+    if (prefix !== undefined) ways.push({ by: 'prefix', size: prefixCount(prefix), isAlone })
     ways.sort((a, b) => a.size - b.size)
     return ways[0] ?? { by: 'all', size: traceCount(), isAlone: given.length === 0 }
   }
 
   const traceCount = (): number => database.first(statements.total)?.count ?? 0
+
+  /** One more than are looked at here, when there are more. */
+  function prefixCount(prefix: string): number {
+    const some = sql`select 1 from traces as t where ${hasPrefix(prefix)} limit ${MAX_LOOKED_AT + 1}`
+    return database.first(toQuery(sql<{ n: number }>`select count(*) as n from (${some})`))?.n ?? 0
+  }
 
   function tagCount(tag: string): number {
     const counted = database.first(statements.tagCount(tag))?.count
@@ -114,13 +147,15 @@ export function createTraceStore(database: Database): TraceStore {
     find: (id) => database.first(statements.find(id)),
     findByTag: (tag) => database.first(statements.findByTag(tag)),
 
-    async search({ filter, sort, limit, offset }) {
+    async search({ filter, sort, place, limit, offset }) {
       const way = approach(filter)
       const order = filter.trace_tag === undefined ? sort : { id: sort.id }
-      const page = (at: Place, count: number, skipped: number): Compilable<TraceTable> =>
-        toQuery(pageQuery(filter, way.by, order, at, count, skipped))
+      // Many in the order of tags would all have to be sorted before the first is known.
+      const by = way.by === 'prefix' && way.size > MAX_LOOKED_AT && order.tag === undefined ? 'all' : way.by
+      const page = (at: TraceTable | undefined, count: number, skipped: number): Compilable<TraceTable> =>
+        toQuery(pageQuery({ filter, by, sort: order, place, last: at, limit: count, offset: skipped }))
       const isOrdered =
-        order.tag === undefined ? way.by !== 'ids' && way.by !== 'member' : way.by === 'all' && order.tag === order.id
+        order.tag === undefined ? ['all', 'tag', 'rule'].includes(way.by) : way.by === 'all' && order.tag === order.id
       if (!way.isAlone || !isOrdered) {
         const query = page(undefined, limit ?? -1, offset)
         return way.size > MAX_LOOKED_AT ? database.scan(query) : database.all(query)
@@ -129,7 +164,7 @@ export function createTraceStore(database: Database): TraceStore {
       const [before] = await database.scan(page(undefined, 1, offset - 1))
       return before === undefined ? [] : walk(before, 0)
 
-      function* walk(from: Place, skipped: number): Generator<TraceTable, undefined> {
+      function* walk(from: TraceTable | undefined, skipped: number): Generator<TraceTable, undefined> {
         let last = from
         let skip = skipped
         for (let left = limit ?? Infinity; left > 0; left -= TRACES_TOGETHER) {
@@ -187,6 +222,26 @@ export function createTraceStore(database: Database): TraceStore {
     deleteTraces: (ids) => ({ query: build.deleteFrom('traces').where(isAmong('id', ids)) }),
     lastComponent: () => database.first(statements.lastComponent)?.n ?? 0,
     components: (range) => database.all(statements.components(range)),
+    members({ traceId, after, before, isDescending, limit }) {
+      // Each kind stands in its order in the index; SQLite merges what is in order.
+      const ofKinds = kinds.map(
+        (kind) => sql`select * from trace_components
+          where trace_id = ${traceId} and kind = ${kind} and n > ${after} and n < ${before}`,
+      )
+      const direction = isDescending ? sql`desc` : sql`asc`
+      const query = sql<ComponentRow>`${sql.join(ofKinds, sql` union all `)} order by n ${direction} limit ${limit}`
+      return database.all(toQuery(query))
+    },
+    async countMembers(traceId) {
+      const counted = (limit: number): Compilable<{ n: number }> =>
+        toQuery(
+          sql`select count(*) as n from (select 1 from trace_components where trace_id = ${traceId} limit ${limit})`,
+        )
+      const some = database.first(counted(MAX_COUNTED + 1))?.n ?? 0
+      if (some <= MAX_COUNTED) return some
+      const [row] = await database.scan(counted(-1))
+      return row?.n ?? some
+    },
 
     insert: (row) => ({ query: statements.insertTrace(row) }),
     insertFirst: (row) => ({ query: statements.insertFirstTrace(row), expect: 1 }),
@@ -204,13 +259,10 @@ export function createTraceStore(database: Database): TraceStore {
 
 interface Approach {
   /** Chosen ids, members of which there is one, one of the two that can be in many traces, or all that there are. */
-  by: 'ids' | 'member' | 'tag' | 'rule' | 'all'
+  by: 'ids' | 'member' | 'tag' | 'prefix' | 'rule' | 'all'
   size: number
   isAlone: boolean
 }
-
-/** The trace after which to go on. */
-type Place = TraceTable | undefined
 
 /** Those that are asked for and may be seen. */
 function chosenIds({ ids, within }: TraceFilter): readonly string[] | undefined {
@@ -224,14 +276,18 @@ function source(by: Approach['by']): RawBuilder<unknown> {
   return by === 'rule' ? sql`trace_rules as r cross join traces as t` : sql`traces as t`
 }
 
-function pageQuery(
-  filter: TraceFilter,
-  by: Approach['by'],
-  { tag, id }: TraceSort,
-  last: Place,
-  limit: number,
-  offset: number,
-): RawBuilder<TraceTable> {
+function pageQuery(page: {
+  filter: TraceFilter
+  by: Approach['by']
+  sort: TraceSort
+  place: Place | undefined
+  /** The trace after which to go on. */
+  last: TraceTable | undefined
+  limit: number
+  offset: number
+}): RawBuilder<TraceTable> {
+  const { filter, by, place = {}, last, limit, offset } = page
+  const { tag, id } = page.sort
   const idColumn = by === 'rule' ? sql`r.trace_id` : sql`t.id`
   const direction = (of: Direction): RawBuilder<unknown> => (of === 'asc' ? sql`asc` : sql`desc`)
   const order =
@@ -239,11 +295,20 @@ function pageQuery(
       ? sql`${idColumn} ${direction(id)}`
       : sql`t.trace_tag ${direction(tag)}, ${idColumn} ${direction(id)}`
   const beyond = id === 'asc' ? sql`>` : sql`<`
-  let after = sql``
-  if (last !== undefined && tag === undefined) after = sql` and ${idColumn} ${beyond} ${last.id}`
-  else if (last !== undefined) after = sql` and (t.trace_tag, t.id) ${beyond} (${last.trace_tag}, ${last.id})`
+  const all = [conditions(filter, by)]
+  if (place.before !== undefined) all.push(sql`${idColumn} < ${place.before}`)
+  if (place.after !== undefined) all.push(sql`${idColumn} > ${place.after}`)
+  if (last !== undefined && tag === undefined) all.push(sql`${idColumn} ${beyond} ${last.id}`)
+  else if (last !== undefined) all.push(sql`(t.trace_tag, t.id) ${beyond} (${last.trace_tag}, ${last.id})`)
   return sql<TraceTable>`select t.id, t.uid, t.trace_tag, t.start_timestamp from ${source(by)}
-    where ${conditions(filter, by)}${after} order by ${order} limit ${limit} offset ${offset}`
+    where ${sql.join(all, sql` and `)} order by ${order} limit ${limit} offset ${offset}`
+}
+
+/** Behind every text that begins with the same. */
+const LAST_CHARACTER = String.fromCodePoint(0x10ffff)
+
+function hasPrefix(prefix: string): RawBuilder<unknown> {
+  return sql`t.trace_tag >= ${prefix} and t.trace_tag < ${prefix + LAST_CHARACTER}`
 }
 
 const kinds = ['execution', 'rule', 'trigger_instance'] as const satisfies TraceMemberKind[]
@@ -255,6 +320,10 @@ function conditions(filter: TraceFilter, by: Approach['by']): RawBuilder<unknown
   // With a sign in front it is no column any more, and no index fits it.
   if (filter.trace_tag !== undefined) {
     all.push(by === 'tag' ? sql`t.trace_tag = ${filter.trace_tag}` : sql`+t.trace_tag = ${filter.trace_tag}`)
+  }
+  if (filter.trace_tag_prefix !== undefined) {
+    const prefix = filter.trace_tag_prefix
+    all.push(by === 'prefix' ? hasPrefix(prefix) : sql`substr(t.trace_tag, 1, length(${prefix})) = ${prefix}`)
   }
   for (const kind of kinds) {
     const value = filter[kind]

@@ -26,6 +26,13 @@ export interface TraceComponent {
   caused_by: CausedBy | Record<string, never>
 }
 
+/** One of a list of components of every kind. */
+export interface TraceMemberRecord extends TraceComponent {
+  /** Its place among the components of all traces; later ones have a greater number. */
+  seq: number
+  kind: TraceMemberKind
+}
+
 export interface TraceRecord {
   id: string
   uid: string
@@ -34,4 +41,12 @@ export interface TraceRecord {
   action_executions: TraceComponent[]
   rules: TraceComponent[]
   trigger_instances: TraceComponent[]
+}
+
+/** Attributes of a trace that are there for who asks for them by name. */
+export interface TraceSummary {
+  /** The component that was added first; null when there is none any more. */
+  origin: TraceMemberRecord | null
+  /** Components, of whatever kind; at most 1,000 are counted. */
+  component_count: number
 }

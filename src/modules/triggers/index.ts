@@ -92,14 +92,6 @@ export function createTriggers(deps: TriggersDeps): Triggers {
 export { isTimerType, readTimer, timerTypes, type TimerSchedule, type TimerType } from './timer-parameters.ts'
 
 export { webhookTypeRef } from './builtin.ts'
+export type { SignatureParameters, SignatureScheme } from './types.ts'
 export { triggerProperties } from './routes.ts'
-export {
-  genericHook,
-  hookOf,
-  standardKey,
-  standardPrefix,
-  takenHeaders,
-  traceTagHeader,
-  type SignatureParameters,
-  type SignatureScheme,
-} from './webhook-parameters.ts'
+export { genericHook, hookOf, standardKey, standardPrefix, takenHeaders, traceTagHeader } from './webhook-parameters.ts'

@@ -1,15 +1,16 @@
 /** From query parameters to a page of trigger instances (contract 05, 5.3). */
-import { parseItems, parseSort, parseTime, textFilter } from '../../http/list.ts'
+import { parseItems, parsePlace, parseSort, parseTime, placeQuery, textFilter, type Place } from '../../http/list.ts'
 import type { QueryParameter, QueryValue } from '../../http/route.ts'
 import type { InstanceFilter, InstanceSort, InstanceSortColumn } from './store.ts'
 
 export const instanceFilterParameters: Record<string, QueryParameter> = {
   id: { type: 'array', description: 'At most 100 ids.' },
-  trigger: { type: 'string', description: 'Reference of the trigger.' },
+  trigger: { type: 'array', description: 'References of triggers, at most 100.' },
   trigger_type: { type: 'string', description: 'Reference of the trigger type.' },
   status: { type: 'string', description: 'pending, processed or processing_failed.' },
   timestamp_gt: { type: 'string', description: 'Occurred after this time.' },
   timestamp_lt: { type: 'string', description: 'Occurred before this time.' },
+  ...placeQuery,
   sort: { type: 'array', description: 'Field names, `-` before a name for descending.' },
 }
 
@@ -26,11 +27,14 @@ const sortColumns = new Map<string, InstanceSortColumn>([
 export function parseInstanceQuery(query: Readonly<Record<string, QueryValue>>): {
   filter: InstanceFilter
   sort: InstanceSort[]
+  place?: Place
 } {
   const filter: InstanceFilter = {}
   const ids = parseItems(query['id'])
   if (ids !== undefined) filter.ids = ids
-  for (const name of ['trigger', 'trigger_type', 'status'] as const) {
+  const triggers = parseItems(query['trigger'])
+  if (triggers !== undefined) filter.triggers = [...new Set(triggers)]
+  for (const name of ['trigger_type', 'status'] as const) {
     const value = textFilter(query, name)
     if (value !== undefined) filter[name] = value
   }
@@ -42,5 +46,13 @@ export function parseInstanceQuery(query: Readonly<Record<string, QueryValue>>):
     column: sortColumns.get(name) ?? 'id',
     descending,
   }))
-  return { filter, sort: sort.length > 0 ? sort : [{ column: 'id', descending: true }] }
+  const place = parsePlace(
+    query,
+    sort.every(({ column }) => column === 'id'),
+  )
+  return {
+    filter,
+    sort: sort.length > 0 ? sort : [{ column: 'id', descending: true }],
+    ...(place === undefined ? {} : { place }),
+  }
 }

@@ -1,5 +1,5 @@
 /** Endpoints of contract 05, 5.1–5.3. */
-import { queueFull, resourceNotFound, triggerGone } from '../../errors.ts'
+import { queryInvalid, queueFull, resourceNotFound, triggerGone } from '../../errors.ts'
 import { aboutCaller } from '../../http/caller.ts'
 import {
   attributeQuery,
@@ -15,7 +15,14 @@ import {
   type SortField,
 } from '../../http/list.ts'
 import { triggerResource } from '../../http/permissions.ts'
-import { Reply, type ApiRequest, type QueryParameter, type Rights, type Route } from '../../http/route.ts'
+import {
+  Reply,
+  type ApiRequest,
+  type QueryParameter,
+  type QueryValue,
+  type Rights,
+  type Route,
+} from '../../http/route.ts'
 import { isId } from '../../ids.ts'
 import type { Log } from '../../log.ts'
 import { defaultPack, descriptionSchema, nameSchema, packSchema } from '../../pack-content.ts'
@@ -25,7 +32,13 @@ import { definitionSchema } from './definition.ts'
 import { instanceFilterParameters, parseInstanceQuery } from './list.ts'
 import type { TriggersService } from './service.ts'
 import type { TriggerStore } from './store.ts'
-import type { TriggerAuthor, TriggerInstance, TriggerRecord, TriggerTypeRecord } from './types.ts'
+import type {
+  TriggerAuthor,
+  TriggerInstance,
+  TriggerInstanceRecord,
+  TriggerRecord,
+  TriggerTypeRecord,
+} from './types.ts'
 import type { TriggerRequest, TypesService } from './types-service.ts'
 
 const DEFAULT_LIMIT = 100
@@ -99,12 +112,22 @@ const instanceProperties: Record<string, JsonSchema> = {
   trace_id: text,
 }
 
+const payloadQuery: Record<string, QueryParameter> = {
+  max_payload_size: {
+    type: 'integer',
+    description: 'Leaves out a payload of more bytes, and tells `payload_size` instead; 0: no limit.',
+  },
+}
+
 /** With `include_attributes` nothing but the id is certain. */
 const instanceSchema: JsonSchema = {
   title: 'TriggerInstance',
   type: 'object',
   required: ['id'],
-  properties: instanceProperties,
+  properties: {
+    ...instanceProperties,
+    payload_size: { type: 'integer', description: 'In the place of `payload`: see `max_payload_size`.' },
+  },
 }
 
 const instanceAttributes = {
@@ -134,7 +157,7 @@ export function createRoutes(deps: {
 
   function instanceOf({ params }: Pick<ApiRequest, 'params'>, withPayload: boolean): TriggerInstance {
     const id = params['id'] ?? ''
-    const [instance] = isId(id) ? store.instances([id], withPayload) : []
+    const [instance] = isId(id) ? store.instances([id], withPayload ? Infinity : 0) : []
     if (instance === undefined) throw resourceNotFound(id)
     return instance
   }
@@ -157,9 +180,19 @@ export function createRoutes(deps: {
     log.audit(`trigger.${what}`, message, { ...aboutCaller(request), trigger: ref, trigger_id: id })
   }
 
-  function* instanceRecords(ids: readonly string[], projection: Projection): Generator<Record<string, unknown>> {
+  /** @param maxPayloadBytes a larger payload is left out, and its size is told instead */
+  function* instanceRecords(
+    ids: readonly string[],
+    projection: Projection,
+    maxPayloadBytes: number,
+  ): Generator<Record<string, unknown>> {
     const withPayload = projection.needed === undefined || projection.needed.has('payload')
-    for (const instance of store.instances(ids, withPayload)) yield projection.apply(instanceRecord(instance))
+    for (const instance of store.instances(ids, withPayload ? maxPayloadBytes : 0)) {
+      const { payload, ...record } = instanceRecord(instance)
+      if (!withPayload) yield projection.apply(record)
+      else if (instance.payload_size <= maxPayloadBytes) yield projection.apply({ ...record, payload })
+      else yield { ...projection.apply(record), payload_size: instance.payload_size }
+    }
   }
 
   return [
@@ -355,21 +388,27 @@ export function createRoutes(deps: {
       path: '/triggerinstances',
       permission: 'trigger_list',
       summary: 'Lists trigger instances, newest first.',
-      query: { ...instanceFilterParameters, ...pageQuery, ...attributeQuery },
+      query: { ...instanceFilterParameters, ...pageQuery, ...attributeQuery, ...payloadQuery },
       response: { type: 'array', items: instanceSchema },
       failures: [400, 403, 503],
       async handler(request) {
         const { query, principal, rights } = request
         const page = parsePage(query, principal, { defaultLimit: DEFAULT_LIMIT, maxPageSize: settings.maxPageSize })
-        const { filter, sort } = parseInstanceQuery(query)
+        const list = parseInstanceQuery(query)
+        const { filter, place } = list
         if (!rights.may('trigger_view')) {
           const visible = [...catalogue.types()].map(({ ref }) => ref).filter((ref) => mayView(rights, ref))
           // One type that may be seen needs no further condition.
           if (filter.trigger_type === undefined || !visible.includes(filter.trigger_type)) filter.types = visible
         }
         const projection = parseAttributes(query, instanceAttributes)
-        const [ids, total] = await Promise.all([store.page({ filter, sort, ...page }), store.total(filter)])
-        return listReply(instanceRecords(ids, projection), pageHeaders(page, total))
+        const maxPayloadBytes = maxPayloadBytesOf(query)
+        const [ids, total] = await Promise.all([
+          store.page({ ...list, ...page }),
+          // Who goes on has been told before, and can be spared the counting.
+          place === undefined ? store.total(filter) : undefined,
+        ])
+        return listReply(instanceRecords(ids, projection, maxPayloadBytes), pageHeaders(page, total))
       },
     },
     {
@@ -379,12 +418,13 @@ export function createRoutes(deps: {
       permission: 'trigger_view',
       resource: (request) => triggerResource(instanceOf(request, false).trigger_type),
       summary: 'Gets one trigger instance.',
-      query: attributeQuery,
+      query: { ...attributeQuery, ...payloadQuery },
       response: instanceSchema,
       failures: [400, 404],
       handler(request) {
         const projection = parseAttributes(request.query, instanceAttributes)
-        const [record] = instanceRecords([instanceOf(request, false).id], projection)
+        const maxPayloadBytes = maxPayloadBytesOf(request.query)
+        const [record] = instanceRecords([instanceOf(request, false).id], projection, maxPayloadBytes)
         return record
       },
     },
@@ -423,7 +463,15 @@ export function createRoutes(deps: {
   }
 }
 
-function instanceRecord(instance: TriggerInstance): Record<string, unknown> {
+/** @throws QUERY_INVALID */
+function maxPayloadBytesOf(query: Record<string, QueryValue>): number {
+  const size = query['max_payload_size']
+  if (typeof size !== 'number' || size === 0) return Infinity
+  if (size < 0) throw queryInvalid('max_payload_size must be a positive number')
+  return size
+}
+
+function instanceRecord(instance: TriggerInstance): TriggerInstanceRecord {
   const { id, trigger, trigger_type, payload, occurrence_time, status, trace_id } = instance
   return { id, trigger, trigger_type, payload, occurrence_time, status, trace_id }
 }

@@ -59,7 +59,15 @@ const page = (filter: InstanceFilter, more: Partial<Parameters<TriggerStore['pag
 describe('pages and totals', () => {
   test.each<[InstanceFilter, RegExp]>([
     [{}, /^SCAN trigger_instances USING (COVERING )?INDEX/],
-    [{ trigger: 'p.big1' }, /SEARCH trigger_instances USING COVERING INDEX trigger_instances_trigger \(trigger=\?\)$/],
+    [
+      { triggers: ['p.big1'] },
+      /SEARCH trigger_instances USING COVERING INDEX trigger_instances_trigger \(trigger=\?\)$/,
+    ],
+    [
+      { triggers: ['p.big1', 'p.rare0', 'p.none'] },
+      /^(?=.*MERGE)(?!.*SCAN)(.*SEARCH trigger_instances USING COVERING INDEX trigger_instances_trigger \(trigger=\?\)){3}/,
+    ],
+    [{ triggers: ['p.big1', 'p.rare0'], status: 'pending' }, /INDEX trigger_instances_status \(status=\?\);/],
     [
       { trigger_type: 'p.rare' },
       /SEARCH trigger_instances USING COVERING INDEX trigger_instances_type \(trigger_type=\?\)$/,
@@ -80,7 +88,9 @@ describe('pages and totals', () => {
 
   test.each<[InstanceFilter, number]>([
     [{}, 200],
-    [{ trigger: 'p.big1' }, 100],
+    [{ triggers: ['p.big1'] }, 100],
+    [{ triggers: ['p.big1', 'p.rare0', 'p.none'] }, 120],
+    [{ triggers: ['p.big1', 'p.rare0'], status: 'pending' }, 10],
     [{ trigger_type: 'p.rare' }, 20],
     [{ trigger_type: 'p.rare', status: 'pending' }, 10],
     [{ trigger_type: 'p.none' }, 0],
@@ -92,6 +102,24 @@ describe('pages and totals', () => {
     expect(await store.total(filter)).toBe(total)
     expect(queries.take().join()).not.toMatch(/trigger_instances\b/)
     expect(await page(filter, { limit: undefined })).toHaveLength(total)
+  })
+
+  test('of several triggers are in the order of time, wherever they begin', async () => {
+    const ids = await fill(100)
+    const newest = ids.toReversed().filter((_, n) => n % 2 === 0 || n % 10 === 9)
+    const filter = { triggers: ['p.big1', 'p.rare0'] }
+    const [at = '', before = ''] = [newest[14], newest[5]]
+    expect(await page(filter)).toEqual(newest.slice(0, 10))
+    expect(await page(filter, { offset: 7 })).toEqual(newest.slice(7, 17))
+    expect(await page(filter, { place: { before: at } })).toEqual(newest.slice(15, 25))
+    expect(await page(filter, { place: { before: at }, offset: 3 })).toEqual(newest.slice(18, 28))
+    expect(await page(filter, { place: { after: at, before } })).toEqual(newest.slice(6, 14))
+    expect(await page({}, { place: { after: ids[90] ?? '' } })).toEqual(ids.slice(91).toReversed())
+    // More than are merged are sorted, on the thread.
+    const many = { triggers: [...filter.triggers, ...Array.from({ length: 30 }, (_, n) => `p.none${n}`)] }
+    queries.take()
+    expect(await page(many, { offset: 7 })).toEqual(newest.slice(7, 17))
+    expect(queries.take().at(-1)).toMatch(/^thread: /)
   })
 
   test('of times: both bounds are exclusive', async () => {
@@ -146,7 +174,7 @@ describe('instances', () => {
   test('come in the order asked for, whatever is not there left out', async () => {
     const ids = await fill(60)
     const wanted = [ids[40], ids[3], 'nothing', ids[50], ...ids.slice(0, 30)].map((id) => id ?? '')
-    const found = [...store.instances(wanted, true)]
+    const found = [...store.instances(wanted, Infinity)]
     expect(found.map(({ id }) => id)).toEqual(wanted.filter((id) => id !== 'nothing'))
     expect(found[0]).toEqual({
       id: ids[40],
@@ -157,21 +185,32 @@ describe('instances', () => {
       status: 'pending',
       trace_id: 'r',
       payload: { i: 40 },
+      payload_size: 8,
     })
-    expect([...store.instances([], true)]).toEqual([])
+    expect([...store.instances([], Infinity)]).toEqual([])
+  })
+
+  test('payloads that are larger than wanted are not read', async () => {
+    const ids = await fill(3, (i) => 'x'.repeat(i * 10))
+    const found = [...store.instances(ids, 12)]
+    expect(found.map(({ payload, payload_size: size }) => [payload, size])).toEqual([
+      ['', 2],
+      ['x'.repeat(10), 12],
+      [null, 22],
+    ])
   })
 
   test('large payloads are read one by one, and only when they are wanted', async () => {
     const ids = await fill(20, (i) => ({ i, text: 'x'.repeat(200_000) }))
     queries.take()
-    const one = store.instances(ids, true)
+    const one = store.instances(ids, Infinity)
     expect(one.next().value?.payload).toMatchObject({ i: 0 })
     expect(queries.take()).toHaveLength(2)
     expect([...one].map(({ payload }) => payload as { i: number }).map(({ i }) => i)).toEqual(
       Array.from({ length: 19 }, (_, i) => i + 1),
     )
     queries.take()
-    expect([...store.instances(ids, false)].map(({ payload }) => payload)).toEqual(ids.map(() => null))
+    expect([...store.instances(ids, 0)].map(({ payload }) => payload)).toEqual(ids.map(() => null))
     expect(queries.take()).toHaveLength(1)
   })
 })

@@ -4,6 +4,7 @@ import { isAmong } from '../../db/among.ts'
 import type { Database, Step } from '../../db/database.ts'
 import { columnsOf, prepared } from '../../db/prepared.ts'
 import type { Tables, TriggerInstanceTable, TriggerTable } from '../../db/tables.ts'
+import type { Place } from '../../http/list.ts'
 import { idBound } from '../../ids.ts'
 import { readJson } from '../../json.ts'
 import { microsOf } from '../../time.ts'
@@ -30,7 +31,8 @@ export interface StoredTrigger {
 /** What a list of instances can be narrowed by. */
 export interface InstanceFilter {
   ids?: readonly string[]
-  trigger?: string
+  /** References, of which each will do. */
+  triggers?: readonly string[] | undefined
   trigger_type?: string
   status?: string
   /** Wire timestamps, exclusive. */
@@ -51,6 +53,8 @@ export interface InstanceSort {
 export interface InstancePage {
   filter: InstanceFilter
   sort: readonly InstanceSort[]
+  /** Only in the order of ids. */
+  place?: Place
   limit: number | undefined
   offset: number
 }
@@ -105,8 +109,17 @@ export interface TriggerStore {
   pendingTraces(): string[]
   page(page: InstancePage): Promise<string[]>
   total(filter: InstanceFilter): Promise<number>
-  /** In the order given, as many at once as their size allows. @param withPayload else it is undefined */
-  instances(ids: readonly string[], withPayload: boolean): Generator<TriggerInstance>
+  /**
+   * In the order given, as many at once as their size allows.
+   *
+   * @param maxPayloadBytes larger payloads are not read; 0: none is
+   */
+  instances(ids: readonly string[], maxPayloadBytes: number): Generator<ListedInstance>
+}
+
+export interface ListedInstance extends TriggerInstance {
+  /** Bytes of the payload, which is null where it has not been read. */
+  payload_size: number
 }
 
 /** An offset or a limit beyond this is counted off on the scan thread. */
@@ -114,6 +127,8 @@ const MAX_QUICK_ROWS = 10_000
 /** Instances of a list that are read at once, and what their payloads may have together. */
 const INSTANCES_TOGETHER = 25
 const MAX_BYTES_TOGETHER = 1024 * 1024
+/** So many ways through an index are merged into one in the order of ids. */
+const MAX_MERGED = 20
 
 export function createTriggerStore(database: Database): TriggerStore {
   const { build } = database
@@ -232,11 +247,20 @@ export function createTriggerStore(database: Database): TriggerStore {
         .all(build.selectFrom('trigger_instances').select('trace_id').distinct().where('status', '=', 'pending'))
         .map((row) => row.trace_id),
 
-    async page({ filter, sort, limit, offset }) {
-      let query = build
-        .selectFrom('trigger_instances')
-        .select('id')
-        .where(conditions(filter, drivingColumn(database, filter)))
+    async page({ filter, sort, place, limit, offset }) {
+      const driving = drivingColumn(database, filter)
+      const ids = (triggers: readonly string[] | undefined) =>
+        build
+          .selectFrom('trigger_instances')
+          .select('id')
+          .where(conditions({ ...filter, triggers }, driving, place))
+      const isInOrder = sort.every(({ column }) => column === 'id')
+      // SQLite would find what has one of several values and sort all of it; what is in order already it merges.
+      const [first, ...others] = isInOrder ? mergedTriggers(filter, driving) : []
+      let query =
+        first === undefined
+          ? ids(filter.triggers)
+          : others.reduce((merged, trigger) => merged.unionAll(ids([trigger])), ids([first]))
       for (const { column, descending } of sort) query = query.orderBy(column, descending ? 'desc' : 'asc')
       if (sort.at(-1)?.column !== 'id') query = query.orderBy('id', 'desc')
       query = query.limit(limit ?? -1).offset(offset)
@@ -252,34 +276,40 @@ export function createTriggerStore(database: Database): TriggerStore {
       const [row] = filter.ids === undefined ? await database.scan(query) : database.all(query)
       return row?.n ?? 0
     },
-    *instances(ids, withPayload) {
+    *instances(ids, maxPayloadBytes) {
       for (let start = 0; start < ids.length; start += INSTANCES_TOGETHER) {
         const some = ids.slice(start, start + INSTANCES_TOGETHER)
-        const found = build.selectFrom('trigger_instances').where('id', 'in', some)
+        const found = build.selectFrom('trigger_instances')
         const heads = new Map(
           database
             .all(
               found
+                .where('id', 'in', some)
                 .select(['id', 'trigger', 'trigger_id', 'trigger_type', 'occurrence_time', 'status', 'trace_id'])
                 // Read from the head of the row: nothing of the payload is.
-                .select(sql<number>`octet_length(payload)`.as('bytes')),
+                .select(sql<number>`octet_length(payload)`.as('payload_size')),
             )
             .map((row) => [row.id, row]),
         )
-        const bytes = [...heads.values()].reduce((sum, row) => sum + row.bytes, 0)
-        const isTogether = withPayload && bytes <= MAX_BYTES_TOGETHER
-        const together = new Map(
-          isTogether ? database.all(found.select(['id', 'payload'])).map((row) => [row.id, row.payload]) : [],
+        const wanted = [...heads.values()].filter((row) => row.payload_size <= maxPayloadBytes)
+        const isTogether = wanted.reduce((sum, row) => sum + row.payload_size, 0) <= MAX_BYTES_TOGETHER
+        const wantedIds = wanted.map(({ id }) => id)
+        const payloads = new Map(
+          isTogether && wantedIds.length > 0
+            ? database.all(found.where('id', 'in', wantedIds).select(['id', 'payload'])).map((row) => [row.id, row])
+            : [],
         )
         for (const id of some) {
           const head = heads.get(id)
           if (head === undefined) continue
-          const { bytes: _, ...row } = head
-          if (!withPayload) yield toInstance({ ...row, payload: 'null' })
-          else if (!isTogether) {
+          const { payload_size: size, ...row } = head
+          if (size > maxPayloadBytes) yield { ...toInstance({ ...row, payload: 'null' }), payload_size: size }
+          else if (isTogether) {
+            yield { ...toInstance({ ...row, payload: payloads.get(id)?.payload ?? 'null' }), payload_size: size }
+          } else {
             const whole = findInstance(id)
-            if (whole !== undefined) yield whole
-          } else yield toInstance({ ...row, payload: together.get(id) ?? 'null' })
+            if (whole !== undefined) yield { ...whole, payload_size: size }
+          }
         }
       }
     },
@@ -367,13 +397,20 @@ function toInstance({ payload, ...row }: TriggerInstanceTable): TriggerInstance 
 
 type On = ExpressionBuilder<Tables, 'trigger_instances'>
 
-/** Filters by an equal value. Of how many instances these are true is in `trigger_instance_counts`. */
-const countedFilters = ['trigger', 'trigger_type', 'status'] as const
+/** Filters of which `trigger_instance_counts` says of how many instances they are true, and what they ask for. */
+const countedColumns = ['trigger', 'trigger_type', 'status'] as const
+
+function wantedOf(filter: InstanceFilter, column: (typeof countedColumns)[number]): readonly string[] | undefined {
+  if (column === 'trigger') return filter.triggers
+  const value = filter[column]
+  return value === undefined ? undefined : [value]
+}
 
 /** @param driving the column whose index is to be walked; undefined: SQLite chooses */
 function conditions(
   filter: InstanceFilter,
   driving: keyof TriggerInstanceTable | undefined,
+  place: Place = {},
 ): (on: On) => Expression<SqlBool> {
   // With a sign in front it is no column any more, and no index fits it.
   const left = (column: keyof TriggerInstanceTable): Expression<unknown> =>
@@ -381,12 +418,18 @@ function conditions(
   return (on) => {
     const all: Expression<SqlBool>[] = []
     if (filter.ids !== undefined) all.push(on('id', 'in', [...filter.ids]))
-    for (const name of countedFilters) {
-      if (filter[name] !== undefined) all.push(sql<SqlBool>`${left(name)} = ${filter[name]}`)
+    for (const column of countedColumns) {
+      const [value, ...others] = wantedOf(filter, column) ?? []
+      if (value === undefined) continue
+      all.push(
+        others.length === 0 ? sql<SqlBool>`${left(column)} = ${value}` : isAmong(left(column), [value, ...others]),
+      )
     }
     // Ids are made from the time of the occurrence, so the primary key serves time ranges.
     if (filter.after !== undefined) all.push(on('id', '>=', idBound(microsOf(filter.after) + 1)))
     if (filter.before !== undefined) all.push(on('id', '<', idBound(microsOf(filter.before))))
+    if (place.after !== undefined) all.push(on('id', '>', place.after))
+    if (place.before !== undefined) all.push(on('id', '<', place.before))
     if (filter.types !== undefined) all.push(isAmong(left('trigger_type'), filter.types))
     return on.and(all)
   }
@@ -398,10 +441,19 @@ function conditions(
  */
 function drivingColumn(database: Database, filter: InstanceFilter): keyof TriggerInstanceTable | undefined {
   if (filter.ids !== undefined) return 'id'
-  const given = countedFilters.filter((name) => filter[name] !== undefined)
+  const given = countedColumns.filter((column) => wantedOf(filter, column) !== undefined)
   if (given.length <= 1) return given[0]
-  const counts = given.map((name) => ({ name, count: countRows(database, { [name]: filter[name] }) }))
-  return counts.reduce((least, each) => (each.count < least.count ? each : least)).name
+  const only = (column: (typeof countedColumns)[number]): InstanceFilter =>
+    column === 'trigger' ? { triggers: filter.triggers } : { [column]: filter[column] }
+  const counts = given.map((column) => ({ column, count: countRows(database, only(column)) }))
+  return counts.reduce((least, each) => (each.count < least.count ? each : least)).column
+}
+
+function mergedTriggers(
+  { triggers = [] }: InstanceFilter,
+  driving: keyof TriggerInstanceTable | undefined,
+): readonly string[] {
+  return driving === 'trigger' && triggers.length <= MAX_MERGED ? triggers : []
 }
 
 /**
@@ -416,8 +468,8 @@ function isQuick(
 ): boolean {
   if (filter.ids !== undefined) return true
   if (offset > MAX_QUICK_ROWS || limit === undefined || limit > MAX_QUICK_ROWS) return false
-  if (filter.types !== undefined) return false
-  const given = countedFilters.filter((name) => filter[name] !== undefined)
+  if (filter.types !== undefined || (filter.triggers?.length ?? 0) > MAX_MERGED) return false
+  const given = countedColumns.filter((column) => wantedOf(filter, column) !== undefined)
   return given.length <= 1 && (sort.length === 0 || (sort.length === 1 && sort[0]?.column === 'id'))
 }
 
@@ -430,9 +482,10 @@ function countRows(database: Database, filter: InstanceFilter): number {
   let query: SelectQueryBuilder<Tables, 'trigger_instance_counts', { n: number | null }> = database.build
     .selectFrom('trigger_instance_counts')
     .select((on) => on.fn.sum<number | null>('count').as('n'))
-  for (const name of countedFilters) {
-    const value = filter[name]
-    if (value !== undefined) query = query.where(name, '=', value)
+  for (const column of countedColumns) {
+    const [value, ...others] = wantedOf(filter, column) ?? []
+    if (value === undefined) continue
+    query = others.length === 0 ? query.where(column, '=', value) : query.where(isAmong(column, [value, ...others]))
   }
   if (filter.types !== undefined) query = query.where(isAmong('trigger_type', filter.types))
   return database.first(query)?.n ?? 0

@@ -40,6 +40,42 @@ export interface TriggerRecord {
   author?: TriggerAuthor
 }
 
+export const signatureSchemes = ['github', 'gitlab', 'stripe', 'slack', 'standard', 'hmac'] as const
+
+export type SignatureScheme = (typeof signatureSchemes)[number]
+
+/** Parameters of a trigger of the type `core.svc.webhook` (contract 06, 6.1). */
+export interface WebhookParameters {
+  /** What follows `/v1/webhooks/`; slashes around it do not count. */
+  url: string
+  /** How senders sign; absent: they need a credential. */
+  signature?: SignatureParameters
+  /** The header with the id of the delivery. */
+  delivery_id_header?: string
+}
+
+/** `signature` of a trigger; everything after `tolerance_seconds` is for the scheme `hmac` alone. */
+export interface SignatureParameters {
+  scheme: SignatureScheme
+  /** Two while one replaces the other. Templates are rendered when a signature is checked. */
+  secret: string | string[]
+  /** How far the time of a signature may be from ours, either way; default 300. */
+  tolerance_seconds?: number
+  /** Header with the signature. */
+  header?: string
+  /** Default `sha256`. */
+  algorithm?: 'sha1' | 'sha256' | 'sha512'
+  /** Default `hex`. */
+  encoding?: 'hex' | 'base64'
+  /** What stands in front of the signature in its header. */
+  prefix?: string
+  /** What is signed: text with `{body}`, and with `{timestamp}` and `{id}` where their headers are named; default `{body}`. */
+  template?: string
+  /** Header with the seconds since the epoch. */
+  timestamp_header?: string
+  id_header?: string
+}
+
 /** Who has written something, and what the credential was limited to. */
 export interface TriggerAuthor {
   user: string
@@ -60,6 +96,14 @@ export interface TriggerInstance {
   status: TriggerInstanceStatus
   trace_id: string
   payload: unknown
+}
+
+/** As clients see it. */
+export interface TriggerInstanceRecord extends Omit<TriggerInstance, 'trigger_id' | 'payload'> {
+  /** Absent where it is larger than a reader wants. */
+  payload?: unknown
+  /** Bytes, in the place of such a payload. */
+  payload_size?: number
 }
 
 /** An instance that rules have to be looked at for. */

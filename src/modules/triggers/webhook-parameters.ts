@@ -4,32 +4,7 @@
  */
 import { isTemplate } from '../../template.ts'
 import { isObject, type JsonSchema } from '../../schema.ts'
-
-const signatureSchemes = ['github', 'gitlab', 'stripe', 'slack', 'standard', 'hmac'] as const
-
-export type SignatureScheme = (typeof signatureSchemes)[number]
-
-/** `signature` of a trigger; everything after `tolerance_seconds` is for the scheme `hmac` alone. */
-export interface SignatureParameters {
-  scheme: SignatureScheme
-  /** Two while one replaces the other. Templates are rendered when a signature is checked. */
-  secret: string | string[]
-  /** How far the time of a signature may be from ours, either way; default 300. */
-  tolerance_seconds?: number
-  /** Header with the signature. */
-  header?: string
-  /** Default `sha256`. */
-  algorithm?: 'sha1' | 'sha256' | 'sha512'
-  /** Default `hex`. */
-  encoding?: 'hex' | 'base64'
-  /** What stands in front of the signature in its header. */
-  prefix?: string
-  /** What is signed: text with `{body}`, and with `{timestamp}` and `{id}` where their headers are named; default `{body}`. */
-  template?: string
-  /** Header with the seconds since the epoch. */
-  timestamp_header?: string
-  id_header?: string
-}
+import { signatureSchemes } from './types.ts'
 
 /** A name of a header (RFC 9110, 5.1). */
 const header = { type: 'string', minLength: 1, maxLength: 100, pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" }

@@ -27,6 +27,7 @@ import type { TriggerInstance, TriggerRecord } from '../triggers/types.ts'
 import { deliveryIdOf, type Admitted, type Deliveries, type Delivery, type DeliveryId } from './deliveries.ts'
 import { canonicalName, forwardHeaders, preferredWait, readHeaders, type SentHeaders } from './headers.ts'
 import type { Hook, HookTrigger, Registry } from './registry.ts'
+import type { WebhookOutcome } from './types.ts'
 import type { Wait, Waits } from './waits.ts'
 
 export interface WebhookService {
@@ -295,7 +296,7 @@ export function createWebhookService(deps: {
     })
   }
 
-  function outcomeOf(instanceIds: readonly string[], rights: Rights): Record<string, unknown> {
+  function outcomeOf(instanceIds: readonly string[], rights: Rights): WebhookOutcome {
     const instances = instanceIds.map((id): Pick<TriggerInstance, 'id'> & Partial<TriggerInstance> => ({
       id,
       ...statusOf(triggers.findInstance(id)),
