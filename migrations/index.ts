@@ -8,6 +8,7 @@ import * as access from './0002-access.ts'
 import * as events from './0003-events.ts'
 import * as content from './0004-content.ts'
 import * as outputLines from './0005-output-lines.ts'
+import * as executionLists from './0006-execution-lists.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-core': core,
@@ -15,4 +16,5 @@ export const migrations: Record<string, Migration> = {
   '0003-events': events,
   '0004-content': content,
   '0005-output-lines': outputLines,
+  '0006-execution-lists': executionLists,
 }

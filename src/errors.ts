@@ -487,6 +487,10 @@ export const tokenExpired = (): AppError =>
 export const tokenUserDisabled = (): AppError =>
   new AppError('unauthenticated', 'TOKEN_USER_DISABLED', 'Unauthorized - The user of the token is disabled.')
 
+/** Of a cookie, which a browser has one of for all its pages. */
+export const userChanged = (): AppError =>
+  new AppError('unauthenticated', 'USER_CHANGED', 'Unauthorized - Somebody else has signed in with this browser.')
+
 export const apiKeyUnknown = (keyHash: string): AppError =>
   new AppError('unauthenticated', 'API_KEY_UNKNOWN', `Unauthorized - ApiKey with key_hash=${keyHash} not found.`)
 
@@ -552,6 +556,13 @@ export const tokenNotProvided = (): AppError =>
 
 export const tokenUnknown = (): AppError =>
   new AppError('not_found', 'TOKEN_UNKNOWN', 'There is no such token; it may have been revoked.')
+
+export const tokenNotUsed = (): AppError =>
+  new AppError(
+    'invalid',
+    'TOKEN_NOT_USED',
+    'This request was made without a token, so there is none to revoke; disable or delete an API key instead.',
+  )
 
 export const tlsRequired = (): AppError =>
   new AppError(

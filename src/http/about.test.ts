@@ -61,4 +61,5 @@ const request: ApiRequest = {
   headers: {},
   requestId: '',
   remoteAddress: '',
+  isSecure: false,
 }

@@ -355,6 +355,7 @@ function prepareFor(options: HttpAppOptions, route: Route, room: BodyRoom): Prep
       headers: request.headers,
       requestId: state.requestId,
       remoteAddress: peers.addressOf(request),
+      isSecure: peers.isSecure(request),
     }
     const requireOnResource = (): void => {
       if ('resource' in route && !provesItself) requireOn(route, prepared, () => route.resource(prepared))

@@ -77,10 +77,10 @@ function parseOffset(given: QueryValue): number {
   return given
 }
 
-/** @param total matching records, limit and offset ignored */
-export function pageHeaders(page: Page, total: number): Record<string, string> {
+/** @param total matching records, limit and offset ignored; undefined: not told */
+export function pageHeaders(page: Page, total: number | undefined): Record<string, string> {
   return {
-    'X-Total-Count': String(total),
+    ...(total === undefined ? {} : { 'X-Total-Count': String(total) }),
     ...(page.limit === undefined ? {} : { 'X-Limit': String(page.limit) }),
   }
 }

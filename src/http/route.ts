@@ -76,6 +76,8 @@ export interface ApiRequest {
   requestId: string
   /** Address of the caller, believed from a proxy only when that is trusted. */
   remoteAddress: string
+  /** Whether the caller is connected over TLS; believed likewise. */
+  isSecure: boolean
 }
 
 /** A request as it came, for routes that have to look at it before anything is made of it. */

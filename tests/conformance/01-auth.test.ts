@@ -547,6 +547,94 @@ describe('01.5, 01.7 validation, expiry, revocation', () => {
   })
 })
 
+describe('01.7 signing out', () => {
+  const signOut = (headers: Record<string, string>, path = '/auth/v1/tokens/current'): Promise<RawAnswer> =>
+    send(server.urls.api, { method: 'DELETE', path, headers })
+  const cleared = /^auth-token=; HttpOnly; Max-Age=0; Path=\/; SameSite=Lax$/
+
+  it('01.7 revokes the token of the request and no other, and makes the browser forget it', async () => {
+    const { body: other } = await login()
+    for (const carrier of ['header', 'query', 'cookie'] as const) {
+      const { body } = await login()
+      const inQuery = carrier === 'query' ? `?x-auth-token=${body.token}` : ''
+      const headers: Record<string, string> =
+        carrier === 'header'
+          ? withToken(body.token)
+          : carrier === 'cookie'
+            ? { Cookie: `auth-token=${body.token}` }
+            : {}
+      const answer = await signOut(headers, `/auth/v1/tokens/current${inQuery}`)
+      expect([carrier, answer.status, answer.text]).toEqual([carrier, 204, ''])
+      expect(answer.headers['set-cookie']).toEqual([expect.stringMatching(cleared)])
+      expect((await whoAmI(withToken(body.token))).body.faultstring).toBe('Unauthorized - Invalid token.')
+      await waitForLog(server, `event=token.revoked, user=admin, remote_address=127.0.0.1`)
+      await waitForLog(server, new RegExp(`AUDIT Token with id "${body.id}" of "admin" is revoked\\.`))
+    }
+    expect((await whoAmI(withToken(other.token))).status).toBe(200)
+  })
+
+  it('01.7 the header goes before the cookie, which is forgotten all the same', async () => {
+    const [{ body: sent }, { body: kept }] = [await login(), await login()]
+    const answer = await signOut({ ...withToken(sent.token), Cookie: `auth-token=${kept.token}` })
+    expect([answer.status, answer.headers['set-cookie']]).toEqual([204, [expect.stringMatching(cleared)]])
+    expect((await whoAmI(withToken(sent.token))).status).toBe(401)
+    expect((await whoAmI(withToken(kept.token))).status).toBe(200)
+  })
+
+  it('01.7 a page of another origin cannot sign anybody out', async () => {
+    const { body } = await login()
+    const cookie = { Cookie: `auth-token=${body.token}` }
+    for (const foreign of [{ Origin: 'http://evil.example' }, { 'Sec-Fetch-Site': 'same-site' }]) {
+      const answer = await signOut({ ...cookie, ...foreign })
+      expect([answer.status, answer.headers['set-cookie']]).toEqual([403, undefined])
+    }
+    expect((await whoAmI(withToken(body.token))).status).toBe(200)
+    expect((await signOut({ ...cookie, Origin: server.urls.api })).status).toBe(204)
+  })
+
+  it('01.7 over TLS the cookie goes as it came: marked for TLS alone', async () => {
+    const { body } = await login()
+    const { headers } = await signOut({ ...withToken(body.token), 'X-Forwarded-Proto': 'https' })
+    expect(headers['set-cookie']).toEqual([expect.stringMatching(/^auth-token=; .*; Secure$/)])
+  })
+
+  it('01.7 without a token there is nothing to revoke', async () => {
+    const { body: made } = await server.call<{ key: string }>('POST', '/v1/apikeys', {}, withToken(token.token))
+    const byKey = await signOut({ 'Svc-Api-Key': made.key })
+    expect([byKey.status, JSON.parse(byKey.text)]).toMatchObject([400, { code: 'TOKEN_NOT_USED' }])
+    expect(byKey.headers['set-cookie']).toBeUndefined()
+    expect((await signOut({})).status).toBe(401)
+    expect((await signOut(withToken('nonsense'))).status).toBe(401)
+  })
+})
+
+describe('00.4 the user whom a page expects', () => {
+  const whoAmIAs = (expected: string, headers: Record<string, string>): Promise<Answer<UserAnswer & ErrorAnswer>> =>
+    whoAmI({ ...headers, 'Svc-Expected-User': expected })
+
+  it('00.4 a cookie of somebody else proves nothing then', async () => {
+    const cookie = { Cookie: `auth-token=${token.token}` }
+    expect((await whoAmIAs('admin', cookie)).body.username).toBe('admin')
+    for (const expected of ['alice', 'Admin', 'admin, admin', 'admin%', '%']) {
+      const { status, body } = await whoAmIAs(expected, cookie)
+      expect([expected, status, body]).toMatchObject([expected, 401, { code: 'USER_CHANGED' }])
+      expect(body.faultstring).not.toContain('admin')
+    }
+    // Whoever sends a token says itself who is calling.
+    expect((await whoAmIAs('alice', withToken(token.token))).status).toBe(200)
+  })
+
+  it('00.4 names are percent-encoded, as headers have no other way', async () => {
+    const name = 'Zoë Ω/%,"'
+    const secret = 'a long enough password'
+    await server.call('POST', '/v1/users', { name, password: secret }, withToken(token.token))
+    const { body } = await login(undefined, basicAuth(name, secret))
+    const cookie = { Cookie: `auth-token=${body.token}` }
+    expect((await whoAmIAs(encodeURIComponent(name), cookie)).body.username).toBe(name)
+    expect((await whoAmIAs('Zo', cookie)).status).toBe(401)
+  })
+})
+
 describe('01.1 every route demands a credential', () => {
   interface OpenApi {
     paths: Record<string, Record<string, { security?: Record<string, unknown>[] }>>
@@ -592,6 +680,7 @@ describe('01.1 every route demands a credential', () => {
       '/v1/docs',
       '/v1/docs/{file}',
       '/v1/openapi.json',
+      '/v1/ui/{file}',
     ])
   })
 
@@ -649,9 +738,13 @@ describe('01.1 every route demands a credential', () => {
     '/v1/actions?auth.enable=False',
     '/v1/user',
     '/v1/',
-    '/',
-    '',
     '*',
+    '/ui',
+    '/ui/',
+    '/ui/../executions',
+    '/ui/..%2fexecutions',
+    '/ui/..;/executions',
+    '/index.html/../executions',
     'http://localhost/v1/executions',
     'http://evil.example/v1/executions',
     '//evil.example/v1/executions',

@@ -248,6 +248,7 @@ describe('01.7 the token of an action', () => {
       ['PUT', `${server.urls.api}/v1/users/alice`, { password: 'x' }],
       ['DELETE', `${server.urls.api}/v1/users/alice`, undefined],
       ['DELETE', `${server.urls.auth}/tokens`, undefined],
+      ['DELETE', `${server.urls.auth}/tokens/current`, undefined],
     ] as const) {
       const { status } = await call(url, method, body, headers)
       expect({ method, url, status }).toEqual({

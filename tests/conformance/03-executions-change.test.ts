@@ -309,6 +309,39 @@ describe('03.4 re-run', () => {
     expect(merged.body.parameters).toEqual({ cmd: 'echo b', timeout: 9 })
   })
 
+  it('03.4 re-run: with no_merge=true, `keep` names parameters that stay', async () => {
+    const original = await run(server, { cmd: 'echo a', timeout: 9, cwd: '/' })
+    const again = (body: unknown, query = '?no_merge=true') => rerun(original.id, body, query)
+    const { body } = await again({ parameters: { cmd: 'echo b' }, keep: ['cwd', 'cmd', 'unheard_of'] })
+    expect(body.parameters).toEqual({ cmd: 'echo b', cwd: '/' })
+    expect((await again({ keep: ['cmd'] })).body.parameters).toEqual({ cmd: 'echo a' })
+    // What is merged keeps everything.
+    expect((await again({ keep: [] }, '')).body.parameters).toEqual({ cmd: 'echo a', timeout: 9, cwd: '/' })
+    for (const keep of ['cmd', [1], {}]) {
+      const { status, body: refused } = await again({ keep })
+      expect([status, refused.faultstring]).toEqual([400, expect.stringContaining('keep')])
+    }
+  })
+
+  it('03.4 re-run: what is kept is not rendered again, and keeps its secrets; what is left out has none', async () => {
+    const rendered = await create(server, {
+      action: 'examples.templated',
+      parameters: { name: '{{ "{{ 7 * 7 }}" }}', greeting: 'hi' },
+    })
+    const query = '?no_merge=true&show_secrets=true'
+    const same = await rerun(rendered.body.id, { parameters: { greeting: '{{ 7 * 7 }}' }, keep: ['name'] }, query)
+    expect(same.body.parameters).toEqual({ name: '{{ 7 * 7 }}', greeting: '49' })
+    const original = await create(server, {
+      action: 'core.local_sudo',
+      parameters: { cmd: 'true', sudo_password: 'kept' },
+    })
+    const other = { parameters: { cmd: 'false' } }
+    const kept = await rerun(original.body.id, { ...other, keep: ['sudo_password'] }, query)
+    expect(kept.body.parameters).toEqual({ cmd: 'false', sudo_password: 'kept' })
+    const dropped = await rerun(original.body.id, other, query)
+    expect(dropped.body.parameters).toEqual({ cmd: 'false' })
+  })
+
   it('03.4 re-run: values that were rendered before are not rendered again; new ones are', async () => {
     const original = await create(server, {
       action: 'examples.templated',

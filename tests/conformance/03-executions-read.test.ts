@@ -57,8 +57,16 @@ describe('03.3 list', () => {
       ['core.local', ({ action }) => action['ref'] === 'core.local'],
       ['core.unheard_of', () => false],
     ],
+    search: [
+      ['local', ({ action }) => action['ref'] === 'core.local'],
+      ['ADA core.LO', ({ action, context }) => action['ref'] === 'core.local' && context['user'] === 'ada'],
+      ['core', () => true],
+      ['unheard_of', () => false],
+    ],
     status: [
       ['succeeded', ({ status }) => status === 'succeeded'],
+      ['failed,canceled', ({ status }) => status === 'failed' || status === 'canceled'],
+      ['failed, unheard_of,failed', ({ status }) => status === 'failed'],
       ['canceled', ({ status }) => status === 'canceled'],
       ['unheard_of', () => false],
     ],
@@ -86,7 +94,7 @@ describe('03.3 list', () => {
     async (name, value) => {
       const fits = filters[name]?.find(([given]) => given === value)?.[1] ?? (() => false)
       const expected = all.filter(fits)
-      const { records, total } = await list(`${name}=${value}`)
+      const { records, total } = await list(`${name}=${encodeURIComponent(value)}`)
       expect(idsOf(records).toSorted()).toEqual(idsOf(expected).toSorted())
       expect(total).toBe(expected.length)
     },
@@ -198,6 +206,56 @@ describe('03.3 list', () => {
     }
   })
 
+  it('03.3 search: ids by their beginning, which has 12 digits or more, together with other words', async () => {
+    for (const length of [12, 17, 24]) {
+      const beginning = failed.id.slice(0, length)
+      const expected = idsOf(all.filter(({ id }) => id.startsWith(beginning))).toReversed()
+      const { records, total } = await list(`search=${beginning}`)
+      expect([length, idsOf(records), total]).toEqual([length, expected, expected.length])
+    }
+    expect(idsOf((await list(`search=${noop.id}+core`)).records)).toEqual([noop.id])
+    expect(idsOf((await list(`search=${noop.id}+${noop.id.slice(0, 20)}`)).records)).toEqual([noop.id])
+    for (const search of [`${noop.id}+local`, `${noop.id}+${failed.id}`, noop.id.slice(0, 11)]) {
+      expect([search, (await list(`search=${search}`)).total]).toEqual([search, 0])
+    }
+  })
+
+  it('03.3 search: what patterns are made of is text; too many words → 400', async () => {
+    for (const text of ['%', '_', '*', '"', "'", 'local%', 'c.re']) {
+      expect([text, (await list(`search=${encodeURIComponent(text)}`)).total]).toEqual([text, 0])
+    }
+    const { status, body } = await get(`/executions?search=${'a+'.repeat(11)}`)
+    expect([status, body.faultstring]).toEqual([400, expect.stringContaining('10 words')])
+  })
+
+  it('03.3 before_id and after_id: pages go on from an id, and are not counted', async () => {
+    const page = async (query: string): Promise<[string[], string | null]> => {
+      const answer = await get<ExecutionAnswer[]>(`/executions?${query}${query.includes('limit') ? '' : '&limit=2'}`)
+      expect([query, answer.status]).toEqual([query, 200])
+      return [idsOf(answer.body), answer.headers.get('x-total-count')]
+    }
+    const newest = idsOf(all).toReversed()
+    const [, second = '', , fourth = ''] = newest
+    expect(await page(`before_id=${second}`)).toEqual([newest.slice(2, 4), null])
+    expect(await page(`before_id=${second}&offset=1`)).toEqual([newest.slice(3, 5), null])
+    // Others have added some since.
+    const [after, none] = await page(`after_id=${fourth}&limit=10`)
+    expect([after.slice(-3), none]).toEqual([newest.slice(0, 3), null])
+    expect(await page(`after_id=${fourth}&sort_asc=1`)).toEqual([newest.slice(1, 3).toReversed(), null])
+    expect(await page(`after_id=${fourth}&before_id=${second}`)).toEqual([newest.slice(2, 3), null])
+    expect(await page(`before_id=${second}&parent=null&status=succeeded,failed`)).toEqual([[noop.id, failed.id], null])
+    expect(await page(`before_id=${noop.id}&search=ada`)).toEqual([[failed.id, child.id], null])
+    expect(await page(`before_id=${'0'.repeat(24)}`)).toEqual([[], null])
+  })
+
+  it.each(['before_id=x', 'after_id=last', `before_id=${'f'.repeat(24)}&sort=status`])(
+    '03.3 %s → 400',
+    async (query) => {
+      const { status, body } = await get(`/executions?${query}`)
+      expect([status, body.faultstring]).toEqual([400, expect.stringMatching(/before_id|after_id/)])
+    },
+  )
+
   it.each([
     ['nonsense', 'invalid format for filter "nonsense"'],
     ['status:', 'invalid format for filter "status:"'],
@@ -292,6 +350,30 @@ describe('00.11 include and exclude attributes', () => {
       expect([path, status]).toEqual([path, 400])
       expect(body.faultstring).toContain(text)
     }
+  })
+
+  it('00.11 max_parameters_size: larger ones are left out, and their size is told', async () => {
+    const { parameters, liveaction, ...rest } = child
+    const size = Buffer.byteLength(JSON.stringify(parameters))
+    const { parameters: _, ...live } = liveaction
+    expect(await only(`max_parameters_size=${size}`)).toEqual(child)
+    expect(await only(`max_parameters_size=${size - 1}`)).toEqual({ ...rest, liveaction: live, parameters_size: size })
+    const cut = { id: child.id, parameters_size: size }
+    expect(await only('max_parameters_size=0&include_attributes=parameters')).toEqual(cut)
+    expect(await only('max_parameters_size=0&include_attributes=parameters,liveaction.id')).toEqual({
+      ...cut,
+      liveaction: { id: liveaction['id'] },
+    })
+    expect(await only('max_parameters_size=0&include_attributes=liveaction.parameters')).toEqual({
+      ...cut,
+      liveaction: {},
+    })
+    expect(await only('max_parameters_size=0&include_attributes=status')).toEqual({
+      id: child.id,
+      status: 'succeeded',
+    })
+    const { status, body } = await get(`/executions?max_parameters_size=-1`)
+    expect([status, body.faultstring]).toEqual([400, 'max_parameters_size must be a positive number'])
   })
 
   it('03.13 what the web client asks of its history list', async () => {
@@ -549,6 +631,21 @@ describe('03.3 children', () => {
     expect(root.children).toEqual([tree.a.id, tree.b.id])
     const some = await list(`parent=${tree.root.id}&exclude_attributes=result,trigger_instance`)
     expect(some.records.every((record) => !('result' in record))).toBe(true)
+  })
+
+  it('03.3 children: limit, those nearest to the execution before others', async () => {
+    const limited = async (limit: number): Promise<string[]> =>
+      idsOf((await get<ExecutionAnswer[]>(`/executions/${tree.root.id}/children?limit=${limit}`)).body)
+    expect(await limited(1)).toEqual([tree.a.id])
+    expect(await limited(2)).toEqual([tree.a.id, tree.b.id])
+    expect(await limited(3)).toEqual([tree.a.id, tree.b.id, tree.ba.id])
+    expect(await limited(10_000)).toEqual(
+      idsOf((await get<ExecutionAnswer[]>(`/executions/${tree.root.id}/children`)).body),
+    )
+    for (const limit of [0, -1, 10_001]) {
+      const { status, body } = await get(`/executions/${tree.root.id}/children?limit=${limit}`)
+      expect([status, body.faultstring]).toEqual([400, expect.stringContaining('between 1 and 10000')])
+    }
   })
 
   it('03.3 children: depth that is no number → 400', async () => {

@@ -379,6 +379,61 @@ describe('04.2 general stream', () => {
     expect(statuses).toEqual(['canceling', 'canceled'])
   })
 
+  it('04.2 exclude_attributes, include_attributes, max_parameters_size: as in lists, of executions alone', async () => {
+    const whole = await follow('?events=svc.execution__*')
+    const without = await follow('?events=svc.execution__*&exclude_attributes=result')
+    const few = await follow(
+      `?events=svc.execution__*,${outputEvent}&include_attributes=status,action.ref,parameters&max_parameters_size=40`,
+    )
+    const short = await runToEnd(server, { cmd: 'echo out' })
+    const long = await runToEnd(server, { cmd: `echo ${'x'.repeat(40)}` })
+    for (const client of [whole, without, few]) {
+      await client.frame(({ data }) => data.includes(long.id) && data.includes('succeeded'))
+      client.close()
+    }
+    const of = (client: EventClient, id: string): Record<string, unknown>[] =>
+      client.frames
+        .filter(({ event }) => event !== outputEvent)
+        .map((frame): Record<string, unknown> => ({ ...executionOf(frame) }))
+        .filter((record) => record['id'] === id)
+    for (const { id } of [short, long]) {
+      const records = of(whole, id)
+      expect(records.map(({ status }) => status)).toEqual(['requested', 'scheduled', 'running', 'succeeded'])
+      expect(records.at(-1)).toHaveProperty('result')
+      const withoutResult = records.map((record) => Object.entries(record).filter(([name]) => name !== 'result'))
+      expect(of(without, id)).toEqual(withoutResult.map((entries) => Object.fromEntries(entries)))
+    }
+    const action = { ref: 'core.local' }
+    const { parameters } = short
+    expect(of(few, short.id)).toEqual(of(whole, short.id).map(({ id, status }) => ({ id, status, action, parameters })))
+    const size = JSON.stringify(long.parameters).length
+    expect(of(few, long.id)).toEqual(
+      of(whole, long.id).map(({ id, status }) => ({ id, status, action, parameters_size: size })),
+    )
+    expect(outputOf(few.frames.filter(({ data }) => data.includes(short.id)))).toBe('out\n')
+  })
+
+  it.each([
+    ['exclude_attributes=action', 'Invalid or unsupported exclude attribute'],
+    ['include_attributes=unheard_of', 'Invalid or unsupported include attribute'],
+    ['include_attributes=id&exclude_attributes=result', 'mutually exclusive'],
+    ['max_parameters_size=-1', 'max_parameters_size'],
+  ])('04.2 %s → 400', async (query, text) => {
+    const answer = await send(server.urls.stream, { path: `/v1/stream?${query}` })
+    expect(answer.status).toBe(400)
+    expect((JSON.parse(answer.text) as ErrorAnswer).faultstring).toContain(text)
+  })
+
+  it('04.2 the end comes also where the status is left out', async () => {
+    const { cmd, letGo } = held('true')
+    const { id } = await run(server, { cmd })
+    const query = 'exclude_attributes=status&end_event=svc.execution__update'
+    const client = await follow(`?${query}&end_execution_id=${id}`)
+    letGo()
+    expect(await client.ended).toBe('end')
+    expect(client.raw()).not.toContain('"status":"succeeded","start')
+  })
+
   it('04.2 start point: nothing from before the connection', async () => {
     const before = await runToEnd(server, { cmd: 'true' })
     const client = await follow()

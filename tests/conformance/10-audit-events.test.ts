@@ -161,6 +161,20 @@ const rows: Row[] = [
   },
   {
     event: 'token.revoked',
+    text: 'Token with id "<id>" of "looker" is revoked.',
+    async act() {
+      const headers = { Authorization: basicAuth('looker', 'a long enough password') }
+      const { body } = await call<{ id: string; token: string }>(`${server.urls.auth}/tokens`, 'POST', {}, headers)
+      const answer = await call(`${server.urls.auth}/tokens/current`, 'DELETE', undefined, {
+        'X-Auth-Token': body.token,
+      })
+      expect(answer.status).toBe(204)
+      used.add('DELETE /auth/v1/tokens/current')
+      return about({ _user: 'looker', _token_id: body.id })
+    },
+  },
+  {
+    event: 'token.revoked',
     text: 'All tokens of "looker" are revoked.',
     async act() {
       const { status } = await call(`${server.urls.auth}/tokens?user=looker`, 'DELETE', undefined, admin)

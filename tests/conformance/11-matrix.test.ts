@@ -102,6 +102,8 @@ const entries: Record<string, Entry> = {
   'POST /auth/v1/tokens': { opens: 'login', path: fixed('/auth/v1/tokens') },
   'POST /auth/v1/tokens/validate': { opens: 'any', path: fixed('/auth/v1/tokens/validate'), body: { token: 'x' } },
   'DELETE /auth/v1/tokens': { opens: 'administrator', path: fixed('/auth/v1/tokens?user=somebody') },
+  // Of those with API keys, as all callers here: that there is no token to revoke is no matter of rights.
+  'DELETE /auth/v1/tokens/current': { opens: 'any', path: fixed('/auth/v1/tokens/current') },
   'DELETE /auth/v1/tokens/{token}': {
     opens: 'administrator',
     path: async (objects) => `/auth/v1/tokens/${await objects.token()}`,
@@ -114,6 +116,7 @@ const entries: Record<string, Entry> = {
   'GET /v1/metrics': { opens: 'administrator', path: fixed('/metrics') },
   'GET /v1/status': { opens: 'administrator', path: fixed('/v1/status') },
   'GET /v1/docs': { opens: 'public', path: fixed('/v1/docs') },
+  'GET /v1/ui/{file}': { opens: 'public', path: fixed('/ui/index.html') },
   'GET /v1/docs/{file}': { opens: 'public', path: fixed('/v1/docs/start.js') },
 
   'GET /v1/actions': { opens: ['action_list'], ...looks, path: fixed('/v1/actions') },

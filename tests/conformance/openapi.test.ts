@@ -617,11 +617,19 @@ describe('recorded answers fit the document', () => {
     holdToDocument(remove, await request('delete', `/v1/executions/${id}`))
 
     const revoke = document.paths['/auth/v1/tokens/{token}']?.['delete']
-    if (revoke === undefined) throw new Error('not listed')
+    const signOut = document.paths['/auth/v1/tokens/current']?.['delete']
+    if (revoke === undefined || signOut === undefined) throw new Error('not listed')
     const spare = JSON.parse((await login()).text) as { id: string }
     const answer = await request('delete', `/auth/v1/tokens/${spare.id}`)
     expect(answer.status).toBe(204)
     holdToDocument(revoke, answer)
+
+    const { token } = JSON.parse((await login()).text) as { token: string }
+    const headers = { 'X-Auth-Token': token }
+    const signedOut = await send(server.urls.api, { method: 'DELETE', path: '/auth/v1/tokens/current', headers })
+    expect(signedOut.status).toBe(204)
+    holdToDocument(signOut, signedOut)
+    seen.add('delete /auth/v1/tokens/current')
   })
 
   it('openapi: an API key from its making to its end', async () => {

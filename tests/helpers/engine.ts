@@ -135,6 +135,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
       headers: {},
       requestId: '-',
       remoteAddress: '127.0.0.1',
+      isSecure: false,
     }
     return (await (route as JsonRoute).handler(request)) as { id: string } // an execution record has one
   }

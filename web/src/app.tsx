@@ -8,6 +8,7 @@ import { lazy } from './components/lazy.tsx'
 import { LiveMark } from './components/live-mark.tsx'
 import { Notices } from './components/notices.tsx'
 import { hrefOf, navigate, useLocation, type Location } from './router.ts'
+import { SessionEnding } from './screens/sign-in/session-ending.tsx'
 import { SignIn } from './screens/sign-in/sign-in.tsx'
 import { UserMenu } from './screens/sign-in/user-menu.tsx'
 import { useStore } from './store.ts'
@@ -38,7 +39,7 @@ const screens: readonly Screen[] = [
 ]
 
 export function App(): JSX.Element {
-  const { phase, user } = useStore(session.state)
+  const { phase, user, isHidden, isRenewing } = useStore(session.state)
   const [failure, setFailure] = useState<string>()
   const resume = (): void => {
     setFailure(undefined)
@@ -49,14 +50,15 @@ export function App(): JSX.Element {
   if (phase === 'unknown') return <p class="loading">Asking the server who is calling…</p>
   return (
     <>
-      {user !== undefined && <Frame />}
-      {phase === 'signed_out' && <SignIn />}
+      {user !== undefined && <Frame isHidden={isHidden} />}
+      {(phase === 'signed_out' || isRenewing) && <SignIn />}
       <Notices />
     </>
   )
 }
 
-function Frame(): JSX.Element {
+/** @param props.isHidden it keeps its content, which is not to be seen */
+function Frame({ isHidden }: { isHidden: boolean }): JSX.Element {
   const location = useLocation()
   const screen = screenOf(location)
   const main = useRef<HTMLElement>(null)
@@ -67,7 +69,7 @@ function Frame(): JSX.Element {
     document.title = screen === undefined ? 'svc' : `${screen.title} · svc`
   }, [screen])
   return (
-    <div class="frame">
+    <div class="frame" data-hidden={isHidden ? '' : undefined}>
       <a
         class="skip"
         href="#content"
@@ -93,6 +95,7 @@ function Frame(): JSX.Element {
         <LiveMark />
         <UserMenu />
       </header>
+      <SessionEnding />
       <main id="content" ref={main} tabIndex={-1}>
         {screen === undefined ? (
           <Missing location={location} />

@@ -270,6 +270,7 @@ async function call(
     headers: {},
     requestId: 'r',
     remoteAddress: '',
+    isSecure: false,
   })
   const reply = answer instanceof Reply ? answer : new Reply(answer)
   // A list is written already.

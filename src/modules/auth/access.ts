@@ -11,6 +11,7 @@ import {
   tokenExpired,
   tokenInvalid,
   tokenUserDisabled,
+  userChanged,
   type AppError,
 } from '../../errors.ts'
 import type { AccessControl } from '../../http/authenticate.ts'
@@ -39,6 +40,9 @@ const obstacles: Record<ApiKeyObstacle, { event: string; problem: string; refusa
   expired: { event: 'api_key.expired', problem: 'has expired', refusal: apiKeyExpired },
   user_disabled: { event: 'api_key.user_disabled', problem: 'is of a disabled user', refusal: apiKeyUserDisabled },
 }
+
+/** Whom a page shows as signed in, percent-encoded: with a cookie of somebody else its requests are refused. */
+const EXPECTED_USER = 'svc-expected-user'
 
 export interface AccessOptions {
   tokens: Tokens
@@ -150,6 +154,7 @@ export function createAccess(options: AccessOptions): AccessControl {
       writeSome('audit', id, 'token.user_disabled', `Token with id "${id}" is of a disabled user.`, fields)
       throw tokenUserDisabled()
     }
+    if (location === 'cookie' && !isExpected(user, request)) throw userChanged()
     writeUse('token.validated', `Token with id "${id}" is validated.`, id, { user, token_id: id }, request)
     const isAdmin = isAdministrator(user, scopes)
     const principal: Principal = { user, isAdmin, method: 'token', location, expiry, tokenId: id }
@@ -185,6 +190,11 @@ export function createAccess(options: AccessOptions): AccessControl {
     throw originRefused(
       'A page of another origin cannot use the cookie of this server; send the token in X-Auth-Token.',
     )
+  }
+
+  /** Whoever signs in on one page of a browser must not find that another one acts for them. */
+  function isExpected(user: string, { headers: { [EXPECTED_USER]: expected } }: Request): boolean {
+    return expected === undefined || expected === encodeURIComponent(user.toWellFormed())
   }
 
   const authenticate = createAuthenticate({

@@ -209,7 +209,12 @@ export function createAuth(deps: AuthDependencies): Auth {
   return {
     name: 'auth',
     routes: [
-      ...createRoutes({ service: () => requireRunning().service, apiUrl: deps.apiUrl, rbac: deps.rbac }),
+      ...createRoutes({
+        service: () => requireRunning().service,
+        apiUrl: deps.apiUrl,
+        cookie: deps.cookie,
+        rbac: deps.rbac,
+      }),
       ...createUsersRoutes({ users: () => requireRunning().users, maxPageSize }),
       ...apiKeys.routes,
     ],

@@ -1,7 +1,10 @@
 import type { JsonSchema } from '../../schema.ts'
 import { Reply, type ApiRequest, type Principal, type Route } from '../../http/route.ts'
+import { isLoopback } from '../../loopback.ts'
 import type { Rbac } from '../rbac/index.ts'
+import { authCookie, type CookieSettings } from './credentials.ts'
 import type { TokenRequest, TokenService } from './service.ts'
+import type { CurrentUser } from './types.ts'
 
 const tokenRequestSchema: JsonSchema = {
   title: 'TokenRequest',
@@ -84,10 +87,11 @@ export interface AuthRoutesOptions {
   readonly service: () => TokenService
   /** Public base URL of the API, without version and trailing slash. */
   readonly apiUrl: () => string
+  cookie: CookieSettings
   rbac: Pick<Rbac, 'enabled' | 'rolesOf'>
 }
 
-export function createRoutes({ service, apiUrl, rbac }: AuthRoutesOptions): Route[] {
+export function createRoutes({ service, apiUrl, cookie, rbac }: AuthRoutesOptions): Route[] {
   return [
     {
       surface: 'auth',
@@ -135,6 +139,22 @@ export function createRoutes({ service, apiUrl, rbac }: AuthRoutesOptions): Rout
     {
       surface: 'auth',
       method: 'delete',
+      path: '/tokens/current',
+      permission: 'authenticated',
+      summary: 'Sign out: revoke the token that this request is made with, and make a browser forget it.',
+      answerHeaders: { 'Set-Cookie': 'Removes the cookie `auth-token`.' },
+      status: 204,
+      response: {},
+      failures: [400, 403, 404],
+      async handler(request) {
+        await service().revokeCurrent(request)
+        const client = { isSecure: request.isSecure, isLocal: isLoopback(request.remoteAddress) }
+        return new Reply(undefined, { headers: { 'Set-Cookie': authCookie('', 0, cookie, client) } })
+      },
+    },
+    {
+      surface: 'auth',
+      method: 'delete',
       path: '/tokens/:token',
       permission: 'authenticated',
       summary: 'Revoke a token, named by its value or its id: one of your own, or any as an administrator.',
@@ -157,7 +177,7 @@ export function createRoutes({ service, apiUrl, rbac }: AuthRoutesOptions): Rout
   ]
 }
 
-const methodTexts: Record<Principal['method'], string | null> = {
+const methodTexts: Record<Principal['method'], CurrentUser['authentication']['method']> = {
   none: null,
   control_socket: null,
   basic: null,
@@ -170,7 +190,7 @@ const methodTexts: Record<Principal['method'], string | null> = {
 function describeUser(
   { user, isAdmin, method, location, expiry }: Principal,
   rbac: Pick<Rbac, 'enabled' | 'rolesOf'>,
-): unknown {
+): CurrentUser {
   return {
     username: user,
     authentication: {

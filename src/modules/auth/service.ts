@@ -8,6 +8,7 @@ import {
   permissionDenied,
   shown,
   tokenNotProvided,
+  tokenNotUsed,
   tokenUnknown,
   ttlTooLong,
 } from '../../errors.ts'
@@ -41,6 +42,8 @@ export interface TokenService {
    * @throws TOKEN_UNKNOWN, PERMISSION_DENIED
    */
   revoke(tokenOrId: string, caller: Caller): Promise<void>
+  /** Makes the token worthless that proves who is calling. @throws TOKEN_NOT_USED, TOKEN_UNKNOWN, PERMISSION_DENIED */
+  revokeCurrent(caller: Caller): Promise<void>
   /**
    * Makes all tokens of a user worthless at once.
    *
@@ -85,6 +88,21 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
     }
   }
 
+  /** @throws TOKEN_UNKNOWN */
+  async function remove(id: string, owner: string, caller: Caller): Promise<void> {
+    try {
+      await database.write({
+        steps: [store.deleteToken(id)],
+        facts: [{ name: 'token.revoked', payload: { id } }],
+      })
+    } catch (error) {
+      if (error instanceof Conflict) throw tokenUnknown()
+      throw error
+    }
+    const message = `Token with id "${id}" of "${owner}" is revoked.`
+    log.audit('token.revoked', message, { ...aboutCaller(caller), token_id: id, owner })
+  }
+
   return {
     async issue(request, caller) {
       const target = await impersonate(request, caller)
@@ -124,17 +142,14 @@ export function createTokenService(options: TokenServiceOptions): TokenService {
       if (!mayRevoke(caller.principal, row.user)) {
         throw permissionDenied('Only the owner of a token and administrators can revoke it.')
       }
-      try {
-        await database.write({
-          steps: [store.deleteToken(row.id)],
-          facts: [{ name: 'token.revoked', payload: { id: row.id } }],
-        })
-      } catch (error) {
-        if (error instanceof Conflict) throw tokenUnknown()
-        throw error
-      }
-      const message = `Token with id "${row.id}" of "${row.user}" is revoked.`
-      log.audit('token.revoked', message, { ...aboutCaller(caller), token_id: row.id, owner: row.user })
+      await remove(row.id, row.user, caller)
+    },
+
+    async revokeCurrent(caller) {
+      const { user, tokenId } = caller.principal
+      refuseScoped(caller.principal, 'revoke tokens')
+      if (tokenId === undefined) throw tokenNotUsed()
+      await remove(tokenId, user, caller)
     },
 
     async revokeAll(user, caller) {

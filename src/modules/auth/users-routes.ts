@@ -1,7 +1,8 @@
 import { flagFilter, listReply, pageHeaders, pageQuery, parsePage, textFilter } from '../../http/list.ts'
 import type { ApiRequest, Route } from '../../http/route.ts'
 import type { JsonSchema } from '../../schema.ts'
-import type { NewUserRequest, UserRequest, Users } from './users.ts'
+import type { NewUserRequest, UserRequest } from './types.ts'
+import type { Users } from './users.ts'
 
 const nicknames: JsonSchema = {
   type: 'object',

@@ -21,28 +21,7 @@ import type { Accounts } from './backends/backend.ts'
 import type { Logins } from './logins.ts'
 import type { PasswordCheck } from './password-check.ts'
 import type { AuthStore, User, UserChanges } from './store.ts'
-import type { UserRecord } from './types.ts'
-
-/** Body of a creation, checked by the schema. */
-export interface NewUserRequest {
-  name: string
-  /** Unchecked. */
-  password?: unknown
-  is_service?: boolean
-  nicknames?: Record<string, string>
-}
-
-/** Body of an update, checked by the schema. What is left out stays as it is. */
-export interface UserRequest {
-  name?: string
-  /** Unchecked. */
-  password?: unknown
-  /** Needed to change the own password, except by administrators; unchecked. */
-  current_password?: unknown
-  is_service?: boolean
-  is_disabled?: boolean
-  nicknames?: Record<string, string>
-}
+import type { NewUserRequest, UserRecord, UserRequest } from './types.ts'
 
 /** Undefined: whatever it is. */
 export interface UserFilter {

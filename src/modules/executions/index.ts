@@ -430,6 +430,7 @@ async function* readOutput(store: ExecutionStore, id: string, type: OutputType |
   }
 }
 
+export { executionAttributeQuery, wantedAttributes } from './attributes.ts'
 export { isFinal } from './state.ts'
 export type { Execution, OutputRecord } from './types.ts'
 export type { SweepLeftovers } from './recovery.ts'

@@ -1,15 +1,16 @@
 /** From query parameters to a page of executions (contract 03, 3.3). */
 import { queryInvalid, shown } from '../../errors.ts'
+import { isId } from '../../ids.ts'
 import { isNullFilter, parseItems, parseSort, parseTime, textFilter } from '../../http/list.ts'
 import type { QueryParameter, QueryValue } from '../../http/route.ts'
-import type { ExecutionFilter, PathColumn, Sort, SortColumn } from './store.ts'
+import type { ExecutionFilter, Place, PathColumn, Sort, SortColumn } from './store.ts'
 
 const text = (description: string): QueryParameter => ({ type: 'string', description })
 
 export const filterParameters: Record<string, QueryParameter> = {
   id: { type: 'array', description: 'At most 100 ids.' },
   action: text('Action reference.'),
-  status: text('Status.'),
+  status: { type: 'array', description: 'Status, or several of them.' },
   user: text('Acting user.'),
   runner: text('Name of the runner type.'),
   parent: text('Id of the parent execution; `null` for top-level executions.'),
@@ -22,6 +23,13 @@ export const filterParameters: Record<string, QueryParameter> = {
   timestamp_gt: text('Started after this time.'),
   timestamp_lt: text('Started before this time.'),
   filter: text('Tokens `path.to.field:value` separated by blanks; all must match.'),
+  search: text(
+    'Words separated by blanks: each is in the action reference, the name of the rule or the acting user, or is the beginning of the id (12 digits or more).',
+  ),
+  before_id: text(
+    'Goes on with executions before this id, which need not exist. As `offset` it is no filter; there is no `X-Total-Count` then.',
+  ),
+  after_id: text('The same with those after this id: the newest of them, or with `sort_asc` the oldest.'),
   sort: { type: 'array', description: 'Field names, `-` before a name for descending.' },
   sort_asc: text('Oldest first when not empty.'),
   sort_desc: text('Newest first when not empty.'),
@@ -30,6 +38,8 @@ export const filterParameters: Record<string, QueryParameter> = {
 export interface ListQuery {
   filter: ExecutionFilter
   sort: Sort[]
+  /** In the order of ids. */
+  place?: Place
 }
 
 /** @param hidesSecrets secret parameters cannot be looked for @throws QUERY_INVALID */
@@ -37,7 +47,10 @@ export function parseListQuery(query: Record<string, QueryValue>, hidesSecrets: 
   const filter: ExecutionFilter = {}
   const ids = parseItems(query['id'])
   if (ids !== undefined) filter.ids = ids
-  for (const name of ['action', 'status', 'user', 'runner', 'liveaction'] as const) {
+  const statuses = [...new Set(parseItems(query['status']))]
+  if (statuses.length > 1) filter.statuses = statuses
+  else if (statuses[0] !== undefined) filter.status = statuses[0]
+  for (const name of ['action', 'user', 'runner', 'liveaction'] as const) {
     const value = textFilter(query, name)
     if (value !== undefined) filter[name] = value
   }
@@ -65,11 +78,52 @@ export function parseListQuery(query: Record<string, QueryValue>, hidesSecrets: 
 
   const tokens = textFilter(query, 'filter')
   if (tokens !== undefined) applyAdvanced(filter, tokens, hidesSecrets)
+  const search = textFilter(query, 'search')
+  if (search !== undefined) applySearch(filter, search)
   const sort = parseSort(query['sort'], [...sortColumns.keys()]).map(({ name, descending }): Sort => ({
     column: sortColumns.get(name) ?? 'id',
     direction: descending ? 'desc' : 'asc',
   }))
-  return { filter, sort: sort.length > 0 ? sort : [{ column: 'id', direction }] }
+  const place = placeOf(query)
+  if (place !== undefined && sort.some(({ column }) => column !== 'id')) {
+    throw queryInvalid('before_id and after_id go on in the order of time: leave out "sort"')
+  }
+  return {
+    filter,
+    sort: sort.length > 0 ? sort : [{ column: 'id', direction }],
+    ...(place === undefined ? {} : { place }),
+  }
+}
+
+/** @throws QUERY_INVALID */
+function placeOf(query: Record<string, QueryValue>): Place | undefined {
+  const place: Place = {}
+  for (const [name, key] of [
+    ['before_id', 'before'],
+    ['after_id', 'after'],
+  ] as const) {
+    const id = textFilter(query, name)
+    if (id === undefined) continue
+    if (!isId(id)) throw queryInvalid(`${name}: "${shown(id)}" is not an id`)
+    place[key] = id
+  }
+  return place.before === undefined && place.after === undefined ? undefined : place
+}
+
+const MAX_WORDS = 10
+const beginningOfId = /^[0-9a-f]{12,24}$/
+
+/** @throws QUERY_INVALID */
+function applySearch(filter: ExecutionFilter, text: string): void {
+  const words = text.split(/\s+/).filter((word) => word !== '')
+  if (words.length > MAX_WORDS) throw queryInvalid(`Parameter "search" has more than ${MAX_WORDS} words`)
+  const ids = words.filter((word) => beginningOfId.test(word))
+  // One is the beginning of the other, or nothing begins with both.
+  const longest = ids.reduce((one, other) => (other.length > one.length ? other : one), '')
+  if (!ids.every((id) => longest.startsWith(id))) filter.ids = []
+  if (longest !== '') filter.idBeginning = longest
+  const others = words.filter((word) => !beginningOfId.test(word))
+  if (others.length > 0) filter.words = others
 }
 
 const sortColumns = new Map<string, SortColumn>([

@@ -11,7 +11,9 @@ export interface RecordOptions {
 }
 
 /** Every top-level attribute that is empty is left out. */
-function withoutEmpty(record: { [name in keyof ExecutionRecord]: unknown }): ExecutionRecord {
+function withoutEmpty(record: {
+  [name in Exclude<keyof ExecutionRecord, 'parameters_size'>]: unknown
+}): ExecutionRecord {
   const kept: Record<string, unknown> = {}
   for (const [name, value] of Object.entries(record)) {
     if (!isEmpty(value)) kept[name] = value

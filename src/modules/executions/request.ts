@@ -103,6 +103,8 @@ export const executionRequestSchema: JsonSchema = {
 /** Body of `POST /executions/<id>/re_run`. */
 export interface RerunRequest {
   parameters?: Record<string, unknown>
+  /** Where the given parameters replace the original ones: names of those that stay as they were, secrets included. */
+  keep?: string[]
   user?: string | null
   delay?: number | null
   tasks?: string[]
@@ -113,6 +115,12 @@ export const rerunRequestSchema: JsonSchema = {
   type: 'object',
   properties: {
     parameters,
+    keep: {
+      type: 'array',
+      items: { type: 'string' },
+      maxItems: 1000,
+      description: 'With `no_merge`: names of original parameters that stay as they were, secrets included.',
+    },
     user,
     delay,
     tasks: { type: 'array', items: { type: 'string' }, description: 'Workflows only: names of tasks to run again.' },

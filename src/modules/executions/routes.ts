@@ -2,11 +2,9 @@ import { gzip } from 'node:zlib'
 import { promisify } from 'node:util'
 import { isAppError, queryInvalid, resourceNotFound, shown } from '../../errors.ts'
 import {
-  attributeQuery,
   listReply,
   pageHeaders,
   pageQuery,
-  parseAttributes,
   parsePage,
   seesSecrets,
   showSecretsQuery,
@@ -17,6 +15,7 @@ import { Reply, type ApiRequest, type QueryParameter, type Rights, type Route } 
 import { isId } from '../../ids.ts'
 import { readJson } from '../../json.ts'
 import type { OutputType } from '../../runners/runner.ts'
+import { executionAttributeQuery, executionAttributes, wantedAttributes } from './attributes.ts'
 import { filterParameters, parseListQuery } from './list.ts'
 import { MAX_LINES, type LinesRequest } from './output-lines.ts'
 import { triggerInstanceOf } from './record.ts'
@@ -36,34 +35,9 @@ import type { Execution, ExecutionRecord, ExecutionStatus, OutputLines } from '.
 
 const compress = promisify(gzip)
 
-/** Attributes that an include list can name; inner paths below them are allowed. */
-const attributes = [
-  'id',
-  'status',
-  'start_timestamp',
-  'end_timestamp',
-  'elapsed_seconds',
-  'action',
-  'runner',
-  'liveaction',
-  'parameters',
-  'result',
-  'result_size',
-  'context',
-  'log',
-  'web_url',
-  'parent',
-  'children',
-  'delay',
-  'rule',
-  'trigger',
-  'trigger_type',
-  'trigger_instance',
-  'notify',
-  'workflow_execution',
-  'task_execution',
-]
-const excludable = ['result', 'trigger_instance', 'status']
+/** Of children, and of their children. */
+const MAX_LEVELS = 1000
+const MAX_DESCENDANTS = 10_000
 const bareAttributes = ['result', 'trigger_instance', 'status'] as const
 const MAX_RESULT_SIZE_BYTES = 14 * 1024 * 1024
 /** Executions of a list that are read at once. */
@@ -165,7 +139,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       path: '/executions',
       permission: 'execution_list',
       summary: 'Lists executions, newest first.',
-      query: { ...filterParameters, ...pageQuery, ...attributeQuery, ...showSecretsQuery },
+      query: { ...filterParameters, ...pageQuery, ...executionAttributeQuery, ...showSecretsQuery },
       response: executionListSchema,
       failures: [400, 403, 503],
       async handler(request) {
@@ -173,11 +147,16 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
           defaultLimit: 100,
           maxPageSize: options.maxPageSize,
         })
-        const wanted = wantedAttributes(request)
-        const { filter, sort } = parseListQuery(request.query, options.maskSecrets && !seesSecrets(request))
+        const wanted = wantedAttributes(request.query)
+        const list = parseListQuery(request.query, options.maskSecrets && !seesSecrets(request))
+        const { filter, place } = list
         const within = visibilityOf(store, request.rights)
         if (within !== undefined) filter.within = within
-        const [ids, total] = await Promise.all([store.page({ filter, sort, ...page }), store.total(filter)])
+        const [ids, total] = await Promise.all([
+          store.page({ ...list, ...page }),
+          // Who goes on has been told before, and can be spared the counting.
+          place === undefined ? store.total(filter) : undefined,
+        ])
         return listReply(findRecords(ids, request, wanted), pageHeaders(page, total))
       },
     },
@@ -201,7 +180,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       resource: (request) => executionResource(service.getOrLast(idOf(request))),
       summary: 'One execution; `last` is the one created last.',
       query: {
-        ...attributeQuery,
+        ...executionAttributeQuery,
         ...showSecretsQuery,
         max_result_size: { type: 'integer', description: 'Leaves out a result of more bytes; 0: no limit.' },
       },
@@ -209,7 +188,7 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       failures: [400, 404],
       handler(request) {
         const maxResultSize = maxResultSizeOf(request)
-        const wanted = wantedAttributes(request)
+        const wanted = wantedAttributes(request.query)
         const execution = service.getOrLast(idOf(request))
         const tooLarge = maxResultSize > 0 && (execution.result_size ?? 0) > maxResultSize
         const [record] = makeRecords([execution], request, tooLarge ? withoutResult(wanted) : wanted)
@@ -326,18 +305,26 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       summary: 'All descendants, depth first.',
       query: {
         depth: { type: 'integer', description: 'Levels below the execution; -1, the default: all.' },
+        limit: {
+          type: 'integer',
+          description: `Most executions to return, those nearest to it before others; default and maximum ${MAX_DESCENDANTS}.`,
+        },
         result_fmt: { type: 'string', description: '`default`, or `sorted` by start time.' },
-        ...attributeQuery,
+        ...executionAttributeQuery,
         ...showSecretsQuery,
       },
       response: executionListSchema,
       failures: [400, 404],
       handler(request) {
         const { id } = service.get(idOf(request))
-        const { depth = -1, result_fmt: format } = request.query
-        const ids = descendants(store, id, typeof depth === 'number' && depth >= 0 ? depth : MAX_LEVELS)
+        const { depth = -1, result_fmt: format, limit = MAX_DESCENDANTS } = request.query
+        if (typeof limit !== 'number' || limit < 1 || limit > MAX_DESCENDANTS) {
+          throw queryInvalid(`Limit, "${shown(limit)}" specified, must be between 1 and ${MAX_DESCENDANTS}.`)
+        }
+        const levels = typeof depth === 'number' && depth >= 0 ? depth : MAX_LEVELS
+        const ids = descendants(store, id, levels, limit)
         if (format === 'sorted') ids.sort()
-        return listReply(findRecords(ids, request, wantedAttributes(request)))
+        return listReply(findRecords(ids, request, wantedAttributes(request.query)))
       },
     },
     {
@@ -388,7 +375,10 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
       resource: (request) => executionResource(service.get(knownId(request))),
       summary: 'Runs the action again, with the parameters of this execution and overrides merged into them.',
       query: {
-        no_merge: { type: 'boolean', description: 'The given parameters replace the original ones instead.' },
+        no_merge: {
+          type: 'boolean',
+          description: 'The given parameters replace the original ones instead, but for those that `keep` names.',
+        },
         ...showSecretsQuery,
       },
       body: rerunRequestSchema,
@@ -443,17 +433,12 @@ function readLinesQuery(query: ApiRequest['query']): { from: number; limit: numb
 
 const everything: Projection = { needed: undefined, apply: (record) => record }
 
-/** @throws QUERY_INVALID */
-function wantedAttributes({ query }: ApiRequest): Projection {
-  return parseAttributes(query, { known: attributes, excludable, always: ['id'] })
-}
-
 function needs(wanted: Projection, attribute: string): boolean {
   return wanted.needed === undefined || wanted.needed.has(attribute)
 }
 
 function withoutResult(wanted: Projection): Projection {
-  const needed = new Set(wanted.needed ?? attributes)
+  const needed = new Set(wanted.needed ?? executionAttributes)
   needed.delete('result')
   return { needed, apply: (record) => wanted.apply(record) }
 }
@@ -467,14 +452,11 @@ function maxResultSizeOf({ query }: ApiRequest): number {
   return size
 }
 
-const MAX_LEVELS = 1000
-const MAX_DESCENDANTS = 10_000
-
-/** Ids of descendants, depth first, siblings oldest first. */
-function descendants(store: ExecutionStore, root: string, depth: number): string[] {
+/** Ids of descendants, depth first, siblings oldest first. @param limit those nearest to the root come first */
+function descendants(store: ExecutionStore, root: string, depth: number, limit: number): string[] {
   const childrenOf = new Map<string, string[]>()
   let level = [root]
-  let left = MAX_DESCENDANTS
+  let left = limit
   for (let n = 0; n < depth && level.length > 0 && left > 0; n++) {
     const children = store.childrenOf(level, left)
     for (const [parent, ids] of groupByParent(children)) childrenOf.set(parent, ids)

@@ -14,57 +14,67 @@ function named(more: Record<string, JsonSchema>): JsonSchema {
   }
 }
 
+const properties = {
+  id: { type: 'string', pattern: '^[0-9a-f]{24}$' },
+  status: { type: 'string', enum: [...executionStatuses] },
+  start_timestamp: timestamp,
+  end_timestamp: timestamp,
+  elapsed_seconds: { type: 'number' },
+  action: object,
+  runner: object,
+  liveaction: {
+    type: 'object',
+    required: ['id', 'action', 'action_is_workflow', 'parameters', 'callback', 'runner_info'],
+    properties: {
+      id: { type: 'string' },
+      action: { type: 'string' },
+      action_is_workflow: { type: 'boolean' },
+      parameters: object,
+      callback: object,
+      runner_info: { type: 'object', properties: { hostname: { type: 'string' }, pid: { type: 'integer' } } },
+      notify: object,
+    },
+  },
+  parameters: object,
+  result: { description: 'Depends on the runner.' },
+  result_size: { type: 'integer', description: 'Bytes of the stored result.' },
+  context: object,
+  log: {
+    type: 'array',
+    items: {
+      type: 'object',
+      required: ['status', 'timestamp'],
+      properties: { status: { type: 'string', enum: [...executionStatuses] }, timestamp },
+    },
+  },
+  web_url: { type: 'string' },
+  parent: { type: 'string' },
+  children: { type: 'array', items: { type: 'string' } },
+  delay: { type: 'integer' },
+  rule: named({ description: string }),
+  trigger: named({ type: string }),
+  trigger_type: named({ description: string }),
+  trigger_instance: { type: 'object', properties: { id: string, trigger: string, occurrence_time: timestamp } },
+} satisfies Record<string, JsonSchema>
+
 export const executionSchema: JsonSchema = {
   title: 'Execution',
   type: 'object',
   description: 'Attributes that are empty are left out.',
   required: ['id', 'status', 'start_timestamp', 'action', 'runner', 'liveaction', 'context', 'log', 'web_url'],
-  properties: {
-    id: { type: 'string', pattern: '^[0-9a-f]{24}$' },
-    status: { type: 'string', enum: [...executionStatuses] },
-    start_timestamp: timestamp,
-    end_timestamp: timestamp,
-    elapsed_seconds: { type: 'number' },
-    action: object,
-    runner: object,
-    liveaction: {
-      type: 'object',
-      required: ['id', 'action', 'action_is_workflow', 'parameters', 'callback', 'runner_info'],
-      properties: {
-        id: { type: 'string' },
-        action: { type: 'string' },
-        action_is_workflow: { type: 'boolean' },
-        parameters: object,
-        callback: object,
-        runner_info: { type: 'object', properties: { hostname: { type: 'string' }, pid: { type: 'integer' } } },
-        notify: object,
-      },
-    },
-    parameters: object,
-    result: { description: 'Depends on the runner.' },
-    result_size: { type: 'integer', description: 'Bytes of the stored result.' },
-    context: object,
-    log: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['status', 'timestamp'],
-        properties: { status: { type: 'string', enum: [...executionStatuses] }, timestamp },
-      },
-    },
-    web_url: { type: 'string' },
-    parent: { type: 'string' },
-    children: { type: 'array', items: { type: 'string' } },
-    delay: { type: 'integer' },
-    rule: named({ description: string }),
-    trigger: named({ type: string }),
-    trigger_type: named({ description: string }),
-    trigger_instance: { type: 'object', properties: { id: string, trigger: string, occurrence_time: timestamp } },
-  },
+  properties,
 }
 
 /** With `include_attributes` nothing but the id is certain. */
-export const partialExecutionSchema: JsonSchema = { ...executionSchema, title: 'PartialExecution', required: ['id'] }
+export const partialExecutionSchema: JsonSchema = {
+  ...executionSchema,
+  title: 'PartialExecution',
+  required: ['id'],
+  properties: {
+    ...properties,
+    parameters_size: { type: 'integer', description: 'In the place of `parameters`: see `max_parameters_size`.' },
+  },
+}
 
 export const executionListSchema: JsonSchema = { type: 'array', items: partialExecutionSchema }
 

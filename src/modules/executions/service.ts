@@ -103,6 +103,12 @@ export interface SystemRequest {
   failure?: AppError
 }
 
+/** What a re-run is given of the parameters of the original, as they were. */
+interface Kept {
+  parameters: Record<string, unknown>
+  isAll: boolean
+}
+
 /**
  * Of the places in the queue. Rules take each one in the moment in which it becomes free: with all of them, events that keep
  * coming, such as those of rules that set each other off, would leave none for people.
@@ -239,21 +245,38 @@ export function createExecutionService(deps: {
     }
   }
 
+  /** @param names undefined: all */
+  function keptOf(original: Execution, names: readonly string[] | undefined): Kept {
+    if (names?.length === 0) return { parameters: {}, isAll: false }
+    const entries = Object.entries(sealing.open(original).parameters)
+    const kept = names === undefined ? entries : entries.filter(([name]) => names.includes(name))
+    return { parameters: Object.fromEntries(kept), isAll: kept.length === entries.length }
+  }
+
   /**
-   * Who may not see somebody else's secrets can have them used again as they were, but not beside values of one's own: a
-   * template could print them, and another command or address would get them.
+   * Who may not see somebody else's secrets can have them used again as they were, but not beside values of one's own, and
+   * not without others that they were used with: a template could print them, and another command or address would get them.
    *
-   * @returns whose secrets a re-run with these parameters is given
+   * @param kept those that a re-run is given of the original
+   * @returns whose secrets are among them
    * @throws PERMISSION_DENIED
    */
-  function inheritSecrets(original: Execution, { parameters = {}, user }: RerunRequest, caller: Caller): string[] {
+  function inheritSecrets(
+    original: Execution,
+    kept: Kept,
+    { parameters = {}, user }: RerunRequest,
+    caller: Caller,
+  ): string[] {
     const { isAdmin, user: callingUser, scopes } = caller.principal
-    const secrets = deps.secretsOf(original).filter((name) => !Object.hasOwn(parameters, name))
+    const secrets = deps
+      .secretsOf(original)
+      .filter((name) => Object.hasOwn(kept.parameters, name) && !Object.hasOwn(parameters, name))
     if (secrets.length === 0) return []
     const owners = original.liveaction.secret_owners ?? [original.user]
     // Whoever holds a key with scopes is not told all that its user knows.
     const foreign = scopes === undefined ? owners.filter((owner) => owner !== (user ?? callingUser)) : owners
-    if (isAdmin || foreign.length === 0 || Object.keys(parameters).length === 0) return owners
+    const isUnchanged = kept.isAll && Object.keys(parameters).length === 0
+    if (isAdmin || foreign.length === 0 || isUnchanged) return owners
     throw permissionDenied(
       `The execution has secret parameters (${secrets.join(', ')}) of "${foreign.join('" and "')}". Give other values for these too, or run it again without any changes.`,
     )
@@ -319,9 +342,10 @@ export function createExecutionService(deps: {
     async rerun(caller, id, request, merges) {
       const original = get(id)
       checkTasks(request)
-      const secretOwners = merges ? inheritSecrets(original, request, caller) : []
+      const kept = keptOf(original, merges ? undefined : (request.keep ?? []))
+      const secretOwners = inheritSecrets(original, kept, request, caller)
       admit()
-      const inherited = merges ? sealing.open(original).parameters : {}
+      const inherited = kept.parameters
       const overrides = request.parameters ?? {}
       const templated = new Set([...Object.keys(overrides), ...(original.liveaction.unrendered ?? [])])
       const draft = draftExecution({
@@ -340,7 +364,7 @@ export function createExecutionService(deps: {
         sources,
         sealing,
         // What was secret stays so, whatever the action says by now.
-        secrets: merges ? sealing.secretsOf(original) : [],
+        secrets: Object.keys(inherited).length === 0 ? [] : sealing.secretsOf(original),
         findExecution: findById(store),
       })
       const { execution } = draft

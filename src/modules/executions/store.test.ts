@@ -73,6 +73,65 @@ test('a search walks the index that leads to the fewest executions', async () =>
   )
 })
 
+test('what has one of several values is merged in the order of ids, without a look at the table', async () => {
+  const parent = newId()
+  for (let i = 0; i < 20; i++) {
+    await add(5, 'succeeded', 'svc')
+    await add(1, 'failed', 'ada')
+    await add(1, 'timeout', 'Adam')
+    await add(1, 'failed', 'ada', parent)
+  }
+  const search = async (filter: ExecutionFilter): Promise<[ids: string[], total: number, plan: string]> => {
+    const ids = await store.page({ filter, sort: [], limit: -1, offset: 0 })
+    // Far enough for the thread.
+    await store.page({ filter, sort: [], limit: 10, offset: 10_001 })
+    return [ids, await store.total(filter), planOfSearch()]
+  }
+  const rows = store.findByIds(await store.page({ filter: {}, sort: [], limit: 1000, offset: 0 }))
+  const newest = rows.toSorted((a, b) => (a.id < b.id ? 1 : -1))
+  const idsOf = (fits: (row: (typeof rows)[number]) => boolean): string[] => newest.filter(fits).map(({ id }) => id)
+  const isBad = ({ status }: { status: ExecutionStatus }): boolean => status === 'failed' || status === 'timeout'
+  const bad = idsOf((row) => isBad(row) && row.parent === null)
+  expect(bad).toHaveLength(40)
+  const merged =
+    /^MERGE \(UNION ALL\).*COVERING INDEX executions_status \(status=\?\).*executions_status \(status=\?\)$/
+  expect(await search({ statuses: ['failed', 'timeout'], parent: null })).toEqual([
+    bad,
+    40,
+    expect.stringMatching(merged),
+  ])
+  const none = await search({ statuses: ['running', 'pending'] })
+  expect(none.slice(0, 2)).toEqual([[], 0])
+
+  const byWord = idsOf(({ user }) => user !== 'svc')
+  const users =
+    /^MERGE \(UNION ALL\).*COVERING INDEX executions_user \(user=\?\).*COVERING INDEX executions_user \(user=\?\)$/
+  expect(await search({ words: ['ADA'] })).toEqual([byWord, 60, expect.stringMatching(users)])
+  expect(
+    (await search({ words: ['ada', 'local'], statuses: ['failed', 'timeout'], parent: null })).slice(0, 2),
+  ).toEqual([bad, 40])
+  expect((await search({ words: ['adam'], statuses: ['failed', 'running'] })).slice(0, 2)).toEqual([[], 0])
+  expect((await search({ words: ['nobody'] })).slice(0, 2)).toEqual([[], 0])
+  // Counted one by one, where times are asked for.
+  const startedAfter = '2020-01-01T00:00:00.000000Z'
+  expect((await search({ words: ['ada'], statuses: ['failed', 'timeout'], startedAfter })).slice(0, 2)).toEqual([
+    byWord,
+    60,
+  ])
+  expect((await search({ words: ['nobody'], startedAfter })).slice(0, 2)).toEqual([[], 0])
+
+  const byStatus = await store.page({
+    filter: { statuses: ['failed', 'timeout'] },
+    sort: [{ column: 'status', direction: 'asc' }],
+    limit: 100,
+    offset: 0,
+  })
+  expect(byStatus).toEqual([
+    ...idsOf(({ status }) => status === 'failed'),
+    ...idsOf(({ status }) => status === 'timeout'),
+  ])
+})
+
 test('what no rule has started is looked for on the thread, what one has started is not', async () => {
   const rule = { rule: 'r', trigger: 't', trigger_type: 'y' }
   const started = Array.from({ length: 3 }, () => makeExecution({ ...rule, trigger_instance: newId() }))

@@ -38,6 +38,8 @@ export interface ExecutionFilter {
   ids?: string[]
   action?: string
   status?: string
+  /** Two or more, of which each will do. */
+  statuses?: readonly string[]
   user?: string
   runner?: string
   parent?: string | null
@@ -52,6 +54,10 @@ export interface ExecutionFilter {
   /** Inclusive. */
   startedFrom?: string
   startedTo?: string
+  /** Of the id; lower case hexadecimal digits. */
+  idBeginning?: string
+  /** Each is in the action reference, the name of the rule or the acting user, whatever the case of its letters. */
+  words?: readonly string[]
   /** Conditions on paths inside the record: `context.user` = `x`. */
   paths?: PathFilter[]
   /** What the caller may see, whatever else is asked for. */
@@ -85,9 +91,17 @@ export interface Sort {
   direction: 'asc' | 'desc'
 }
 
+/** Ids between which a page begins and ends, neither of them included. */
+export interface Place {
+  before?: string
+  after?: string
+}
+
 export interface ExecutionPage {
   filter: ExecutionFilter
   sort: Sort[]
+  /** Only in the order of ids. */
+  place?: Place
   limit: number | undefined
   offset: number
 }
@@ -195,11 +209,16 @@ export interface Aged {
 
 /** So few executions that may be seen are rather found and sorted than looked for among all the others. */
 const MAX_SORTED = 5000
+/** So many ways through an index are merged into one in the order of ids. */
+const MAX_MERGED = 20
 /** What limits what may be seen, and where it stands. */
 const visibleBy = [
   ['actionRefs', 'action_ref'],
   ['user', 'user'],
 ] as const
+
+/** What words are looked for in. */
+const wordColumns = ['action_ref', 'rule', 'user'] as const
 
 /** Spelled out, not bound, so that the partial index on them serves it. */
 const isWaiting = sql<SqlBool>`status = 'delayed' and due_timestamp is null`
@@ -276,31 +295,62 @@ export function createExecutionStore(database: Database): ExecutionStore {
     return database.first(build.selectFrom(some.as('some')).select((on) => on.fn.sum<number>('count').as('n')))?.n ?? 0
   }
 
+  const countOf = (column: CountDimension, values: readonly string[]): number =>
+    countRows(database, (where) => where(column, 'in', values))
+
+  /** Values that what matches the words has in a column, one more than can be merged at most. */
+  async function valuesOfWords(column: (typeof wordColumns)[number], words: readonly string[]): Promise<string[]> {
+    const query = build
+      .selectFrom('execution_counts')
+      .select(column)
+      .distinct()
+      .where(haveWords(words))
+      .limit(MAX_MERGED + 1)
+    return (await database.scan(query)).map((row) => row[column])
+  }
+
   /**
-   * The column whose index is to be walked, when there is a choice: the one that leads to the fewest executions. SQLite
-   * knows how many values an index has, not how many executions have this one, and would look for the three runs of a
-   * user among a million that succeeded.
+   * The index that is to be walked, when there is a choice: the one that leads to the fewest executions. SQLite knows how
+   * many values an index has, not how many executions have this one, and would look for the three runs of a user among a
+   * million that succeeded.
    */
-  function drivingColumn(filter: ExecutionFilter): keyof ExecutionTable | undefined {
-    if (filter.ids !== undefined) return 'id'
+  async function bestWay(filter: ExecutionFilter): Promise<Way | undefined> {
+    if (filter.ids !== undefined || filter.idBeginning !== undefined) return { column: 'id' }
     const few = (['liveaction', 'trigger_instance', 'parent'] as const).find((name) => isGiven(filter[name]))
-    if (few !== undefined) return columnOf[few]
-    let driving: keyof ExecutionTable | undefined
+    if (few !== undefined) return { column: columnOf[few] }
+    let best: Way | undefined
     let fewest = Infinity
     for (const [name, column] of visibleBy) {
       const visible = filter.within?.[name]
       if (visible === undefined) continue
       const count = countUpTo(MAX_SORTED, { [name]: visible })
-      if (count < MAX_SORTED && count < fewest) [driving, fewest] = [column, count]
+      if (count < MAX_SORTED && count < fewest) [best, fewest] = [{ column }, count]
     }
-    const counted = countedFilters.filter((name) => isGiven(filter[name]))
-    if (counted.length === 1 && driving === undefined) return columnOf[counted[0] ?? 'status']
-    for (const name of counted) {
-      const column = columnOf[name]
-      const count = countRows(database, (where) => where(column, '=', filter[name] ?? ''))
-      if (count < fewest) [driving, fewest] = [column, count]
+    const ways: { column: CountDimension; values: readonly string[] }[] = countedFilters.flatMap((name) => {
+      const value = filter[name]
+      return isGiven(value) ? [{ column: columnOf[name], values: [value] }] : []
+    })
+    if (filter.statuses !== undefined) ways.push({ column: 'status', values: filter.statuses })
+    if (filter.words !== undefined) {
+      for (const column of wordColumns) {
+        const values = await valuesOfWords(column, filter.words)
+        // The index of rules does not lead to what no rule has started.
+        if (values.length <= MAX_MERGED && !values.includes('')) ways.push({ column, values })
+      }
     }
-    return driving
+    if (ways.length === 1 && best === undefined) return ways[0]
+    for (const way of ways) {
+      const count = countOf(way.column, way.values)
+      if (count < fewest) [best, fewest] = [way, count]
+    }
+    return best
+  }
+
+  function selectIds(where: ReturnType<typeof conditions>, { before, after }: Place = {}) {
+    let query = build.selectFrom('executions').select('id').where(where)
+    if (before !== undefined) query = query.where('id', '<', before)
+    if (after !== undefined) query = query.where('id', '>', after)
+    return query
   }
 
   const resultText = (id: string): string | undefined =>
@@ -404,25 +454,31 @@ export function createExecutionStore(database: Database): ExecutionStore {
         .map((row) => row.action_ref),
     countWithStatus: (...statuses) => countRows(database, (where) => where('status', 'in', statuses)),
 
-    async page({ filter, sort, limit, offset }) {
-      let query = build
-        .selectFrom('executions')
-        .select('id')
-        .where(conditions(filter, drivingColumn(filter)))
+    async page({ filter: given, sort, limit, offset, place }) {
+      const way = await bestWay(given)
+      if (leadsNowhere(way)) return []
+      const filter = hasWordsBesides(way, given) ? given : withoutWords(given)
+      const isInOrder = sort.every(({ column }) => column === 'id')
+      const ids = (one: Way | undefined): ReturnType<typeof selectIds> => selectIds(conditions(filter, one), place)
+      // SQLite would find what has one of several values and sort all of it; what is in order already it merges.
+      const [first, ...others] = isInOrder && way !== undefined ? eachOf(way) : [way]
+      let query = others.reduce((merged, one) => merged.unionAll(ids(one)), ids(first))
       for (const { column, direction } of sort) query = query.orderBy(column, direction)
       if (sort.at(-1)?.column !== 'id') query = query.orderBy('id', 'desc')
       query = query.limit(limit ?? -1).offset(offset)
-      const rows = isQuick(filter, sort, offset, limit) ? database.all(query) : await database.scan(query)
+      const rows = isQuick(given, sort, offset, limit) ? database.all(query) : await database.scan(query)
       return rows.map((row) => row.id)
     },
     async total(filter) {
       if (isCounted(filter)) {
-        return countRows(database, (where) => countConditions(filter, where), filter.within)
+        return countRows(database, (where) => countConditions(filter, where), filter.within, filter.words)
       }
+      const way = await bestWay(filter)
+      if (leadsNowhere(way)) return 0
       const query = build
         .selectFrom('executions')
         .select((on) => on.fn.countAll<number>().as('n'))
-        .where(conditions(filter, drivingColumn(filter)))
+        .where(conditions(filter, way))
       const [row] =
         filter.ids === undefined && filter.liveaction === undefined ? await database.scan(query) : database.all(query)
       return row?.n ?? 0
@@ -811,7 +867,7 @@ function createSnapshots(database: Database): Snapshots {
 }
 
 /** Filters that `execution_counts` can answer, whatever their combination. */
-function isCounted({ parent, within: _w, ...filter }: ExecutionFilter): boolean {
+function isCounted({ parent, within: _w, statuses: _s, words: _t, ...filter }: ExecutionFilter): boolean {
   const others = Object.entries(filter).filter(([name]) => !(countedFilters as readonly string[]).includes(name))
   return !isGiven(parent) && others.every(([, value]) => value === undefined)
 }
@@ -825,7 +881,7 @@ const startedByRule = ['rule', 'trigger', 'trigger_type', 'trigger_instance'] as
 function isQuick(filter: ExecutionFilter, sort: readonly Sort[], offset: number, limit: number | undefined): boolean {
   if (filter.ids !== undefined || filter.liveaction !== undefined) return true
   if (offset > MAX_QUICK_OFFSET || limit === undefined || limit > MAX_QUICK_OFFSET) return false
-  if (filter.within !== undefined) return false
+  if (filter.within !== undefined || filter.words !== undefined) return false
   // Their indexes hold only what is there.
   if (startedByRule.some((name) => filter[name] === null)) return false
   const { startedAfter: _a, startedBefore: _b, startedFrom: _f, startedTo: _t, ...equalities } = filter
@@ -857,17 +913,61 @@ function isGiven(value: string | null | undefined): value is string {
   return value !== undefined && value !== null
 }
 
-/** @param driving the column whose index is to be walked; undefined: SQLite chooses */
-function conditions(
-  filter: ExecutionFilter,
-  driving: keyof ExecutionTable | undefined,
-): (on: On) => Expression<SqlBool> {
+/** An index to be walked, by its column; `values`: where in it, instead of where the filter says. */
+interface Way {
+  column: keyof ExecutionTable
+  values?: readonly string[]
+}
+
+function eachOf({ column, values }: Way): [Way, ...Way[]] {
+  const [first, ...others] = (values ?? []).map((value): Way => ({ column, values: [value] }))
+  return first === undefined ? [{ column }] : [first, ...others]
+}
+
+/** No execution has what was looked for. */
+const leadsNowhere = (way: Way | undefined): boolean => way?.values?.length === 0
+
+/** Whether words are to be looked for in rows: not where each value that leads to them has all of them. */
+function hasWordsBesides(way: Way | undefined, { words = [] }: ExecutionFilter): boolean {
+  if (way?.values === undefined || !wordColumns.some((column) => column === way.column)) return words.length > 0
+  return !way.values.every((value) => words.every((word) => asciiLower(value).includes(asciiLower(word))))
+}
+
+function withoutWords(filter: ExecutionFilter): ExecutionFilter {
+  const others = { ...filter }
+  delete others.words
+  return others
+}
+
+/** As SQLite does. */
+const asciiLower = (text: string): string => text.replace(/[A-Z]+/g, (letters) => letters.toLowerCase())
+
+/** @param way undefined: SQLite chooses */
+function conditions(filter: ExecutionFilter, way: Way | undefined): (on: On) => Expression<SqlBool> {
   // With a sign in front it is no column any more, and no index fits it.
   const left = (column: keyof ExecutionTable): Expression<unknown> =>
-    driving === undefined || driving === column ? sql.ref(column) : sql`+${sql.ref(column)}`
+    way === undefined || (way.column === column && way.values === undefined)
+      ? sql.ref(column)
+      : sql`+${sql.ref(column)}`
   return (on) => {
     const all: Expression<SqlBool>[] = []
+    const [value, ...others] = way?.values ?? []
+    if (way !== undefined && value !== undefined) {
+      all.push(others.length === 0 ? on(way.column, '=', value) : on(way.column, 'in', [value, ...others]))
+    }
     if (filter.ids !== undefined) all.push(on('id', 'in', filter.ids))
+    if (filter.idBeginning !== undefined) {
+      all.push(on('id', '>=', filter.idBeginning))
+      // Behind every digit.
+      all.push(on('id', '<', `${filter.idBeginning}g`))
+    }
+    const { statuses } = filter
+    const hasStatus = way?.column === 'status' && way.values?.every((one) => statuses?.includes(one)) === true
+    if (statuses !== undefined && !hasStatus) all.push(isAmong(left('status'), statuses))
+    if (filter.words !== undefined) {
+      all.push(sql<SqlBool>`(+action_ref, +user, ifnull(rule, '')) in
+        (select c.action_ref, c.user, c.rule from execution_counts as c where ${haveWords(filter.words)})`)
+    }
     for (const [name, column] of Object.entries(columnOf)) {
       const value = filter[name as keyof typeof columnOf] // its own keys
       if (value === undefined) continue
@@ -910,14 +1010,29 @@ function hasNoSecret(parameter: string): Expression<SqlBool> {
     and instr(${schemaIn('parameters')} || ${schemaIn('runner_parameters')}, '"secret":true') > 0)`
 }
 
+/** Of `execution_counts`. */
+function haveWords(words: readonly string[]): Expression<SqlBool> {
+  const text = sql<string>`lower(action_ref || ' ' || rule || ' ' || user)`
+  return sql.join(
+    words.map((word) => sql<SqlBool>`instr(${text}, lower(${word})) > 0`),
+    sql` and `,
+  ) as Expression<SqlBool> // conditions with `and` between them
+}
+
 type CountWhere = (
   column: keyof ExecutionCountTable,
   operator: '=' | 'in',
   value: string | number | readonly string[],
 ) => void
 
-function countRows(database: Database, narrow: (where: CountWhere) => void, within: Visibility = {}): number {
+function countRows(
+  database: Database,
+  narrow: (where: CountWhere) => void,
+  within: Visibility = {},
+  words: readonly string[] = [],
+): number {
   let query = database.build.selectFrom('execution_counts').select((on) => on.fn.sum<number>('count').as('n'))
+  if (words.length > 0) query = query.where(haveWords(words))
   narrow((column, operator, value) => {
     query = query.where(column, operator, value)
   })
@@ -939,5 +1054,6 @@ function countConditions(filter: ExecutionFilter, where: CountWhere): void {
     const value = filter[name]
     if (value !== undefined) where(columnOf[name], '=', value ?? '')
   }
+  if (filter.statuses !== undefined) where('status', 'in', filter.statuses)
   if (filter.parent === null) where('child', '=', 0)
 }

@@ -108,6 +108,8 @@ export type ExecutionRecord = {
   liveaction: LiveactionRecord
   /** Secrets masked. */
   parameters?: Record<string, unknown>
+  /** Bytes, in the place of parameters that are larger than a reader wants. */
+  parameters_size?: number
   result?: unknown
   /** Bytes of the stored result. */
   result_size?: number

@@ -14,7 +14,7 @@ import { isId } from '../../ids.ts'
 import type { JsonSchema } from '../../schema.ts'
 import type { RbacService } from './service.ts'
 import type { RbacStore } from './store.ts'
-import type { Role, RoleAssignment } from './types.ts'
+import type { PermissionTypes, Role, RoleAssignment, RoleAssignmentRecord, RoleRecord } from './types.ts'
 
 const DEFAULT_LIMIT = 100
 
@@ -92,7 +92,7 @@ export function createRoutes({ enabled, store, service, maxPageSize }: RbacRoute
       permission: 'administrator',
       summary: 'Every permission type there is, by the type of resource it is about.',
       response: { type: 'object', additionalProperties: descriptionsSchema },
-      handler: () => permissionTypes,
+      handler: (): PermissionTypes => permissionTypes,
     },
     {
       surface: 'api',
@@ -212,7 +212,7 @@ export function createRoutes({ enabled, store, service, maxPageSize }: RbacRoute
   ]
 }
 
-function roleRecord({ id, name, description, isSystem, grants }: Role): unknown {
+function roleRecord({ id, name, description, isSystem, grants }: Role): RoleRecord {
   return {
     id,
     name,
@@ -228,7 +228,7 @@ function roleRecord({ id, name, description, isSystem, grants }: Role): unknown 
   }
 }
 
-function assignmentRecord({ isRemote, ...row }: RoleAssignment): unknown {
+function assignmentRecord({ isRemote, ...row }: RoleAssignment): RoleAssignmentRecord {
   const { id, user, role, description, source } = row
   return { id, user, role, description, is_remote: isRemote, source }
 }

@@ -75,3 +75,36 @@ export interface Applied {
   assignments: Counts
   mappings: Counts
 }
+
+/** A role as clients see it. */
+export interface RoleRecord {
+  id: string
+  name: string
+  description: string
+  /** It exists without a definition file. */
+  system: boolean
+  permission_grant_ids: string[]
+  permission_grant_objects: {
+    id: string
+    /** Null: granted without a resource. */
+    resource_uid: string | null
+    resource_type: string | null
+    permission_types: string[]
+  }[]
+}
+
+/** Who has which role, as clients see it. */
+export interface RoleAssignmentRecord {
+  id: string
+  user: string
+  /** Name. */
+  role: string
+  description: string
+  /** By a group of the user. */
+  is_remote: boolean
+  /** `assignments/<file>`, `mappings/<file>` or `API` */
+  source: string
+}
+
+/** `GET /rbac/permission_types`: type of resource → permission type → what it allows. */
+export type PermissionTypes = Readonly<Record<string, Readonly<Record<string, string>>>>

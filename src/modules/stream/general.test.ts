@@ -314,6 +314,32 @@ describe('events', () => {
     expect(encoded).toBe(1)
     for (const client of clients) client.close()
   })
+
+  test('are encoded once for all clients that want the same parts, without touching what others get', async () => {
+    let read = 0
+    // Counts how often it is made text of.
+    const result = {
+      toJSON() {
+        read += 1
+        return 'the result'
+      },
+    }
+    const query = '?events=svc.execution__update'
+    const whole = await Promise.all([follow(query), follow(query)])
+    const parts = await Promise.all(Array.from({ length: 5 }, () => follow(`${query}&exclude_attributes=result`)))
+    const few = await Promise.all(Array.from({ length: 5 }, () => follow(`${query}&include_attributes=status`)))
+    updated(execution('e1', 'running', { context: { result } }))
+    const dataOf = async (clients: EventClient[]): Promise<string[]> => {
+      const frames = await Promise.all(clients.map((client) => client.frame(() => true)))
+      for (const client of clients) client.close()
+      return [...new Set(frames.map(({ data }) => data))]
+    }
+    const rest = '"id":"e1","status":"running","action":{"ref":"core.local"}'
+    expect(await dataOf(whole)).toEqual([`{${rest},"result":"the result"}`])
+    expect(await dataOf(parts)).toEqual([`{${rest}}`])
+    expect(await dataOf(few)).toEqual(['{"id":"e1","status":"running"}'])
+    expect([encoded, read]).toEqual([1, 1])
+  })
 })
 
 describe('the end', () => {

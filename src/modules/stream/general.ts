@@ -5,7 +5,7 @@ import { executionResource, type Resource } from '../../http/permissions.ts'
 import type { EventSink, Rights } from '../../http/route.ts'
 import { isObject } from '../../schema.ts'
 import { isFinal, type Executions } from '../executions/index.ts'
-import type { Execution, ExecutionStatus } from '../executions/types.ts'
+import type { Execution, ExecutionRecord, ExecutionStatus } from '../executions/types.ts'
 import { outputEvent, outputFrame } from './frames.ts'
 
 export const defaultEvents = [
@@ -25,6 +25,15 @@ export interface StreamFilter {
   executionIds: ReadonlySet<string> | undefined
   /** Event name and payload id whose arrival with a final status ends the stream. */
   end: { event: string; executionId: string } | undefined
+  /** What is delivered of executions; undefined: the whole record. */
+  parts: ExecutionParts | undefined
+}
+
+/** What a client wants to have of each execution. */
+export interface ExecutionParts {
+  /** Equal for clients that want the same, so that it is encoded once for all of them. */
+  key: string
+  apply(record: ExecutionRecord): Record<string, unknown>
 }
 
 /** One event before it is known whether anybody wants it. */
@@ -37,7 +46,8 @@ interface StreamEvent {
   resource: Resource
   /** The payload's own id and status; output has no status. */
   subject: { id: string; status: ExecutionStatus } | undefined
-  frame(): string
+  /** @param parts of an execution; other events are delivered whole */
+  frame(parts: ExecutionParts | undefined): string
 }
 
 export interface GeneralStream {
@@ -111,14 +121,14 @@ export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record'
       actionRef: execution.action_ref,
       executionId: execution.id,
       subject: execution,
-      frame: once(() => frame(name, JSON.stringify(records.record(execution)))),
+      frame: encodedOnce(name, () => records.record(execution)),
     })
   }
 
   function deliver(event: StreamEvent): void {
     for (const client of clients) {
       if (!client.mayView(event)) continue
-      if (client.wants(event)) client.sink.write(event.frame())
+      if (client.wants(event)) client.sink.write(event.frame(client.filter.parts))
       const { end } = client.filter
       if (
         end !== undefined &&
@@ -176,6 +186,21 @@ function traceContext({ trace_id: id, context }: Execution): Record<string, unkn
 function once(make: () => string): () => string {
   let text: string | undefined
   return () => (text ??= make())
+}
+
+/** For each selection of parts. */
+function encodedOnce(name: string, make: () => ExecutionRecord): StreamEvent['frame'] {
+  const texts = new Map<string | undefined, string>()
+  let record: ExecutionRecord | undefined
+  return (parts) => {
+    let text = texts.get(parts?.key)
+    if (text === undefined) {
+      record ??= make()
+      text = frame(name, JSON.stringify(parts === undefined ? record : parts.apply(record)))
+      texts.set(parts?.key, text)
+    }
+    return text
+  }
 }
 
 const MAX_GLOB_LENGTH = 200

@@ -2,11 +2,11 @@ import { headerInvalid, noExecutions, resourceNotFound } from '../../errors.ts'
 import { executionResource } from '../../http/permissions.ts'
 import type { ApiRequest, EventSink, Route } from '../../http/route.ts'
 import type { OutputType } from '../../runners/runner.ts'
-import type { Executions } from '../executions/index.ts'
+import { executionAttributeQuery, wantedAttributes, type Executions } from '../executions/index.ts'
 import type { Execution } from '../executions/types.ts'
 import { followOutput, type Wakeups } from './execution-output.ts'
 import { parsePosition, type Position } from './frames.ts'
-import { defaultEvents, type GeneralStream, type StreamFilter } from './general.ts'
+import { defaultEvents, type ExecutionParts, type GeneralStream, type StreamFilter } from './general.ts'
 
 /** Writes one stream, until it ends. */
 export type Run = (sink: EventSink) => Promise<void>
@@ -34,6 +34,8 @@ export function createRoutes(deps: {
         execution_ids: { type: 'array', description: 'Only events of these executions.' },
         end_event: { type: 'string', description: 'Event name that ends the stream, with end_execution_id.' },
         end_execution_id: { type: 'string', description: 'Execution whose final status ends the stream.' },
+        // Of executions; other events have few attributes.
+        ...executionAttributeQuery,
       },
       handler(request) {
         const filter = filterOf(request)
@@ -116,5 +118,14 @@ function filterOf({ query }: ApiRequest): StreamFilter {
       typeof end_event === 'string' && typeof end_execution_id === 'string'
         ? { event: end_event, executionId: end_execution_id }
         : undefined,
+    parts: partsOf(query),
   }
+}
+
+/** @throws QUERY_INVALID */
+function partsOf(query: ApiRequest['query']): ExecutionParts | undefined {
+  const given = Object.keys(executionAttributeQuery).map((name) => query[name])
+  if (given.every((value) => value === undefined)) return undefined
+  const wanted = wantedAttributes(query)
+  return { key: JSON.stringify(given), apply: (record) => wanted.apply(record) }
 }

@@ -388,6 +388,7 @@ describe('changes of triggers', () => {
       headers: {},
       requestId: '-',
       remoteAddress: '127.0.0.1',
+      isSecure: false,
     })
     await waitFor('the new time', () => nextOf(timer) === clock.micros + 20 * SECOND)
     await resting()

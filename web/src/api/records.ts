@@ -1,6 +1,17 @@
 /** What the server sends, as the server itself declares it. */
 export type { ActionRecord, RunnerTypeRecord } from '../../../src/modules/actions/types.ts'
 export type {
+  ApiKeyRecord,
+  ApiKeyRequest,
+  ApiKeyScope,
+  CurrentUser,
+  IssuedToken,
+  NewApiKeyRecord,
+  NewUserRequest,
+  UserRecord,
+  UserRequest,
+} from '../../../src/modules/auth/types.ts'
+export type {
   ExecutionRecord,
   ExecutionStatus,
   LogEntry,
@@ -12,6 +23,7 @@ export type {
 } from '../../../src/modules/executions/types.ts'
 export type { InquiryRecord } from '../../../src/modules/inquiries/types.ts'
 export type { PolicyRecord } from '../../../src/modules/policies/types.ts'
+export type { PermissionTypes, RoleAssignmentRecord, RoleRecord } from '../../../src/modules/rbac/types.ts'
 export type {
   CriterionDefinition,
   RuleDefinition,

@@ -2,16 +2,21 @@
  * Who is signed in.
  *
  * The token is kept in memory, and by the browser in a cookie that no script can read, which the server sets with the first
- * answer to it: that is what a reload goes on with. It is never a part of an address.
+ * answer to it: that is what a reload goes on with. It is never a part of an address, and nothing else keeps it.
+ *
+ * A browser has one cookie for all its pages, and for whatever else listens at this host. So requests say whose it should
+ * be, and pages of one browser tell each other when somebody signs in or out. They tell no secrets.
  */
 import { createStore } from '../store.ts'
+import type { CurrentUser, IssuedToken } from './records.ts'
+import { ApiError, ask, errorOf } from './transport.ts'
 
 export interface User {
   name: string
   /** Undefined: authentication is off. */
   method: 'token' | 'api_key' | undefined
-  /** Wire timestamp, of a token. */
-  expiry: string | undefined
+  /** Of a token: when it ends, in milliseconds since the epoch by the clock of this browser, whatever that shows. */
+  endsAt: number | undefined
   roles: readonly string[]
   isAdmin: boolean
   /** Whether roles decide who may do what. */
@@ -23,133 +28,339 @@ export interface SessionState {
   phase: 'unknown' | 'signed_in' | 'signed_out'
   /** The last one, also while the session is over. */
   user: User | undefined
-  /** Why signing in is needed. */
+  /** Why signing in is needed, in words. */
   reason: string | undefined
+  /** Whose cookie the browser has, when that is somebody else than this page shows. */
+  other: string | undefined
+  /** What is on the page is not to be seen: its user has signed out, on another page of this browser. */
+  isHidden: boolean
+  /** The user asked for signing in before the session is over. */
+  isRenewing: boolean
 }
 
-/** `GET /user` */
-interface CurrentUser {
-  username: string
-  authentication: { method: string | null; token_expire?: string }
-  rbac: { enabled: boolean; roles: string[]; is_admin: boolean }
+const signedOut: SessionState = {
+  phase: 'signed_out',
+  user: undefined,
+  reason: undefined,
+  other: undefined,
+  isHidden: false,
+  isRenewing: false,
 }
 
-const state = createStore<SessionState>({ phase: 'unknown', user: undefined, reason: undefined })
+const state = createStore<SessionState>({ ...signedOut, phase: 'unknown' })
 
 let token: string | undefined
 /** Counts the times somebody has signed in: what was refused before that is worth another try. */
 let generation = 0
 let signedIn = Promise.withResolvers<void>()
+let recovery: Promise<boolean> | undefined
+/** Of the monotonic clock. */
+let recoveredAt = -Infinity
+
+/** A session that is found again over and over is none. */
+const RECOVERY_EVERY_MS = 5000
+
+/** Codes that signing in helps against; the signature of a webhook, for one, is none of the session. */
+const sessionIsOver: ReadonlySet<string> = new Set([
+  'CREDENTIALS_MISSING',
+  'TWO_CREDENTIALS',
+  'TOKEN_INVALID',
+  'TOKEN_EXPIRED',
+  'TOKEN_USER_DISABLED',
+  'USER_CHANGED',
+])
+
+const reasons: Readonly<Record<string, string>> = {
+  TOKEN_EXPIRED: 'its time has come.',
+  TOKEN_USER_DISABLED: 'the user was disabled.',
+  USER_CHANGED: 'somebody else has signed in with this browser.',
+}
+const someReason = 'it was ended, here or by an administrator.'
+
+type Message = 'signed_in' | 'signed_out'
+
+/** Between the pages of this server in this browser. */
+const pages = new BroadcastChannel(`svc session of ${new URL('.', document.baseURI).pathname}`)
+pages.addEventListener('message', ({ data }: MessageEvent<Message>) => {
+  if (data === 'signed_out') void leave()
+  else if (state.value.phase === 'signed_out') void lookAgain()
+  else if (token !== undefined) void giveUpToken()
+})
+// Somebody may have signed in while nobody looked at this page.
+document.addEventListener('visibilitychange', () => {
+  if (!document.hidden && state.value.phase === 'signed_out') void lookAgain()
+})
 
 export const session = {
   state,
 
   /** For one request. */
   credential(): { headers: Record<string, string>; generation: number } {
-    return { headers: token === undefined ? {} : { 'X-Auth-Token': token }, generation }
+    return { headers: { ...expected(), ...(token === undefined ? {} : { 'X-Auth-Token': token }) }, generation }
   },
 
+  /** Whether what the server says means that somebody has to sign in. */
+  isOver: ({ status, code }: ApiError): boolean => status === 401 && sessionIsOver.has(code),
+
   /**
-   * Asks for signing in, unless that has been done since.
+   * Asks for signing in, unless that has been done since, here or on another page of this browser.
    *
    * @param used generation of the credential that was refused
    * @returns when somebody has signed in. @throws AbortError
    */
-  async renewed(used: number, reason: string, signal?: AbortSignal): Promise<void> {
+  async renewed(used: number, { code }: ApiError, signal?: AbortSignal): Promise<void> {
+    if (used !== generation) return
+    const isNew = performance.now() - recoveredAt > RECOVERY_EVERY_MS
+    if (state.value.phase === 'signed_in' && isNew) await recover()
     if (used !== generation) return
     token = undefined
     const { user, phase } = state.value
-    if (phase !== 'signed_out')
-      state.set({ phase: 'signed_out', user, reason: user === undefined ? undefined : reason })
+    if (phase !== 'signed_out') {
+      state.set({ ...signedOut, user, reason: user === undefined ? undefined : (reasons[code] ?? someReason) })
+      if (code === 'USER_CHANGED') void lookAgain()
+    }
     await Promise.race([signedIn.promise, aborted(signal)])
   },
 
   /**
-   * By the cookie of an earlier visit, or because nobody needs anything.
+   * By the cookie of an earlier visit, or because nobody needs anything, or because the web server in front says who it is.
    *
-   * @throws Error when the server gives no answer that says who is calling
+   * @throws ApiError when the server gives no answer that says who is calling
    */
   async resume(): Promise<void> {
-    const response = await fetch(new URL('api/v1/user', document.baseURI), { credentials: 'same-origin' })
-    if (response.status === 401) {
-      state.set({ phase: 'signed_out', user: undefined, reason: undefined })
-      return
-    }
-    if (!response.ok) throw new Error(await faultOf(response))
-    accept(userOf((await response.json()) as CurrentUser)) // the answer of this path
+    const response = await ask('GET', USER, {}, {})
+    if (response.ok) accept(await userOf(response))
+    else if (response.status !== 401) throw await errorOf(response)
+    else if (!(await signInByProxy())) state.set({ ...signedOut, user: state.value.user })
   },
 
   /**
    * Exchanges name and password for a token, or asks for one of whom a trusted web server in front has signed in.
    *
-   * @throws Error with what the server says
+   * @param login undefined: the web server knows who it is
+   * @throws ApiError
    */
-  async signIn(name: string, password: string): Promise<void> {
-    const basic = btoa(String.fromCharCode(...new TextEncoder().encode(`${name}:${password}`)))
-    const answer = await fetch(new URL('auth/v1/tokens', document.baseURI), {
-      method: 'POST',
-      headers: {
-        'Content-Type': 'application/json',
-        ...(name === '' && password === '' ? {} : { Authorization: `Basic ${basic}` }),
-      },
-      body: '{}',
-      // The browser would ask for name and password itself when they are refused.
-      credentials: 'omit',
-    })
-    if (!answer.ok) throw new Error(await faultOf(answer))
-    const issued = (await answer.json()) as { token: string } // the answer of this path
-    // The first answer to the token brings the cookie.
-    const response = await fetch(new URL('api/v1/user', document.baseURI), {
-      headers: { 'X-Auth-Token': issued.token },
-      credentials: 'same-origin',
-    })
-    if (!response.ok) throw new Error(await faultOf(response))
-    token = issued.token
-    accept(userOf((await response.json()) as CurrentUser)) // as above
+  async signIn(login: Login | undefined): Promise<void> {
+    const issued = await obtain(login)
+    rememberProxy(login === undefined)
+    accept(issued.user, issued.token)
   },
 
-  /** @throws Error with what the server says; then nothing has changed */
+  /**
+   * Whether the browser goes on after a reload. It keeps no cookie that is for TLS alone but came over plain HTTP.
+   *
+   * @throws ApiError
+   */
+  async isKept(): Promise<boolean> {
+    return (await ask('GET', USER, {}, expected())).ok
+  },
+
+  /** Before the session is over: nothing on the page has to wait for it. */
+  startRenewing(): void {
+    state.set({ ...state.value, isRenewing: true })
+  },
+
+  stopRenewing(): void {
+    state.set({ ...state.value, isRenewing: false })
+  },
+
+  /** On all pages of this browser. @throws ApiError; then nothing has changed */
   async signOut(): Promise<void> {
-    const response = await fetch(new URL('auth/v1/tokens/current', document.baseURI), {
-      method: 'DELETE',
-      headers: session.credential().headers,
-      credentials: 'same-origin',
-    })
-    if (!response.ok && response.status !== 401) throw new Error(await faultOf(response))
+    const response = await ask('DELETE', 'auth/v1/tokens/current', {}, session.credential().headers)
+    // What is no token any more needs no end.
+    if (!response.ok && ![401, 404].includes(response.status)) throw await errorOf(response)
     token = undefined
+    rememberProxy(false)
+    pages.postMessage('signed_out' satisfies Message)
     // What is on the page is of somebody who has gone.
+    location.reload()
+  },
+
+  /** Goes on as whoever the browser's cookie is of. What is on the page is lost. */
+  goOnAsOther(): void {
     location.reload()
   },
 }
 
-function accept(user: User): void {
+const USER = 'api/v1/user'
+
+/** Whom the page shows: with a cookie of somebody else its requests do nothing. */
+function expected(): Record<string, string> {
+  const { user } = state.value
+  return user?.method === undefined ? {} : { 'Svc-Expected-User': encodeURIComponent(user.name.toWellFormed()) }
+}
+
+interface Login {
+  name: string
+  password: string
+}
+
+interface Obtained {
+  user: User
+  token: string
+}
+
+/** @throws ApiError */
+async function obtain(login: Login | undefined): Promise<Obtained> {
+  const answer = await ask(
+    'POST',
+    'auth/v1/tokens',
+    { body: {} },
+    login === undefined ? {} : { Authorization: basic(login) },
+  )
+  if (!answer.ok) throw await errorOf(answer)
+  const issued = (await answer.json()) as IssuedToken // the answer of this path
+  // The first answer to the token brings the cookie.
+  const response = await ask('GET', USER, {}, { 'X-Auth-Token': issued.token })
+  if (!response.ok) throw await errorOf(response)
+  const user = await userOf(response)
+  pages.postMessage('signed_in' satisfies Message)
+  return { user, token: issued.token }
+}
+
+/**
+ * Goes on without asking anybody: by the cookie, when another page has signed in the same user, or because the web server
+ * in front says that it is.
+ *
+ * @returns whether that is so; never rejects
+ */
+function recover(): Promise<boolean> {
+  recovery ??= recoverOnce().finally(() => {
+    recovery = undefined
+  })
+  return recovery
+}
+
+async function recoverOnce(): Promise<boolean> {
+  const { user } = state.value
+  if (user === undefined) return false
+  const asked = generation
+  try {
+    const response = await ask('GET', USER, {}, expected())
+    if (!response.ok) return await signInByProxy()
+    const found = await userOf(response)
+    if (asked !== generation) return true
+    if (found.name !== user.name) return false
+    recoveredAt = performance.now()
+    accept(found)
+    return true
+  } catch {
+    // Asking for the password is right then, too: its answer will say what is wrong.
+    return false
+  }
+}
+
+/** When that has worked before in this browser. @returns whether it has again; never rejects */
+async function signInByProxy(): Promise<boolean> {
+  if (!remembersProxy()) return false
+  const { user } = state.value
+  try {
+    const issued = await obtain(undefined)
+    // Whether that costs what is on the page is the user's to say.
+    if (user !== undefined && user.name !== issued.user.name) return false
+    recoveredAt = performance.now()
+    accept(issued.user, issued.token)
+    return true
+  } catch {
+    rememberProxy(false)
+    return false
+  }
+}
+
+/** While this page asks for signing in: somebody may have, on another page. */
+async function lookAgain(): Promise<void> {
+  try {
+    if (state.value.user === undefined) await session.resume()
+    else if (!(await recover())) {
+      const response = await ask('GET', USER, {}, {})
+      const other = response.ok ? (await userOf(response)).name : undefined
+      if (state.value.phase === 'signed_out') state.set({ ...state.value, other })
+    }
+  } catch {
+    // The page asks already.
+  }
+}
+
+/**
+ * Another page has signed somebody in: from now on the cookie is theirs, and this page goes on by it, so that signing out
+ * anywhere means all pages. Where the cookie is of another server on this host, the token stays.
+ */
+async function giveUpToken(): Promise<void> {
+  try {
+    const response = await ask('GET', USER, {}, expected())
+    if (response.ok || (await errorOf(response)).code === 'USER_CHANGED') token = undefined
+  } catch {
+    // The token is still good.
+  }
+}
+
+/** Another page has signed its user out, and means this one, too. */
+async function leave(): Promise<void> {
+  const { user, phase } = state.value
+  if (phase === 'unknown' || user?.method === undefined) return
+  const own = session.credential().headers
+  const hasToken = token !== undefined
+  token = undefined
+  state.set({ ...signedOut, user, reason: 'you have signed out on another page of this browser.', isHidden: true })
+  // A token of this page alone.
+  if (hasToken) await ask('DELETE', 'auth/v1/tokens/current', {}, own).catch(() => undefined)
+}
+
+function accept(user: User, ownToken?: string): void {
   const earlier = state.value.user
   if (earlier !== undefined && earlier.name !== user.name) {
-    // The page shows what somebody else was allowed to see.
+    // The page shows what somebody else was allowed to see. Whatever still waits, waits until the page is gone.
     location.reload()
     return
   }
+  token = ownToken
   generation += 1
-  state.set({ phase: 'signed_in', user, reason: undefined })
+  state.set({ ...signedOut, phase: 'signed_in', user })
   signedIn.resolve()
   signedIn = Promise.withResolvers()
 }
 
-function userOf({ username, authentication: { method, token_expire: expiry }, rbac }: CurrentUser): User {
+function basic({ name, password }: Login): string {
+  return `Basic ${btoa(String.fromCharCode(...new TextEncoder().encode(`${name}:${password}`)))}`
+}
+
+/** That the web server in front signs users in is no secret. Browsers can be told to keep nothing. */
+const PROXY_MEMORY = 'svc-signed-in-by-proxy'
+
+function remembersProxy(): boolean {
+  try {
+    return localStorage.getItem(PROXY_MEMORY) !== null
+  } catch {
+    return false
+  }
+}
+
+function rememberProxy(isSo: boolean): void {
+  try {
+    if (isSo) localStorage.setItem(PROXY_MEMORY, 'yes')
+    else localStorage.removeItem(PROXY_MEMORY)
+  } catch {
+    // Then the user has to say so each time.
+  }
+}
+
+async function userOf(response: Response): Promise<User> {
+  const { username, authentication, rbac } = (await response.json()) as CurrentUser // the answer of this path
+  const { method, token_expire: expiry } = authentication
   return {
     name: username,
     method: method === null ? undefined : method === 'API key' ? 'api_key' : 'token',
-    expiry,
+    endsAt: expiry === undefined ? undefined : endOf(expiry, response.headers.get('Date')),
     roles: rbac.roles,
     isAdmin: rbac.is_admin,
     hasAccessControl: rbac.enabled,
   }
 }
 
-async function faultOf(response: Response): Promise<string> {
-  const body: unknown = await response.json().catch(() => undefined)
-  const fault = typeof body === 'object' && body !== null && 'faultstring' in body ? body.faultstring : undefined
-  return typeof fault === 'string' ? fault : `The server answered with ${response.status}.`
+/** @param date of the answer, by the clock that decides when the token ends */
+function endOf(expiry: string, date: string | null): number {
+  const serverNow = date === null ? Number.NaN : Date.parse(date)
+  return Number.isNaN(serverNow) ? Date.parse(expiry) : Date.now() + Date.parse(expiry) - serverNow
 }
 
 function aborted(signal: AbortSignal | undefined): Promise<never> {

@@ -4,7 +4,8 @@ import { listReply, pageHeaders, pageQuery, parsePage, seesSecrets, textFilter }
 import { apiKeyResource, type Resource } from '../../../http/permissions.ts'
 import type { ApiRequest, QueryParameter, Route } from '../../../http/route.ts'
 import { MASK, type JsonSchema } from '../../../schema.ts'
-import type { ApiKeyRequest, ApiKeyService } from './service.ts'
+import type { ApiKeyRecord, ApiKeyRequest, ApiKeyScope, NewApiKeyRecord } from '../types.ts'
+import type { ApiKeyService } from './service.ts'
 
 const timestamp = { type: 'string', format: 'date-time' }
 
@@ -119,27 +120,28 @@ export function createApiKeyRoutes(options: ApiKeyRoutesOptions): Route[] {
   }
 
   /** Without the digest itself. */
-  function describe(row: ApiKeyTable, masked: boolean): Record<string, unknown> {
+  function describe(row: ApiKeyTable, masked: boolean): Omit<ApiKeyRecord, 'key_hash'> {
     const lastUse = lastUseOf(row.id) ?? row.last_used_at
     return {
       id: row.id,
       uid: masked ? MASK : `api_key:${row.key_hash}`,
       user: row.user,
-      metadata: readJson(row.metadata),
+      // Stored by the service, as are the scopes.
+      metadata: readJson(row.metadata) as Record<string, unknown>,
       created_at: row.created_at,
       enabled: row.enabled === 1,
       ...(row.expires_at === null ? {} : { expires_at: row.expires_at }),
-      ...(row.scopes === null ? {} : { scopes: readJson(row.scopes) }),
+      ...(row.scopes === null ? {} : { scopes: readJson(row.scopes) as ApiKeyScope[] }),
       ...(lastUse === null ? {} : { last_used_at: lastUse }),
     }
   }
 
-  function toRecord(row: ApiKeyTable, masked: boolean): Record<string, unknown> {
+  function toRecord(row: ApiKeyTable, masked: boolean): ApiKeyRecord {
     return { ...describe(row, masked), key_hash: masked ? MASK : row.key_hash }
   }
 
   /** Few at a time: a list may be of everything there is. */
-  function* makeRecords(ids: readonly string[], masked: boolean): Generator<Record<string, unknown>> {
+  function* makeRecords(ids: readonly string[], masked: boolean): Generator<ApiKeyRecord> {
     for (let start = 0; start < ids.length; start += KEYS_TOGETHER) {
       const some = ids.slice(start, start + KEYS_TOGETHER)
       const found = new Map(findByIds(some).map((row) => [row.id, row]))
@@ -181,7 +183,7 @@ export function createApiKeyRoutes(options: ApiKeyRoutesOptions): Route[] {
       failures: [400, 403, 409, 503],
       async handler(request) {
         const { row, key } = await service.create(request.body as ApiKeyRequest, request) // fits the schema
-        return { ...describe(row, maskSecrets), key }
+        return { ...describe(row, maskSecrets), key } satisfies NewApiKeyRecord
       },
     },
     {

@@ -2,12 +2,7 @@
 import { bodyInvalid, permissionDenied, shown } from '../../../errors.ts'
 import { isPermission, problemOfGrant, type Permission } from '../../../http/permissions.ts'
 import type { Principal, Scope } from '../../../http/route.ts'
-
-/** As a request has it, checked by the schema. */
-export interface GivenScope {
-  permission_types: readonly string[]
-  resource_uid?: string
-}
+import type { ApiKeyScope } from '../types.ts'
 
 /**
  * The scopes in the form in which they are stored. A permission that is needed on a resource may stand without one, and
@@ -15,7 +10,7 @@ export interface GivenScope {
  *
  * @throws BODY_INVALID
  */
-export function readScopes(given: readonly GivenScope[]): Scope[] {
+export function readScopes(given: readonly ApiKeyScope[]): Scope[] {
   return given.map(({ permission_types: types, resource_uid: uid }, index) => {
     const problem = (why: string) => bodyInvalid(`scopes[${index}]: ${why}.`)
     const permissions = types.map((type): Permission => {

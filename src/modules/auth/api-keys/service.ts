@@ -14,19 +14,9 @@ import { MASK } from '../../../schema.ts'
 import { formatMicros, parseTimestamp } from '../../../time.ts'
 import type { AuthStore } from '../store.ts'
 import { hashKey, makeKey } from './key.ts'
-import { readScopes, refuseScoped, type GivenScope } from './scopes.ts'
+import type { ApiKeyRequest, ApiKeyScope } from '../types.ts'
+import { readScopes, refuseScoped } from './scopes.ts'
 import type { ApiKeyChanges, ApiKeyStore } from './store.ts'
-
-/** Body of a creation or an update, checked by the schema. What a client sends back of a record it has read is allowed. */
-export interface ApiKeyRequest {
-  id?: string
-  user?: string | null
-  key_hash?: string | null
-  metadata?: Record<string, unknown>
-  enabled?: boolean
-  expires_at?: string | null
-  scopes?: GivenScope[] | null
-}
 
 /** Also what the caller may do. */
 export type ApiKeyCaller = Caller & Pick<ApiRequest, 'rights'>
@@ -253,7 +243,7 @@ function readMetadata(metadata: Record<string, unknown>): string {
   throw bodyInvalid(`metadata may have ${MAX_METADATA_BYTES} bytes as JSON; it has ${Buffer.byteLength(text)}`)
 }
 
-function storedScopes(given: readonly GivenScope[] | null): string | null {
+function storedScopes(given: readonly ApiKeyScope[] | null): string | null {
   return given === null ? null : JSON.stringify(readScopes(given))
 }
 

@@ -1,81 +1,194 @@
 /** Over whatever is shown: a session that has ended must not cost the page its content. */
 import type { JSX } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import { messageOf } from '../../api/client.ts'
+import { ApiError, messageOf } from '../../api/client.ts'
 import { session } from '../../api/session.ts'
+import { notify } from '../../components/notices.tsx'
+import { useNow } from '../../components/time.tsx'
 import { useStore } from '../../store.ts'
+import { isLoopbackHost } from './loopback-host.ts'
 
 export function SignIn(): JSX.Element {
-  const { user, reason } = useStore(session.state)
+  const { phase, user, reason, other } = useStore(session.state)
   const [name, setName] = useState(user?.name ?? '')
   const [password, setPassword] = useState('')
   const [problem, setProblem] = useState<string>()
+  const [waitUntil, setWaitUntil] = useState(0)
   const [isBusy, setIsBusy] = useState(false)
-  const dialog = useRef<HTMLDialogElement>(null)
-  const nameId = useId()
-  const passwordId = useId()
-  const titleId = useId()
+  const nameField = useRef<HTMLInputElement>(null)
+  const passwordField = useRef<HTMLInputElement>(null)
+  const isOver = phase === 'signed_out'
+  const focusFirst = (): void => (name === '' ? nameField : passwordField).current?.focus()
+  const { dialog, onCancel, onClose } = useStayingDialog(isOver, focusFirst)
+  const ids = { title: useId(), about: useId(), name: useId(), password: useId(), problem: useId() }
+  const isSomebodyElse = user !== undefined && name.trim() !== '' && name !== user.name
 
-  useEffect(() => {
-    dialog.current?.showModal()
-  }, [])
-
-  async function signIn(event: Event): Promise<void> {
-    event.preventDefault()
-    setIsBusy(true)
+  async function signIn(login: { name: string; password: string } | undefined): Promise<void> {
     setProblem(undefined)
+    setIsBusy(true)
     try {
-      await session.signIn(name, password)
+      await session.signIn(login)
+      await tellIfNotKept()
     } catch (error) {
-      setProblem(messageOf(error))
+      setProblem(problemOf(error, login))
+      const seconds = error instanceof ApiError ? Number(error.details['retry_after']) : Number.NaN
+      if (seconds > 0) setWaitUntil(Date.now() + seconds * 1000)
       setPassword('')
+      passwordField.current?.focus()
     } finally {
       setIsBusy(false)
     }
   }
 
+  function submit(event: Event): void {
+    event.preventDefault()
+    if (isBusy || waitUntil > Date.now()) return
+    if (name === '' || password === '') {
+      setProblem(name === '' ? 'Enter the name of the user.' : 'Enter the password.')
+      focusFirst()
+      return
+    }
+    void signIn({ name, password })
+  }
+
   return (
-    <dialog ref={dialog} class="sign-in" aria-labelledby={titleId} onCancel={(event) => event.preventDefault()}>
-      <form method="dialog" onSubmit={(event) => void signIn(event)}>
-        <h1 id={titleId}>Sign in to svc</h1>
-        {user !== undefined && (
-          <p>
-            The session of {user.name} is over{reason === undefined ? '.' : `: ${reason}`} Nothing on the page is lost.
-          </p>
-        )}
+    <dialog
+      ref={dialog}
+      class={user === undefined ? 'sign-in alone' : 'sign-in'}
+      aria-labelledby={ids.title}
+      aria-describedby={ids.about}
+      onCancel={onCancel}
+      onClose={onClose}
+    >
+      <form method="dialog" noValidate onSubmit={submit}>
+        <h1 id={ids.title}>Sign in to svc{user !== undefined && ' again'}</h1>
+        <div id={ids.about}>
+          {user !== undefined && isOver && (
+            <p>
+              The session of <strong class="user-name">{user.name}</strong> is over: {reason ?? 'it was ended.'} Nothing
+              on the page is lost: sign in, and it goes on.
+            </p>
+          )}
+          {user !== undefined && !isOver && <p>The page stays as it is, and goes on with the new session.</p>}
+          {isOver && other !== undefined && other !== user?.name && (
+            <p>
+              <strong class="user-name">{other}</strong> has signed in with this browser.{' '}
+              <button type="button" onClick={() => session.goOnAsOther()}>
+                Go on as {other}
+              </button>{' '}
+              The page is then loaded anew.
+            </p>
+          )}
+        </div>
         <div class="field">
-          <label for={nameId}>User</label>
+          <label for={ids.name}>User</label>
           <input
-            id={nameId}
+            ref={nameField}
+            id={ids.name}
             name="username"
             autocomplete="username"
             autocapitalize="none"
             spellcheck={false}
             value={name}
+            aria-describedby={ids.problem}
             onInput={(event) => setName(event.currentTarget.value)}
           />
         </div>
         <div class="field">
-          <label for={passwordId}>Password</label>
+          <label for={ids.password}>Password</label>
           <input
-            id={passwordId}
+            ref={passwordField}
+            id={ids.password}
             name="password"
             type="password"
             autocomplete="current-password"
             value={password}
+            aria-describedby={ids.problem}
             onInput={(event) => setPassword(event.currentTarget.value)}
           />
         </div>
-        {problem !== undefined && (
-          <p class="problem" role="alert">
-            {problem}
-          </p>
+        <div id={ids.problem} role="alert">
+          {problem !== undefined && <p class="problem">{problem}</p>}
+        </div>
+        {isSomebodyElse && (
+          <p class="hint">The page is loaded anew for somebody else; what has been typed into it is lost.</p>
         )}
-        <button class="primary" type="submit" disabled={isBusy}>
-          {isBusy ? 'Signing in…' : 'Sign in'}
-        </button>
-        <p class="hint">Behind a web server that signs users in, leave both empty.</p>
+        <div class="buttons">
+          <SignInButton isBusy={isBusy} waitUntil={waitUntil} />
+          {!isOver && (
+            <button type="button" onClick={() => session.stopRenewing()}>
+              Not now
+            </button>
+          )}
+        </div>
+        <p class="hint">
+          Does a web server in front of svc sign you in?{' '}
+          <button type="button" class="link" disabled={isBusy} onClick={() => void signIn(undefined)}>
+            Go on without a password
+          </button>
+        </p>
       </form>
     </dialog>
+  )
+}
+
+function SignInButton({ isBusy, waitUntil }: { isBusy: boolean; waitUntil: number }): JSX.Element {
+  const now = useNow()
+  const seconds = Math.ceil((waitUntil - now) / 1000)
+  return (
+    <button class="primary" type="submit" disabled={isBusy || seconds > 0}>
+      {isBusy ? 'Signing in…' : seconds > 0 ? `Sign in (in ${seconds} s)` : 'Sign in'}
+    </button>
+  )
+}
+
+/** @param mustStay whatever the user presses: browsers let nobody keep a dialog open against the second Escape */
+function useStayingDialog(mustStay: boolean, focusFirst: () => void) {
+  const dialog = useRef<HTMLDialogElement>(null)
+  const stays = useRef(mustStay)
+  stays.current = mustStay
+  useEffect(() => {
+    const { current: element } = dialog
+    element?.showModal()
+    focusFirst()
+    return () => {
+      stays.current = false
+      // The keyboard goes back to where it was, which it does not when the dialog is merely removed.
+      element?.close()
+    }
+  }, [])
+  return {
+    dialog,
+    onCancel: (event: Event): void => {
+      event.preventDefault()
+      if (!stays.current) session.stopRenewing()
+    },
+    onClose: (): void => {
+      if (stays.current) dialog.current?.showModal()
+    },
+  }
+}
+
+function problemOf(error: unknown, login: { name: string } | undefined): string {
+  if (!(error instanceof ApiError)) return messageOf(error)
+  if (error.code === 'LOGIN_REFUSED') {
+    return login === undefined
+      ? 'No trusted web server says who you are (auth.mode, auth.trusted_proxies). Enter user and password.'
+      : 'The user or the password is wrong.'
+  }
+  if (error.code === 'AUTHENTICATION_OFF') {
+    return 'Nobody needs to sign in here any more (auth.enable is off): load the page anew.'
+  }
+  return error.message
+}
+
+/** Where browsers may keep no cookie. */
+async function tellIfNotKept(): Promise<void> {
+  if (location.protocol === 'https:' || isLoopbackHost(location.hostname)) return
+  const isKept = await session.isKept().catch(() => true)
+  if (isKept) return
+  notify(
+    'The browser does not keep you signed in when this page is loaded anew, since it came over plain HTTP. Use the https:// address of the server, or see api.auth_cookie_secure.',
+    'failure',
   )
 }

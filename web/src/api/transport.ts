@@ -1,0 +1,125 @@
+/** One request to the server that the page came from, and what is wrong when it fails. Who is calling is `session.ts`. */
+
+/** The server refused, or could not be reached. `message` is for people, and says what to do where the server does. */
+export class ApiError extends Error {
+  /** 0: there was no answer. */
+  readonly status: number
+  /** What is wrong, for programs: `PARAMETERS_INVALID`. Empty when nobody said. */
+  readonly code: string
+  /** What the server adds for programs: `{ parameter: 'cmd' }`. */
+  readonly details: Readonly<Record<string, unknown>>
+  constructor(message: string, status: number, code = '', details: Readonly<Record<string, unknown>> = {}) {
+    super(message)
+    this.status = status
+    this.code = code
+    this.details = details
+  }
+}
+
+export type QueryValues = Record<string, string | number | boolean | readonly string[] | undefined>
+
+export interface RequestOptions {
+  query?: QueryValues
+  body?: unknown
+  headers?: Record<string, string>
+  signal?: AbortSignal
+}
+
+/** Whoever stands in between may say anything, at any length. */
+const MAX_MESSAGE = 5000
+
+/**
+ * Relative to where the page is, so that it works below any path of a proxy.
+ *
+ * @param path such as `api/v1/executions`
+ * @throws ApiError unless it leads where its words say: a name that came from an address, such as `..`, must not make a
+ *   request for one thing into one for another
+ */
+export function addressOf(path: string, query: QueryValues = {}): URL {
+  return addressBelow(document.baseURI, path, query)
+}
+
+/** @param page address of the page. @throws as `addressOf` */
+export function addressBelow(page: string, path: string, query: QueryValues = {}): URL {
+  const base = new URL('.', page)
+  const url = new URL(path, base)
+  const [words = ''] = path.split('?', 1)
+  const isThere =
+    url.origin === base.origin &&
+    partsIn(url.pathname) === partsIn(base.pathname) + partsIn(words) - 1 &&
+    url.pathname.endsWith('/') === words.endsWith('/')
+  if (!isThere || url.hash !== '') throw new ApiError('There is nothing of this name.', 404)
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined || value === '') continue
+    url.searchParams.set(name, Array.isArray(value) ? value.join(',') : String(value))
+  }
+  return url
+}
+
+function partsIn(path: string): number {
+  return path.split('/').length
+}
+
+/**
+ * @param credential headers that say who is calling
+ * @returns the answer, whatever its status. @throws ApiError without one; DOMException `AbortError` when the signal says so
+ */
+export async function ask(
+  method: string,
+  path: string,
+  { query, body, headers, signal }: RequestOptions,
+  credential: Record<string, string>,
+): Promise<Response> {
+  const address = addressOf(path, query)
+  let response: Response
+  try {
+    response = await fetch(address, {
+      method,
+      headers: { ...(body === undefined ? {} : { 'Content-Type': 'application/json' }), ...credential, ...headers },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      ...(signal === undefined ? {} : { signal }),
+      credentials: 'same-origin',
+      // The server redirects nobody, and the token is for nobody else.
+      redirect: 'manual',
+    })
+  } catch (error) {
+    if (isAbort(error)) throw error
+    throw new ApiError('The server cannot be reached.', 0)
+  }
+  if (response.type !== 'opaqueredirect') return response
+  throw new ApiError(
+    'What stands in front of the server leads elsewhere, perhaps to sign in there. Load this page anew.',
+    0,
+    'REDIRECTED',
+  )
+}
+
+/** Of the API; whoever stands in between may say anything. */
+interface ErrorBody {
+  faultstring?: string
+  code?: string
+  details?: Record<string, unknown>
+}
+
+/** What the server says is wrong. */
+export async function errorOf(response: Response): Promise<ApiError> {
+  try {
+    const { faultstring, code, details } = (await response.json()) as ErrorBody
+    if (typeof faultstring === 'string') {
+      return new ApiError(faultstring.slice(0, MAX_MESSAGE), response.status, String(code ?? ''), details)
+    }
+  } catch {
+    // Something in between has answered.
+  }
+  const words = `${response.status} ${response.statusText.slice(0, 100)}`.trim()
+  return new ApiError(`The server answered with ${words}.`, response.status)
+}
+
+/** For people: of an error, whatever it is. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+export function isAbort(error: unknown): boolean {
+  return error instanceof DOMException && error.name === 'AbortError'
+}
