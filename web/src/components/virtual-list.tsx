@@ -1,12 +1,25 @@
 /** A list of any length whose rows have one height. */
-import type { ComponentChildren, JSX, Ref } from 'preact'
+import type { ComponentChildren, JSX, Ref, TargetedKeyboardEvent } from 'preact'
 import { useEffect, useImperativeHandle, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { rowsOf, scrollTopOf, topRowOf, type Viewport } from './virtual-rows.ts'
+import {
+  canvasHeight,
+  isStuck,
+  placeOfRow,
+  rowsOf,
+  scrolledTo,
+  settled,
+  startPlace,
+  topRowOf,
+  type ListSize,
+  type Place,
+} from './virtual-rows.ts'
 
 export interface VirtualListHandle {
   /** Brings a row to the upper edge. */
   scrollToRow(row: number): void
   scrollToEnd(): void
+  /** So that the keys scroll it. */
+  focus(): void
 }
 
 export interface VirtualListProps {
@@ -21,51 +34,86 @@ export interface VirtualListProps {
   onRange?: (first: number, end: number) => void
   /** Of the user's or our own scrolling. */
   onScroll?: (position: { topRow: number; isAtEnd: boolean }) => void
+  onKeyDown?: (event: TargetedKeyboardEvent<HTMLElement>) => void
   handle?: Ref<VirtualListHandle>
+  /** Of the rows, as a length of CSS, when they may be wider than the list. */
+  width?: string
   class?: string
 }
 
 /** Pixels from the end that still count as the end. */
 const END_SLACK = 4
+/** After the last movement; browsers do not agree on when scrolling has ended. */
+const SETTLE_MS = 200
 
 export function VirtualList(props: VirtualListProps): JSX.Element {
   const { count, rowHeight, label, row, onRange, onScroll, handle } = props
   const element = useRef<HTMLDivElement>(null)
-  const [viewport, setViewport] = useState<Viewport>({ scrollTop: 0, height: 0 })
+  const [height, setHeight] = useState(0)
+  const [, setVersion] = useState(0)
+  // Beside the state, because the browser may tell of scrolling several times before anything is drawn.
+  const place = useRef<Place>(startPlace)
+  const size: ListSize = { count, rowHeight, height }
+  const latest = useRef({ size, onScroll })
+  latest.current = { size, onScroll }
+  const settling = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
 
-  const look = (): void => {
+  function goTo(next: Place): void {
     const { current } = element
     if (current === null) return
-    const seen = { scrollTop: current.scrollTop, height: current.clientHeight }
-    setViewport((earlier) => (earlier.scrollTop === seen.scrollTop && earlier.height === seen.height ? earlier : seen))
-    onScroll?.({
-      topRow: topRowOf(count, rowHeight, seen),
-      isAtEnd: current.scrollHeight - seen.scrollTop - seen.height <= END_SLACK,
-    })
+    if (Math.abs(current.scrollTop - next.scrollTop) >= 1) current.scrollTop = next.scrollTop
+    take({ scrollTop: current.scrollTop, origin: next.origin })
   }
+
+  function take(next: Place): void {
+    const before = place.current
+    place.current = next
+    if (before.scrollTop !== next.scrollTop || before.origin !== next.origin) setVersion((version) => version + 1)
+  }
+
+  function look(): void {
+    const { current } = element
+    if (current === null) return
+    const { size: seen } = latest.current
+    const next = scrolledTo(current.scrollTop, place.current, seen)
+    if (isStuck(next, seen)) goTo(settled(next, seen))
+    else take(next)
+    clearTimeout(settling.current)
+    settling.current = setTimeout(() => goTo(settled(place.current, latest.current.size)), SETTLE_MS)
+  }
+
+  function tell(): void {
+    const { size: seen, onScroll: hear } = latest.current
+    const topRow = topRowOf(place.current, seen)
+    hear?.({ topRow, isAtEnd: (seen.count - topRow) * seen.rowHeight - seen.height <= END_SLACK })
+  }
+
   useLayoutEffect(() => {
-    look()
-    const observer = new ResizeObserver(look)
-    if (element.current !== null) observer.observe(element.current)
-    return () => observer.disconnect()
+    const { current } = element
+    if (current === null) return
+    const measure = (): void => setHeight(current.clientHeight)
+    measure()
+    const observer = new ResizeObserver(measure)
+    observer.observe(current)
+    return () => {
+      observer.disconnect()
+      clearTimeout(settling.current)
+    }
   }, [])
+  // What is seen depends on the height, and on how many rows there are.
+  useLayoutEffect(look, [height, count])
 
   useImperativeHandle(
     handle ?? null,
     () => ({
-      scrollToRow(index) {
-        const { current } = element
-        if (current !== null) current.scrollTop = scrollTopOf(index, count, rowHeight, current.clientHeight)
-      },
-      scrollToEnd() {
-        const { current } = element
-        if (current !== null) current.scrollTop = current.scrollHeight
-      },
+      scrollToRow: (index) => goTo(placeOfRow(index, latest.current.size)),
+      scrollToEnd: () => goTo(placeOfRow(latest.current.size.count, latest.current.size)),
+      focus: () => element.current?.focus({ preventScroll: true }),
     }),
-    [count, rowHeight],
+    [],
   )
 
-  const { totalHeight, first, end, offset } = rowsOf(count, rowHeight, viewport)
+  const { first, end, offset } = rowsOf(place.current, size)
   useEffect(() => {
     if (end > first) onRange?.(first, end)
   }, [first, end, count])
@@ -93,10 +141,18 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
       tabIndex={0}
       role="list"
       aria-label={label}
-      onScroll={look}
+      onScroll={() => {
+        look()
+        tell()
+      }}
+      onKeyDown={props.onKeyDown}
     >
-      <div class="virtual-canvas" style={{ height: `${totalHeight}px` }} role="presentation">
-        <div style={{ transform: `translateY(${offset}px)` }} role="presentation">
+      <div
+        class="virtual-canvas"
+        style={{ height: `${canvasHeight(size)}px`, minWidth: props.width ?? 'auto' }}
+        role="presentation"
+      >
+        <div class="virtual-rows" style={{ top: `${offset}px` }} role="presentation">
           {rows}
         </div>
       </div>

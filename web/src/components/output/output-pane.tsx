@@ -64,6 +64,7 @@ function Output({
   const { path, query } = useLocation()
   const model = useOutput(executionId, filter)
   const list = useRef<VirtualListHandle>(null)
+  const topRowBefore = useRef(0)
   const chosen = lineRange(line)
   const [isFollowing, setIsFollowing] = useState(chosen === undefined)
   const { state, total } = model
@@ -128,7 +129,12 @@ function Output({
             />
           )}
           onRange={(first, end) => model.show(first + 1, end + 1)}
-          onScroll={({ isAtEnd }) => setIsFollowing((before) => (before ? isAtEnd : before))}
+          onScroll={({ topRow, isAtEnd }) => {
+            const isUp = topRow < topRowBefore.current - 0.5
+            topRowBefore.current = topRow
+            if (isAtEnd) setIsFollowing(true)
+            else if (isUp) setIsFollowing(false)
+          }}
         />
       )}
     </section>
