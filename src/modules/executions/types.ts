@@ -95,6 +95,18 @@ export interface Execution {
 /** As it was when the execution began; only its name where that is all that is known. */
 type Known<T> = T | { name: string }
 
+/** What the server writes into the context of an execution; whoever asks for one may add more under other names. */
+export type ExecutionContext = Record<string, unknown> & {
+  /** Acting user. */
+  user: string
+  pack: string
+  /** The execution that this one was asked to repeat. */
+  're-run'?: { ref: string }
+  /** `retry`: of one that a policy has started because another one has failed. */
+  policies?: { retry?: { applied_policy: string; retry_count: number } }
+  cancelled_by?: string
+}
+
 /** An execution on the wire (contract 03, 3.2): top-level attributes that are empty are left out. */
 // A type, not an interface: records are cut to the attributes that a reader asks for.
 export type ExecutionRecord = {
@@ -113,7 +125,7 @@ export type ExecutionRecord = {
   result?: unknown
   /** Bytes of the stored result. */
   result_size?: number
-  context: Record<string, unknown>
+  context: ExecutionContext
   log: LogEntry[]
   web_url: string
   parent?: string

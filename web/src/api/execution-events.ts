@@ -2,11 +2,14 @@
 import { useEffect, useRef } from 'preact/hooks'
 import { createStore } from '../store.ts'
 import { follow, type Connection } from './events.ts'
-import type { ExecutionRecord } from './records.ts'
+import { summaryQuery, type ExecutionSummary } from './execution-summary.ts'
 
 export interface ExecutionListener {
-  /** Also of executions that the listener knows nothing about yet. Answers and events may cross: the later record wins. */
-  onExecution?(execution: ExecutionRecord, change: 'create' | 'update' | 'delete'): void
+  /**
+   * Also of executions that the listener knows nothing about yet. Answers and events may cross: see `laterOf`. There is no
+   * result, which may have megabytes: whoever shows it asks for it once the execution has ended.
+   */
+  onExecution?(execution: ExecutionSummary, change: 'create' | 'update' | 'delete'): void
   /** The stream was opened, or opened again: what happened meanwhile is not told. Load, then listen. */
   onOpen?(): void
 }
@@ -27,11 +30,11 @@ function listen(listener: ExecutionListener): () => void {
   listeners.add(listener)
   if (liveConnection.value === 'open') listener.onOpen?.()
   stop ??= follow('stream/v1/stream', {
-    query: { events: Object.keys(changes) },
+    query: { events: Object.keys(changes), ...summaryQuery },
     onEvent({ name, data }) {
       const change = changes[name]
       if (change === undefined) return
-      const execution = JSON.parse(data) as ExecutionRecord // what these events carry
+      const execution = JSON.parse(data) as ExecutionSummary // what the query asks for
       for (const one of listeners) one.onExecution?.(execution, change)
     },
     onConnection(connection) {

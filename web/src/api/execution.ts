@@ -2,7 +2,8 @@
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { get, isAbort } from './client.ts'
 import { useExecutionEvents } from './execution-events.ts'
-import type { ExecutionRecord } from './records.ts'
+import { laterOf, type ExecutionSummary } from './execution-summary.ts'
+import type { ExecutionContext, ExecutionRecord } from './records.ts'
 
 /** Larger results are left out of the record: `result_size` says how large it is. */
 export const MAX_RESULT_BYTES = 256 * 1024
@@ -21,7 +22,11 @@ export function useExecution(first: ExecutionRecord): WatchedExecution {
   const [record, setRecord] = useState(first)
   const [error, setError] = useState<unknown>()
   const controller = useRef<AbortController>(undefined)
-  const accept = (next: ExecutionRecord): void => setRecord((known) => laterOf(known, next))
+  const latest = useRef(record)
+  function accept(next: ExecutionRecord): void {
+    latest.current = next
+    setRecord(next)
+  }
 
   function reload(): void {
     controller.current?.abort()
@@ -32,7 +37,7 @@ export function useExecution(first: ExecutionRecord): WatchedExecution {
   }
   async function load(signal: AbortSignal): Promise<void> {
     const next = await get<ExecutionRecord>(`executions/${id}`, { max_result_size: MAX_RESULT_BYTES }, signal)
-    accept(next)
+    accept(laterOf(latest.current, next))
     setError(undefined)
   }
   useEffect(() => () => controller.current?.abort(), [])
@@ -40,24 +45,35 @@ export function useExecution(first: ExecutionRecord): WatchedExecution {
     // What happened before the stream was open.
     onOpen: reload,
     onExecution(execution, change) {
-      if (execution.id === id && change !== 'delete') accept(withBoundedResult(execution))
+      if (execution.id !== id || change === 'delete') return
+      const hasResult = execution.result_size !== undefined && execution.result_size !== latest.current.result_size
+      accept(withEvent(latest.current, execution))
+      // Events bring none.
+      if (hasResult) reload()
     },
   })
   return { record, error, reload }
 }
 
-/** Answers and events may cross: an execution that has been in more statuses is the later one. */
-export function laterOf<T extends Pick<ExecutionRecord, 'log'>>(a: T, b: T): T {
-  return b.log.length >= a.log.length ? b : a
-}
-
-/** Events carry the whole result. */
-function withBoundedResult(execution: ExecutionRecord): ExecutionRecord {
-  const { result: _, ...rest } = execution
-  return (execution.result_size ?? 0) > MAX_RESULT_BYTES ? rest : execution
+/** What an event tells anew; what it does not tell stays. */
+export function withEvent(
+  known: ExecutionRecord,
+  { status, end_timestamp, elapsed_seconds, result_size, log, context, liveaction }: ExecutionSummary,
+): ExecutionRecord {
+  if (log.length < known.log.length) return known
+  return {
+    ...known,
+    status,
+    log,
+    context: { ...known.context, ...context },
+    liveaction: { ...known.liveaction, ...liveaction },
+    ...(end_timestamp !== undefined && { end_timestamp }),
+    ...(elapsed_seconds !== undefined && { elapsed_seconds }),
+    ...(result_size !== undefined && { result_size }),
+  }
 }
 
 /** Who it runs as. */
-export function userOf({ context: { user } }: Pick<ExecutionRecord, 'context'>): string {
-  return typeof user === 'string' ? user : ''
+export function userOf({ context: { user } }: { context: Pick<ExecutionContext, 'user'> }): string {
+  return user
 }

@@ -12,6 +12,7 @@ export type {
   UserRequest,
 } from '../../../src/modules/auth/types.ts'
 export type {
+  ExecutionContext,
   ExecutionRecord,
   ExecutionStatus,
   LogEntry,

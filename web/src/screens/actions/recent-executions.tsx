@@ -1,32 +1,25 @@
 import type { JSX } from 'preact'
 import { useRef } from 'preact/hooks'
 import { list } from '../../api/client.ts'
-import { laterOf, userOf } from '../../api/execution.ts'
+import { userOf } from '../../api/execution.ts'
 import { useExecutionEvents } from '../../api/execution-events.ts'
+import { laterOf, summaryQuery, type ExecutionSummary } from '../../api/execution-summary.ts'
 import { useLoaded } from '../../api/load.ts'
-import type { ExecutionRecord } from '../../api/records.ts'
 import { Failure } from '../../components/failure.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { Elapsed, Time } from '../../components/time.tsx'
 import { hrefOf } from '../../router.ts'
 
 const SHOWN = 8
-const ATTRIBUTES = 'id,status,start_timestamp,end_timestamp,elapsed_seconds,context.user,log'
-
-type Listed = Pick<
-  ExecutionRecord,
-  'id' | 'status' | 'start_timestamp' | 'end_timestamp' | 'elapsed_seconds' | 'context' | 'log'
->
 
 /** The last ones of an action, as they come and change. */
 export function RecentExecutions({ actionRef }: { actionRef: string }): JSX.Element {
   const { data, error, reload, set } = useLoaded(
     async (signal) =>
-      (await list<Listed>('executions', { action: actionRef, limit: SHOWN, include_attributes: ATTRIBUTES }, signal))
-        .items,
+      (await list<ExecutionSummary>('executions', { action: actionRef, limit: SHOWN, ...summaryQuery }, signal)).items,
     [actionRef],
   )
-  const known = useRef<Listed[]>([])
+  const known = useRef<ExecutionSummary[]>([])
   known.current = data ?? []
   useExecutionEvents({
     onOpen: reload,
@@ -36,8 +29,8 @@ export function RecentExecutions({ actionRef }: { actionRef: string }): JSX.Elem
       const before = known.current.find(({ id }) => id === execution.id)
       const isNewest = change === 'create' || before !== undefined
       if (!isNewest) return
-      const now = listed(execution)
-      const next = change === 'delete' ? rest : [...rest, before === undefined ? now : laterOf(before, now)]
+      const now = before === undefined ? execution : laterOf(before, execution)
+      const next = change === 'delete' ? rest : [...rest, now]
       known.current = next.toSorted((a, b) => (a.id < b.id ? 1 : -1)).slice(0, SHOWN)
       set(known.current)
     },
@@ -61,7 +54,7 @@ export function RecentExecutions({ actionRef }: { actionRef: string }): JSX.Elem
   )
 }
 
-function Recent({ execution }: { execution: Listed }): JSX.Element {
+function Recent({ execution }: { execution: ExecutionSummary }): JSX.Element {
   const { id, status, start_timestamp: start, end_timestamp: end, elapsed_seconds: seconds } = execution
   return (
     <li>
@@ -76,18 +69,4 @@ function Recent({ execution }: { execution: Listed }): JSX.Element {
       </a>
     </li>
   )
-}
-
-/** Without its result, which may be large. */
-function listed(execution: ExecutionRecord): Listed {
-  const { id, status, start_timestamp, end_timestamp, elapsed_seconds, context, log } = execution
-  return {
-    id,
-    status,
-    start_timestamp,
-    ...(end_timestamp !== undefined && { end_timestamp }),
-    ...(elapsed_seconds !== undefined && { elapsed_seconds }),
-    context,
-    log,
-  }
 }
