@@ -35,6 +35,7 @@ const deliberate: Readonly<Record<string, string>> = {
   'GET /v1/executions/{id}/result': 'as "execution get", as one stream for programs',
   'GET /v1/executions/{id}/attribute/{name}': 'as "execution get -a"',
   'GET /v1/rules/views': 'as "rule list", with descriptions of triggers: for the web client',
+  'GET /v1/criteriaoperators': 'choices for the form of the web client; docs/events.md has them for people',
   'GET /v1/rules/views/{ref_or_id}': 'as "rule get", likewise',
   'GET /v1/ruleenforcements/views': 'as "rule-enforcement list", with executions: for the web client',
   'GET /v1/ruleenforcements/views/{id}': 'as "rule-enforcement get", likewise',

@@ -534,6 +534,7 @@ const samples: [
   ['post', '/v1/rules/test', { body: { rule_ref: 'a.b', trigger_instance: event }, status: 404 }],
   ['delete', '/v1/rules/{ref_or_id}', { path: () => '/v1/rules/default.listed', status: 204 }],
   ['delete', '/v1/rules/{ref_or_id}', { status: 404 }],
+  ['get', '/v1/criteriaoperators', {}],
   ['get', '/v1/ruletypes', {}],
   ['get', '/v1/ruletypes/{id}', { path: () => '/v1/ruletypes/standard' }],
   ['get', '/v1/ruletypes/{id}', { status: 404 }],
