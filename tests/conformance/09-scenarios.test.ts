@@ -32,6 +32,7 @@ const deliberate: Readonly<Record<string, string>> = {
   'GET /v1/executions/{id}/output': 'for "execution tail" where streams may not be followed: 09-cli-tail.test.ts',
   'GET /v1/executions/{id}/output/lines':
     'for who shows a part of it, such as the web client; "execution tail" shows all of it',
+  'GET /v1/executions/{id}/output/search': 'likewise; "execution tail" and grep search all of it',
   'GET /v1/executions/{id}/result': 'as "execution get", as one stream for programs',
   'GET /v1/executions/{id}/attribute/{name}': 'as "execution get -a"',
   'GET /v1/rules/views': 'as "rule list", with descriptions of triggers: for the web client',

@@ -207,6 +207,11 @@ const entries: Record<string, Entry> = {
     ...looks,
     path: ({ execution }) => `/v1/executions/${execution}/output/lines`,
   },
+  'GET /v1/executions/{id}/output/search': {
+    opens: executionView,
+    ...looks,
+    path: ({ execution }) => `/v1/executions/${execution}/output/search?query=a`,
+  },
   'GET /v1/executions/{id}/result': {
     opens: executionView,
     ...looks,

@@ -438,6 +438,12 @@ const samples: [
     '/v1/executions/{id}/output/lines',
     { path: () => `/v1/executions/${execution}/output/lines?from=0`, status: 400 },
   ],
+  ['get', '/v1/executions/{id}/output/search', { path: () => `/v1/executions/${execution}/output/search?query=i` }],
+  [
+    'get',
+    '/v1/executions/{id}/output/search',
+    { path: () => `/v1/executions/${execution}/output/search?query=(&is_pattern=1`, status: 400 },
+  ],
   ['get', '/v1/executions/{id}/result', {}],
   ['get', '/v1/executions/{id}/attribute/{name}', { path: () => `/v1/executions/${execution}/attribute/result` }],
   ['get', '/v1/executions/{id}/attribute/{name}', { path: () => `/v1/executions/${execution}/attribute/status` }],
