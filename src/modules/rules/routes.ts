@@ -127,7 +127,8 @@ export function createRoutes(deps: {
     }
   }
 
-  function toLast({ rule: _, ...enforcement }: RuleEnforcement, rights: Rights): LastEnforcement {
+  function toLast(whole: RuleEnforcement, rights: Rights): LastEnforcement {
+    const { rule: _, ...enforcement } = whole
     const { execution_id: id } = enforcement
     if (id === undefined) return enforcement
     if (!rights.may('execution_view')) {
