@@ -157,7 +157,7 @@ describe('what waits for an answer', () => {
     await inquiry.getByRole('button', { name: 'Answer' }).click()
     await inquiry.getByText('This has to be given.').waitFor()
     await inquiry.getByRole('combobox', { name: 'go_on' }).selectOption('true')
-    await inquiry.getByLabel('pin').fill('12345')
+    await inquiry.getByLabel('pin', { exact: true }).fill('12345')
     await inquiry.getByRole('button', { name: 'Answer' }).click()
     await page.getByText('Nothing waits for an answer.').waitFor()
     const { status, result } = await waitForStatus(server, id)
