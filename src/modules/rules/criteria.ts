@@ -19,7 +19,7 @@ export interface CriteriaContext {
   now: number
 }
 
-/** A criterion with what it was compared with; of a result, the first that does not hold. */
+/** A criterion that does not hold. */
 export interface FailedCriterion {
   key: string
   type: string
@@ -41,18 +41,8 @@ export type CriteriaResult =
       note?: string
     }
 
-/** A criterion that was looked at, whether it holds or not. */
-export interface SeenOutcome {
-  seen: FailedCriterion
-  holds: boolean
-  /** The two could not be compared. */
-  reason?: string
-}
-
 export interface CompiledCriteria {
   evaluate(context: CriteriaContext): CriteriaResult
-  /** The same, and each criterion, also behind the first that does not hold; none where the payload is empty. */
-  evaluateEach(context: CriteriaContext): { result: CriteriaResult; outcomes: SeenOutcome[] }
 }
 
 /** Criteria of one rule, those within patterns of `search` included. */
@@ -119,40 +109,18 @@ interface Compiled {
 export function compileCriteria(criteria: Readonly<Record<string, unknown>>): CompiledCriteria {
   const compiled = compile(criteria)
   const [first] = compiled.criteria
-  if (first === undefined) {
-    return { evaluate: () => ({ matches: true }), evaluateEach: () => ({ result: { matches: true }, outcomes: [] }) }
-  }
-  const refuse = ({ payload }: CriteriaContext): Failure | undefined =>
-    isTrue(adopt(payload))
-      ? undefined
-      : { matches: false, failed: describe(first, undefined, null), note: 'The payload is empty.' }
+  if (first === undefined) return { evaluate: () => ({ matches: true }) }
   return {
     evaluate(context) {
-      const refusal = refuse(context)
-      if (refusal !== undefined) return refusal
+      if (!isTrue(adopt(context.payload))) {
+        return { matches: false, failed: describe(first, undefined, null), note: 'The payload is empty.' }
+      }
       const run = new Run(compiled.templates, context)
       for (const criterion of compiled.criteria) {
         const failure = run.check(criterion)
         if (failure !== undefined) return failure
       }
       return { matches: true }
-    },
-    evaluateEach(context) {
-      const refusal = refuse(context)
-      if (refusal !== undefined) return { result: refusal, outcomes: [] }
-      const run = new Run(compiled.templates, context)
-      let first: Failure | undefined
-      const outcomes = compiled.criteria.map((criterion): SeenOutcome => {
-        const compared: Compared = { pattern: undefined, value: null }
-        const failure = run.check(criterion, undefined, compared)
-        first ??= failure
-        return {
-          seen: failure?.failed ?? describe(criterion, compared.pattern, compared.value),
-          holds: failure === undefined,
-          ...(failure?.reason === undefined ? {} : { reason: failure.reason }),
-        }
-      })
-      return { result: first ?? { matches: true }, outcomes }
     },
   }
 }
@@ -183,11 +151,6 @@ export function findProblems(criteria: Readonly<Record<string, unknown>>): strin
   }
   compile(criteria).criteria.forEach(look)
   return problems
-}
-
-/** Whether the value of a criterion comes from the datastore, however the key is written. @param key that compiles */
-export function readsDatastore(key: string): boolean {
-  return compilePath(key).root === 'system'
 }
 
 /** Why there can never be a value at the key of a criterion. @param key that compiles */
@@ -339,13 +302,6 @@ function findSyntaxError(written: unknown): TemplateError | undefined {
 type Failure = Extract<CriteriaResult, { matches: false }>
 type Stage = 'pattern' | 'value' | 'comparison'
 
-/** What a comparison had before it, as far as it came. */
-interface Compared {
-  /** Rendered. */
-  pattern: Value | undefined
-  value: Value
-}
-
 /** One evaluation: what its criteria share. */
 class Run {
   readonly #budget = new Budget(limits, SUBJECT)
@@ -362,8 +318,8 @@ class Run {
     this.#roots = { data: { trigger: context.payload }, system: () => this.#system() }
   }
 
-  /** Why a criterion does not hold; undefined when it does. @param compared is filled in */
-  check(criterion: Criterion, roots: Roots = this.#roots, compared?: Compared): Failure | undefined {
+  /** Why a criterion does not hold; undefined when it does. */
+  check(criterion: Criterion, roots: Roots = this.#roots): Failure | undefined {
     let pattern: Value | undefined
     let value: Value = null
     let stage: Stage = 'value'
@@ -373,7 +329,6 @@ class Run {
       stage = 'pattern'
       pattern = this.#patternOf(criterion, roots)
       stage = 'comparison'
-      if (compared !== undefined) Object.assign(compared, { pattern, value } satisfies Compared)
       const { operator } = criterion
       if (operator.kind === 'search') {
         if (pattern !== null) {

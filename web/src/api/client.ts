@@ -24,9 +24,13 @@ export function request(method: string, path: string, options: RequestOptions = 
 /** The same for any of the server's surfaces: `stream/v1/stream`, `auth/v1/tokens`. */
 export async function send(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
   for (;;) {
+    await session.ready(options.signal)
     const used = session.credential()
     const response = await ask(method, path, options, used.headers)
-    if (response.ok) return response
+    if (response.ok) {
+      session.proved(used.generation)
+      return response
+    }
     const error = await errorOf(response)
     if (!session.isOver(error)) throw error
     await session.renewed(used.generation, error, options.signal)

@@ -14,8 +14,8 @@ export interface ExecutionListener {
   onOpen?(): void
 }
 
-/** Whether what is shown is up to date. */
-export const liveConnection = createStore<Connection>('connecting')
+/** Whether what is shown is up to date; undefined while nothing is shown that changes by itself. */
+export const liveConnection = createStore<Connection | undefined>(undefined)
 
 const listeners = new Set<ExecutionListener>()
 let stop: (() => void) | undefined
@@ -29,6 +29,7 @@ const changes: Record<string, 'create' | 'update' | 'delete'> = {
 function listen(listener: ExecutionListener): () => void {
   listeners.add(listener)
   if (liveConnection.value === 'open') listener.onOpen?.()
+  if (stop === undefined) liveConnection.set('connecting')
   stop ??= follow('stream/v1/stream', {
     query: { events: Object.keys(changes), ...summaryQuery },
     onEvent({ name, data }) {
@@ -47,7 +48,7 @@ function listen(listener: ExecutionListener): () => void {
     if (listeners.size > 0) return
     stop?.()
     stop = undefined
-    liveConnection.set('connecting')
+    liveConnection.set(undefined)
   }
 }
 

@@ -18,8 +18,6 @@ export type {
   LogEntry,
   OutputLine,
   OutputLines,
-  OutputMatch,
-  OutputMatches,
   OutputPart,
   OutputRecord as StoredOutputRecord,
   OutputType,

@@ -53,12 +53,9 @@ let token: string | undefined
 /** Counts the times somebody has signed in: what was refused before that is worth another try. */
 let generation = 0
 let signedIn = Promise.withResolvers<void>()
-let recovery: Promise<boolean> | undefined
-/** Of the monotonic clock. */
-let recoveredAt = -Infinity
-
-/** A session that is found again over and over is none. */
-const RECOVERY_EVERY_MS = 5000
+let recovery: Promise<Recovery> | undefined
+/** The credential was found without asking anybody, and nothing has been answered with it yet. */
+let isUnproved = false
 
 /** Codes that signing in helps against; the signature of a webhook, for one, is none of the session. */
 const sessionIsOver: ReadonlySet<string> = new Set([
@@ -102,6 +99,16 @@ export const session = {
   /** Whether what the server says means that somebody has to sign in. */
   isOver: ({ status, code }: ApiError): boolean => status === 401 && sessionIsOver.has(code),
 
+  /** While somebody has to sign in, nothing needs to be asked in vain. @throws AbortError */
+  async ready(signal?: AbortSignal): Promise<void> {
+    if (state.value.phase === 'signed_out') await untilSignedIn(signal)
+  },
+
+  /** Something was answered with this credential. */
+  proved(used: number): void {
+    if (used === generation) isUnproved = false
+  },
+
   /**
    * Asks for signing in, unless that has been done since, here or on another page of this browser.
    *
@@ -110,16 +117,16 @@ export const session = {
    */
   async renewed(used: number, { code }: ApiError, signal?: AbortSignal): Promise<void> {
     if (used !== generation) return
-    const isNew = performance.now() - recoveredAt > RECOVERY_EVERY_MS
-    if (state.value.phase === 'signed_in' && isNew) await recover()
+    // A session that is found again over and over is none.
+    const found = state.value.phase === 'signed_in' && !isUnproved ? await recover() : undefined
     if (used !== generation) return
     token = undefined
     const { user, phase } = state.value
     if (phase !== 'signed_out') {
-      state.set({ ...signedOut, user, reason: user === undefined ? undefined : (reasons[code] ?? someReason) })
-      if (code === 'USER_CHANGED') void lookAgain()
+      const reason = user === undefined ? undefined : (reasons[code] ?? someReason)
+      state.set({ ...signedOut, user, reason, other: found?.other })
     }
-    await Promise.race([signedIn.promise, aborted(signal)])
+    await untilSignedIn(signal)
   },
 
   /**
@@ -131,7 +138,11 @@ export const session = {
     const response = await ask('GET', USER, {}, {})
     if (response.ok) accept(await userOf(response))
     else if (response.status !== 401) throw await errorOf(response)
-    else if (!(await signInByProxy())) state.set({ ...signedOut, user: state.value.user })
+    else {
+      const obtained = await obtainByProxy()
+      if (obtained === undefined) state.set({ ...signedOut, user: state.value.user })
+      else accept(obtained.user, obtained.token)
+    }
   },
 
   /**
@@ -200,6 +211,12 @@ interface Obtained {
   token: string
 }
 
+interface Recovery {
+  hasSucceeded: boolean
+  /** Somebody else is signed in with this browser. */
+  other?: string
+}
+
 /** @throws ApiError */
 async function obtain(login: Login | undefined): Promise<Obtained> {
   const answer = await ask(
@@ -220,65 +237,55 @@ async function obtain(login: Login | undefined): Promise<Obtained> {
 
 /**
  * Goes on without asking anybody: by the cookie, when another page has signed in the same user, or because the web server
- * in front says that it is.
- *
- * @returns whether that is so; never rejects
+ * in front says that it is. Never rejects.
  */
-function recover(): Promise<boolean> {
+function recover(): Promise<Recovery> {
   recovery ??= recoverOnce().finally(() => {
     recovery = undefined
   })
   return recovery
 }
 
-async function recoverOnce(): Promise<boolean> {
+async function recoverOnce(): Promise<Recovery> {
   const { user } = state.value
-  if (user === undefined) return false
   const asked = generation
+  if (user === undefined) return { hasSucceeded: false }
   try {
-    const response = await ask('GET', USER, {}, expected())
-    if (!response.ok) return await signInByProxy()
-    const found = await userOf(response)
-    if (asked !== generation) return true
-    if (found.name !== user.name) return false
-    recoveredAt = performance.now()
-    accept(found)
-    return true
+    const response = await ask('GET', USER, {}, {})
+    const found = response.ok ? { user: await userOf(response), token: undefined } : await obtainByProxy()
+    if (asked !== generation) return { hasSucceeded: true }
+    if (found === undefined) return { hasSucceeded: false }
+    // Whether that costs what is on the page is the user's to say.
+    if (found.user.name !== user.name) return { hasSucceeded: false, other: found.user.name }
+    accept(found.user, found.token)
+    isUnproved = true
+    return { hasSucceeded: true }
   } catch {
     // Asking for the password is right then, too: its answer will say what is wrong.
-    return false
+    return { hasSucceeded: false }
   }
 }
 
-/** When that has worked before in this browser. @returns whether it has again; never rejects */
-async function signInByProxy(): Promise<boolean> {
-  if (!remembersProxy()) return false
-  const { user } = state.value
+/** When that has worked before in this browser. Never rejects. */
+async function obtainByProxy(): Promise<Obtained | undefined> {
+  if (!remembersProxy()) return undefined
   try {
-    const issued = await obtain(undefined)
-    // Whether that costs what is on the page is the user's to say.
-    if (user !== undefined && user.name !== issued.user.name) return false
-    recoveredAt = performance.now()
-    accept(issued.user, issued.token)
-    return true
+    return await obtain(undefined)
   } catch {
     rememberProxy(false)
-    return false
+    return undefined
   }
 }
 
 /** While this page asks for signing in: somebody may have, on another page. */
 async function lookAgain(): Promise<void> {
-  try {
-    if (state.value.user === undefined) await session.resume()
-    else if (!(await recover())) {
-      const response = await ask('GET', USER, {}, {})
-      const other = response.ok ? (await userOf(response)).name : undefined
-      if (state.value.phase === 'signed_out') state.set({ ...state.value, other })
-    }
-  } catch {
+  if (state.value.user === undefined) {
     // The page asks already.
+    await session.resume().catch(() => undefined)
+    return
   }
+  const { hasSucceeded, other } = await recover()
+  if (!hasSucceeded && state.value.phase === 'signed_out') state.set({ ...state.value, other })
 }
 
 /**
@@ -286,12 +293,17 @@ async function lookAgain(): Promise<void> {
  * anywhere means all pages. Where the cookie is of another server on this host, the token stays.
  */
 async function giveUpToken(): Promise<void> {
+  const used = token
   try {
-    const response = await ask('GET', USER, {}, expected())
-    if (response.ok || (await errorOf(response)).code === 'USER_CHANGED') token = undefined
+    const response = await ask('GET', USER, {}, {})
+    if (response.ok && token === used) token = undefined
   } catch {
     // The token is still good.
   }
+}
+
+async function untilSignedIn(signal: AbortSignal | undefined): Promise<void> {
+  await Promise.race([signedIn.promise, aborted(signal)])
 }
 
 /** Another page has signed its user out, and means this one, too. */
@@ -314,6 +326,7 @@ function accept(user: User, ownToken?: string): void {
     return
   }
   token = ownToken
+  isUnproved = false
   generation += 1
   state.set({ ...signedOut, phase: 'signed_in', user })
   signedIn.resolve()

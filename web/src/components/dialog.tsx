@@ -1,36 +1,57 @@
 import type { ComponentChildren, JSX } from 'preact'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 
 /** Modal; Escape and a click beside it close it. The browser keeps the keyboard inside, and gives it back afterwards. */
 export function Dialog({
   title,
   onClose,
+  stays = false,
   children,
 }: {
   title: string
   onClose: () => void
+  /** Only a button inside closes it: what it shows is not to be lost by a slip. There is no other button for that. */
+  stays?: boolean
   children: ComponentChildren
 }): JSX.Element {
   const element = useRef<HTMLDialogElement>(null)
+  const isGone = useRef(false)
   const titleId = useId()
-  useEffect(() => {
-    element.current?.showModal()
+  // Of the layout: what is to be done with it has to be done while it is in the document.
+  useLayoutEffect(() => {
+    const { current } = element
+    current?.showModal()
+    return () => {
+      isGone.current = true
+      // The keyboard goes back to where it was, which it does not when the dialog is merely removed.
+      current?.close()
+    }
   }, [])
   return (
     <dialog
       ref={element}
       aria-labelledby={titleId}
-      onClose={onClose}
+      onCancel={(event) => {
+        if (stays) event.preventDefault()
+      }}
+      onClose={() => {
+        if (isGone.current) return
+        // Browsers let nobody keep it open against the second Escape.
+        if (stays) element.current?.showModal()
+        else onClose()
+      }}
       onClick={(event) => {
-        if (event.target === event.currentTarget) onClose()
+        if (!stays && event.target === event.currentTarget) onClose()
       }}
     >
       <div class="dialog-content">
         <header>
           <h2 id={titleId}>{title}</h2>
-          <button type="button" class="quiet" aria-label="Close" onClick={onClose}>
-            ×
-          </button>
+          {!stays && (
+            <button type="button" class="quiet" aria-label="Close" onClick={onClose}>
+              ×
+            </button>
+          )}
         </header>
         {children}
       </div>

@@ -10,8 +10,9 @@ const titles = {
 } as const
 
 /** Whether changes are shown as they happen. */
-export function LiveMark(): JSX.Element {
+export function LiveMark(): JSX.Element | null {
   const connection = useStore(liveConnection)
+  if (connection === undefined) return null
   return (
     <span class="live-mark" data-connection={connection} role="status">
       {titles[connection]}

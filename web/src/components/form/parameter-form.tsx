@@ -211,7 +211,6 @@ function Secret({ field, form, input, id, problem, describedBy, placeholder, set
   return (
     <>
       <SecretInput
-        name={field.name}
         id={id}
         text={textOfInput(field, input)}
         onText={(text) => set(text === '' && isKept ? before : typed(text))}

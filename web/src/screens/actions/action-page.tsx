@@ -86,12 +86,7 @@ export function ActionPage({ actionRef, query, takesFocus }: ActionPageProps): J
                   <dd class="tags">
                     {whole.tags.slice(0, 50).map(({ name, value }, i) => (
                       <span key={i} class="badge">
-                        <bdi>{name.slice(0, 200)}</bdi>
-                        {value !== '' && (
-                          <>
-                            : <bdi>{value.slice(0, 200)}</bdi>
-                          </>
-                        )}
+                        {value === '' ? name : `${name}: ${value}`}
                       </span>
                     ))}
                   </dd>

@@ -1,6 +1,6 @@
 /** Over whatever is shown: a session that has ended must not cost the page its content. */
 import type { JSX } from 'preact'
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { ApiError, messageOf } from '../../api/client.ts'
 import { session } from '../../api/session.ts'
 import { notify } from '../../components/notices.tsx'
@@ -147,7 +147,8 @@ function useStayingDialog(mustStay: boolean, focusFirst: () => void) {
   const dialog = useRef<HTMLDialogElement>(null)
   const stays = useRef(mustStay)
   stays.current = mustStay
-  useEffect(() => {
+  // Of the layout: what is to be done with it has to be done while it is in the document.
+  useLayoutEffect(() => {
     const { current: element } = dialog
     element?.showModal()
     focusFirst()

@@ -1,0 +1,342 @@
+import type { JSX } from 'preact'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { get } from '../../api/client.ts'
+import { useLoaded } from '../../api/load.ts'
+import type { PermissionTypes } from '../../api/records.ts'
+import type { User } from '../../api/session.ts'
+import { JsonField } from '../../components/form/json-field.tsx'
+import { Time } from '../../components/time.tsx'
+import { presets, resourceHintFor, type Expiry, type KeyForm, type KeyProblems, type ScopeForm } from './key-form.ts'
+
+const MAX_SCOPES = 100
+
+const expiries: readonly (readonly [value: Expiry, title: string])[] = [
+  ['never', 'never'],
+  ['1', 'in a day'],
+  ['7', 'in a week'],
+  ['30', 'in 30 days'],
+  ['90', 'in 90 days'],
+  ['365', 'in a year'],
+  ['at', 'at a time of your choice…'],
+]
+
+export interface KeyFieldsProps {
+  form: KeyForm
+  onForm: (form: KeyForm) => void
+  problems: KeyProblems
+  user: User
+  isNew?: boolean
+  /** Wire timestamp; of a key that exists. */
+  expiresAt?: string | undefined
+}
+
+export function KeyFields({ form, onForm, problems, user, isNew = false, expiresAt }: KeyFieldsProps): JSX.Element {
+  const id = useId()
+  const element = useRef<HTMLDivElement>(null)
+  const set = (changes: Partial<KeyForm>): void => onForm({ ...form, ...changes })
+  useEffect(() => {
+    if (Object.keys(problems).length === 0) return
+    element.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()
+  }, [problems])
+
+  return (
+    <div class="form" ref={element}>
+      <div class="field">
+        <label for={`${id}-used-by`}>Used by</label>
+        <input
+          id={`${id}-used-by`}
+          value={form.usedBy}
+          maxLength={1000}
+          placeholder="the deploy job of the shop"
+          aria-describedby={`${id}-used-by-help`}
+          onInput={(event) => set({ usedBy: event.currentTarget.value })}
+        />
+        <p class="hint" id={`${id}-used-by-help`}>
+          For people: which program has it, and where.
+        </p>
+      </div>
+      {user.isAdmin && (
+        <div class="field">
+          <label for={`${id}-owner`}>Owner</label>
+          <input
+            id={`${id}-owner`}
+            value={form.owner}
+            placeholder={isNew ? user.name : ''}
+            spellcheck={false}
+            autocapitalize="none"
+            aria-invalid={problems.owner !== undefined}
+            aria-describedby={`${id}-owner-help`}
+            onInput={(event) => set({ owner: event.currentTarget.value })}
+          />
+          <p class={problems.owner === undefined ? 'hint' : 'problem'} id={`${id}-owner-help`}>
+            {problems.owner ?? 'What the program does, it does as this user.'}
+          </p>
+        </div>
+      )}
+      <div class="field">
+        <label for={`${id}-expires`}>Expires</label>
+        <div class="buttons">
+          <select
+            id={`${id}-expires`}
+            value={form.expiry}
+            onChange={(event) => set({ expiry: event.currentTarget.value as Expiry })} // one of the options
+          >
+            {!isNew && expiresAt !== undefined && <option value="same">as it is</option>}
+            {expiries.map(([value, title]) => (
+              <option key={value} value={value}>
+                {title}
+              </option>
+            ))}
+          </select>
+          {form.expiry === 'at' && (
+            <input
+              type="datetime-local"
+              aria-label="Expires at, in your time zone"
+              value={form.at}
+              aria-invalid={problems.at !== undefined}
+              aria-describedby={`${id}-at-problem`}
+              onInput={(event) => set({ at: event.currentTarget.value })}
+            />
+          )}
+        </div>
+        {form.expiry === 'same' && expiresAt !== undefined && (
+          <p class="hint">
+            <Time at={expiresAt} />
+          </p>
+        )}
+        <p class="problem" id={`${id}-at-problem`}>
+          {problems.at}
+        </p>
+      </div>
+      <Scopes form={form} set={set} problems={problems} user={user} />
+      <details class="folded" open={form.more !== '' || problems.more !== undefined}>
+        <summary>Further metadata</summary>
+        <JsonField
+          label="Metadata, as JSON"
+          text={form.more}
+          onText={(more) => set({ more })}
+          problem={problems.more}
+          placeholder='{"team": "web"}'
+        />
+      </details>
+    </div>
+  )
+}
+
+function Scopes({
+  form,
+  set,
+  problems,
+  user,
+}: {
+  form: KeyForm
+  set: (changes: Partial<KeyForm>) => void
+  problems: KeyProblems
+  user: User
+}): JSX.Element {
+  const name = useId()
+  // The list is for administrators. Others type what they have been told.
+  const { data: types } = useLoaded(
+    (signal) =>
+      user.isAdmin ? get<PermissionTypes>('rbac/permission_types', {}, signal) : Promise.resolve<PermissionTypes>({}),
+    [user.isAdmin],
+  )
+  const setScope = (i: number, scope: ScopeForm): void => set({ scopes: form.scopes.with(i, scope) })
+  const empty: ScopeForm = { permissionTypes: [], resourceUid: '' }
+  return (
+    <fieldset class="scopes">
+      <legend>May do</legend>
+      <label class="choice-line">
+        <input type="radio" name={name} checked={!form.isLimited} onChange={() => set({ isLimited: false })} />
+        <span>
+          whatever its owner may, also make further keys and change users if the owner may <em>(not recommended)</em>
+        </span>
+      </label>
+      <label class="choice-line">
+        <input type="radio" name={name} checked={form.isLimited} onChange={() => set({ isLimited: true })} />
+        <span>only the following, as far as its owner may</span>
+      </label>
+      {form.isLimited && (
+        <>
+          <div class="buttons presets">
+            <span class="hint">Often needed:</span>
+            {presets.map(({ title, scope }) => (
+              <button
+                key={title}
+                type="button"
+                onClick={() =>
+                  set({
+                    scopes: [...form.scopes.filter(({ permissionTypes }) => permissionTypes.length > 0), scope],
+                  })
+                }
+              >
+                {title}
+              </button>
+            ))}
+          </div>
+          {form.scopes.map((scope, i) => (
+            <Scope
+              key={i}
+              number={i + 1}
+              scope={scope}
+              types={types ?? {}}
+              problem={problems.scope?.[i]}
+              onScope={(changed) => setScope(i, changed)}
+              onRemove={
+                form.scopes.length > 1 ? () => set({ scopes: form.scopes.filter((_, at) => at !== i) }) : undefined
+              }
+            />
+          ))}
+          {problems.scopes !== undefined && <p class="problem">{problems.scopes}</p>}
+          {form.scopes.length < MAX_SCOPES && (
+            <div>
+              <button type="button" onClick={() => set({ scopes: [...form.scopes, empty] })}>
+                Add another resource
+              </button>
+            </div>
+          )}
+        </>
+      )}
+    </fieldset>
+  )
+}
+
+function Scope({
+  number,
+  scope,
+  types,
+  problem,
+  onScope,
+  onRemove,
+}: {
+  number: number
+  scope: ScopeForm
+  types: PermissionTypes
+  problem: string | undefined
+  onScope: (scope: ScopeForm) => void
+  onRemove: (() => void) | undefined
+}): JSX.Element {
+  const id = useId()
+  const { permissionTypes, resourceUid } = scope
+  const add = (text: string): void => {
+    const added = text.split(/[\s,]+/).filter((type) => type !== '' && !permissionTypes.includes(type))
+    if (added.length > 0) onScope({ ...scope, permissionTypes: [...permissionTypes, ...added] })
+  }
+  return (
+    <div class="scope card" role="group" aria-label={`Part ${number}`}>
+      <div class="field">
+        <label for={`${id}-types`}>Permission types</label>
+        {permissionTypes.length > 0 && (
+          <ul class="chips">
+            {permissionTypes.map((type) => (
+              <li key={type} title={descriptionOf(type, types)}>
+                <code>{type}</code>
+                <button
+                  type="button"
+                  class="quiet"
+                  aria-label={`Remove ${type}`}
+                  onClick={() => onScope({ ...scope, permissionTypes: permissionTypes.filter((one) => one !== type) })}
+                >
+                  ×
+                </button>
+              </li>
+            ))}
+          </ul>
+        )}
+        {Object.keys(types).length > 0 ? (
+          <select
+            id={`${id}-types`}
+            value=""
+            aria-invalid={problem !== undefined}
+            aria-describedby={`${id}-problem`}
+            onChange={(event) => {
+              add(event.currentTarget.value)
+              event.currentTarget.value = ''
+            }}
+          >
+            <option value="">Add…</option>
+            {Object.entries(types).map(([resource, permissions]) => (
+              <optgroup key={resource} label={resource}>
+                {Object.entries(permissions).map(([type, description]) => (
+                  <option key={type} value={type} disabled={permissionTypes.includes(type)}>
+                    {type}: {description}
+                  </option>
+                ))}
+              </optgroup>
+            ))}
+          </select>
+        ) : (
+          <TypedTypes id={`${id}-types`} onAdd={add} isInvalid={problem !== undefined} problemId={`${id}-problem`} />
+        )}
+      </div>
+      <div class="field">
+        <label for={`${id}-uid`}>On</label>
+        <input
+          id={`${id}-uid`}
+          value={resourceUid}
+          placeholder="any"
+          spellcheck={false}
+          autocapitalize="none"
+          maxLength={1024}
+          aria-describedby={`${id}-uid-help ${id}-problem`}
+          onInput={(event) => onScope({ ...scope, resourceUid: event.currentTarget.value })}
+        />
+        <p class="hint" id={`${id}-uid-help`}>
+          {resourceHintFor(permissionTypes)}
+        </p>
+      </div>
+      <p class="problem" id={`${id}-problem`}>
+        {problem}
+      </p>
+      {onRemove !== undefined && (
+        <div>
+          <button type="button" class="quiet" onClick={onRemove}>
+            Remove this part
+          </button>
+        </div>
+      )}
+    </div>
+  )
+}
+
+function TypedTypes(props: {
+  id: string
+  onAdd: (text: string) => void
+  isInvalid: boolean
+  problemId: string
+}): JSX.Element {
+  const [text, setText] = useState('')
+  const add = (): void => {
+    props.onAdd(text)
+    setText('')
+  }
+  return (
+    <div class="buttons">
+      <input
+        id={props.id}
+        value={text}
+        placeholder="execution_list, execution_view"
+        spellcheck={false}
+        autocapitalize="none"
+        aria-invalid={props.isInvalid}
+        aria-describedby={props.problemId}
+        onInput={(event) => setText(event.currentTarget.value)}
+        // Whoever goes on has said what was meant.
+        onBlur={add}
+        onKeyDown={(event) => {
+          if (event.key !== 'Enter') return
+          event.preventDefault()
+          add()
+        }}
+      />
+      <button type="button" onClick={add}>
+        Add
+      </button>
+    </div>
+  )
+}
+
+function descriptionOf(type: string, types: PermissionTypes): string | undefined {
+  for (const permissions of Object.values(types)) if (permissions[type] !== undefined) return permissions[type]
+  return undefined
+}

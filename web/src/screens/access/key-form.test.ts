@@ -1,0 +1,157 @@
+import { describe, expect, test } from 'vitest'
+import type { ApiKeyRecord } from '../../api/records.ts'
+import {
+  curlLine,
+  emptyForm,
+  formOf,
+  problemsIn,
+  readForm,
+  resourceHintFor,
+  stateOf,
+  summaryOf,
+  type KeyForm,
+} from './key-form.ts'
+
+const now = Date.parse('2030-01-01T00:00:00Z')
+const record: ApiKeyRecord = {
+  id: '0123456789abcdef01234567',
+  uid: '********',
+  key_hash: '********',
+  user: 'ada',
+  metadata: { used_by: 'the shop', team: 'web' },
+  created_at: '2029-01-01T00:00:00.000000Z',
+  enabled: true,
+  expires_at: '2031-01-01T00:00:00.000000Z',
+  scopes: [{ permission_types: ['action_execute'], resource_uid: 'action:core:local' }],
+}
+const filled = (changes: Partial<KeyForm>): KeyForm => ({ ...emptyForm, ...changes })
+
+describe('a new key', () => {
+  test('is asked for by nothing but what was filled in', () => {
+    expect(readForm(emptyForm, undefined, now)).toEqual({ request: {} })
+    expect(readForm(filled({ usedBy: '  the shop ', owner: ' bob ' }), undefined, now)).toEqual({
+      request: { metadata: { used_by: 'the shop' }, user: 'bob' },
+    })
+  })
+
+  test.each<[name: string, changes: Partial<KeyForm>, expiresAt: string | undefined]>([
+    ['never', { expiry: 'never' }, undefined],
+    ['in a day', { expiry: '1' }, '2030-01-02T00:00:00.000Z'],
+    ['in a year', { expiry: '365' }, '2031-01-01T00:00:00.000Z'],
+    ['at a local time', { expiry: 'at', at: '2030-06-01T12:30' }, new Date('2030-06-01T12:30').toISOString()],
+  ])('expires %s', (_name, changes, expiresAt) => {
+    const reading = readForm(filled(changes), undefined, now)
+    expect(reading).toEqual({ request: expiresAt === undefined ? {} : { expires_at: expiresAt } })
+  })
+
+  test.each<[name: string, changes: Partial<KeyForm>, problem: object]>([
+    ['no time', { expiry: 'at', at: '' }, { at: 'Enter the day and the time.' }],
+    ['a time that has passed', { expiry: 'at', at: '2020-01-01T00:00' }, { at: 'This time has passed.' }],
+    ['metadata that is no JSON', { more: '{"a":' }, { more: 'This is no JSON yet.' }],
+    ['metadata that is a list', { more: '[1]' }, { more: expect.stringContaining('names and values') }],
+    ['a scope without permission types', { isLimited: true }, { scope: { 0: 'Choose at least one permission type.' } }],
+    ['no scope', { isLimited: true, scopes: [] }, { scopes: 'Say what the key may do.' }],
+  ])('%s is refused at its field', (_name, changes, problem) => {
+    expect(readForm(filled(changes), undefined, now)).toEqual({ problems: problem })
+  })
+
+  test('has further metadata, and the field for what it is for goes first', () => {
+    const form = filled({ usedBy: 'shop', more: '{"used_by": "other", "n": 1}' })
+    expect(readForm(form, undefined, now)).toEqual({ request: { metadata: { used_by: 'shop', n: 1 } } })
+  })
+
+  test('is limited to what was chosen, on a resource or any', () => {
+    const scopes = [
+      { permissionTypes: ['webhook_send'], resourceUid: ' webhook:deploy ' },
+      { permissionTypes: ['execution_list', 'execution_view'], resourceUid: '' },
+    ]
+    expect(readForm(filled({ isLimited: true, scopes }), undefined, now)).toEqual({
+      request: {
+        scopes: [
+          { permission_types: ['webhook_send'], resource_uid: 'webhook:deploy' },
+          { permission_types: ['execution_list', 'execution_view'] },
+        ],
+      },
+    })
+  })
+})
+
+describe('a key that is changed', () => {
+  const before = formOf(record)
+
+  test('as it is, asks for nothing', () => {
+    expect(readForm(before, before, now)).toEqual({ request: {} })
+    const { expires_at: _expiry, scopes: _scopes, ...others } = record
+    const unlimited = formOf(others)
+    expect(readForm(unlimited, unlimited, now)).toEqual({ request: {} })
+  })
+
+  test.each<[name: string, changes: Partial<KeyForm>, request: object]>([
+    ['another purpose', { usedBy: 'x' }, { metadata: { used_by: 'x', team: 'web' } }],
+    ['no purpose', { usedBy: ' ' }, { metadata: { team: 'web' } }],
+    ['no metadata', { usedBy: '', more: '' }, { metadata: {} }],
+    ['another owner', { owner: 'bob' }, { user: 'bob' }],
+    ['no end', { expiry: 'never' }, { expires_at: null }],
+    ['another end', { expiry: '7' }, { expires_at: '2030-01-08T00:00:00.000Z' }],
+    ['no limit', { isLimited: false }, { scopes: null }],
+    [
+      'another limit',
+      { scopes: [{ permissionTypes: ['pack_view'], resourceUid: '' }] },
+      { scopes: [{ permission_types: ['pack_view'] }] },
+    ],
+  ])('%s', (_name, changes, request) => {
+    expect(readForm({ ...before, ...changes }, before, now)).toEqual({ request })
+  })
+
+  test('has an owner', () => {
+    expect(readForm({ ...before, owner: ' ' }, before, now)).toEqual({ problems: { owner: 'Enter the owner.' } })
+  })
+
+  test('keeps a purpose that is no text among the further metadata', () => {
+    const form = formOf({ ...record, metadata: { used_by: ['a'] } })
+    expect([form.usedBy, JSON.parse(form.more)]).toEqual(['', { used_by: ['a'] }])
+    expect(readForm({ ...form, expiry: 'never' }, form, now)).toEqual({ request: { expires_at: null } })
+  })
+})
+
+test.each([
+  ['scopes[2]: Invalid permission type "x".', { scope: { 2: 'scopes[2]: Invalid permission type "x".' } }],
+  ['expires_at: it has passed', { at: 'expires_at: it has passed' }],
+  ['user must not be empty', { owner: 'user must not be empty' }],
+  ['metadata may have 65536 bytes as JSON', { more: 'metadata may have 65536 bytes as JSON' }],
+  ['The server cannot be reached.', undefined],
+])('“%s” is shown at its field', (message, problems) => {
+  expect(problemsIn(message)).toEqual(problems)
+})
+
+test.each([
+  [[], 'Nothing: any.'],
+  [['execution_list'], 'Nothing: these are about no resource.'],
+  [['pack_search', 'webhook_send'], 'Such as webhook:deploy. Nothing: any.'],
+  [['action_alias_view'], 'Such as action_alias:chat:deploy. Nothing: any.'],
+  [['rule_enforcement_view'], 'Nothing: whoever may view a rule may view its enforcements.'],
+])('what to write as the resource for %j', (types, hint) => {
+  expect(resourceHintFor(types)).toBe(hint)
+})
+
+test('what a key may do fits on a line', () => {
+  expect(summaryOf(undefined)).toBe('Whatever its owner may do')
+  expect(summaryOf([...(record.scopes ?? []), { permission_types: ['a', 'b'] }])).toBe(
+    'action_execute on action:core:local; a, b',
+  )
+})
+
+test.each<[object, string]>([
+  [{}, 'enabled'],
+  [{ enabled: false }, 'disabled'],
+  [{ expires_at: '2030-01-01T00:00:00.000000Z' }, 'expired'],
+  [{ enabled: false, expires_at: '2020-01-01T00:00:00.000000Z' }, 'disabled'],
+])('%j is %s', (changes, state) => {
+  expect(stateOf({ ...record, ...changes }, now)).toBe(state)
+})
+
+test('the line for a shell leads to the server of the page, whatever is in it', () => {
+  expect(curlLine("k'ey", 'https://svc.example/it/?x#/access')).toBe(
+    String.raw`curl -H 'Svc-Api-Key: k'\''ey' 'https://svc.example/it/api/v1/user'`,
+  )
+})

@@ -1,0 +1,232 @@
+/** An API key as people fill it in, and what is asked of the server for it. */
+import { readJsonText } from '../../components/form/json-text.ts'
+import type { ApiKeyRecord, ApiKeyRequest, ApiKeyScope } from '../../api/records.ts'
+
+export interface ScopeForm {
+  permissionTypes: readonly string[]
+  /** Empty: any. */
+  resourceUid: string
+}
+
+/** Days from now, as text; `never`; `at`: a time of one's own; `same`: as it is. */
+export type Expiry = 'never' | '1' | '7' | '30' | '90' | '365' | 'at' | 'same'
+
+export interface KeyForm {
+  /** What it is for: `used_by` in the metadata. */
+  usedBy: string
+  /** JSON of what else is in the metadata; empty: nothing. */
+  more: string
+  /** Empty: who asks. */
+  owner: string
+  expiry: Expiry
+  /** Local time, as browsers write it: `2030-01-31T12:00`. */
+  at: string
+  isLimited: boolean
+  scopes: readonly ScopeForm[]
+}
+
+/** By field; of a scope by its number. */
+export interface KeyProblems {
+  usedBy?: string
+  more?: string
+  owner?: string
+  at?: string
+  scopes?: string
+  /** Of each scope. */
+  scope?: Readonly<Record<number, string>>
+}
+
+export const emptyForm: KeyForm = {
+  usedBy: '',
+  more: '',
+  owner: '',
+  expiry: 'never',
+  at: '',
+  isLimited: false,
+  scopes: [{ permissionTypes: [], resourceUid: '' }],
+}
+
+/** What keys are often for. */
+export const presets: readonly { title: string; scope: ScopeForm }[] = [
+  {
+    title: 'Run one action',
+    scope: { permissionTypes: ['action_execute'], resourceUid: 'action:core:local' },
+  },
+  { title: 'Send to one webhook', scope: { permissionTypes: ['webhook_send'], resourceUid: 'webhook:deploy' } },
+  {
+    title: 'Look at executions',
+    scope: { permissionTypes: ['execution_list', 'execution_view', 'stream_view'], resourceUid: '' },
+  },
+]
+
+export function formOf({ user, metadata, expires_at: expiresAt, scopes }: ApiKeyRecord): KeyForm {
+  const { used_by: usedBy, ...more } = metadata
+  const isText = typeof usedBy === 'string'
+  const others = isText ? more : metadata
+  return {
+    usedBy: isText ? usedBy : '',
+    more: Object.keys(others).length === 0 ? '' : JSON.stringify(others, null, 2),
+    owner: user,
+    expiry: expiresAt === undefined ? 'never' : 'same',
+    at: '',
+    isLimited: scopes !== undefined,
+    scopes:
+      scopes === undefined
+        ? emptyForm.scopes
+        : scopes.map(({ permission_types: permissionTypes, resource_uid: resourceUid = '' }) => ({
+            permissionTypes,
+            resourceUid,
+          })),
+  }
+}
+
+export type KeyReading = { request: ApiKeyRequest } | { problems: KeyProblems }
+
+const DAY_MS = 86_400_000
+
+/**
+ * @param before what it was made from; undefined: of a new key. What is as it was is not sent
+ * @param now milliseconds since the epoch
+ */
+export function readForm(form: KeyForm, before: KeyForm | undefined, now: number): KeyReading {
+  const problems: KeyProblems = {}
+  const request: ApiKeyRequest = {}
+
+  if (before === undefined || form.usedBy !== before.usedBy || form.more !== before.more) {
+    const read = readMetadata(form)
+    if ('problem' in read) problems.more = read.problem
+    else if (before !== undefined || Object.keys(read.metadata).length > 0) request.metadata = read.metadata
+  }
+
+  const owner = form.owner.trim()
+  if (before === undefined ? owner !== '' : owner !== before.owner) {
+    if (owner === '') problems.owner = 'Enter the owner.'
+    else request.user = owner
+  }
+
+  const expiry = readExpiry(form, now)
+  if ('problem' in expiry) problems.at = expiry.problem
+  else if (expiry.at !== undefined && !(before?.expiry === 'never' && expiry.at === null)) {
+    if (before !== undefined || expiry.at !== null) request.expires_at = expiry.at
+  }
+
+  const scopes = form.isLimited ? readScopes(form.scopes, problems) : null
+  const scopesBefore = before?.isLimited === true ? readScopes(before.scopes, {}) : null
+  if (JSON.stringify(scopes) !== JSON.stringify(scopesBefore)) request.scopes = scopes
+  return Object.keys(problems).length > 0 ? { problems } : { request }
+}
+
+/** What the server says is wrong, at the field that it is about. @returns undefined when it is about none */
+export function problemsIn(message: string): KeyProblems | undefined {
+  const [, scope] = /^scopes[[/](\d+)/.exec(message) ?? []
+  if (scope !== undefined) return { scope: { [Number(scope)]: message } }
+  if (message.startsWith('expires_at')) return { at: message }
+  if (message.startsWith('user ') || message.startsWith('user:')) return { owner: message }
+  if (message.startsWith('metadata')) return { more: message }
+  return undefined
+}
+
+function readMetadata({ usedBy, more }: KeyForm): { metadata: Record<string, unknown> } | { problem: string } {
+  const named = usedBy.trim() === '' ? {} : { used_by: usedBy.trim() }
+  if (more.trim() === '') return { metadata: named }
+  const { value, mistake } = readJsonText(more)
+  if (mistake !== undefined) return { problem: 'This is no JSON yet.' }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    return { problem: 'Metadata has names and values: {"team": "web"}' }
+  }
+  return { metadata: { ...value, ...named } }
+}
+
+/** `at` is undefined when it stays as it is, null for never. */
+function readExpiry({ expiry, at }: KeyForm, now: number): { at: string | null | undefined } | { problem: string } {
+  switch (expiry) {
+    case 'same':
+      return { at: undefined }
+    case 'never':
+      return { at: null }
+    case 'at': {
+      const time = new Date(at).getTime()
+      if (Number.isNaN(time)) return { problem: 'Enter the day and the time.' }
+      return time <= now ? { problem: 'This time has passed.' } : { at: new Date(time).toISOString() }
+    }
+    default:
+      return { at: new Date(now + Number(expiry) * DAY_MS).toISOString() }
+  }
+}
+
+function readScopes(scopes: readonly ScopeForm[], problems: KeyProblems): ApiKeyScope[] {
+  if (scopes.length === 0) problems.scopes = 'Say what the key may do.'
+  const empty = scopes.findIndex(({ permissionTypes }) => permissionTypes.length === 0)
+  if (empty !== -1) problems.scope = { [empty]: 'Choose at least one permission type.' }
+  return scopes.map(({ permissionTypes, resourceUid }) => ({
+    permission_types: [...permissionTypes],
+    ...(resourceUid.trim() === '' ? {} : { resource_uid: resourceUid.trim() }),
+  }))
+}
+
+const wholePack = (uid: string): string => `Such as ${uid}, or pack:shop for all of a pack. Nothing: any.`
+const single = (uid: string): string => `Such as ${uid}. Nothing: any.`
+
+/** Longer names first, so that `action_alias_view` is not taken for one of `action`. */
+const hints: readonly (readonly [type: string, hint: string])[] = [
+  ['action_alias', single('action_alias:chat:deploy')],
+  ['action', wholePack('action:shop:deploy')],
+  ['api_key', 'A key by its digest: api_key:… Nothing: any.'],
+  [
+    'execution',
+    'The action whose executions they are, such as action:shop:deploy, goes with action_view. Nothing: any.',
+  ],
+  ['inquiry', 'Nothing: whoever may run the action that asks may answer.'],
+  ['key_value_pair', single('key_value_pair:svckv.system:name')],
+  ['pack', single('pack:shop')],
+  ['policy_type', single('policy_type:action:retry')],
+  ['policy', single('policy:shop:one_at_a_time')],
+  ['rule_enforcement', 'Nothing: whoever may view a rule may view its enforcements.'],
+  ['rule', wholePack('rule:shop:on_push')],
+  ['runner_type', single('runner_type:local-shell-cmd')],
+  ['timer', 'A timer by its uid: timer:… Nothing: any.'],
+  ['trace', 'A trace by its id: trace:… Nothing: any.'],
+  ['trigger', single('trigger:core:svc.IntervalTimer')],
+  ['user', single('user:alice')],
+  ['webhook', single('webhook:deploy')],
+]
+
+/** What to write as the resource for these permission types. */
+export function resourceHintFor(permissionTypes: readonly string[]): string {
+  for (const permissionType of permissionTypes) {
+    // Of a whole type.
+    if (/_(?:list|search)$/.test(permissionType)) continue
+    const found = hints.find(([type]) => permissionType.startsWith(`${type}_`))
+    if (found !== undefined) return found[1]
+  }
+  return permissionTypes.length === 0 ? 'Nothing: any.' : 'Nothing: these are about no resource.'
+}
+
+/** What a key may do, on one line. */
+export function summaryOf(scopes: readonly ApiKeyScope[] | undefined): string {
+  if (scopes === undefined) return 'Whatever its owner may do'
+  return scopes
+    .map(
+      ({ permission_types: types, resource_uid: uid }) => `${types.join(', ')}${uid === undefined ? '' : ` on ${uid}`}`,
+    )
+    .join('; ')
+}
+
+export type KeyState = 'enabled' | 'disabled' | 'expired'
+
+/** @param now milliseconds since the epoch */
+export function stateOf({ enabled, expires_at: expiresAt }: ApiKeyRecord, now: number): KeyState {
+  if (!enabled) return 'disabled'
+  return expiresAt !== undefined && Date.parse(expiresAt) <= now ? 'expired' : 'enabled'
+}
+
+/** A line for a shell that shows that the key works. @param page address of the page */
+export function curlLine(key: string, page: string): string {
+  const url = new URL('api/v1/user', page)
+  url.hash = ''
+  return `curl -H ${quoted(`Svc-Api-Key: ${key}`)} ${quoted(url.href)}`
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", String.raw`'\''`)}'`
+}

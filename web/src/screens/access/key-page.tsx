@@ -1,0 +1,229 @@
+/** One API key: making it, with its value shown once, and changing it. */
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import { change, get, messageOf } from '../../api/client.ts'
+import { useLoaded } from '../../api/load.ts'
+import type { ApiKeyRecord, NewApiKeyRecord } from '../../api/records.ts'
+import type { User } from '../../api/session.ts'
+import { Failure } from '../../components/failure.tsx'
+import { notify } from '../../components/notices.tsx'
+import { Time, useNow } from '../../components/time.tsx'
+import { hrefOf, navigate } from '../../router.ts'
+import { emptyForm, formOf, problemsIn, readForm, type KeyForm, type KeyProblems } from './key-form.ts'
+import { KeyFields } from './key-fields.tsx'
+import { KeyActions } from './key-actions.tsx'
+import { nameOf, StateBadge } from './keys.tsx'
+import { ShownOnce } from './shown-once.tsx'
+
+const listHref = hrefOf(['access', 'keys'])
+
+function BackToList(): JSX.Element {
+  return <a href={listHref}>← API keys</a>
+}
+
+export function NewKeyPage({ user }: { user: User }): JSX.Element {
+  const [form, setForm] = useState<KeyForm>(emptyForm)
+  const { problems, problem, isBusy, submit } = useSubmit()
+  // The only place that knows the value.
+  const [made, setMade] = useState<NewApiKeyRecord>()
+
+  return (
+    <>
+      <BackToList />
+      <h2>New API key</h2>
+      {user.method === undefined && (
+        <p class="note">Authentication is off: the key counts once it is on, as a key of {user.name}.</p>
+      )}
+      <form
+        class="form key-form"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault()
+          void submit(form, undefined, async (request) => {
+            setMade(await change<NewApiKeyRecord>('POST', 'apikeys', request))
+          })
+        }}
+      >
+        <KeyFields form={form} onForm={setForm} problems={problems} user={user} isNew />
+        {problem !== undefined && <Failure error={problem} />}
+        <div class="buttons">
+          <button type="submit" class="primary" disabled={isBusy}>
+            {isBusy ? 'Making it…' : 'Make the key'}
+          </button>
+        </div>
+      </form>
+      {made?.key != null && (
+        <ShownOnce
+          value={made.key}
+          name={nameOf(made)}
+          onDone={() => {
+            setMade(undefined)
+            setForm(emptyForm)
+            navigate(listHref)
+          }}
+        />
+      )}
+    </>
+  )
+}
+
+export function KeyPage({ id, user }: { id: string; user: User }): JSX.Element {
+  const { data, error, reload, set } = useLoaded(
+    (signal) => get<ApiKeyRecord>(`apikeys/${encodeURIComponent(id)}`, {}, signal),
+    [id],
+  )
+  return (
+    <>
+      <BackToList />
+      {error !== undefined && <Failure error={error} onRetry={reload} />}
+      {data === undefined
+        ? error === undefined && <p class="loading">Loading…</p>
+        : // A change made elsewhere must not replace what is being typed.
+          data.id !== '' && <Editor record={data} user={user} onChanged={set} />}
+    </>
+  )
+}
+
+function Editor({
+  record,
+  user,
+  onChanged,
+}: {
+  record: ApiKeyRecord
+  user: User
+  onChanged: (record: ApiKeyRecord) => void
+}): JSX.Element {
+  const [before, setBefore] = useState(() => formOf(record))
+  const [form, setForm] = useState(before)
+  const { problems, problem, isBusy, submit } = useSubmit()
+  const now = useNow(30_000)
+  const isChanged = JSON.stringify(form) !== JSON.stringify(before)
+
+  return (
+    <>
+      <div class="page-head">
+        <h2>{nameOf(record)}</h2>
+        <StateBadge apiKey={record} now={now} />
+        <span class="spacer" />
+        <KeyActions apiKey={record} onChanged={onChanged} onDeleted={() => navigate(listHref)} />
+      </div>
+      <dl class="facts">
+        <dt>Id</dt>
+        <dd>
+          <code>{record.id}</code>
+        </dd>
+        <dt>Digest</dt>
+        <dd>
+          <Digest record={record} isAdmin={user.isAdmin} />
+        </dd>
+        <dt>Made</dt>
+        <dd>
+          <Time at={record.created_at} />
+        </dd>
+        <dt>Last used</dt>
+        <dd>{record.last_used_at === undefined ? 'not yet' : <Time at={record.last_used_at} />}</dd>
+        <dt>Expires</dt>
+        <dd>{record.expires_at === undefined ? 'never' : <Time at={record.expires_at} />}</dd>
+      </dl>
+      <form
+        class="form key-form"
+        noValidate
+        onSubmit={(event) => {
+          event.preventDefault()
+          void submit(form, before, async (request) => {
+            const changed = await change<ApiKeyRecord>('PUT', `apikeys/${record.id}`, request)
+            const now = formOf(changed)
+            setBefore(now)
+            setForm(now)
+            onChanged(changed)
+            notify(`“${nameOf(changed)}” is changed.`)
+          })
+        }}
+      >
+        <KeyFields form={form} onForm={setForm} problems={problems} user={user} expiresAt={record.expires_at} />
+        {problem !== undefined && <Failure error={problem} />}
+        <div class="buttons">
+          <button type="submit" class="primary" disabled={isBusy || !isChanged}>
+            {isBusy ? 'Saving…' : 'Save'}
+          </button>
+          {isChanged && (
+            <button type="button" onClick={() => setForm(before)}>
+              Undo the changes
+            </button>
+          )}
+        </div>
+      </form>
+    </>
+  )
+}
+
+/** It is no secret as such, but who has it can look for the key that fits; grants on keys name it. */
+function Digest({ record, isAdmin }: { record: ApiKeyRecord; isAdmin: boolean }): JSX.Element {
+  const [digest, setDigest] = useState<string>()
+  async function show(): Promise<void> {
+    try {
+      const { key_hash: found } = await get<ApiKeyRecord>(`apikeys/${record.id}`, { show_secrets: true })
+      setDigest(found)
+    } catch (error) {
+      notify(messageOf(error), 'failure')
+    }
+  }
+  return (
+    <>
+      <code>{digest ?? record.key_hash}</code>{' '}
+      {isAdmin && (
+        <button
+          type="button"
+          class="quiet small"
+          onClick={() => (digest === undefined ? void show() : setDigest(undefined))}
+        >
+          {digest === undefined ? 'Show' : 'Hide'}
+        </button>
+      )}
+    </>
+  )
+}
+
+interface Submit {
+  problems: KeyProblems
+  /** What is wrong with no field in particular. */
+  problem: string | undefined
+  isBusy: boolean
+  readonly submit: (
+    form: KeyForm,
+    before: KeyForm | undefined,
+    send: (request: Extract<ReturnType<typeof readForm>, { request: unknown }>['request']) => Promise<void>,
+  ) => Promise<void>
+}
+
+function useSubmit(): Submit {
+  const [problems, setProblems] = useState<KeyProblems>({})
+  const [problem, setProblem] = useState<string>()
+  const [isBusy, setIsBusy] = useState(false)
+  return {
+    problems,
+    problem,
+    isBusy,
+    async submit(form, before, send) {
+      if (isBusy) return
+      const reading = readForm(form, before, Date.now())
+      setProblem(undefined)
+      if ('problems' in reading) {
+        setProblems(reading.problems)
+        return
+      }
+      setProblems({})
+      setIsBusy(true)
+      try {
+        await send(reading.request)
+      } catch (error) {
+        const message = messageOf(error)
+        const found = problemsIn(message)
+        if (found === undefined) setProblem(message)
+        else setProblems(found)
+      } finally {
+        setIsBusy(false)
+      }
+    },
+  }
+}

@@ -1,0 +1,31 @@
+import type { JSX } from 'preact'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { Dialog } from '../../components/dialog.tsx'
+import { curlLine } from './key-form.ts'
+
+/** The value of a new key. Whoever shows this forgets the value when it is done: nothing else knows it. */
+export function ShownOnce({ value, name, onDone }: { value: string; name: string; onDone: () => void }): JSX.Element {
+  const curl = curlLine(value, document.baseURI)
+  return (
+    <Dialog title={`The key “${name}”`} onClose={onDone} stays>
+      <p>
+        <strong>It is shown now and never again.</strong> The server keeps no copy: put it where the program finds it
+        before you go on.
+      </p>
+      <div class="once">
+        <code aria-label="API key">{value}</code>
+        <CopyButton text={value} title="Copy the key" />
+      </div>
+      <p class="hint">To see that it works:</p>
+      <div class="once">
+        <pre>{curl}</pre>
+        <CopyButton text={curl} title="Copy the line" />
+      </div>
+      <div class="buttons">
+        <button type="button" class="primary" onClick={onDone}>
+          I have it: forget it here
+        </button>
+      </div>
+    </Dialog>
+  )
+}

@@ -1,0 +1,272 @@
+/** Who may sign in: for administrators. */
+import type { JSX } from 'preact'
+import { useId, useState } from 'preact/hooks'
+import { change, list, messageOf } from '../../api/client.ts'
+import { useLoaded } from '../../api/load.ts'
+import type { NewUserRequest, UserRecord, UserRequest } from '../../api/records.ts'
+import { Confirm, Dialog } from '../../components/dialog.tsx'
+import { Failure } from '../../components/failure.tsx'
+import { notify } from '../../components/notices.tsx'
+import { offsetIn, Pager } from '../../components/pager.tsx'
+import { Time } from '../../components/time.tsx'
+import { hrefOf } from '../../router.ts'
+import { PasswordForm } from './password-form.tsx'
+
+const AT_ONCE = 100
+
+type Asking = { what: 'password' | 'delete'; user: UserRecord } | { what: 'add' }
+
+export function Users({ query, self }: { query: URLSearchParams; self: string }): JSX.Element {
+  const offset = offsetIn(query)
+  const { data, error, isLoading, reload } = useLoaded(
+    (signal) => list<UserRecord>('users', { limit: AT_ONCE, offset }, signal),
+    [offset],
+  )
+  const [asking, setAsking] = useState<Asking>()
+  const stopAsking = (): void => setAsking(undefined)
+  // The server keeps the passwords of all of them, or of nobody.
+  const keepsPasswords = data?.items.some(({ has_password: has }) => has !== null) !== false
+
+  async function update(user: UserRecord, body: UserRequest, done: string): Promise<void> {
+    try {
+      await change<UserRecord>('PUT', `users/${encodeURIComponent(user.name)}`, body)
+      notify(done)
+      reload()
+    } catch (failure) {
+      notify(messageOf(failure), 'failure')
+    }
+  }
+  async function remove({ name }: UserRecord): Promise<void> {
+    try {
+      await change('DELETE', `users/${encodeURIComponent(name)}`)
+      notify(`${name} is deleted.`)
+      reload()
+    } catch (failure) {
+      notify(messageOf(failure), 'failure')
+    }
+  }
+
+  return (
+    <>
+      <div class="page-head">
+        <p class="about">Who has signed in, has API keys, or has a password here.</p>
+        <span class="spacer" />
+        <button type="button" class="primary" onClick={() => setAsking({ what: 'add' })}>
+          New user
+        </button>
+      </div>
+      {error !== undefined && <Failure error={error} onRetry={reload} />}
+      {data === undefined ? (
+        isLoading && <p class="loading">Loading…</p>
+      ) : (
+        <div class="table-scroll">
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Name</th>
+                <th scope="col">State</th>
+                <th scope="col">Kind</th>
+                <th scope="col">Password</th>
+                <th scope="col">Since</th>
+                <th scope="col">
+                  <span class="visually-hidden">Change</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {data.items.map((user) => (
+                <tr key={user.name}>
+                  <th scope="row" class="long">
+                    {user.name}
+                    {user.name === self && <span class="hint"> (you)</span>}
+                  </th>
+                  <td>
+                    <span class="badge" data-status={user.is_disabled ? 'disabled' : 'enabled'}>
+                      {user.is_disabled ? 'disabled' : 'enabled'}
+                    </span>
+                  </td>
+                  <td>{user.is_service ? 'service account' : 'user'}</td>
+                  <td>{user.has_password === null ? 'kept elsewhere' : user.has_password ? 'kept here' : 'none'}</td>
+                  <td>{user.created_at === null ? 'never signed in' : <Time at={user.created_at} />}</td>
+                  <td>
+                    <div class="buttons nowrap">
+                      <a class="button" href={hrefOf(['access', 'keys'], { user: user.name })}>
+                        Keys
+                      </a>
+                      {user.name !== self && (
+                        <>
+                          {keepsPasswords && (
+                            <button
+                              type="button"
+                              aria-label={`Set the password of ${user.name}`}
+                              onClick={() => setAsking({ what: 'password', user })}
+                            >
+                              Password
+                            </button>
+                          )}
+                          <button
+                            type="button"
+                            aria-label={`${user.is_disabled ? 'Enable' : 'Disable'} ${user.name}`}
+                            onClick={() =>
+                              void update(
+                                user,
+                                { is_disabled: !user.is_disabled },
+                                user.is_disabled
+                                  ? `${user.name} may sign in again.`
+                                  : `${user.name} is disabled: sessions and API keys count no more.`,
+                              )
+                            }
+                          >
+                            {user.is_disabled ? 'Enable' : 'Disable'}
+                          </button>
+                          <button
+                            type="button"
+                            class="danger"
+                            aria-label={`Delete ${user.name}`}
+                            onClick={() => setAsking({ what: 'delete', user })}
+                          >
+                            Delete
+                          </button>
+                        </>
+                      )}
+                    </div>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {data !== undefined && <Pager total={data.total} offset={offset} limit={AT_ONCE} what="users" />}
+      {asking?.what === 'add' && (
+        <NewUser
+          keepsPasswords={keepsPasswords}
+          onClose={stopAsking}
+          onMade={() => {
+            stopAsking()
+            reload()
+          }}
+        />
+      )}
+      {asking?.what === 'password' && (
+        <Dialog title={`Password of ${asking.user.name}`} onClose={stopAsking}>
+          <PasswordForm
+            name={asking.user.name}
+            onDone={() => {
+              stopAsking()
+              reload()
+            }}
+          />
+        </Dialog>
+      )}
+      {asking?.what === 'delete' && (
+        <Confirm
+          title={`Delete ${asking.user.name}?`}
+          text={`The account, the tokens, the API keys and the own datastore items of ${asking.user.name} are gone for good. What ${asking.user.name} ran stays. To lock somebody out for a while, disable the user instead.`}
+          action={`Delete ${asking.user.name}`}
+          onConfirm={() => void remove(asking.user)}
+          onClose={stopAsking}
+        />
+      )}
+    </>
+  )
+}
+
+function NewUser({
+  keepsPasswords,
+  onClose,
+  onMade,
+}: {
+  keepsPasswords: boolean
+  onClose: () => void
+  onMade: () => void
+}): JSX.Element {
+  const id = useId()
+  const [name, setName] = useState('')
+  const [password, setPassword] = useState('')
+  const [hasPassword, setHasPassword] = useState(keepsPasswords)
+  const [isService, setIsService] = useState(false)
+  const [problem, setProblem] = useState<string>()
+  const [isBusy, setIsBusy] = useState(false)
+
+  async function make(event: Event): Promise<void> {
+    event.preventDefault()
+    if (isBusy) return
+    const wrong =
+      name === '' ? 'Enter a name.' : hasPassword && password === '' ? 'Enter a password, or choose none.' : undefined
+    setProblem(wrong)
+    if (wrong !== undefined) return
+    setIsBusy(true)
+    try {
+      const body: NewUserRequest = {
+        name,
+        ...(hasPassword ? { password } : {}),
+        ...(isService ? { is_service: true } : {}),
+      }
+      await change<UserRecord>('POST', 'users', body)
+      notify(`${name} is added.`)
+      onMade()
+    } catch (error) {
+      setProblem(messageOf(error))
+    } finally {
+      setIsBusy(false)
+    }
+  }
+
+  return (
+    <Dialog title="New user" onClose={onClose}>
+      <form class="form" noValidate onSubmit={(event) => void make(event)}>
+        <div class="field">
+          <label for={`${id}-name`}>Name</label>
+          <input
+            id={`${id}-name`}
+            value={name}
+            maxLength={256}
+            autocomplete="off"
+            spellcheck={false}
+            autocapitalize="none"
+            aria-describedby={`${id}-problem`}
+            onInput={(event) => setName(event.currentTarget.value)}
+          />
+        </div>
+        {keepsPasswords && (
+          <>
+            <label class="choice-line">
+              <input
+                type="checkbox"
+                checked={hasPassword}
+                onChange={(event) => setHasPassword(event.currentTarget.checked)}
+              />
+              <span>has a password here (without one, only API keys)</span>
+            </label>
+            {hasPassword && (
+              <div class="field">
+                <label for={`${id}-password`}>Password</label>
+                <input
+                  id={`${id}-password`}
+                  type="password"
+                  autocomplete="new-password"
+                  value={password}
+                  aria-describedby={`${id}-problem`}
+                  onInput={(event) => setPassword(event.currentTarget.value)}
+                />
+              </div>
+            )}
+          </>
+        )}
+        <label class="choice-line">
+          <input type="checkbox" checked={isService} onChange={(event) => setIsService(event.currentTarget.checked)} />
+          <span>service account: may ask for tokens of other users, unless those are administrators</span>
+        </label>
+        <div id={`${id}-problem`} role="alert">
+          {problem !== undefined && <p class="problem">{problem}</p>}
+        </div>
+        <div class="buttons">
+          <button type="submit" class="primary" disabled={isBusy}>
+            {isBusy ? 'Adding…' : 'Add the user'}
+          </button>
+        </div>
+      </form>
+    </Dialog>
+  )
+}
