@@ -14,6 +14,7 @@ export type ErrorKind =
   | 'method_not_allowed'
   | 'timed_out'
   | 'conflict'
+  | 'outdated'
   | 'too_large'
   | 'too_many'
   | 'headers_too_large'
@@ -30,6 +31,7 @@ export const httpStatusOf = {
   method_not_allowed: 405,
   timed_out: 408,
   conflict: 409,
+  outdated: 412,
   too_large: 413,
   too_many: 429,
   headers_too_large: 431,
@@ -169,6 +171,14 @@ export const conflict = (what: string): AppError =>
 
 export const nameTaken = (what: string, existingId: string): AppError =>
   new AppError('conflict', 'NAME_TAKEN', `${what} exists already.`, { details: { 'conflict-id': existingId } })
+
+/** @param who has changed it last */
+export const contentChanged = (what: string, who: string): AppError =>
+  new AppError(
+    'outdated',
+    'CONTENT_CHANGED',
+    `${what} has been changed by "${shown(who)}" since it was read; read it again before you change it.`,
+  )
 
 // Actions
 

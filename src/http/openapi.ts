@@ -14,6 +14,7 @@ const errorTexts: Record<number, string> = {
   403: 'The caller may not do this.',
   404: 'There is no such object.',
   409: 'It exists already, or was changed by someone else at the same time.',
+  412: 'It is not any more what `If-Match` names.',
   413: 'The body is too large.',
   503: 'The server cannot do this at the moment; try again.',
   507: 'The disk of the server has no room for it; try again when there is.',

@@ -22,6 +22,7 @@ interface Explanation {
 interface TestResult {
   matches: boolean
   verdict: Verdict
+  criteria: object[]
   parameters?: Record<string, unknown>
   problem?: string
 }
@@ -141,6 +142,7 @@ describe('05.12 trying a rule', () => {
       {
         matches: true,
         verdict: { rule: { ref: 'shop.tried', uid: 'rule:shop:tried', type: 'standard' }, verdict: 'matched' },
+        criteria: [{ key: 'trigger.total', type: 'gt', pattern: 1, value: 7, holds: true }],
         parameters: { cmd: 'echo 7', timeout: 7, sudo_password: '********' },
       },
     ])
@@ -159,6 +161,7 @@ describe('05.12 trying a rule', () => {
         verdict: 'not_matched',
         criterion: { key: 'trigger.total', type: 'eq', pattern: '7', value: 7 },
       },
+      criteria: [{ key: 'trigger.total', type: 'eq', pattern: '7', value: 7, holds: false }],
     })
   })
 

@@ -345,6 +345,47 @@ describe('05.5 reading, changing, deleting', () => {
   })
 })
 
+describe('05.5 a rule that two people change', () => {
+  const put = (rule: RuleAnswer, ifMatch?: string) =>
+    server.call<RuleAnswer & ErrorAnswer>(
+      'PUT',
+      `/v1/rules/${rule.ref}`,
+      rule,
+      ifMatch === undefined ? undefined : { 'If-Match': ifMatch },
+    )
+
+  it('If-Match keeps the second from undoing what the first has done; without it the last one wins', async () => {
+    const made = await post(minimal('shared'))
+    const rule = made.body
+    const tag = made.headers.get('etag') ?? ''
+    expect(tag).toMatch(/^"[^"]+"$/)
+    const read = await server.call('GET', `/v1/rules/${rule.ref}`)
+    expect(read.headers.get('etag')).toBe(tag)
+
+    const first = await put({ ...rule, description: 'first' }, tag)
+    expect(first.status).toBe(200)
+    expect(first.headers.get('etag')).not.toBe(tag)
+    const second = await put({ ...rule, description: 'second' }, tag)
+    expect([second.status, second.body]).toEqual([
+      412,
+      {
+        code: 'CONTENT_CHANGED',
+        faultstring:
+          'Rule "default.shared" has been changed by "svc" since it was read; read it again before you change it.',
+      },
+    ])
+    expect((await server.call<RuleAnswer>('GET', `/v1/rules/${rule.ref}`)).body.description).toBe('first')
+    for (const fits of [`"other", ${first.headers.get('etag')}`, '*', undefined]) {
+      expect((await put({ ...rule, description: String(fits) }, fits)).status).toBe(200)
+    }
+    for (const fits of ['', 'W/"x"', '"']) expect((await put(rule, fits)).status).toBe(412)
+    await remove(rule)
+    const again = await post(minimal('shared'))
+    expect((await put(again.body, tag)).status).toBe(412)
+    await remove(again.body)
+  })
+})
+
 describe('05.5 lists', () => {
   const rules: RuleAnswer[] = []
   beforeAll(async () => {
@@ -443,6 +484,29 @@ describe('05.5 lists', () => {
     })
     const { body: views } = await server.call<RuleAnswer[]>('GET', '/v1/rules/views?pack=zoo&name=a')
     expect(views).toEqual([body])
+  })
+})
+
+describe('05.6 operators', () => {
+  it('each can be used under each of its names, and search under each of its conditions', async () => {
+    interface Operator {
+      name: string
+      aliases: string[]
+      pattern: string
+      conditions?: { name: string }[]
+    }
+    const { body, headers } = await server.call<Operator[]>('GET', '/v1/criteriaoperators')
+    expect(headers.get('x-total-count')).toBe(String(body.length))
+    const criteria = body.flatMap(({ name, aliases, pattern, conditions = [] }): object[] => {
+      if (pattern !== 'criteria') return [name, ...aliases].map((type) => ({ type, pattern: '1' }))
+      const items = { 'item.a': { type: 'eq', pattern: 1 } }
+      return conditions.map(({ name: condition }) => ({ type: name, pattern: items, condition }))
+    })
+    const all = Object.fromEntries(criteria.map((criterion, i) => [`trigger.a#${i}`, criterion]))
+    const made = await post({ ...minimal('everything'), criteria: all })
+    expect([made.status, made.body.criteria]).toEqual([201, all])
+    expect(body.length).toBeGreaterThan(20)
+    await remove(made.body)
   })
 })
 
@@ -766,6 +830,42 @@ describe('05.7 enforcements', () => {
       '/v1/ruleenforcements?rule_ref=default.lost&limit=1&include_attributes=status,rule.ref',
     )
     expect(some).toEqual([{ id: expect.any(String), status: 'failed', rule: { ref: 'default.lost' } }])
+  })
+
+  it('views of rules tell the newest one to who asks for it by name', async () => {
+    interface View {
+      ref: string
+      last_enforcement?: (Omit<EnforcementAnswer, 'rule'> & { execution_status?: string }) | null
+    }
+    const views = async (query: string): Promise<View[]> =>
+      (await server.call<View[]>('GET', `/v1/rules/views?${query}`)).body
+    const asked = await views('include_attributes=last_enforcement')
+    const newest = async (ref: string) =>
+      (await server.call<EnforcementAnswer[]>('GET', `/v1/ruleenforcements?rule_ref=${ref}&limit=1`)).body[0]
+    expect(asked.length).toBeGreaterThan(1)
+    for (const { ref, last_enforcement: last } of asked) {
+      const { rule: _, ...expected } = (await newest(ref)) ?? { rule: undefined }
+      const status = last?.execution_id === undefined ? {} : { execution_status: 'succeeded' }
+      expect([ref, last]).toEqual([ref, { ...expected, ...status }])
+    }
+    const rule = await make('idle', { enabled: false })
+    expect(await views('name=idle&include_attributes=enabled,last_enforcement')).toEqual([
+      { id: rule.id, ref: rule.ref, name: 'idle', pack: 'default', enabled: false, last_enforcement: null },
+    ])
+    for (const query of ['', 'exclude_attributes=tags']) {
+      expect((await views(query)).filter((view) => 'last_enforcement' in view)).toEqual([])
+    }
+    expect((await server.call('GET', '/v1/rules?include_attributes=last_enforcement')).status).toBe(400)
+    await remove(rule)
+  })
+
+  it('a view has the parts that are asked for', async () => {
+    const [first] = made
+    const { body } = await server.call<object[]>(
+      'GET',
+      `/v1/ruleenforcements/views?execution=${first?.execution_id}&include_attributes=status,execution.status`,
+    )
+    expect(body).toEqual([{ id: first?.id, status: 'succeeded', execution: { status: 'succeeded' } }])
   })
 
   it.each([unknownId, ...impossibleIds])('%s: 404', async (id) => {

@@ -32,9 +32,11 @@ const deliberate: Readonly<Record<string, string>> = {
   'GET /v1/executions/{id}/output': 'for "execution tail" where streams may not be followed: 09-cli-tail.test.ts',
   'GET /v1/executions/{id}/output/lines':
     'for who shows a part of it, such as the web client; "execution tail" shows all of it',
+  'GET /v1/executions/{id}/output/search': 'likewise; "execution tail" and grep search all of it',
   'GET /v1/executions/{id}/result': 'as "execution get", as one stream for programs',
   'GET /v1/executions/{id}/attribute/{name}': 'as "execution get -a"',
   'GET /v1/rules/views': 'as "rule list", with descriptions of triggers: for the web client',
+  'GET /v1/criteriaoperators': 'choices for the form of the web client; docs/events.md has them for people',
   'GET /v1/rules/views/{ref_or_id}': 'as "rule get", likewise',
   'GET /v1/ruleenforcements/views': 'as "rule-enforcement list", with executions: for the web client',
   'GET /v1/ruleenforcements/views/{id}': 'as "rule-enforcement get", likewise',

@@ -207,6 +207,11 @@ const entries: Record<string, Entry> = {
     ...looks,
     path: ({ execution }) => `/v1/executions/${execution}/output/lines`,
   },
+  'GET /v1/executions/{id}/output/search': {
+    opens: executionView,
+    ...looks,
+    path: ({ execution }) => `/v1/executions/${execution}/output/search?query=a`,
+  },
   'GET /v1/executions/{id}/result': {
     opens: executionView,
     ...looks,
@@ -356,6 +361,7 @@ const entries: Record<string, Entry> = {
     },
     body: { rule_ref: 'core.rule', trigger_instance: { trigger: 'core.svc.generic.inquiry', payload: {} } },
   },
+  'GET /v1/criteriaoperators': { opens: 'any', path: fixed('/v1/criteriaoperators') },
   'GET /v1/ruletypes': { opens: 'any', path: fixed('/v1/ruletypes') },
   'GET /v1/ruletypes/{id}': { opens: 'any', path: fixed('/v1/ruletypes/standard') },
   'GET /v1/ruleenforcements': {

@@ -438,6 +438,12 @@ const samples: [
     '/v1/executions/{id}/output/lines',
     { path: () => `/v1/executions/${execution}/output/lines?from=0`, status: 400 },
   ],
+  ['get', '/v1/executions/{id}/output/search', { path: () => `/v1/executions/${execution}/output/search?query=i` }],
+  [
+    'get',
+    '/v1/executions/{id}/output/search',
+    { path: () => `/v1/executions/${execution}/output/search?query=(&is_pattern=1`, status: 400 },
+  ],
   ['get', '/v1/executions/{id}/result', {}],
   ['get', '/v1/executions/{id}/attribute/{name}', { path: () => `/v1/executions/${execution}/attribute/result` }],
   ['get', '/v1/executions/{id}/attribute/{name}', { path: () => `/v1/executions/${execution}/attribute/status` }],
@@ -534,6 +540,7 @@ const samples: [
   ['post', '/v1/rules/test', { body: { rule_ref: 'a.b', trigger_instance: event }, status: 404 }],
   ['delete', '/v1/rules/{ref_or_id}', { path: () => '/v1/rules/default.listed', status: 204 }],
   ['delete', '/v1/rules/{ref_or_id}', { status: 404 }],
+  ['get', '/v1/criteriaoperators', {}],
   ['get', '/v1/ruletypes', {}],
   ['get', '/v1/ruletypes/{id}', { path: () => '/v1/ruletypes/standard' }],
   ['get', '/v1/ruletypes/{id}', { status: 404 }],
@@ -820,11 +827,15 @@ describe('recorded answers fit the document', () => {
   it('openapi: numbers and booleans of the query are checked as declared', async () => {
     let checked = 0
     for (const [method, path, operation] of operations()) {
+      const required = operation.parameters.filter(
+        ({ in: place, required: isRequired }) => place === 'query' && isRequired,
+      )
+      const needed = required.map(({ name }) => `${name}=x&`).join('')
       for (const { name, in: place, schema } of operation.parameters) {
         if (place !== 'query' || !['integer', 'number', 'boolean'].includes(schema.type)) continue
         const answer = await request(
           method,
-          `${filled(path)}?${name}=wrong`,
+          `${filled(path)}?${needed}${name}=wrong`,
           operation.requestBody && { action: 'x', status: 'failed' },
         )
         expect([method, path, name, answer.status]).toEqual([method, path, name, 400])

@@ -21,6 +21,7 @@ import { createDispatcher, type Prepared } from './dispatcher.ts'
 import { createLive } from './live.ts'
 import { createOutput, type OutputCursor } from './output.ts'
 import { readLines } from './output-lines.ts'
+import { searchOutput } from './output-search.ts'
 import { executionRecord, liveactionRecord, type RecordOptions } from './record.ts'
 import { recover, type SweepLeftovers } from './recovery.ts'
 import { createRetentions } from './retention.ts'
@@ -348,6 +349,10 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
           is_stored: settings.streamOutput,
           ...readLines(store, id, wanted),
         }
+      },
+      async searchOutput(id, wanted) {
+        const status = statusOf(id)
+        return { is_complete: status === undefined || isFinal(status), ...(await searchOutput(store, id, wanted)) }
       },
     }),
     find: (id) => store.find(id),

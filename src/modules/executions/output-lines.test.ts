@@ -1,14 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { openDatabase } from '../../../tests/helpers/database.ts'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
+import { linesIn, storeChunks, textOf, type Chunk } from '../../../tests/helpers/output-rows.ts'
 import { createRandom, seedOfRun } from '../../../tests/helpers/random.ts'
 import type { Database } from '../../db/database.ts'
-import { newId } from '../../ids.ts'
-import type { OutputType } from '../../runners/runner.ts'
 import { readLines, type LinesRequest } from './output-lines.ts'
-import { noPlace, placeBehind } from './output-place.ts'
 import { createExecutionStore, type ExecutionStore } from './store.ts'
-import type { OutputLine, OutputRecord } from './types.ts'
+import type { OutputLine } from './types.ts'
 
 let folder: TemporaryFolder
 let database: Database
@@ -24,43 +22,6 @@ afterAll(async () => {
   await database.close()
   folder.remove()
 })
-
-type Chunk = [type: OutputType, data: string, host?: string]
-
-/** @param firstSeq what was before it has been removed */
-async function storeChunks(chunks: readonly Chunk[], firstSeq = 1): Promise<string> {
-  const executionId = newId()
-  let place = noPlace
-  const steps = chunks.flatMap(([output_type, data, host = null], i) => {
-    const record: OutputRecord = {
-      id: newId(),
-      execution_id: executionId,
-      seq: i + 1,
-      output_type,
-      data,
-      timestamp: `at ${i + 1}`,
-      host,
-    }
-    const before = place
-    place = placeBehind(record, before)
-    return i + 1 < firstSeq ? [] : [store.insertOutput(record, before)]
-  })
-  await database.write({ steps, facts: [] })
-  return executionId
-}
-
-const textOf = (chunks: readonly Chunk[], type: OutputType | undefined): string =>
-  chunks
-    .filter(([of]) => type === undefined || of === type)
-    .map(([, data]) => data)
-    .join('')
-
-/** As editors and `sed` count them. */
-function linesIn(text: string): string[] {
-  const lines = text.split('\n')
-  if (lines.at(-1) === '') lines.pop()
-  return lines
-}
 
 const shown = ({ parts }: OutputLine): string => parts.map(({ data }) => data).join('')
 
@@ -118,7 +79,7 @@ describe('lines are those of the text', () => {
       ],
     ],
   ])('%s', async ([, chunks]) => {
-    const id = await storeChunks(chunks)
+    const id = await storeChunks({ database, store }, chunks)
     const answers = types.map((type) => read(id, { type }))
     const expected = types.map((type) => linesIn(textOf(chunks, type)))
     expect(answers.map(({ lines }) => lines.map(shown))).toEqual(expected)
@@ -145,7 +106,7 @@ describe('lines are those of the text', () => {
         return [random.once(20) ? 'other' : random.once(5) ? 'stderr' : 'stdout', data]
       })
       const firstSeq = 1 + (random.once(3) ? random.below(chunks.length) : 0)
-      const id = await storeChunks(chunks, firstSeq)
+      const id = await storeChunks({ database, store }, chunks, firstSeq)
       for (const type of types) {
         const expected = linesIn(textOf(chunks.slice(firstSeq - 1), type))
         for (let n = 0; n < 4; n++) {

@@ -18,6 +18,7 @@ import type { OutputType } from '../../runners/runner.ts'
 import { executionAttributeQuery, executionAttributes, wantedAttributes } from './attributes.ts'
 import { filterParameters, parseListQuery } from './list.ts'
 import { MAX_LINES, type LinesRequest } from './output-lines.ts'
+import type { SearchRequest } from './output-search.ts'
 import { triggerInstanceOf } from './record.ts'
 import { executionRequestSchema, rerunRequestSchema, type ExecutionRequest, type RerunRequest } from './request.ts'
 import {
@@ -25,13 +26,14 @@ import {
   executionSchema,
   filterViewsSchema,
   outputLinesSchema,
+  outputMatchesSchema,
   partialExecutionSchema,
   refusalOrExecutionSchema,
   updateRequestSchema,
 } from './schemas.ts'
 import type { ExecutionService } from './service.ts'
 import type { CountDimension, ExecutionStore, Visibility } from './store.ts'
-import type { Execution, ExecutionRecord, ExecutionStatus, OutputLines } from './types.ts'
+import type { Execution, ExecutionRecord, ExecutionStatus, OutputLines, OutputMatches } from './types.ts'
 
 const compress = promisify(gzip)
 
@@ -54,6 +56,7 @@ export interface ExecutionRoutesOptions {
   record(execution: Execution, options: { children: string[]; unmasked: boolean }): ExecutionRecord
   readOutput(executionId: string, type: OutputType | undefined): AsyncIterable<string>
   readLines(executionId: string, wanted: LinesRequest): OutputLines
+  searchOutput(executionId: string, wanted: SearchRequest): Promise<OutputMatches>
 }
 
 export function createRoutes(options: ExecutionRoutesOptions): Route[] {
@@ -240,6 +243,40 @@ export function createRoutes(options: ExecutionRoutesOptions): Route[] {
         const { from, limit, offset } = readLinesQuery(request.query)
         const { id } = service.getOrLast(idOf(request))
         return options.readLines(id, { type: outputTypeOf(request), from, limit, offset })
+      },
+    },
+    {
+      surface: 'api',
+      method: 'get',
+      path: '/executions/:id/output/search',
+      permission: 'execution_view',
+      resource: (request) => executionResource(service.getOrLast(idOf(request))),
+      summary: 'Lines of the output that have a text. Looks through a part of it: go on with `next` until `is_at_end`.',
+      query: {
+        query: { type: 'string', description: 'What to search for, within one line.', required: true },
+        output_type: outputTypeParameter,
+        ignore_case: { type: 'boolean', description: 'Capital and small letters are the same.' },
+        is_pattern: { type: 'boolean', description: '`query` is a regular expression, in the notation of RE2.' },
+        from: { type: 'integer', description: 'Number of the line to begin with, from 1, the default.' },
+        offset: { type: 'integer', description: 'Bytes of that line that are passed over.' },
+        limit: { type: 'integer', description: `At most so many lines, up to ${MAX_LINES}; default 100.` },
+      },
+      response: outputMatchesSchema,
+      failures: [400, 404],
+      handler(request) {
+        const { from, limit, offset } = readLinesQuery(request.query)
+        if (from < 1) throw queryInvalid('Parameter "from" must be 1 or more')
+        const { query, ignore_case: ignoreCase, is_pattern: isPattern } = request.query
+        const { id } = service.getOrLast(idOf(request))
+        return options.searchOutput(id, {
+          type: outputTypeOf(request),
+          query: String(query),
+          ignoreCase: ignoreCase === true,
+          isPattern: isPattern === true,
+          from,
+          offset,
+          limit,
+        })
       },
     },
     {

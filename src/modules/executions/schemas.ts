@@ -190,3 +190,34 @@ export const outputLinesSchema: JsonSchema = {
     },
   },
 }
+
+export const outputMatchesSchema: JsonSchema = {
+  title: 'OutputMatches',
+  type: 'object',
+  required: ['total', 'matches', 'next', 'is_at_end', 'is_complete'],
+  properties: {
+    total: { type: 'integer', description: 'Lines so far, a last one without a line end included.' },
+    matches: {
+      type: 'array',
+      description: 'In the order of the lines, at most one of each; without what terminals take as commands.',
+      items: {
+        type: 'object',
+        required: ['line', 'before', 'match', 'after'],
+        properties: {
+          line: { type: 'integer', description: 'Number of the line.' },
+          before: { type: 'string', description: 'What stands before the first place in the line, or a part of that.' },
+          match: string,
+          after: { type: 'string', description: 'What stands behind it, or a part of that.' },
+        },
+      },
+    },
+    next: {
+      type: 'object',
+      description: 'The query parameters that go on where this ends.',
+      required: ['from', 'offset'],
+      properties: { from: number, offset: number },
+    },
+    is_at_end: { type: 'boolean', description: 'Everything has been looked through that there is so far.' },
+    is_complete: { type: 'boolean', description: 'Nothing is written any more.' },
+  },
+}

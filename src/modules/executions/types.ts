@@ -213,6 +213,29 @@ export interface OutputLines {
   lines: OutputLine[]
 }
 
+/** A line in which something was found, without what terminals take as commands. */
+export interface OutputMatch {
+  /** Its number, as of `OutputLine`. */
+  line: number
+  /** The first place in it, and what stands around that: parts of the line. */
+  before: string
+  match: string
+  after: string
+}
+
+export interface OutputMatches {
+  /** Lines so far, a last one without a line end included. */
+  total: number
+  /** In the order of the lines, at most one of each. */
+  matches: OutputMatch[]
+  /** The `from` and `offset` that go on where this ends. */
+  next: { from: number; offset: number }
+  /** Everything has been looked through that there is so far. */
+  is_at_end: boolean
+  /** Nothing is written any more. */
+  is_complete: boolean
+}
+
 /**
  * Port: what a change of status brings about elsewhere, in the same unit. Whoever knows triggers provides it.
  *

@@ -105,7 +105,8 @@ function compileStored({ criteria }: Rule): CompiledCriteria {
     if (!isAppError(error)) throw error
     const [[key, criterion] = ['', undefined]] = Object.entries(criteria)
     const failed = { key, type: criterion?.type ?? '', pattern: criterion?.pattern, value: null }
-    return { evaluate: () => ({ matches: false, failed, reason: error.message }) }
+    const result = { matches: false, failed, reason: error.message } as const
+    return { evaluate: () => result, evaluateEach: () => ({ result, outcomes: [] }) }
   }
 }
 

@@ -19,7 +19,7 @@ export interface CriteriaContext {
   now: number
 }
 
-/** A criterion that does not hold. */
+/** A criterion with what it was compared with; of a result, the first that does not hold. */
 export interface FailedCriterion {
   key: string
   type: string
@@ -41,8 +41,18 @@ export type CriteriaResult =
       note?: string
     }
 
+/** A criterion that was looked at, whether it holds or not. */
+export interface SeenOutcome {
+  seen: FailedCriterion
+  holds: boolean
+  /** The two could not be compared. */
+  reason?: string
+}
+
 export interface CompiledCriteria {
   evaluate(context: CriteriaContext): CriteriaResult
+  /** The same, and each criterion, also behind the first that does not hold; none where the payload is empty. */
+  evaluateEach(context: CriteriaContext): { result: CriteriaResult; outcomes: SeenOutcome[] }
 }
 
 /** Criteria of one rule, those within patterns of `search` included. */
@@ -109,18 +119,40 @@ interface Compiled {
 export function compileCriteria(criteria: Readonly<Record<string, unknown>>): CompiledCriteria {
   const compiled = compile(criteria)
   const [first] = compiled.criteria
-  if (first === undefined) return { evaluate: () => ({ matches: true }) }
+  if (first === undefined) {
+    return { evaluate: () => ({ matches: true }), evaluateEach: () => ({ result: { matches: true }, outcomes: [] }) }
+  }
+  const refuse = ({ payload }: CriteriaContext): Failure | undefined =>
+    isTrue(adopt(payload))
+      ? undefined
+      : { matches: false, failed: describe(first, undefined, null), note: 'The payload is empty.' }
   return {
     evaluate(context) {
-      if (!isTrue(adopt(context.payload))) {
-        return { matches: false, failed: describe(first, undefined, null), note: 'The payload is empty.' }
-      }
+      const refusal = refuse(context)
+      if (refusal !== undefined) return refusal
       const run = new Run(compiled.templates, context)
       for (const criterion of compiled.criteria) {
         const failure = run.check(criterion)
         if (failure !== undefined) return failure
       }
       return { matches: true }
+    },
+    evaluateEach(context) {
+      const refusal = refuse(context)
+      if (refusal !== undefined) return { result: refusal, outcomes: [] }
+      const run = new Run(compiled.templates, context)
+      let first: Failure | undefined
+      const outcomes = compiled.criteria.map((criterion): SeenOutcome => {
+        const compared: Compared = { pattern: undefined, value: null }
+        const failure = run.check(criterion, undefined, compared)
+        first ??= failure
+        return {
+          seen: failure?.failed ?? describe(criterion, compared.pattern, compared.value),
+          holds: failure === undefined,
+          ...(failure?.reason === undefined ? {} : { reason: failure.reason }),
+        }
+      })
+      return { result: first ?? { matches: true }, outcomes }
     },
   }
 }
@@ -151,6 +183,11 @@ export function findProblems(criteria: Readonly<Record<string, unknown>>): strin
   }
   compile(criteria).criteria.forEach(look)
   return problems
+}
+
+/** Whether the value of a criterion comes from the datastore, however the key is written. @param key that compiles */
+export function readsDatastore(key: string): boolean {
+  return compilePath(key).root === 'system'
 }
 
 /** Why there can never be a value at the key of a criterion. @param key that compiles */
@@ -302,6 +339,13 @@ function findSyntaxError(written: unknown): TemplateError | undefined {
 type Failure = Extract<CriteriaResult, { matches: false }>
 type Stage = 'pattern' | 'value' | 'comparison'
 
+/** What a comparison had before it, as far as it came. */
+interface Compared {
+  /** Rendered. */
+  pattern: Value | undefined
+  value: Value
+}
+
 /** One evaluation: what its criteria share. */
 class Run {
   readonly #budget = new Budget(limits, SUBJECT)
@@ -318,8 +362,8 @@ class Run {
     this.#roots = { data: { trigger: context.payload }, system: () => this.#system() }
   }
 
-  /** Why a criterion does not hold; undefined when it does. */
-  check(criterion: Criterion, roots: Roots = this.#roots): Failure | undefined {
+  /** Why a criterion does not hold; undefined when it does. @param compared is filled in */
+  check(criterion: Criterion, roots: Roots = this.#roots, compared?: Compared): Failure | undefined {
     let pattern: Value | undefined
     let value: Value = null
     let stage: Stage = 'value'
@@ -329,6 +373,7 @@ class Run {
       stage = 'pattern'
       pattern = this.#patternOf(criterion, roots)
       stage = 'comparison'
+      if (compared !== undefined) Object.assign(compared, { pattern, value } satisfies Compared)
       const { operator } = criterion
       if (operator.kind === 'search') {
         if (pattern !== null) {

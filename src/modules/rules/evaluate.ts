@@ -3,6 +3,7 @@ import { setImmediate } from 'node:timers/promises'
 import { joinScopes, type TemplateScope } from '../../template.ts'
 import type { TemplateReader } from '../datastore/types.ts'
 import type { CompiledRule } from './bindings.ts'
+import type { CriteriaResult } from './criteria.ts'
 import type { Rule, RuleVerdict } from './types.ts'
 
 export interface Evaluation {
@@ -61,9 +62,15 @@ export function createPause(): () => Promise<void> {
 }
 
 function evaluateRule({ rule, criteria }: CompiledRule, context: EvaluationContext): RuleVerdict {
+  if (!rule.enabled) return { ...aboutRule(rule), verdict: 'disabled' }
+  return verdictOf(
+    rule,
+    criteria.evaluate({ payload: context.payload, scope: context.scopeOf(rule), now: context.now }),
+  )
+}
+
+export function verdictOf(rule: Rule, result: CriteriaResult): RuleVerdict {
   const about = aboutRule(rule)
-  if (!rule.enabled) return { ...about, verdict: 'disabled' }
-  const result = criteria.evaluate({ payload: context.payload, scope: context.scopeOf(rule), now: context.now })
   if (result.matches) return { ...about, verdict: 'matched' }
   const { failed: criterion, reason, note } = result
   if (reason !== undefined) return { ...about, verdict: 'failed', criterion, reason }

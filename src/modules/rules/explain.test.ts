@@ -3,8 +3,7 @@ import { startRules, type RulesOptions, type RulesWorld } from '../../../tests/h
 import { waitFor } from '../../../tests/helpers/wait.ts'
 import { TemplateError } from '../../template.ts'
 import type { TemplateReader } from '../datastore/types.ts'
-import type { Explanation, TestResult } from './explain.ts'
-import type { RuleRecord } from './types.ts'
+import type { Explanation, RuleRecord, TestResult } from './types.ts'
 
 let world: RulesWorld
 afterEach(() => world.stop())
@@ -259,6 +258,22 @@ describe('what only others may read in the datastore', () => {
     ])
   })
 
+  it('test: a value of the datastore is masked however its key is written, and whether it fits or not', async () => {
+    await start({ templates, users })
+    const keys = ['system.a', '$.system.a', " ['system'].a", '$["system"]["a"]']
+    const of = (type: string) => Object.fromEntries(keys.map((key) => [key, { type, pattern: 'x' }]))
+    await world.make('is', { criteria: of('nequals') })
+    await world.make('is_not', { criteria: of('equals') })
+    for (const ref of ['test.is', 'test.is_not']) {
+      const body = { rule_ref: ref, trigger_instance: event({ n: 7 }) }
+      const values = async (as: string) => (await test(body, as)).criteria.map(({ value }) => value)
+      expect(await values('root')).toEqual(keys.map(() => 'value of a'))
+      expect(await values('eve')).toEqual(keys.map(() => MASK))
+    }
+    const { verdict } = await test({ rule_ref: 'test.is_not', trigger_instance: event({ n: 7 }) }, 'eve')
+    expect(verdict.criterion?.value).toBe(MASK)
+  })
+
   it('test: parameters that the caller may not read, and secrets, are masked', async () => {
     await start({ templates, users })
     const parameters = {
@@ -320,6 +335,7 @@ describe('test', () => {
     expect(result).toEqual({
       matches: true,
       verdict: { rule: { ref: 'test.tried', uid: 'rule:test:tried', type: 'standard' }, verdict: 'matched' },
+      criteria: [{ key: 'trigger.n', type: 'gt', pattern: 1, value: 2, holds: true }],
       parameters: { text: 'n = 2', count: 2 },
     })
     expect(world.executions.last()).toBeUndefined()
@@ -331,14 +347,41 @@ describe('test', () => {
     await start()
     const { verdict, ...rest } = await test({ rule: rule({ criteria: n('gt', 1) }), trigger_instance: event({ n: 1 }) })
     expect([rest, verdict.criterion]).toEqual([
-      { matches: false },
+      { matches: false, criteria: [{ key: 'trigger.n', type: 'gt', pattern: 1, value: 1, holds: false }] },
       { key: 'trigger.n', type: 'gt', pattern: 1, value: 1 },
     ])
     const empty = await test({ rule: rule({ criteria: n('gt', 1) }), trigger_instance: { trigger: 'test.event' } })
     expect(empty).toMatchObject({
       matches: false,
       verdict: { verdict: 'not_matched', reason: expect.any(String) as string },
+      criteria: [],
     })
+  })
+
+  it('each criterion: those that hold, those that do not, those that cannot be compared, with what they saw', async () => {
+    await start()
+    const criteria = {
+      ...n('gt', 1),
+      'trigger.text': { type: 'contains', pattern: '{{ trigger.part }}' },
+      'trigger.none': { type: 'exists', pattern: true },
+      'trigger.n#again': { type: 'startswith', pattern: 'x' },
+      'trigger.list': { type: 'search', condition: 'any', pattern: { 'item.a': { type: 'eq', pattern: 1 } } },
+      'trigger.long': { type: 'exists', pattern: true },
+    }
+    const payload = { n: 2, text: 'abc', part: 'b', list: [{ a: 2 }, { a: 1 }], long: 'y'.repeat(5000) }
+    const result = await test({ rule: rule({ criteria }), trigger_instance: event(payload) })
+    expect(
+      result.criteria.map(({ key, pattern, value, holds, reason }) => [key, pattern, value, holds, reason]),
+    ).toEqual([
+      ['trigger.n', 1, 2, true, undefined],
+      ['trigger.text', 'b', 'abc', true, undefined],
+      ['trigger.none', true, null, false, undefined],
+      ['trigger.n#again', 'x', 2, false, expect.stringContaining('has to be text') as string],
+      ['trigger.list', { 'item.a': { type: 'eq', pattern: 1 } }, payload.list, true, undefined],
+      ['trigger.long', true, `${'y'.repeat(1000)}…`, true, undefined],
+    ])
+    expect(result.criteria[4]?.condition).toBe('any')
+    expect(result.verdict).toMatchObject({ verdict: 'not_matched', criterion: { key: 'trigger.none' } })
   })
 
   it('a stored rule, enabled or not, by id or reference, with a recorded instance', async () => {
@@ -353,6 +396,7 @@ describe('test', () => {
           verdict: 'matched',
           reason: 'The rule is disabled, so it would not be enforced.',
         },
+        criteria: [],
         parameters: {},
       })
     }

@@ -15,39 +15,21 @@ import type { Traces } from '../traces/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 import type { TriggerInstance } from '../triggers/types.ts'
 import { compileLater, compileRule, type CompiledRule } from './bindings.ts'
-import { findProblems, problemOfKey } from './criteria.ts'
+import { findProblems, problemOfKey, readsDatastore } from './criteria.ts'
 import { actionMissing, contextOf, findAction, refusalIn, scopeOfAction } from './enforce.ts'
-import { aboutRule, createPause, evaluateRules, type EvaluationContext } from './evaluate.ts'
+import { aboutRule, createPause, evaluateRules, verdictOf, type EvaluationContext } from './evaluate.ts'
 import { renderParameters } from './render.ts'
 import { isIsolated, resourceOf, type Caller, type RuleService } from './service.ts'
 import type { RuleStore } from './store.ts'
-import type { Rule, RuleDefinition, RuleEnforcement, RuleVerdict } from './types.ts'
-
-export interface Explanation {
-  trigger_instance: Pick<TriggerInstance, 'id' | 'trigger' | 'status' | 'occurrence_time' | 'trace_id'>
-  rules: (RuleVerdict & { enforcement?: Pick<RuleEnforcement, 'id' | 'status' | 'execution_id' | 'failure_reason'> })[]
-  /** How many more there are that the caller may not view. */
-  hidden: number
-  /** One sentence that answers why. */
-  message: string
-}
-
-export interface TestRequest {
-  rule?: RuleDefinition
-  rule_ref?: string
-  /** As a file holds it. */
-  trigger_instance?: { trigger: string; payload?: unknown; id?: string; occurrence_time?: string }
-  trigger_instance_id?: string
-}
-
-export interface TestResult {
-  matches: boolean
-  verdict: RuleVerdict
-  /** Of the action, as the rule would give them to it; secrets masked. */
-  parameters?: Record<string, unknown>
-  /** What would go wrong, or why they do not fit together. */
-  problem?: string
-}
+import type {
+  Explanation,
+  Rule,
+  RuleEnforcement,
+  RuleVerdict,
+  SeenCriterion,
+  TestRequest,
+  TestResult,
+} from './types.ts'
 
 export interface Explain {
   /** @throws RESOURCE_NOT_FOUND */
@@ -165,32 +147,39 @@ export function createExplain(deps: {
   function test(caller: Caller, request: TestRequest): TestResult {
     const rule = ruleOf(caller, request)
     const instance = occurrenceOf(caller, request)
-    const about = aboutRule(rule)
     if (instance.trigger_type !== rule.trigger.type) {
       const problem = `The rule is for trigger type "${rule.trigger.type}", the trigger instance is of "${instance.trigger_type}".`
-      return { matches: false, verdict: { ...about, verdict: 'not_matched', reason: problem }, problem }
+      const verdict = { ...aboutRule(rule), verdict: 'not_matched', reason: problem } as const
+      return { matches: false, verdict, criteria: [], problem }
     }
     const compiled = compileRule({ ...rule, enabled: true }, triggers)
-    const scopeOf = scopesFor(instance.payload)
-    const [{ verdict } = { verdict: undefined }] = evaluateRules([() => compiled], {
+    const scope = scopesFor(instance.payload)(rule)
+    const { result, outcomes } = compiled.criteria.evaluateEach({
       payload: instance.payload,
       now: request.trigger_instance_id === undefined ? nowMicros() : microsOf(instance.occurrence_time),
-      scopeOf,
+      scope,
     })
-    if (verdict?.verdict !== 'matched') {
+    const criteria = outcomes.map(({ seen, holds, reason }) => ({
+      ...censoredCriterion(caller, rule, seen),
+      holds,
+      ...(reason === undefined ? {} : { reason }),
+    }))
+    const verdict = verdictOf(rule, result)
+    if (!result.matches) {
       const [problem] = findProblems(rule.criteria)
-      const seen = verdict ?? { ...about, verdict: 'not_matched' as const }
       return {
         matches: false,
-        verdict: censored(caller, rule, seen),
-        ...(problem === undefined || seen.reason !== undefined ? {} : { problem }),
+        verdict: censored(caller, rule, verdict),
+        criteria,
+        ...(problem === undefined || verdict.reason !== undefined ? {} : { problem }),
       }
     }
     const isDisabled = request.rule_ref !== undefined && !rule.enabled
     return {
       matches: true,
       verdict: { ...verdict, ...(isDisabled ? { reason: 'The rule is disabled, so it would not be enforced.' } : {}) },
-      ...tryParameters(caller, compiled, instance, scopeOf(rule)),
+      criteria,
+      ...tryParameters(caller, compiled, instance, scope),
     }
   }
 
@@ -280,19 +269,22 @@ const CONCEALED =
 const decrypts = (written: unknown): boolean => JSON.stringify(written).includes('decrypt_kv')
 
 /** A verdict as the caller may see it: short, and without what only others may read in the datastore. */
-function censored({ principal }: Caller, rule: Rule, verdict: RuleVerdict): RuleVerdict {
+function censored(caller: Caller, rule: Rule, verdict: RuleVerdict): RuleVerdict {
   const { criterion } = verdict
-  if (criterion === undefined) return verdict
+  return criterion === undefined ? verdict : { ...verdict, criterion: censoredCriterion(caller, rule, criterion) }
+}
+
+function censoredCriterion({ principal }: Caller, rule: Rule, criterion: SeenCriterion): SeenCriterion {
   const { key } = criterion
   let { pattern, value } = criterion
   if (!principal.isAdmin) {
-    if (/^\s*system\b/.test(key) && value !== null) value = MASK
+    if (value !== null && readsDatastore(key)) value = MASK
     const written = Object.hasOwn(rule.criteria, key) ? rule.criteria[key]?.pattern : undefined
     // Also of criteria within `search`, whose patterns are those of the criterion around them.
     const isRead = /svckv|system/.test(JSON.stringify(rule.criteria))
     if (isRead) pattern = written ?? MASK
   }
-  return { ...verdict, criterion: { ...criterion, pattern: shorten(pattern), value: shorten(value) } }
+  return { ...criterion, pattern: shorten(pattern), value: shorten(value) }
 }
 
 /** Nothing that comes to a key that leads nowhere can match: then the value does not tell why. */

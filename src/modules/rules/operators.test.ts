@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs'
-import { describe, expect, it } from 'vitest'
+import { describe, expect, it, test } from 'vitest'
 import { computedMs } from '../../../tests/helpers/work.ts'
 import { TemplateError } from '../../template.ts'
 import { Budget, defaultLimits } from '../../template/limits.ts'
 import type { Value } from '../../template/values.ts'
-import { findOperator, operatorNames, operators, SEARCH } from './operators.ts'
+import { findOperator, operatorNames, operatorRecords, operators, SEARCH } from './operators.ts'
 
 const limits = { ...defaultLimits, maxWork: 16 * 1024 * 1024 }
 
@@ -21,6 +21,45 @@ function compare(name: string, value: Value, pattern: Value): boolean | undefine
     throw error
   }
 }
+
+test('what is told about operators names all of them, and each in words of its own', () => {
+  const names = operatorRecords.flatMap(({ name, aliases }) => [name, ...aliases])
+  expect(names.toSorted()).toEqual(operatorNames.toSorted())
+  const phrases = operatorRecords.map(({ phrase }) => phrase)
+  expect(new Set(phrases).size).toBe(phrases.length)
+  expect(operatorRecords.find(({ name }) => name === 'equals')).toEqual({
+    name: 'equals',
+    aliases: ['eq'],
+    phrase: 'is',
+    description: 'Of the same type: 1 is not "1".',
+    pattern: 'any',
+  })
+  expect(operatorRecords.filter(({ conditions }) => conditions !== undefined).map(({ name }) => name)).toEqual([SEARCH])
+})
+
+test.each(operatorRecords.filter(({ pattern }) => pattern !== 'criteria'))(
+  'the pattern of $name is what is told: $pattern',
+  ({ name, pattern }) => {
+    const refuses = (given: Value): boolean => {
+      try {
+        findOperator(name)?.prepare(given, new Budget(limits, 'the comparison'))
+        return false
+      } catch {
+        return true
+      }
+    }
+    expect([refuses('5'), refuses(5), refuses({ a: 1 })]).toEqual(
+      {
+        any: [false, false, false],
+        none: [false, false, false],
+        text: [false, true, true],
+        seconds: [false, false, true],
+      }[
+        pattern as 'any' // those of `criteria` are not here
+      ],
+    )
+  },
+)
 
 describe('operators', () => {
   // The generator writes this shape.

@@ -10,6 +10,7 @@ import { limitError, typeError } from '../../template/error.ts'
 import type { Budget } from '../../template/limits.ts'
 import { compilePattern, type PatternOptions } from '../../template/pattern.ts'
 import { typeNameOf, type Value } from '../../template/values.ts'
+import type { OperatorRecord } from './types.ts'
 import { compileWildcard, matchesWildcard } from './wildcard.ts'
 
 /** What a comparison goes by besides value and pattern. */
@@ -23,7 +24,14 @@ export interface Comparison {
 export type Test = (value: Value, comparison: Comparison) => boolean
 
 export interface Operator {
+  /** The last one is the one to write. */
   readonly names: readonly [string, ...string[]]
+  /** What stands between value and pattern in a sentence. */
+  readonly phrase: string
+  /** What people have to know about it; absent: the phrase says it. */
+  readonly about?: string
+  /** Default: any. */
+  readonly pattern?: OperatorRecord['pattern']
   /** Compares with null too; every other operator is false for a pattern that is null. */
   readonly acceptsNull?: true
   /** Throws TemplateError for a pattern that nothing can be compared with. */
@@ -36,12 +44,13 @@ type Quantifier = 'some' | 'every'
 export const SEARCH = 'search'
 
 /** Conditions of `search`: of how many items how many criteria must hold. */
-export const searchConditions: ReadonlyMap<string, { items: Quantifier; criteria: Quantifier }> = new Map([
-  ['any', { items: 'some', criteria: 'every' }],
-  ['all', { items: 'every', criteria: 'every' }],
-  ['any2any', { items: 'some', criteria: 'some' }],
-  ['all2any', { items: 'every', criteria: 'some' }],
-])
+export const searchConditions: ReadonlyMap<string, { items: Quantifier; criteria: Quantifier; phrase: string }> =
+  new Map([
+    ['any', { items: 'some', criteria: 'every', phrase: 'has an item for which all of this holds:' }],
+    ['all', { items: 'every', criteria: 'every', phrase: 'has only items for which all of this holds:' }],
+    ['any2any', { items: 'some', criteria: 'some', phrase: 'has an item for which some of this holds:' }],
+    ['all2any', { items: 'every', criteria: 'some', phrase: 'has only items for which some of this holds:' }],
+  ])
 
 /** A comparison of a value with a pattern of any type. */
 function comparing(test: (value: Value, pattern: Value, comparison: Comparison) => boolean): Operator['prepare'] {
@@ -139,49 +148,155 @@ function describe(value: string | number): string {
 }
 
 export const operators: readonly Operator[] = [
-  { names: ['eq', 'equals'], prepare: comparing((value, pattern, { budget }) => equals(value, pattern, budget)) },
+  {
+    names: ['eq', 'equals'],
+    phrase: 'is',
+    about: 'Of the same type: 1 is not "1".',
+    prepare: comparing((value, pattern, { budget }) => equals(value, pattern, budget)),
+  },
   {
     names: ['neq', 'nequals'],
+    phrase: 'is not',
+    about: 'Also where there is no value.',
     acceptsNull: true,
     prepare: comparing((value, pattern, { budget }) => !equals(value, pattern, budget)),
   },
-  { names: ['ieq', 'iequals'], prepare: ignoringCase((value, pattern) => value === pattern) },
-  { names: ['contains'], prepare: comparing((value, pattern, { budget }) => contains(value, pattern, budget)) },
-  { names: ['ncontains'], prepare: comparing((value, pattern, { budget }) => !contains(value, pattern, budget)) },
-  { names: ['icontains'], prepare: ignoringCase((value, pattern, budget) => contains(value, pattern, budget)) },
-  { names: ['incontains'], prepare: ignoringCase((value, pattern, budget) => !contains(value, pattern, budget)) },
-  { names: ['startswith'], prepare: comparingText((value, pattern) => value.startsWith(pattern)) },
-  { names: ['istartswith'], prepare: ignoringCase((value, pattern) => value.startsWith(pattern)) },
-  { names: ['endswith'], prepare: comparingText((value, pattern) => value.endsWith(pattern)) },
-  { names: ['iendswith'], prepare: ignoringCase((value, pattern) => value.endsWith(pattern)) },
+  {
+    names: ['ieq', 'iequals'],
+    phrase: 'is (ignoring case)',
+    pattern: 'text',
+    prepare: ignoringCase((value, pattern) => value === pattern),
+  },
+  {
+    names: ['contains'],
+    phrase: 'contains',
+    about: 'A text a part of it, a list an item, an object a name.',
+    prepare: comparing((value, pattern, { budget }) => contains(value, pattern, budget)),
+  },
+  {
+    names: ['ncontains'],
+    phrase: 'does not contain',
+    about: 'A text a part of it, a list an item, an object a name.',
+    prepare: comparing((value, pattern, { budget }) => !contains(value, pattern, budget)),
+  },
+  {
+    names: ['icontains'],
+    phrase: 'contains (ignoring case)',
+    pattern: 'text',
+    prepare: ignoringCase((value, pattern, budget) => contains(value, pattern, budget)),
+  },
+  {
+    names: ['incontains'],
+    phrase: 'does not contain (ignoring case)',
+    pattern: 'text',
+    prepare: ignoringCase((value, pattern, budget) => !contains(value, pattern, budget)),
+  },
+  {
+    names: ['startswith'],
+    phrase: 'begins with',
+    pattern: 'text',
+    prepare: comparingText((value, pattern) => value.startsWith(pattern)),
+  },
+  {
+    names: ['istartswith'],
+    phrase: 'begins with (ignoring case)',
+    pattern: 'text',
+    prepare: ignoringCase((value, pattern) => value.startsWith(pattern)),
+  },
+  {
+    names: ['endswith'],
+    phrase: 'ends with',
+    pattern: 'text',
+    prepare: comparingText((value, pattern) => value.endsWith(pattern)),
+  },
+  {
+    names: ['iendswith'],
+    phrase: 'ends with (ignoring case)',
+    pattern: 'text',
+    prepare: ignoringCase((value, pattern) => value.endsWith(pattern)),
+  },
   {
     names: ['lt', 'lessthan'],
+    phrase: 'is less than',
+    about: 'Both are numbers, or both texts.',
     prepare: comparing((value, pattern, { budget }) => compare(value, pattern, '<', budget) < 0),
   },
   {
     names: ['gt', 'greaterthan'],
+    phrase: 'is greater than',
+    about: 'Both are numbers, or both texts.',
     prepare: comparing((value, pattern, { budget }) => compare(value, pattern, '>', budget) > 0),
   },
-  { names: ['td_lt', 'timediff_lt'], prepare: comparingAge((age, seconds) => age < seconds) },
-  { names: ['td_gt', 'timediff_gt'], prepare: comparingAge((age, seconds) => age > seconds) },
-  { names: ['exists'], acceptsNull: true, prepare: comparing((value) => value !== null) },
-  { names: ['nexists'], acceptsNull: true, prepare: comparing((value) => value === null) },
-  { names: ['in', 'inside'], prepare: comparing((value, pattern, { budget }) => contains(pattern, value, budget)) },
+  {
+    names: ['td_lt', 'timediff_lt'],
+    phrase: 'is younger than (seconds)',
+    about: 'The value is the text of a date, in UTC unless it says otherwise.',
+    pattern: 'seconds',
+    prepare: comparingAge((age, seconds) => age < seconds),
+  },
+  {
+    names: ['td_gt', 'timediff_gt'],
+    phrase: 'is older than (seconds)',
+    about: 'The value is the text of a date, in UTC unless it says otherwise.',
+    pattern: 'seconds',
+    prepare: comparingAge((age, seconds) => age > seconds),
+  },
+  { names: ['exists'], phrase: 'is there', pattern: 'none', acceptsNull: true, prepare: comparing(isGiven) },
+  {
+    names: ['nexists'],
+    phrase: 'is not there',
+    pattern: 'none',
+    acceptsNull: true,
+    prepare: comparing((value) => !isGiven(value)),
+  },
+  {
+    names: ['in', 'inside'],
+    phrase: 'is in',
+    about: 'In a list, a text, or the names of an object.',
+    prepare: comparing((value, pattern, { budget }) => contains(pattern, value, budget)),
+  },
   {
     names: ['nin', 'ninside'],
+    phrase: 'is not in',
+    about: 'In a list, a text, or the names of an object.',
     prepare: comparing((value, pattern, { budget }) => !contains(pattern, value, budget)),
   },
   {
     names: ['matchwildcard'],
+    phrase: 'fits the wildcard',
+    about: 'The whole text: * stands for any characters, ? for one, [abc] for one of these.',
+    pattern: 'text',
     prepare: (pattern) => {
       const wildcard = compileWildcard(textOf(pattern, 'pattern'))
       return (value, { budget }) => matchesWildcard(textOf(value, 'value'), wildcard, budget)
     },
   },
-  { names: ['regex'], prepare: matching({}) },
-  { names: ['iregex'], prepare: matching({ ignoreCase: true }) },
-  { names: ['matchregex'], prepare: matching({ dotAll: true, fromStart: true }) },
+  {
+    names: ['regex'],
+    phrase: 'matches',
+    about: 'A regular expression, found anywhere in the text.',
+    pattern: 'text',
+    prepare: matching({}),
+  },
+  {
+    names: ['iregex'],
+    phrase: 'matches (ignoring case)',
+    about: 'A regular expression, found anywhere in the text.',
+    pattern: 'text',
+    prepare: matching({ ignoreCase: true }),
+  },
+  {
+    names: ['matchregex'],
+    phrase: 'matches from its beginning',
+    about: 'Deprecated: write regex, with ^ in front.',
+    pattern: 'text',
+    prepare: matching({ dotAll: true, fromStart: true }),
+  },
 ]
+
+function isGiven(value: Value): boolean {
+  return value !== null
+}
 
 const byName: ReadonlyMap<string, Operator> = new Map(
   operators.flatMap((operator) => operator.names.map((name) => [name, operator] as const)),
@@ -193,3 +308,19 @@ export const operatorNames: readonly string[] = [...byName.keys(), SEARCH]
 export function findOperator(name: string): Operator | undefined {
   return byName.get(name)
 }
+
+/** For whoever writes criteria, in the order in which they are offered. */
+export const operatorRecords: readonly OperatorRecord[] = [
+  ...operators.map(({ names, phrase, about = '', pattern = 'any' }): OperatorRecord => {
+    const name = names.at(-1) ?? ''
+    return { name, aliases: names.filter((other) => other !== name), phrase, description: about, pattern }
+  }),
+  {
+    name: SEARCH,
+    aliases: [],
+    phrase: 'has items that fit',
+    description: 'Compares the items of a list with criteria of their own, whose keys begin with item.',
+    pattern: 'criteria',
+    conditions: [...searchConditions].map(([name, { phrase }]) => ({ name, phrase })),
+  },
+]

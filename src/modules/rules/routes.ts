@@ -28,7 +28,7 @@ import type { Executions } from '../executions/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 import { ruleRequestSchema } from './definition.ts'
 import { findAction } from './enforce.ts'
-import type { Explain, TestRequest } from './explain.ts'
+import type { Explain } from './explain.ts'
 import { enforcementFilters, parseEnforcementQuery, parseRuleFilter, ruleFilters } from './list.ts'
 import {
   enforcementAttributes,
@@ -38,16 +38,28 @@ import {
   enforcementViewListSchema,
   enforcementViewSchema,
   explanationSchema,
+  operatorSchema,
   ruleAttributes,
   ruleListSchema,
   ruleSchema,
   ruleTypeSchema,
+  ruleViewListSchema,
   testRequestSchema,
   testResultSchema,
 } from './schemas.ts'
-import { isIsolated, resourceOf, type RuleService } from './service.ts'
+import { operatorRecords } from './operators.ts'
+import { entityTagOf, isIsolated, resourceOf, type RuleService } from './service.ts'
 import type { RuleStore } from './store.ts'
-import type { Rule, RuleDefinition, RuleEnforcement, RuleRecord } from './types.ts'
+import type {
+  LastEnforcement,
+  Rule,
+  RuleDefinition,
+  RuleEnforcement,
+  RuleEnforcementView,
+  RuleRecord,
+  RuleView,
+  TestRequest,
+} from './types.ts'
 
 const ENFORCEMENTS_LIMIT = 50
 /** Records of a list that are read at once. */
@@ -70,11 +82,16 @@ const ruleTypeRecords = [
   },
 ]
 
+/** What costs more is there for who names it. */
+const onRequest = ['last_enforcement'] as const satisfies (keyof RuleView)[]
+
 const ruleProjection = {
   known: ruleAttributes,
   excludable: ['description', 'type', 'trigger', 'criteria', 'action', 'context', 'tags'],
   always: ['id', 'ref', 'pack', 'name'],
 }
+
+const entityTagHeader = { ETag: 'Another one after each change, for `If-Match`.' }
 
 /** What views of enforcements show of an execution. */
 const executionParts = ['id', 'runner', 'parameters', 'status'] as const
@@ -84,7 +101,7 @@ export function createRoutes(deps: {
   store: RuleStore
   explain: Explain
   actions: Actions
-  executions: Pick<Executions, 'find' | 'record'>
+  executions: Pick<Executions, 'find' | 'record' | 'statusOf'>
   triggers: Triggers
   maxPageSize: number
 }): Route[] {
@@ -94,6 +111,9 @@ export function createRoutes(deps: {
     resourceOf(service.get(params['ref_or_id'] ?? ''))
 
   const toRecord = (rule: Rule, request: ApiRequest): RuleRecord => service.record(rule, seesSecrets(request))
+
+  const tagged = (rule: Rule, request: ApiRequest): Reply =>
+    new Reply(toRecord(rule, request), { headers: { ETag: entityTagOf(rule) } })
 
   /** With what action and trigger say about themselves. */
   function toView(rule: Rule, request: ApiRequest): RuleRecord {
@@ -107,13 +127,30 @@ export function createRoutes(deps: {
     }
   }
 
+  function toLast(whole: RuleEnforcement, rights: Rights): LastEnforcement {
+    const { rule: _, ...enforcement } = whole
+    const { execution_id: id } = enforcement
+    if (id === undefined) return enforcement
+    if (!rights.may('execution_view')) {
+      const execution = executions.find(id)
+      if (execution === undefined || !rights.may('execution_view', executionResource(execution))) return enforcement
+    }
+    const status = executions.statusOf(id)
+    return status === undefined ? enforcement : { ...enforcement, execution_status: status }
+  }
+
   async function listRules(
     request: ApiRequest,
     present: (rule: Rule, request: ApiRequest) => RuleRecord,
+    further: readonly (typeof onRequest)[number][] = [],
   ): Promise<Reply> {
     const { query, principal, rights } = request
     const page = parsePage(query, principal, { defaultLimit: undefined, maxPageSize })
-    const projection = parseAttributes(query, ruleProjection)
+    const isNamed = query['include_attributes'] !== undefined
+    const known = isNamed ? [...ruleAttributes, ...further] : ruleAttributes
+    const projection = parseAttributes(query, { ...ruleProjection, known })
+    const withLast = isNamed && projection.needed?.has('last_enforcement') === true
+    let last = new Map<string, RuleEnforcement>()
     const filter = parseRuleFilter(query, (ref) => {
       const trigger = triggers.find(ref)
       return trigger?.ref === ref ? trigger.id : undefined
@@ -128,9 +165,17 @@ export function createRoutes(deps: {
       total = visible.length
       ids = slicePage(visible, page).map(({ id }) => id)
     }
+    function find(some: readonly string[]): Rule[] {
+      if (withLast) last = store.lastEnforcements(some)
+      return store.findByIds(some)
+    }
     function* records(): Generator<Record<string, unknown>> {
-      for (const rule of inOrder(ids, (some) => store.findByIds(some))) {
-        if (rights.may('rule_view', resourceOf(rule))) yield projection.apply({ ...present(rule, request) })
+      for (const rule of inOrder(ids, find)) {
+        if (!rights.may('rule_view', resourceOf(rule))) continue
+        const view: RuleView = present(rule, request)
+        const enforcement = last.get(rule.id)
+        if (withLast) view.last_enforcement = enforcement === undefined ? null : toLast(enforcement, rights)
+        yield projection.apply({ ...view })
       }
     }
     return listReply(records(), pageHeaders(page, total))
@@ -146,19 +191,29 @@ export function createRoutes(deps: {
     return enforcement
   }
 
-  /** With the parts of what it is about that the caller may view. */
-  function toEnforcementView(enforcement: RuleEnforcement, { rights }: ApiRequest): Record<string, unknown> {
-    const instance = triggers.findInstance(enforcement.trigger_instance_id)
-    const execution = enforcement.execution_id === undefined ? undefined : executions.find(enforcement.execution_id)
-    const view: Record<string, unknown> = { ...enforcement }
+  /**
+   * With the parts of what it is about that the caller may view.
+   *
+   * @param needed what of it is read; undefined: all, payloads of megabytes too
+   */
+  function toEnforcementView(
+    enforcement: RuleEnforcement,
+    { rights }: ApiRequest,
+    needed?: ReadonlySet<string>,
+  ): RuleEnforcementView {
+    const { trigger_instance_id: instanceId, execution_id: executionId } = enforcement
+    const reads = (part: string): boolean => needed?.has(part) !== false
+    const instance = reads('trigger_instance') ? triggers.findInstance(instanceId) : undefined
+    const execution = executionId !== undefined && reads('execution') ? executions.find(executionId) : undefined
+    const view: RuleEnforcementView = { ...enforcement }
     if (instance !== undefined && rights.may('trigger_view', triggerResource(instance.trigger_type))) {
       const { id, trigger, payload, occurrence_time, status } = instance
-      view['trigger_instance'] = { id, trigger, payload, occurrence_time, status }
+      view.trigger_instance = { id, trigger, payload, occurrence_time, status }
     }
     if (execution !== undefined && rights.may('execution_view', executionResource(execution))) {
       const record = executions.record(execution)
       const { action } = record
-      view['execution'] = {
+      view.execution = {
         ...Object.fromEntries(executionParts.filter((name) => name in record).map((name) => [name, record[name]])),
         action: isObject(action) ? { ref: action['ref'], parameters: action['parameters'] } : {},
       }
@@ -169,7 +224,11 @@ export function createRoutes(deps: {
   async function listEnforcements(
     request: ApiRequest,
     known: readonly string[],
-    present: (enforcement: RuleEnforcement, request: ApiRequest) => Record<string, unknown>,
+    present: (
+      enforcement: RuleEnforcement,
+      request: ApiRequest,
+      needed: ReadonlySet<string> | undefined,
+    ) => RuleEnforcement,
   ): Promise<Reply> {
     const { query, principal, rights } = request
     const page = parsePage(query, principal, { defaultLimit: ENFORCEMENTS_LIMIT, maxPageSize })
@@ -187,7 +246,7 @@ export function createRoutes(deps: {
         if (!rights.may('rule_enforcement_view', enforcementResource(enforcement))) continue
         // A rule of somebody else had the same name before.
         if (isIsolated(store, enforcement, rights)) continue
-        yield projection.apply(present(enforcement, request))
+        yield projection.apply({ ...present(enforcement, request, projection.needed) })
       }
     }
     return listReply(records(), pageHeaders(page, total))
@@ -216,9 +275,10 @@ export function createRoutes(deps: {
       body: ruleRequestSchema,
       status: 201,
       response: ruleSchema,
+      answerHeaders: entityTagHeader,
       failures: [400, 403, 409, 503],
       async handler(request) {
-        return toRecord(await service.create(request, request.body as RuleDefinition), request) // fits the schema
+        return tagged(await service.create(request, request.body as RuleDefinition), request) // fits the schema
       },
     },
     {
@@ -230,8 +290,9 @@ export function createRoutes(deps: {
       summary: 'Gets one rule.',
       query: showSecretsQuery,
       response: ruleSchema,
+      answerHeaders: entityTagHeader,
       failures: [404],
-      handler: (request) => toRecord(service.get(request.params['ref_or_id'] ?? ''), request),
+      handler: (request) => tagged(service.get(request.params['ref_or_id'] ?? ''), request),
     },
     {
       surface: 'api',
@@ -241,12 +302,15 @@ export function createRoutes(deps: {
       resource: resourceAt,
       summary: 'Replaces a rule; masked values that are sent back stay as they are.',
       query: showSecretsQuery,
+      headers: { 'If-Match': 'The `ETag` of the rule that is to be replaced: then nobody else’s change is.' },
       body: ruleRequestSchema,
       response: ruleSchema,
-      failures: [400, 403, 404, 409, 503],
+      answerHeaders: entityTagHeader,
+      failures: [400, 403, 404, 409, 412, 503],
       async handler(request) {
         const body = request.body as RuleDefinition // fits the schema
-        return toRecord(await service.update(request, request.params['ref_or_id'] ?? '', body), request)
+        const { params, headers } = request
+        return tagged(await service.update(request, params['ref_or_id'] ?? '', body, headers['if-match']), request)
       },
     },
     {
@@ -270,9 +334,9 @@ export function createRoutes(deps: {
       permission: 'rule_list',
       summary: 'Lists rules with the descriptions of their actions and triggers.',
       query: { ...ruleFilters, ...pageQuery, ...attributeQuery, ...showSecretsQuery },
-      response: ruleListSchema,
+      response: ruleViewListSchema,
       failures: [400, 403, 503],
-      handler: (request) => listRules(request, toView),
+      handler: (request) => listRules(request, toView, onRequest),
     },
     {
       surface: 'api',
@@ -379,6 +443,18 @@ export function createRoutes(deps: {
       response: enforcementViewSchema,
       failures: [404],
       handler: (request) => toEnforcementView(getEnforcement(request), request),
+    },
+    {
+      surface: 'api',
+      method: 'get',
+      path: '/criteriaoperators',
+      permission: 'authenticated',
+      summary: 'Lists what criteria of rules can compare by.',
+      response: { type: 'array', items: operatorSchema },
+      handler: () =>
+        new Reply(operatorRecords, {
+          headers: pageHeaders({ limit: undefined, offset: 0 }, operatorRecords.length),
+        }),
     },
   ]
 }

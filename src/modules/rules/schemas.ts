@@ -74,6 +74,18 @@ export const ruleSchema: JsonSchema = {
 
 export const ruleListSchema = listOf(ruleProperties, ['id', 'ref'])
 
+export const ruleViewListSchema = listOf(
+  {
+    ...ruleProperties,
+    last_enforcement: {
+      type: ['object', 'null'],
+      description:
+        'For who names it in `include_attributes`: the newest enforcement, with `execution_status`, the status of its execution.',
+    },
+  },
+  ['id', 'ref'],
+)
+
 const enforcementProperties: Record<string, JsonSchema> = {
   id: text,
   trigger_instance_id: text,
@@ -118,6 +130,35 @@ export const ruleTypeSchema: JsonSchema = {
   properties: { id: text, name: text, description: text, enabled: { type: 'boolean' }, parameters: object },
 }
 
+export const operatorSchema: JsonSchema = {
+  title: 'CriteriaOperator',
+  type: 'object',
+  required: ['name', 'aliases', 'phrase', 'description', 'pattern'],
+  properties: {
+    name: { ...text, description: 'To be written as `type` of a criterion.' },
+    aliases: { type: 'array', items: text, description: 'Further names that mean the same.' },
+    phrase: { ...text, description: 'What stands between value and pattern in a sentence.' },
+    description: text,
+    pattern: {
+      enum: ['any', 'text', 'seconds', 'none', 'criteria'],
+      description: 'What it compares with; `none`: anything, since there has to be a pattern.',
+    },
+    conditions: {
+      type: 'array',
+      items: { type: 'object', properties: { name: text, phrase: text } },
+      description: 'Of `search`.',
+    },
+  },
+}
+
+const criterionProperties: Record<string, JsonSchema> = {
+  key: text,
+  type: text,
+  pattern: {},
+  condition: text,
+  value: {},
+}
+
 const verdictSchema: JsonSchema = {
   title: 'RuleVerdict',
   type: 'object',
@@ -133,7 +174,7 @@ const verdictSchema: JsonSchema = {
       type: 'object',
       description: 'The first that did not hold, with the value that it saw; long ones are cut.',
       required: ['key', 'type', 'pattern', 'value'],
-      properties: { key: text, type: text, pattern: {}, condition: text, value: {} },
+      properties: criterionProperties,
     },
     reason: text,
     enforcement: { type: 'object', properties: enforcementProperties },
@@ -180,10 +221,19 @@ export const testRequestSchema: JsonSchema = {
 export const testResultSchema: JsonSchema = {
   title: 'RuleTestResult',
   type: 'object',
-  required: ['matches', 'verdict'],
+  required: ['matches', 'verdict', 'criteria'],
   properties: {
     matches: { type: 'boolean' },
     verdict: verdictSchema,
+    criteria: {
+      type: 'array',
+      description: 'Each with the value that it saw, also behind the first that does not hold; long values are cut.',
+      items: {
+        type: 'object',
+        required: ['key', 'type', 'pattern', 'value', 'holds'],
+        properties: { ...criterionProperties, holds: { type: 'boolean' }, reason: text },
+      },
+    },
     parameters: { ...object, description: 'Of the action; secret values are masked.' },
     problem: { ...text, description: 'What would go wrong, or why rule and trigger instance do not fit together.' },
   },

@@ -2,6 +2,7 @@
 import { commitPlan } from '../../db/commit.ts'
 import { Conflict, merge, type Database, type Unit } from '../../db/database.ts'
 import {
+  contentChanged,
   contentNotFound,
   isAppError,
   nameTaken,
@@ -48,8 +49,11 @@ export interface RuleService {
   draft(caller: Caller, given: RuleDefinition): Rule
   /** @throws NAME_TAKEN, PERMISSION_DENIED and the 400s of contract 05, 5.5 */
   create(caller: Caller, given: RuleDefinition): Promise<Rule>
-  /** @throws CONTENT_NOT_FOUND, NAME_TAKEN, PERMISSION_DENIED and the 400s of contract 05, 5.5 */
-  update(caller: Caller, refOrId: string, given: RuleDefinition): Promise<Rule>
+  /**
+   * @param ifMatch only while the rule is what one of these entity tags names
+   * @throws CONTENT_NOT_FOUND, CONTENT_CHANGED, NAME_TAKEN, PERMISSION_DENIED and the 400s of contract 05, 5.5
+   */
+  update(caller: Caller, refOrId: string, given: RuleDefinition, ifMatch?: string): Promise<Rule>
   /** @throws CONTENT_NOT_FOUND */
   delete(caller: Caller, refOrId: string): Promise<void>
   /** Ids stay. What is wrong with some definitions does not keep the others out. */
@@ -64,6 +68,13 @@ const REGISTERED_TOGETHER = 32
 /** Of a rule: what it is about, and whose it is. */
 export const resourceOf = ({ ref, context }: Pick<Rule, 'ref' | 'context'>): Resource =>
   ruleResource({ ref, user: context.user })
+
+/** Another one after each change (RFC 9110, 8.8.3). */
+export const entityTagOf = ({ id, revision }: Pick<Rule, 'id' | 'revision'>): string => `"${id}-${revision}"`
+
+function matches(rule: Rule, ifMatch: string): boolean {
+  return ifMatch.split(',').some((tag) => tag.trim() === '*' || tag.trim() === entityTagOf(rule))
+}
 
 /** Whether isolation keeps an enforcement from the caller: its rule is of somebody else, or gone. */
 export function isIsolated(
@@ -237,11 +248,14 @@ export function createRuleService(deps: {
       return rule
     },
 
-    async update(caller, refOrId, given) {
+    async update(caller, refOrId, given, ifMatch) {
       const { id } = get(refOrId)
       const plan = (): { result: Rule; unit: Unit } => {
         const before = get(id)
         caller.rights.require('rule_modify', resourceOf(before))
+        if (ifMatch !== undefined && !matches(before, ifMatch)) {
+          throw contentChanged(`Rule "${before.ref}"`, before.context.user)
+        }
         const filled = fillDefinition(given, before.pack)
         const ref = `${filled.pack}.${filled.name}`
         const context = authorOf(caller)

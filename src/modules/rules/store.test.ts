@@ -128,7 +128,19 @@ test('what a row holds comes back whole', () => {
   expect(store.findEnforcement(failed?.id ?? '')).toEqual(failed)
   expect(store.findEnforcementsByIds([succeeded?.id ?? '', 'nope'])).toEqual([succeeded])
   expect(store.enforcementsOf('instance-0')).toEqual([failed, succeeded])
+  expect(store.enforcementsOf('instance-99')).toEqual([])
   expect(store.enforcedRefs()).toEqual(['test.r0', 'test.r1', 'test.r2', 'test.r3', 'test.r4'])
+})
+
+test('the newest enforcement of each rule is found by the index, however many there are', async () => {
+  plans.take()
+  const last = store.lastEnforcements(['id-r3', 'id-none', 'id-r0'])
+  expect([...last].toSorted(([a], [b]) => (a < b ? -1 : 1))).toEqual([
+    ['id-r0', enforcements[55]],
+    ['id-r3', enforcements[58]],
+  ])
+  expect(plans.take()).toEqual([expect.stringMatching(/COVERING INDEX rule_enforcements_rule_id \(rule_id=\?\)/)])
+  expect(store.lastEnforcements([]).size).toBe(0)
 })
 
 test('rules of a trigger are found by an index; a change says which revision it saw', async () => {

@@ -71,6 +71,8 @@ export interface RuleStore {
     page: Page,
   ): Promise<string[]>
   countEnforcements(filter: EnforcementFilter): Promise<number>
+  /** The newest of each of these rules, by the ids of the rules. */
+  lastEnforcements(ruleIds: readonly string[]): Map<string, RuleEnforcement>
   /** How many there are of all rules. */
   countAllEnforcements(): number
   /** References of the rules that have been enforced. */
@@ -214,6 +216,19 @@ export function createRuleStore(database: Database): RuleStore {
         .where(conditions(filter))
       const [row] = isFew(filter) ? database.all(query) : await database.scan(query)
       return row?.n ?? 0
+    },
+    lastEnforcements(ruleIds) {
+      // One look into the index for each rule, however often it was enforced.
+      const newest = sql`select (
+        select id from rule_enforcements where rule_id = rule.value order by id desc limit 1
+      ) from json_each(${JSON.stringify(ruleIds)}) as rule`
+      const rows = database.all(
+        build
+          .selectFrom('rule_enforcements')
+          .selectAll()
+          .where(sql<SqlBool>`id in (${newest})`),
+      )
+      return new Map(rows.map((row) => [row.rule_id, toEnforcement(row)]))
     },
     enforcedRefs: () =>
       database

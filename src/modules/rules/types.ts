@@ -1,5 +1,7 @@
 /** Wire records of contract 05, 5.5 and 5.7, and the rule as the module keeps it. */
 import type { Scope } from '../../http/route.ts'
+import type { ExecutionRecord, ExecutionStatus } from '../executions/types.ts'
+import type { TriggerInstance } from '../triggers/types.ts'
 
 export type RuleType = 'standard' | 'backstop'
 
@@ -76,6 +78,42 @@ export interface RuleEnforcement {
   status: 'succeeded' | 'failed'
 }
 
+/** With what it is about, as far as it was asked for and the caller may see it. */
+export interface RuleEnforcementView extends RuleEnforcement {
+  trigger_instance?: Pick<TriggerInstance, 'id' | 'trigger' | 'payload' | 'occurrence_time' | 'status'>
+  /** With the reference and the parameters of its action. */
+  execution?: Partial<Pick<ExecutionRecord, 'id' | 'runner' | 'parameters' | 'status'>> & {
+    action: { ref?: unknown; parameters?: unknown }
+  }
+}
+
+/** A rule with what its action and its trigger say about themselves. */
+export interface RuleView extends RuleRecord {
+  /** On request; null: there has been none yet. */
+  last_enforcement?: LastEnforcement | null
+}
+
+export interface LastEnforcement extends Omit<RuleEnforcement, 'rule'> {
+  /** Of the execution that came of it, for whoever may view it. */
+  execution_status?: ExecutionStatus
+}
+
+/** What criteria can compare by. */
+export interface OperatorRecord {
+  /** The one to write. */
+  name: string
+  /** Further names that mean the same. */
+  aliases: string[]
+  /** What stands between value and pattern in a sentence: `is not`. */
+  phrase: string
+  /** What else is to be known; may be empty. */
+  description: string
+  /** `none`: there has to be one all the same. `criteria`: of `search`. */
+  pattern: 'any' | 'text' | 'seconds' | 'none' | 'criteria'
+  /** Of `search`. */
+  conditions?: { name: string; phrase: string }[]
+}
+
 /** What came, or would come, of one rule for one trigger instance. */
 export interface RuleVerdict {
   /** `id` is absent for a rule that is tried out and not stored. */
@@ -86,7 +124,45 @@ export interface RuleVerdict {
    */
   verdict: 'disabled' | 'matched' | 'not_matched' | 'failed' | 'not_needed'
   /** The first that did not hold, with the value that it saw. */
-  criterion?: { key: string; type: string; pattern: unknown; condition?: string; value: unknown }
+  criterion?: SeenCriterion
   /** Of `failed`; of another verdict what else is to be known about it. */
   reason?: string
+}
+
+/** A criterion with what it saw; long values are cut. */
+export interface SeenCriterion {
+  key: string
+  type: string
+  pattern: unknown
+  condition?: string
+  value: unknown
+}
+
+/** Why something happened, or did not. */
+export interface Explanation {
+  trigger_instance: Pick<TriggerInstance, 'id' | 'trigger' | 'status' | 'occurrence_time' | 'trace_id'>
+  rules: (RuleVerdict & { enforcement?: Pick<RuleEnforcement, 'id' | 'status' | 'execution_id' | 'failure_reason'> })[]
+  /** How many more there are that the caller may not view. */
+  hidden: number
+  /** One sentence that answers why. */
+  message: string
+}
+
+export interface TestRequest {
+  rule?: RuleDefinition
+  rule_ref?: string
+  /** As a file holds it. */
+  trigger_instance?: { trigger: string; payload?: unknown; id?: string; occurrence_time?: string }
+  trigger_instance_id?: string
+}
+
+export interface TestResult {
+  matches: boolean
+  verdict: RuleVerdict
+  /** Each that was looked at, in the order of the rule, also behind the first that does not hold. */
+  criteria: (SeenCriterion & { holds: boolean; reason?: string })[]
+  /** Of the action, as the rule would give them to it; secrets masked. */
+  parameters?: Record<string, unknown>
+  /** What would go wrong, or why they do not fit together. */
+  problem?: string
 }

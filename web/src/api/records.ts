@@ -18,6 +18,8 @@ export type {
   LogEntry,
   OutputLine,
   OutputLines,
+  OutputMatch,
+  OutputMatches,
   OutputPart,
   OutputRecord as StoredOutputRecord,
   OutputType,

@@ -6,7 +6,8 @@ export function LongText({ text, maxLength = 600 }: { text: string; maxLength?: 
   const [shown, setShown] = useState(maxLength)
   return (
     <span class="long-text">
-      {text.length > shown ? `${text.slice(0, shown)}…` : text}
+      {/* What it does to the direction of writing ends with it. */}
+      <bdi>{text.length > shown ? `${text.slice(0, shown)}…` : text}</bdi>
       {text.length > shown && (
         <button type="button" class="quiet small" onClick={() => setShown(shown + maxLength * 20)}>
           {text.length - shown} more characters

@@ -211,6 +211,7 @@ function Secret({ field, form, input, id, problem, describedBy, placeholder, set
   return (
     <>
       <SecretInput
+        name={field.name}
         id={id}
         text={textOfInput(field, input)}
         onText={(text) => set(text === '' && isKept ? before : typed(text))}

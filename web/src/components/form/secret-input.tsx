@@ -2,8 +2,13 @@ import type { JSX, TargetedClipboardEvent, TargetedInputEvent } from 'preact'
 import { useState } from 'preact/hooks'
 import { TextArea, type TextAreaProps } from './text-area.tsx'
 
+export interface SecretInputProps extends Omit<TextAreaProps, 'minRows' | 'isHidden' | 'isReadOnly'> {
+  /** What it is called, for whoever hears the page. */
+  name: string
+}
+
 /** A secret: one line, or more when such are pasted, as keys have them. It is shown on request. */
-export function SecretInput(props: Omit<TextAreaProps, 'minRows' | 'isHidden' | 'isReadOnly'>): JSX.Element {
+export function SecretInput(props: SecretInputProps): JSX.Element {
   const { id, text, onText, onLeave, placeholder, isInvalid, describedBy } = props
   const [isShown, setIsShown] = useState(false)
   const attributes = {
@@ -37,7 +42,12 @@ export function SecretInput(props: Omit<TextAreaProps, 'minRows' | 'isHidden' | 
       ) : (
         <input {...attributes} type="password" />
       )}
-      <button type="button" class="quiet small" aria-pressed={isShown} onClick={() => setIsShown(!isShown)}>
+      <button
+        type="button"
+        class="quiet small"
+        aria-label={`${isShown ? 'Hide' : 'Show'} ${props.name}`}
+        onClick={() => setIsShown(!isShown)}
+      >
         {isShown ? 'Hide' : 'Show'}
       </button>
     </div>

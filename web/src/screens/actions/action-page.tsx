@@ -86,7 +86,12 @@ export function ActionPage({ actionRef, query, takesFocus }: ActionPageProps): J
                   <dd class="tags">
                     {whole.tags.slice(0, 50).map(({ name, value }, i) => (
                       <span key={i} class="badge">
-                        {value === '' ? name : `${name}: ${value}`}
+                        <bdi>{name.slice(0, 200)}</bdi>
+                        {value !== '' && (
+                          <>
+                            : <bdi>{value.slice(0, 200)}</bdi>
+                          </>
+                        )}
                       </span>
                     ))}
                   </dd>

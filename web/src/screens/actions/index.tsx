@@ -44,7 +44,9 @@ export default function Actions({ path: [chosen], query }: ScreenProps): JSX.Ele
             <a href={hrefOf(['actions'], { search })}>← All actions</a>
           </p>
           {chosen === undefined ? (
-            <p class="empty">Choose an action to see its parameters and to run it.</p>
+            <p class="empty">
+              Choose an action to see its parameters and to run it. In the search, Enter opens the first one found.
+            </p>
           ) : chosen === INQUIRIES ? (
             <Inquiries />
           ) : (

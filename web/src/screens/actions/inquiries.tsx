@@ -34,6 +34,7 @@ function useWaiting<T>(load: (signal: AbortSignal) => Promise<T>, keys: readonly
 /** Says that somebody waits; nothing when nobody does. */
 export function InquiriesLink({ isShown }: { isShown: boolean }): JSX.Element | null {
   const { data } = useWaiting((signal) => list<InquiryRecord>('inquiries', { limit: 1 }, signal), [])
+  // Who may not list them is not told that there is a list.
   if (!isShown && (data === undefined || data.total === 0)) return null
   return (
     <a class="inquiries-link" href={hrefOf(['actions', 'inquiries'])} aria-current={isShown ? 'page' : undefined}>
@@ -57,9 +58,12 @@ export function Inquiries(): JSX.Element {
   const shown = useRef<Waiting>(undefined)
   if (data !== undefined) shown.current = data
   const waiting = shown.current
+  const heading = useRef<HTMLHeadingElement>(null)
   return (
     <article class="action">
-      <h2>Waiting for an answer</h2>
+      <h2 ref={heading} tabIndex={-1}>
+        Waiting for an answer
+      </h2>
       {error !== undefined && <Failure error={error} onRetry={reload} />}
       {waiting === undefined && error === undefined && <p class="loading">Loading…</p>}
       {waiting?.page.items.length === 0 && (
@@ -73,7 +77,11 @@ export function Inquiries(): JSX.Element {
           key={inquiry.id}
           inquiry={inquiry}
           execution={waiting.executions.get(inquiry.id)}
-          onResponse={reload}
+          onResponse={() => {
+            // What had the focus goes.
+            heading.current?.focus()
+            reload()
+          }}
         />
       ))}
       {waiting !== undefined && waiting.page.total > waiting.page.items.length && (

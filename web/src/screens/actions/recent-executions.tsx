@@ -1,6 +1,6 @@
 import type { JSX } from 'preact'
 import { useRef } from 'preact/hooks'
-import { list } from '../../api/client.ts'
+import { ApiError, list } from '../../api/client.ts'
 import { userOf } from '../../api/execution.ts'
 import { useExecutionEvents } from '../../api/execution-events.ts'
 import { laterOf, summaryQuery, type ExecutionSummary } from '../../api/execution-summary.ts'
@@ -38,7 +38,7 @@ export function RecentExecutions({ actionRef }: { actionRef: string }): JSX.Elem
   return (
     <section class="card" aria-label="Recent executions">
       <h2>Recent executions</h2>
-      {error !== undefined && data === undefined && <Failure error={error} onRetry={reload} />}
+      {error !== undefined && data === undefined && <NotListed error={error} onRetry={reload} />}
       {data?.length === 0 && <p class="hint">It has not been run yet.</p>}
       {data !== undefined && data.length > 0 && (
         <>
@@ -52,6 +52,12 @@ export function RecentExecutions({ actionRef }: { actionRef: string }): JSX.Elem
       )}
     </section>
   )
+}
+
+/** Who may run an action need not be allowed to list executions: that is no failure. */
+function NotListed({ error, onRetry }: { error: unknown; onRetry: () => void }): JSX.Element {
+  if (error instanceof ApiError && error.status === 403) return <p class="hint">{error.message}</p>
+  return <Failure error={error} onRetry={onRetry} />
 }
 
 function Recent({ execution }: { execution: ExecutionSummary }): JSX.Element {

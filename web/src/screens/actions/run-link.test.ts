@@ -47,8 +47,8 @@ describe('a link fills in', () => {
   })
 
   test('what people write by hand', () => {
-    const { state } = stateOfQuery(fields, new URLSearchParams('cmd=date&verbose=true&list-search=x'))
-    expect(readForm(fields, state).value).toEqual({ cmd: 'date', verbose: true })
+    const { state } = stateOfQuery(fields, new URLSearchParams('cmd=date&verbose=true&hosts=web1&trace-tag=x'))
+    expect(readForm(fields, state).value).toEqual({ cmd: 'date', verbose: true, hosts: ['web1'] })
   })
 })
 

@@ -32,9 +32,14 @@ export function stateOfQuery(fields: readonly Field[], query: URLSearchParams): 
     const field = known.get(name)
     if (field === undefined) state.set(name, { as: 'value', value: text })
     else if (hasSecret(field.schema)) refused.push(name)
-    else if (!field.isImmutable) state.set(name, isJson ? ofJson(text) : { as: 'text', text })
+    else if (!field.isImmutable) state.set(name, isJson ? ofJson(text) : typed(field, text))
   }
   return { state, refused }
+}
+
+/** A list that somebody writes by hand may do without brackets. */
+function typed({ hasLines }: Field, text: string): FieldInput {
+  return { as: hasLines && !/^\s*(\[|\{\{|\{%)/.test(text) ? 'lines' : 'text', text }
 }
 
 function ofJson(text: string): FieldInput {

@@ -1,7 +1,7 @@
 import type { JSX, RefObject } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { change, messageOf } from '../../api/client.ts'
-import { useExecution } from '../../api/execution.ts'
+import { MAX_RESULT_BYTES, useExecution } from '../../api/execution.ts'
 import type { ExecutionRecord, ExecutionStatus } from '../../api/records.ts'
 import { Failure } from '../../components/failure.tsx'
 import { InquiryById } from '../../components/inquiry-form.tsx'
@@ -119,12 +119,12 @@ function Result({ execution }: { execution: ExecutionRecord }): JSX.Element {
       <h3>Result</h3>
       {result !== undefined ? (
         <JsonTree value={result} />
-      ) : size > 0 ? (
+      ) : size > MAX_RESULT_BYTES ? (
         <p class="hint">
           It has {size.toLocaleString()} bytes. <a href={hrefOf(['history', id])}>Look at it in the execution</a>
         </p>
       ) : (
-        <p class="hint">There is none.</p>
+        <p class="hint">{size > 0 ? 'Loading…' : 'There is none.'}</p>
       )}
     </div>
   )

@@ -1,0 +1,249 @@
+/**
+ * Finds lines in output, a part of it for each request: whoever searches a gigabyte asks again and again, and everybody else
+ * has the event loop between two small pieces.
+ */
+import { RE2JS, RE2JSException } from 're2js'
+import { withoutControlSequences } from '../../control-sequences.ts'
+import { queryInvalid, shown } from '../../errors.ts'
+import { patternSize } from '../../pattern-size.ts'
+import type { OutputType } from '../../runners/runner.ts'
+import { viewOutput, type OutputReadStore, type OutputView } from './output-lines.ts'
+import { countLineEnds } from './output-place.ts'
+import type { OutputMatch, OutputMatches } from './types.ts'
+
+/** Bytes that one request looks through. */
+const MAX_BYTES = 16 * 1024 * 1024
+const MAX_MS = 200
+/** After which everybody else has a turn. */
+const SLICE_MS = 5
+const MAX_QUERY_LENGTH = 1000
+const MAX_PATTERN_INSTRUCTIONS = 400
+/** Characters times instructions of one piece for a pattern: some milliseconds. */
+const PATTERN_STEPS = 200_000
+const MAX_WAITED_LENGTH = 65_536
+/** Of a line that has not ended: what is found may begin there and end in the next piece; for a pattern, half of what it waits for. */
+const KEPT_LENGTH = 4096
+/** An excerpt, in UTF-16 units. */
+const BEFORE_LENGTH = 80
+const MATCH_LENGTH = 200
+const AFTER_LENGTH = 120
+
+export interface SearchRequest {
+  /** Undefined: all. `none`: a type that no output has. */
+  type: OutputType | undefined | 'none'
+  query: string
+  ignoreCase: boolean
+  isPattern: boolean
+  /** Number of the line to begin with, and bytes of it that are passed over. */
+  from: number
+  offset: number
+  /** Lines that are found. */
+  limit: number
+}
+
+/** A place in a text; undefined when there is nothing more. */
+type Find = (text: string, from: number) => { start: number; end: number } | undefined
+
+interface Finder {
+  find: Find
+  /** UTF-16 units that may be looked through without a pause. */
+  pieceLength: number
+  /** UTF-16 units of a line that are waited for before it is looked through without its end. */
+  waitsFor: number
+}
+
+/** @throws QUERY_INVALID when there is nothing to search for, or the pattern cannot be used */
+export async function searchOutput(
+  store: OutputReadStore,
+  executionId: string,
+  request: SearchRequest,
+): Promise<Omit<OutputMatches, 'is_complete'>> {
+  const finder = createFinder(request)
+  const view = request.type === 'none' ? undefined : viewOutput(store, executionId, request.type)
+  const start = view?.lineStart(request.from)
+  if (view === undefined || start === undefined) {
+    const total = view?.total ?? 0
+    return { total, matches: [], next: { from: Math.min(request.from, total + 1), offset: 0 }, is_at_end: true }
+  }
+  return scan(view, finder, request)
+}
+
+async function scan(
+  view: OutputView,
+  { find, pieceLength, waitsFor }: Finder,
+  { from, offset, limit }: SearchRequest,
+): Promise<Omit<OutputMatches, 'is_complete'>> {
+  const { total } = view
+  const matches: OutputMatch[] = []
+  /** Of the line that `rest` is the end of, as far as it has been read. */
+  let number = from
+  let isFound = false
+  let rest = ''
+
+  /** @returns whether that is enough */
+  function look(piece: string, isLast = false): boolean {
+    let raw = rest + piece
+    if (isFound) {
+      const lineEnd = piece.indexOf('\n')
+      if (lineEnd === -1) return false
+      number += 1
+      isFound = false
+      raw = piece.slice(lineEnd + 1)
+    }
+    const lastLine = raw.lastIndexOf('\n') + 1
+    const waits = !isLast && raw.length - lastLine <= waitsFor
+    const text = withoutControlSequences(waits ? raw.slice(0, lastLine) : raw)
+    const isPartial = !waits && !isLast && waitsFor > 0
+    let counted = 0
+    for (let hit = find(text, 0); hit !== undefined;) {
+      // With more of the line it may be none, or a longer one.
+      if (isPartial && hit.end === text.length) break
+      number += countLineEnds(text.slice(counted, hit.start))
+      counted = hit.start
+      matches.push({ line: number, ...excerpt(text, hit) })
+      const lineEnd = text.indexOf('\n', hit.end)
+      if (lineEnd === -1) isFound = true
+      if (matches.length === limit) return true
+      hit = lineEnd === -1 ? undefined : find(text, lineEnd + 1)
+    }
+    number += countLineEnds(text.slice(counted))
+    if (isFound) rest = ''
+    else rest = waits ? raw.slice(lastLine) : keptOf(raw.slice(lastLine), Math.max(KEPT_LENGTH, waitsFor / 2))
+    return false
+  }
+
+  const begin = beginOf(view, from, offset)
+  const began = performance.now()
+  let sliceBegan = began
+  /** Where the text ends that has been looked through. */
+  let seen = begin.bytes
+  let length = 0
+  for (const record of view.records(begin.seq)) {
+    let index = record.seq === begin.seq ? begin.index : 0
+    while (index < record.data.length) {
+      const piece = record.data.slice(index, index + pieceLength)
+      if (look(piece)) return { total, matches, next: { from: number + 1, offset: 0 }, is_at_end: number >= total }
+      index += piece.length
+      length += piece.length
+      const now = performance.now()
+      if (now - sliceBegan > SLICE_MS) {
+        await new Promise((resolve) => setImmediate(resolve))
+        sliceBegan = performance.now()
+      }
+      const isMuch = now - began > MAX_MS || seen - begin.bytes > MAX_BYTES
+      // Else the next request would begin where this one has begun.
+      if (isMuch && length > rest.length) {
+        seen = view.bytesBefore(record) + Buffer.byteLength(record.data.slice(0, index))
+        return { total, matches, next: placeToGoOn(), is_at_end: false }
+      }
+    }
+    seen = view.bytesBefore(record) + Buffer.byteLength(record.data)
+  }
+  const isEnough = rest !== '' && look('', true)
+  return { total, matches, next: isEnough ? { from: number + 1, offset: 0 } : placeToGoOn(), is_at_end: true }
+
+  function placeToGoOn(): OutputMatches['next'] {
+    if (isFound) return { from: number + 1, offset: 0 }
+    // A line that has been read in part: what was kept of it is read again.
+    const lineBegan = rest === '' ? undefined : view.lineStart(number)
+    const read = lineBegan === undefined ? 0 : seen - lineBegan.bytes - Buffer.byteLength(rest)
+    return { from: number, offset: Math.max(0, read) }
+  }
+}
+
+function beginOf(view: OutputView, from: number, offset: number): { seq: number; index: number; bytes: number } {
+  const start = view.lineStart(from) ?? { seq: view.first.seq, index: 0, bytes: view.bytesBefore(view.first) }
+  const end = view.behindLineEnd(from)?.bytes ?? view.bytesBefore(view.end)
+  const isWithin = offset > 0 && start.bytes + offset < end
+  return (isWithin ? view.spotOfByte(start.bytes + offset) : undefined) ?? start
+}
+
+/** Of the end of a line that goes on. */
+function keptOf(text: string, length: number): string {
+  if (text.length <= length) return text
+  const cut = text.length - length
+  // Not from the middle of a command to the terminal, which would become text.
+  const command = text.lastIndexOf('\u001b', cut)
+  return text.slice(command !== -1 && cut - command < 64 ? command : cut)
+}
+
+function excerpt(text: string, { start, end }: { start: number; end: number }): Omit<OutputMatch, 'line'> {
+  const lineBegan = text.lastIndexOf('\n', start - 1) + 1
+  const lineEnd = text.indexOf('\n', end)
+  const stop = lineEnd === -1 ? text.length : lineEnd
+  // Halves of surrogate pairs are no text.
+  return {
+    before: text.slice(Math.max(start === 0 ? 0 : lineBegan, start - BEFORE_LENGTH), start).toWellFormed(),
+    match: text.slice(start, Math.min(end, start + MATCH_LENGTH)).toWellFormed(),
+    after: text.slice(end, Math.min(stop, end + AFTER_LENGTH)).toWellFormed(),
+  }
+}
+
+/** @throws QUERY_INVALID */
+function createFinder({ query, ignoreCase, isPattern }: SearchRequest): Finder {
+  if (query === '') throw queryInvalid('Parameter "query" is empty: there is nothing to search for')
+  if (query.length > MAX_QUERY_LENGTH) {
+    throw queryInvalid(`Parameter "query" is longer than ${MAX_QUERY_LENGTH} characters`)
+  }
+  if (query.includes('\n')) throw queryInvalid('Parameter "query" has a line end: lines are searched one by one')
+  if (isPattern) return patternFinder(query, ignoreCase)
+  const whole = { pieceLength: Infinity, waitsFor: -1 }
+  if (!ignoreCase) {
+    return {
+      find(text, from) {
+        const start = text.indexOf(query, from)
+        return start === -1 ? undefined : { start, end: start + query.length }
+      },
+      ...whole,
+    }
+  }
+  // A text without operators: the time grows with the text, whatever it is.
+  const expression = new RegExp(query.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'), 'giu')
+  return {
+    find(text, from) {
+      expression.lastIndex = from
+      const found = expression.exec(text)
+      return found === null ? undefined : { start: found.index, end: found.index + found[0].length }
+    },
+    ...whole,
+  }
+}
+
+/** @throws QUERY_INVALID */
+function patternFinder(pattern: string, ignoreCase: boolean): Finder {
+  const expression = compile(pattern, ignoreCase)
+  const find: Find = (text, from) => {
+    const matcher = expression.matcher(text)
+    for (let at = from; text !== '' && at <= text.length;) {
+      // In the whole text, which is fast; then in the line where it begins, because a match may not go beyond it.
+      if (!matcher.find(at)) return undefined
+      const begin = text.lastIndexOf('\n', matcher.start() - 1) + 1
+      const lineStart = matcher.start() === 0 ? 0 : begin
+      const lineEnd = text.indexOf('\n', lineStart)
+      // Behind the last line end there is no line.
+      if (lineStart > 0 && lineStart === text.length) return undefined
+      const line = text.slice(lineStart, lineEnd === -1 ? undefined : lineEnd)
+      const inLine = expression.matcher(line)
+      if (inLine.find()) return { start: lineStart + inLine.start(), end: lineStart + inLine.end() }
+      if (lineEnd === -1 || lineEnd + 1 === text.length) return undefined
+      at = lineEnd + 1
+    }
+    return undefined
+  }
+  const pieceLength = Math.max(1, Math.floor(PATTERN_STEPS / expression.programSize()))
+  // An expression may say what stands at the end of a line.
+  return { find, pieceLength, waitsFor: Math.min(pieceLength * 4, MAX_WAITED_LENGTH) }
+}
+
+/** @throws QUERY_INVALID */
+function compile(pattern: string, ignoreCase: boolean): RE2JS {
+  try {
+    const translated = RE2JS.translateRegExp(pattern)
+    if (patternSize(translated) > MAX_PATTERN_INSTRUCTIONS) throw queryInvalid('The regular expression is too large')
+    return RE2JS.compile(translated, RE2JS.MULTILINE | (ignoreCase ? RE2JS.CASE_INSENSITIVE : 0))
+  } catch (error) {
+    if (!(error instanceof RE2JSException)) throw error
+    const why = error.message.replace('error parsing regexp: ', '')
+    throw queryInvalid(`The regular expression is not usable: ${shown(why)}`)
+  }
+}

@@ -1,0 +1,273 @@
+/** The screen of actions: finding one, running it, answering what waits; on a phone, with many, and without rights. */
+import type { Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { makeFolder } from '../helpers/folders.ts'
+import { firstPassword, signIn } from '../helpers/logins.ts'
+import { createRbacFiles } from '../helpers/rbac.ts'
+import { run, startServer, waitForStatus, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
+import { waitFor } from '../helpers/wait.ts'
+import {
+  ended as endedIn,
+  openActions,
+  panelOf,
+  registerActions,
+  runButton,
+  writePack,
+  type ActionScreen,
+} from './actions.ts'
+import { startBrowser, type TestBrowser, type TestPage } from './browser.ts'
+
+let server: TestServer
+let browser: TestBrowser
+
+beforeAll(async () => {
+  ;[server, browser] = await Promise.all([startServer(), startBrowser()])
+  await registerActions(server)
+})
+
+afterAll(async () => {
+  await browser.close()
+  await server.stop()
+})
+
+const open = (address: string, options?: Parameters<TestBrowser['open']>[1]): Promise<ActionScreen> =>
+  openActions(browser, server, address, options)
+const ended = (page: Page): Promise<ExecutionAnswer> => endedIn(server, page)
+
+describe('finding an action', () => {
+  it('and running it takes a keyboard alone', async () => {
+    const { page, sent, close } = await open('')
+    await page
+      .getByRole('link', { name: /core\.local\b/ })
+      .first()
+      .waitFor()
+    await page.getByRole('searchbox', { name: 'Find an action' }).focus()
+    await page.keyboard.type('command host of the server')
+    await page.getByRole('status').filter({ hasText: 'of' }).first().waitFor()
+    await page.keyboard.press('Control+a')
+    await page.keyboard.type('core.local')
+    await waitFor('the address to follow', () => page.url().includes('search=core.local'))
+    // The first of the list is below the field.
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('Enter')
+    await page.getByRole('heading', { name: 'core.local', exact: true }).waitFor()
+    const cmd = page.getByRole('textbox', { name: 'cmd' })
+    await waitFor('the first field to have the focus', () => cmd.evaluate((it) => it === document.activeElement))
+    await page.keyboard.type('for i in 1 2 3; do echo "line $i of three"; sleep 0.1; done; exit 3')
+    expect(sent).toEqual([])
+    await page.keyboard.press('Control+Enter')
+
+    const panel = panelOf(page)
+    await panel.getByText('line 1 of three').first().waitFor()
+    await panel.getByText('failed', { exact: true }).waitFor()
+    await panel.getByRole('list', { name: 'Lines of the output' }).getByText('line 3 of three').waitFor()
+    await panel.getByText('return_code').waitFor()
+    expect(sent).toEqual([{ action: 'core.local', parameters: { cmd: expect.stringContaining('line $i') as string } }])
+    expect((await ended(page)).result['return_code']).toBe(3)
+    // It is in the list of what ran, too, without loading anything again.
+    const recent = page.getByRole('region', { name: 'Recent executions' })
+    await recent.getByText('failed').waitFor()
+    expect(await recent.getByRole('link', { name: 'All of them' }).getAttribute('href')).toBe(
+      '#/history?action=core.local',
+    )
+    await close()
+  })
+
+  it('goes through the list by arrows, back into the search, and opens what has the focus', async () => {
+    const { page, close } = await open('?search=core.re')
+    await page
+      .getByRole('link', { name: /core\.remote\b/ })
+      .first()
+      .waitFor()
+    expect(await page.getByRole('searchbox').inputValue()).toBe('core.re')
+    await page.getByRole('searchbox').focus()
+    for (const key of ['ArrowDown', 'ArrowDown', 'ArrowUp', 'ArrowDown', 'Enter']) await page.keyboard.press(key)
+    await page.getByRole('heading', { name: 'core.remote_sudo' }).waitFor()
+    await close()
+  })
+
+  it('says when nothing fits, and when an address leads to none', async () => {
+    const { page, close } = await open('')
+    await page.getByRole('searchbox').fill('no action is called this')
+    await page.getByText('No action has all of these words').waitFor()
+    await page.goto(`${server.urls.api}/#/actions/core.nothing`)
+    const alert = page.getByRole('alert')
+    expect(await alert.textContent()).toContain('core.nothing')
+    await close()
+  })
+
+  it('shows what there is to know of it', async () => {
+    const { page, close } = await open('/web.script')
+    await page.getByText('Source', { exact: true }).click()
+    await page.getByText("<img src=x onerror='alert(1)'>").waitFor()
+    await page.getByText(/^Parameters \d+$/).click()
+    const row = page.getByRole('row', { name: /^timeout/ })
+    expect(await row.textContent()).toMatch(/integer.*60.*runner/)
+    await close()
+  })
+})
+
+describe('what has been started', () => {
+  it('can be cancelled, and run again', async () => {
+    const { page, close } = await open('/core.local?cmd=sleep%20300')
+    await runButton(page).click()
+    const panel = panelOf(page)
+    await panel.getByText('running', { exact: true }).waitFor()
+    await panel.getByRole('button', { name: 'Cancel' }).click()
+    const canceled = await ended(page)
+    expect(canceled.status).toBe('canceled')
+    await panel.getByText('Action canceled by user.').waitFor()
+    await panel.getByRole('button', { name: 'Run again' }).click()
+    await panel.getByText('running', { exact: true }).waitFor()
+    const link = await panel.getByRole('link', { name: 'Open the execution' }).getAttribute('href')
+    expect(link).not.toContain(canceled.id)
+    await panel.getByRole('button', { name: 'Cancel' }).click()
+    expect((await ended(page)).parameters).toEqual({ cmd: 'sleep 300' })
+    await close()
+  })
+
+  it('does not put a large result into the page', async () => {
+    const { page, close } = await open('/core.local?cmd=head%20-c%20400000%20/dev/zero%20%7C%20tr%20%27%5C0%27%20x')
+    await runButton(page).click()
+    const panel = panelOf(page)
+    expect((await ended(page)).result_size).toBeGreaterThan(400_000)
+    await panel.getByRole('link', { name: 'Look at it in the execution' }).waitFor()
+    await close()
+  })
+})
+
+describe('what waits for an answer', () => {
+  it('is told, answered by its form, and gone', async () => {
+    const schema = {
+      type: 'object',
+      properties: {
+        go_on: { type: 'boolean', required: true, description: 'Whether to deploy.' },
+        pin: { type: 'string', secret: true, minLength: 4 },
+      },
+    }
+    const { page, close } = await open('')
+    await page.getByRole('link', { name: /core\.ask/ }).waitFor()
+    expect(await page.getByRole('link', { name: /Waiting for an answer/ }).count()).toBe(0)
+    const { id } = await run(server, { schema, ttl: 60 }, { action: 'core.ask' })
+    // It comes without loading the page again.
+    await page.getByRole('link', { name: 'Waiting for an answer 1' }).click()
+    const inquiry = page.getByRole('region', { name: `Inquiry ${id}` })
+    await inquiry.getByText('There is time until').waitFor()
+    await inquiry.getByRole('button', { name: 'Answer' }).click()
+    await inquiry.getByText('This has to be given.').waitFor()
+    await inquiry.getByRole('combobox', { name: 'go_on' }).selectOption('true')
+    await inquiry.getByLabel('pin', { exact: true }).fill('12345')
+    await inquiry.getByRole('button', { name: 'Answer' }).click()
+    await page.getByText('Nothing waits for an answer.').waitFor()
+    const { status, result } = await waitForStatus(server, id)
+    expect(status).toBe('succeeded')
+    expect(result['response']).toEqual({ go_on: true, pin: '********' })
+    await close()
+  })
+
+  it('is answered where it was started, and a refusal is shown', async () => {
+    const { page, close } = await open('/core.ask')
+    await page.getByRole('textbox', { name: 'users' }).fill('somebody-else')
+    await runButton(page).click()
+    const panel = panelOf(page)
+    await panel.getByText('Only somebody-else may answer.').waitFor()
+    await panel.getByRole('combobox', { name: 'continue' }).selectOption('true')
+    await panel.getByRole('button', { name: 'Answer' }).click()
+    await panel.getByRole('alert').filter({ hasText: 'respond' }).waitFor()
+    expect(await panel.getByRole('combobox', { name: 'continue' }).inputValue()).toBe('0')
+    await close()
+  })
+})
+
+it('is usable on a phone', async () => {
+  const phone = { viewport: { width: 375, height: 700 }, hasTouch: true }
+  const { page, close } = await open('?search=web', phone)
+  const fits = (): Promise<boolean> => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)
+  await page.getByRole('link', { name: /web\.hostile/ }).waitFor()
+  expect(await fits()).toBe(true)
+  await page.getByRole('link', { name: /web\.hostile/ }).tap()
+  await page.getByRole('heading', { name: 'web.hostile' }).waitFor()
+  expect(await page.getByRole('searchbox').isVisible()).toBe(false)
+  await runButton(page).tap()
+  await ended(page)
+  await page.getByText(/^Parameters \d+$/).tap()
+  await page.getByRole('table').waitFor()
+  expect(await fits()).toBe(true)
+  await page.getByRole('link', { name: '← All actions' }).tap()
+  await page.getByRole('searchbox').waitFor()
+  expect(await fits()).toBe(true)
+  await close()
+})
+
+it('has a list of five thousand actions that is searched while one types', async () => {
+  const noop = { runner_type: 'noop', description: 'One of very many.' }
+  writePack(server.basePath, 'crowd', Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`action_${i}`, noop])))
+  const { status, text } = await server.call('POST', '/v1/packs/register', { packs: ['crowd'], types: ['actions'] })
+  expect({ status, text }).toMatchObject({ status: 200 })
+  const { page, close } = await open('')
+  await page.getByText(/50\d\d actions/).waitFor()
+  expect(await page.locator('.actions-row').count()).toBeLessThan(100)
+  await page.getByRole('searchbox').fill('action_4999')
+  await page.getByText(/^1 of 50\d\d actions/).waitFor()
+  await page.getByRole('searchbox').press('Enter')
+  await page.getByRole('heading', { name: 'crowd.action_4999' }).waitFor()
+  await page.reload()
+  // The list goes to where the address leads.
+  await page.getByRole('link', { name: /crowd\.action_4999/ }).waitFor()
+  await close()
+})
+
+describe('with access control', () => {
+  const folder = makeFolder()
+  let place: TestServer
+
+  beforeAll(async () => {
+    const rbac = createRbacFiles(folder.path)
+    rbac.assign('admin', 'system_admin')
+    const seen = { types: ['action_view'], on: 'pack:core' }
+    rbac.define('reader', [{ types: ['action_list'] }, seen])
+    rbac.define('runner', [{ types: ['action_view', 'action_execute'], on: 'action:core:noop' }])
+    place = await startServer({
+      basePath: folder.path,
+      settings: { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default' },
+    })
+    const admin = await signIn(place, 'admin', firstPassword(folder.path))
+    for (const name of ['reader', 'runner']) {
+      const { status, text } = await place.call('POST', '/v1/users', { name, password: `${name}-password` }, admin)
+      if (status !== 201) throw new Error(text)
+    }
+  })
+  afterAll(async () => {
+    await place.stop()
+    folder.remove()
+  })
+
+  async function openAs(name: string, address: string): Promise<TestPage> {
+    const opened = await browser.open(`${place.urls.api}/#/actions${address}`)
+    await opened.page.getByLabel('User').fill(name)
+    await opened.page.getByLabel('Password').fill(`${name}-password`)
+    await opened.page.getByRole('button', { name: 'Sign in' }).click()
+    return opened
+  }
+
+  it('who may not run an action is told why, and loses nothing', async () => {
+    const { page, close } = await openAs('reader', '/core.local?cmd=date')
+    await runButton(page).click()
+    const alert = page.getByRole('form', { name: 'Run core.local' }).getByRole('alert')
+    expect(await alert.textContent()).toMatch(/reader.*action_execute.*core/)
+    expect(await page.getByRole('textbox', { name: 'cmd' }).inputValue()).toBe('date')
+    // Only administrators may run in the name of others.
+    expect(await page.getByText('Trace tag and user').count()).toBe(0)
+    await close()
+  })
+
+  it('who may run one action and see nothing else can do that by its address', async () => {
+    const { page, close } = await openAs('runner', '/core.noop')
+    await page.getByRole('region', { name: 'Actions' }).getByRole('alert').waitFor()
+    await runButton(page).click()
+    const link = panelOf(page).getByRole('link', { name: 'Open the execution' })
+    expect(await link.getAttribute('href')).toMatch(/^#\/history\/\w+$/)
+    await close()
+  })
+})
