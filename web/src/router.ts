@@ -1,5 +1,5 @@
 /** The address is what is shown: everything that somebody may want to send to a colleague stands behind the `#`. */
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useRef, useState } from 'preact/hooks'
 
 export interface Location {
   /** Parts of the path, decoded: `#/history/65f0/general` is `history`, `65f0`, `general`. */
@@ -56,6 +56,61 @@ export function useLocation(): Location {
     return () => window.removeEventListener('hashchange', update)
   }, [])
   return parseLocation(hash)
+}
+
+/** What somebody wants to go to although something would be lost. */
+export interface Leaving {
+  /** Where to; undefined: nowhere. */
+  href: string | undefined
+  readonly stay: () => void
+  readonly leave: () => void
+}
+
+/**
+ * Keeps the address while there is something that leaving its path would lose: whoever draws the page asks, and calls
+ * `leave` or `stay`. Closing the tab makes the browser ask.
+ *
+ * @param isHeld read at the moment of leaving, so that what has just been saved is not asked about
+ */
+export function useLeaving(isHeld: () => boolean): Leaving {
+  const [href, setHref] = useState<string>()
+  const latest = useRef(isHeld)
+  latest.current = isHeld
+  const isLeaving = useRef(false)
+  useEffect(() => {
+    const own = location.hash
+    const { path } = parseLocation(own)
+    const keep = (event: HashChangeEvent): void => {
+      const wanted = location.hash
+      if (isLeaving.current || !latest.current() || isSamePath(parseLocation(wanted).path, path)) return
+      // Nobody else is told of a change that did not happen.
+      event.stopImmediatePropagation()
+      history.pushState(null, '', own)
+      setHref(wanted)
+    }
+    const ask = (event: BeforeUnloadEvent): void => {
+      if (latest.current()) event.preventDefault()
+    }
+    window.addEventListener('hashchange', keep, { capture: true })
+    window.addEventListener('beforeunload', ask)
+    return () => {
+      window.removeEventListener('hashchange', keep, { capture: true })
+      window.removeEventListener('beforeunload', ask)
+    }
+  }, [])
+  return {
+    href,
+    stay: () => setHref(undefined),
+    leave() {
+      if (href === undefined) return
+      isLeaving.current = true
+      navigate(href)
+    },
+  }
+}
+
+function isSamePath(a: readonly string[], b: readonly string[]): boolean {
+  return a.length === b.length && a.every((part, i) => part === b[i])
 }
 
 function decode(part: string): string {

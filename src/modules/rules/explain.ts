@@ -166,12 +166,13 @@ export function createExplain(deps: {
     }))
     const verdict = verdictOf(rule, result)
     if (!result.matches) {
-      const [problem] = findProblems(rule.criteria)
+      // What could never match is told beside why it does not match this time.
+      const problem = findProblems(rule.criteria).find((one) => verdict.reason?.includes(one) !== true)
       return {
         matches: false,
         verdict: censored(caller, rule, verdict),
         criteria,
-        ...(problem === undefined || verdict.reason !== undefined ? {} : { problem }),
+        ...(problem === undefined ? {} : { problem }),
       }
     }
     const isDisabled = request.rule_ref !== undefined && !rule.enabled

@@ -5,7 +5,7 @@ import { timerResource } from '../../http/permissions.ts'
 import type { Route } from '../../http/route.ts'
 import type { JsonSchema } from '../../schema.ts'
 import { isTimerType, timerTypes, triggerProperties, type Triggers } from '../triggers/index.ts'
-import type { TriggerRecord } from '../triggers/types.ts'
+import type { TimerRecord, TriggerRecord } from '../triggers/types.ts'
 import type { TimerStore } from './store.ts'
 
 const timerSchema: JsonSchema = {
@@ -34,7 +34,7 @@ export function createRoutes(
     return trigger
   }
 
-  function recordOf(timer: TriggerRecord): Record<string, unknown> {
+  function recordOf(timer: TriggerRecord): TimerRecord {
     const row = store?.find(timer.id)
     const times = {
       ...(row?.next_timestamp ? { next_timestamp: row.next_timestamp } : {}),
@@ -76,7 +76,7 @@ export function createRoutes(
     },
   ]
 
-  function* recordsOf(timers: readonly TriggerRecord[]): Generator<Record<string, unknown>> {
+  function* recordsOf(timers: readonly TriggerRecord[]): Generator<TimerRecord> {
     for (const timer of timers) yield recordOf(timer)
   }
 }

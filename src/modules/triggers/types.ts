@@ -76,6 +76,14 @@ export interface SignatureParameters {
   id_header?: string
 }
 
+/** A timer as replies show it. */
+export interface TimerRecord extends Omit<TriggerRecord, 'author'> {
+  /** Absent when it never fires again, or timers are off. */
+  next_timestamp?: string
+  /** The time that it has fired for last; absent before the first. */
+  fired_timestamp?: string
+}
+
 /** Who has written something, and what the credential was limited to. */
 export interface TriggerAuthor {
   user: string

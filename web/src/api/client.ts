@@ -43,6 +43,15 @@ export async function get<T>(path: string, query?: QueryValues, signal?: AbortSi
   return (await jsonOf(response)) as T // the caller names the record of the path
 }
 
+/** With the entity tag of the record, which `If-Match` of a change takes. @throws as `request` */
+export async function getTagged<T>(
+  path: string,
+  signal?: AbortSignal,
+): Promise<{ record: T; tag: string | undefined }> {
+  const response = await request('GET', path, signal && { signal })
+  return { record: (await jsonOf(response)) as T, tag: response.headers.get('ETag') ?? undefined } // as above
+}
+
 /** @throws as `request` */
 export async function list<T>(path: string, query?: QueryValues, signal?: AbortSignal): Promise<Page<T>> {
   const response = await request('GET', path, { ...(query && { query }), ...(signal && { signal }) })
@@ -56,8 +65,13 @@ export async function change<T>(
   path: string,
   body?: unknown,
   query?: QueryValues,
+  headers?: Record<string, string>,
 ): Promise<T> {
-  const response = await request(method, path, { ...(body === undefined ? {} : { body }), ...(query && { query }) })
+  const response = await request(method, path, {
+    ...(body === undefined ? {} : { body }),
+    ...(query && { query }),
+    ...(headers && { headers }),
+  })
   return (response.status === 204 ? undefined : await jsonOf(response)) as T // as above
 }
 

@@ -29,11 +29,25 @@ export type { PolicyRecord } from '../../../src/modules/policies/types.ts'
 export type { PermissionTypes, RoleAssignmentRecord, RoleRecord } from '../../../src/modules/rbac/types.ts'
 export type {
   CriterionDefinition,
+  Explanation,
+  LastEnforcement,
+  OperatorRecord,
   RuleDefinition,
   RuleEnforcement,
+  RuleEnforcementView,
   RuleRecord,
+  RuleType,
   RuleVerdict,
+  RuleView,
+  SeenCriterion,
+  TestRequest as RuleTestRequest,
+  TestResult as RuleTestResult,
 } from '../../../src/modules/rules/types.ts'
 export type { CausedBy, TraceComponent, TraceMemberKind, TraceRecord } from '../../../src/modules/traces/types.ts'
-export type { TriggerInstance, TriggerRecord, TriggerTypeRecord } from '../../../src/modules/triggers/types.ts'
+export type {
+  TimerRecord,
+  TriggerInstanceRecord,
+  TriggerRecord,
+  TriggerTypeRecord,
+} from '../../../src/modules/triggers/types.ts'
 export type { ParameterSchema } from '../../../src/schema.ts'

@@ -360,7 +360,8 @@ function isAmbiguous(text: string): boolean {
   return text.trim() === '' || readJsonText(text).mistake === undefined
 }
 
-function holdsMask(value: unknown): boolean {
+/** Whether the server has hidden a secret somewhere in it. */
+export function holdsMask(value: unknown): boolean {
   if (value === MASK) return true
   return typeof value === 'object' && value !== null && Object.values(value).some(holdsMask)
 }

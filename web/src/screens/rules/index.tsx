@@ -1,9 +1,17 @@
+/** What shall run when something happens. `#/rules`, `#/rules/new`, `#/rules/<ref>`, `#/rules/<ref>/edit`. */
 import type { JSX } from 'preact'
+import type { ScreenProps } from '../../app.tsx'
+import { EditRule, NewRule } from './rule-edit.tsx'
+import { RuleList } from './rule-list.tsx'
+import { RulePage } from './rule-page.tsx'
+import './rules.css'
 
-export default function Screen(): JSX.Element {
-  return (
-    <div class="page">
-      <h1>Rules</h1>
-    </div>
-  )
+/** No reference of a rule: those have a dot. */
+const NEW = 'new'
+
+export default function Rules({ path: [chosen, part], query }: ScreenProps): JSX.Element {
+  if (chosen === undefined) return <RuleList query={query} />
+  if (chosen === NEW) return <NewRule key={query.get('copy') ?? ''} query={query} />
+  if (part === 'edit') return <EditRule key={chosen} ruleRef={chosen} query={query} />
+  return <RulePage key={chosen} ruleRef={chosen} query={query} />
 }

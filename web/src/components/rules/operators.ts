@@ -1,0 +1,29 @@
+/** What criteria can compare by, as the server says: asked for once. */
+import { useEffect } from 'preact/hooks'
+import { list } from '../../api/client.ts'
+import type { OperatorRecord } from '../../api/records.ts'
+import { createStore, useStore } from '../../store.ts'
+import { noOperators, operatorsByName, type Operators } from './criteria-text.ts'
+
+interface Known {
+  /** In the order in which they are offered. */
+  records: readonly OperatorRecord[]
+  byName: Operators
+}
+
+const known = createStore<Known>({ records: [], byName: noOperators })
+let loading: Promise<void> | undefined
+
+/** Empty until they are there: whoever draws a criterion then shows the name of its operator. */
+export function useOperators(): Known {
+  useEffect(() => {
+    loading ??= list<OperatorRecord>('criteriaoperators').then(
+      ({ items }) => known.set({ records: items, byName: operatorsByName(items) }),
+      () => {
+        // The next one who draws criteria asks again.
+        loading = undefined
+      },
+    )
+  }, [])
+  return useStore(known)
+}

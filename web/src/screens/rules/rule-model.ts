@@ -1,0 +1,343 @@
+/** From the definition of a rule to what the form of it holds, and back. No markup, no state. */
+import { noOperators, type Operators } from '../../components/rules/criteria-text.ts'
+import { readJsonText, sentenceOf } from '../../components/form/json-text.ts'
+import type { RuleDefinition, RuleRecord } from '../../api/records.ts'
+
+export interface CriterionRow {
+  /** Of the row on the page. */
+  readonly id: string
+  key: string
+  type: string
+  /** How `pattern` is read; `rows`: it is `items`; `none`: there is none. */
+  as: 'text' | 'json' | 'rows' | 'none'
+  pattern: string
+  /** Of `search`; empty: there is none. */
+  condition: string
+  items: readonly CriterionRow[]
+  /** What else somebody wrote there. */
+  others: Readonly<Record<string, unknown>>
+}
+
+/** What the form holds besides the parameters of trigger and action. */
+export interface RuleDraft {
+  name: string
+  pack: string
+  description: string
+  enabled: boolean
+  type: string
+  triggerType: string
+  criteria: readonly CriterionRow[]
+  actionRef: string
+  /** What the form does not show, and keeps: tags, descriptions of trigger and action. */
+  others: {
+    rule: Readonly<Record<string, unknown>>
+    type: Readonly<Record<string, unknown>>
+    trigger: Readonly<Record<string, unknown>>
+    action: Readonly<Record<string, unknown>>
+  }
+}
+
+export interface DraftWithParameters {
+  draft: RuleDraft
+  triggerParameters: Record<string, unknown>
+  actionParameters: Record<string, unknown>
+}
+
+/** Part of the form → what is wrong with it; of a criterion the id of its row. */
+export type Problems = ReadonlyMap<string, string>
+
+export const emptyRule: RuleDefinition = {
+  name: '',
+  pack: 'default',
+  description: '',
+  enabled: true,
+  trigger: { type: '', parameters: {} },
+  criteria: {},
+  action: { ref: '', parameters: {} },
+}
+
+let lastId = 0
+
+export function newRow(key = '', type = 'equals'): CriterionRow {
+  lastId += 1
+  return { id: `row-${lastId}`, key, type, as: 'text', pattern: '', condition: '', items: [], others: {} }
+}
+
+/** What an author writes of a rule, as `svc rule create` reads it: what the server sets is left out. */
+export function definitionOfRecord(rule: RuleRecord): RuleDefinition {
+  const { name, pack, description, enabled, type, trigger, criteria, action, tags } = rule
+  return {
+    name,
+    pack,
+    description,
+    enabled,
+    type: { ref: type.ref, ...(isEmpty(type.parameters) ? {} : { parameters: type.parameters }) },
+    trigger: {
+      type: trigger.type,
+      parameters: trigger.parameters,
+      ...(trigger.description === undefined ? {} : { description: trigger.description }),
+    },
+    criteria,
+    action: {
+      ref: action.ref,
+      parameters: action.parameters,
+      ...(action.description === undefined ? {} : { description: action.description }),
+    },
+    ...(tags.length === 0 ? {} : { tags }),
+  }
+}
+
+/** @param given what somebody wrote @returns what keeps it from being shown as a form, in words */
+export function draftOf(given: unknown): DraftWithParameters | { problem: string } {
+  if (!isObject(given)) return { problem: 'A rule is an object: { "name": …, "trigger": …, "action": … }.' }
+  const { name, pack, description, enabled, type, trigger, criteria, action, ...rule } = given
+  for (const [title, text] of Object.entries({ name, pack, description })) {
+    if (!isNothing(text) && typeof text !== 'string') return { problem: `"${title}" has to be text.` }
+  }
+  if (!isNothing(enabled) && typeof enabled !== 'boolean') return { problem: '"enabled" has to be true or false.' }
+  for (const [title, part] of Object.entries({ type, trigger, criteria, action })) {
+    if (!isNothing(part) && !isObject(part)) return { problem: `"${title}" has to be an object.` }
+  }
+  const { ref: typeRef, ...typeOthers } = objectOf(type)
+  const { type: triggerType, parameters: triggerParameters, ...triggerOthers } = objectOf(trigger)
+  const { ref: actionRef, parameters: actionParameters, ...actionOthers } = objectOf(action)
+  const refs = { 'type.ref': typeRef, 'trigger.type': triggerType, 'action.ref': actionRef }
+  for (const [title, text] of Object.entries(refs)) {
+    if (!isNothing(text) && typeof text !== 'string') return { problem: `"${title}" has to be text.` }
+  }
+  const parameters = { 'trigger.parameters': triggerParameters, 'action.parameters': actionParameters }
+  for (const [title, part] of Object.entries(parameters)) {
+    if (!isNothing(part) && !isObject(part)) return { problem: `"${title}" has to be an object.` }
+  }
+  const rows = rowsOf(objectOf(criteria))
+  if ('problem' in rows) return rows
+  return {
+    draft: {
+      name: textIn(name),
+      pack: textIn(pack),
+      description: textIn(description),
+      enabled: enabled === true,
+      type: textIn(typeRef) || 'standard',
+      triggerType: textIn(triggerType),
+      criteria: rows.rows,
+      actionRef: textIn(actionRef),
+      others: { rule, type: typeOthers, trigger: triggerOthers, action: actionOthers },
+    },
+    triggerParameters: objectOf(triggerParameters),
+    actionParameters: objectOf(actionParameters),
+  }
+}
+
+function rowsOf(criteria: Readonly<Record<string, unknown>>): { rows: CriterionRow[] } | { problem: string } {
+  const rows: CriterionRow[] = []
+  for (const [key, criterion] of Object.entries(criteria)) {
+    if (!isObject(criterion)) return { problem: `The criterion "${key}" has to be an object of type and pattern.` }
+    const { type, pattern, condition, ...others } = criterion
+    if (!isNothing(type) && typeof type !== 'string') {
+      return { problem: `The type of the criterion "${key}" has to be the name of an operator.` }
+    }
+    if (condition !== undefined && typeof condition !== 'string') {
+      return { problem: `The condition of the criterion "${key}" has to be text.` }
+    }
+    const row: CriterionRow = { ...newRow(key, textIn(type)), condition: condition ?? '', others }
+    if (type === 'search' && isObject(pattern)) {
+      const inner = rowsOf(pattern)
+      if ('problem' in inner) return inner
+      rows.push({ ...row, as: 'rows', items: inner.rows })
+    } else if (pattern === undefined) rows.push({ ...row, as: 'none' })
+    else if (typeof pattern === 'string') rows.push({ ...row, as: 'text', pattern })
+    else rows.push({ ...row, as: 'json', pattern: JSON.stringify(pattern) })
+  }
+  return { rows }
+}
+
+/**
+ * @param lenient what cannot be read stands in it as the text that was typed: for showing it as JSON, where nothing shall be
+ *   lost. Only of two criteria with one key the later would be: then there is a problem all the same
+ */
+export function definitionOf(
+  { draft, triggerParameters, actionParameters }: DraftWithParameters,
+  { lenient = false, operators = noOperators }: { lenient?: boolean; operators?: Operators } = {},
+): { definition: RuleDefinition; problems: Problems } {
+  const problems = new Map<string, string>()
+  const { name, pack, description, enabled, type, triggerType, actionRef, others } = draft
+  if (name.trim() === '') problems.set('name', 'A rule needs a name.')
+  if (triggerType.trim() === '') problems.set('trigger', 'Choose what the rule shall react to.')
+  if (actionRef.trim() === '') problems.set('action', 'Choose the action that shall run.')
+  const criteria = criteriaOf(draft.criteria, problems, { lenient, operators, isWithinSearch: false })
+  return {
+    definition: {
+      name,
+      ...(pack === '' ? {} : { pack }),
+      description,
+      enabled,
+      // The server says which there are.
+      type: { ref: type as RuleRecord['type']['ref'], ...others.type },
+      trigger: { type: triggerType, parameters: triggerParameters, ...others.trigger },
+      criteria,
+      action: { ref: actionRef, parameters: actionParameters, ...others.action },
+      ...others.rule,
+    },
+    problems,
+  }
+}
+
+interface Reading {
+  lenient: boolean
+  operators: Operators
+  isWithinSearch: boolean
+}
+
+function criteriaOf(
+  rows: readonly CriterionRow[],
+  problems: Map<string, string>,
+  reading: Reading,
+): Record<string, unknown> {
+  const seen = new Set<string>()
+  const pairs: [string, unknown][] = []
+  for (const row of rows) {
+    const { id, key, type, condition, others } = row
+    if (key.trim() === '') {
+      const example = reading.isWithinSearch ? 'item.name' : 'trigger.body.kind'
+      problems.set(id, `Which value? Write where it is, such as ${example}.`)
+    } else if (seen.has(key)) {
+      problems.set(id, `Another criterion has this key. To look at the same value twice, add a tag: ${key}#2`)
+    }
+    seen.add(key)
+    if (type === '' && !problems.has(id)) problems.set(id, 'Choose how the value is compared.')
+    const pattern = patternOf(row, problems, reading)
+    pairs.push([
+      key,
+      {
+        type,
+        ...(pattern === undefined ? {} : { pattern: pattern.value }),
+        ...(condition === '' ? {} : { condition }),
+        ...others,
+      },
+    ])
+  }
+  return Object.fromEntries(pairs)
+}
+
+function patternOf(row: CriterionRow, problems: Map<string, string>, reading: Reading): { value: unknown } | undefined {
+  const { id, type, as, pattern, items } = row
+  const { lenient, operators } = reading
+  if (as === 'none') return undefined
+  if (as === 'rows') {
+    if (items.length === 0 && !problems.has(id)) problems.set(id, 'Add what has to hold for the items.')
+    return { value: criteriaOf(items, problems, { ...reading, isWithinSearch: true }) }
+  }
+  if (as === 'text' || operators.get(type)?.pattern === 'none') {
+    const isJson = as === 'json' && readJsonText(pattern).mistake === undefined
+    return { value: isJson ? readJsonText(pattern).value : pattern }
+  }
+  if (pattern.trim() === '') {
+    if (!problems.has(id)) problems.set(id, 'What is the value compared with?')
+    return lenient ? { value: '' } : undefined
+  }
+  const { value, mistake } = readJsonText(pattern)
+  if (mistake === undefined) return { value }
+  if (!problems.has(id)) problems.set(id, `The pattern is no JSON. ${sentenceOf(mistake)}`)
+  return lenient ? { value: pattern } : undefined
+}
+
+/** What a text says as JSON when that is no text: somebody may have meant the number. Undefined: nothing. */
+export function valueMeant({ type, as, pattern }: CriterionRow, operators: Operators): unknown {
+  if (as !== 'text' || operators.get(type)?.pattern !== 'any') return undefined
+  const text = pattern.trim()
+  if (!/^(-?\d|true$|false$|null$|\[|\{(?!\{))/.test(text) || text.length > 10_000) return undefined
+  const { value, mistake } = readJsonText(text)
+  return mistake === undefined ? value : undefined
+}
+
+/** With the operator changed: what was typed stays where it makes sense. */
+export function withType(row: CriterionRow, type: string): CriterionRow {
+  const isSearch = type === 'search'
+  if (isSearch && row.as !== 'rows') {
+    return { ...row, type, as: 'rows', condition: row.condition || 'any', items: row.items }
+  }
+  if (!isSearch && row.as === 'rows') return { ...row, type, as: 'text', condition: '' }
+  return { ...row, type, as: row.as === 'none' ? 'text' : row.as }
+}
+
+/**
+ * Which part of the form a refusal of the server is about.
+ *
+ * @param codeAndDetails of the answer @returns undefined: nobody can tell
+ */
+export function placeOfRefusal(
+  message: string,
+  { code, details = {} }: { code?: string; details?: Readonly<Record<string, unknown>> },
+  draft: RuleDraft,
+): string | undefined {
+  if (code === 'NAME_TAKEN') return 'name'
+  if (code === 'TRIGGER_TYPE_UNKNOWN') return 'trigger'
+  if (code === 'PERMISSION_DENIED' && details['permission'] === 'action_execute') return 'action'
+  if (code === 'PERMISSION_DENIED' && details['permission'] === 'webhook_create') return 'trigger'
+  const row = rowInRefusal(message, draft.criteria)
+  if (row !== undefined) return row
+  if (code !== 'BODY_INVALID') return undefined
+  // Of the schema of the body: `name`, `action.ref`.
+  for (const part of ['name', 'pack', 'description', 'type', 'trigger', 'action']) {
+    if (new RegExp(`(^|[\\s"'/.])${part}([\\s"'/.:]|$)`).test(message)) return part
+  }
+  return undefined
+}
+
+/** Messages cut what is long. */
+const SHOWN_OF_KEY = 60
+
+function rowInRefusal(message: string, rows: readonly CriterionRow[]): string | undefined {
+  const all: CriterionRow[] = []
+  const collect = (some: readonly CriterionRow[]): void => {
+    for (const row of some) {
+      all.push(row)
+      collect(row.items)
+    }
+  }
+  collect(rows)
+  const named = all.filter(({ key }) => {
+    if (key === '') return false
+    const start = key.slice(0, SHOWN_OF_KEY)
+    return [`field: ${start}`, `field ${start}`, `key "${start}`, `field "${start}`].some((text) =>
+      message.includes(text),
+    )
+  })
+  // The longest is the one that is meant: others begin like it.
+  return named.toSorted((a, b) => b.key.length - a.key.length)[0]?.id
+}
+
+/** Whether two definitions say the same, whatever the order in which they say it. */
+export function isSameDefinition(a: unknown, b: unknown): boolean {
+  return JSON.stringify(ordered(a)) === JSON.stringify(ordered(b))
+}
+
+function ordered(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(ordered)
+  if (!isObject(value)) return value
+  return Object.fromEntries(
+    Object.entries(value)
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, inner]) => [name, ordered(inner)]),
+  )
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isNothing(value: unknown): value is undefined | null {
+  return value === undefined || value === null
+}
+
+function objectOf(value: unknown): Record<string, unknown> {
+  return isObject(value) ? value : {}
+}
+
+function textIn(value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
+
+function isEmpty(value: Readonly<Record<string, unknown>>): boolean {
+  return Object.keys(value).length === 0
+}

@@ -1,0 +1,86 @@
+/** What a rule can react to, and what it can run. */
+import { ApiError, get, list } from '../../api/client.ts'
+import { useLoaded, type Loaded } from '../../api/load.ts'
+import type { ActionRecord, TriggerTypeRecord } from '../../api/records.ts'
+import { parametersOfSchema, type ParameterSchemas } from '../../components/form/form-model.ts'
+
+export type ListedType = Pick<TriggerTypeRecord, 'ref' | 'description'>
+export type ListedAction = Pick<ActionRecord, 'ref' | 'description'>
+
+/** The largest page that anybody may ask for unless it was configured otherwise. */
+const PAGE = 100
+const MAX_TYPES = 2000
+
+/** Those that the caller may view. */
+export function useTriggerTypes(): Loaded<ListedType[]> {
+  return useLoaded(async (signal) => {
+    const found: ListedType[] = []
+    for (;;) {
+      const query = { include_attributes: 'ref,description', limit: PAGE, offset: found.length }
+      const { items, total } = await list<ListedType>('triggertypes', query, signal)
+      found.push(...items)
+      if (items.length === 0 || found.length >= Math.min(total, MAX_TYPES)) return found
+    }
+  }, [])
+}
+
+export function useActions(): Loaded<ListedAction[]> {
+  return useLoaded(
+    async (signal) => (await list<ListedAction>('actions', { include_attributes: 'ref,description' }, signal)).items,
+    [],
+  )
+}
+
+/** What is known of a trigger type, or of the parameters of an action; undefined: nothing, there is none to be seen. */
+export interface Known {
+  description: string
+  /** Undefined: it does not say which there are. */
+  parameters: ParameterSchemas | undefined
+  /** Of the payload. */
+  payload?: unknown
+  /** Parameters that are rarely needed. */
+  rare?: ReadonlySet<string>
+}
+
+export function useTriggerType(ref: string): Loaded<Known | undefined> {
+  return useLoaded(
+    async (signal): Promise<Known | undefined> => {
+      if (ref === '') return undefined
+      const type = await found(get<TriggerTypeRecord>(`triggertypes/${encodeURIComponent(ref)}`, undefined, signal))
+      if (type === undefined) return undefined
+      const { description, parameters_schema: schema, payload_schema: payload } = type
+      const takesNone = Object.keys(schema).length === 0
+      return { description, parameters: takesNone ? {} : parametersOfSchema(schema), payload }
+    },
+    [ref],
+  )
+}
+
+export function useAction(ref: string): Loaded<Known | undefined> {
+  return useLoaded(
+    async (signal): Promise<Known | undefined> => {
+      if (ref === '') return undefined
+      const path = encodeURIComponent(ref)
+      const [whole, own] = await Promise.all([
+        found(get<ActionRecord>(`actions/views/overview/${path}`, undefined, signal)),
+        found(get<ActionRecord>(`actions/${path}`, undefined, signal)),
+      ])
+      if (whole === undefined || own === undefined) return undefined
+      const { description, parameters } = whole
+      const says = Object.keys(own.parameters).some((name) => parameters[name]?.immutable !== true)
+      const rare = new Set(says ? Object.keys(parameters).filter((name) => !Object.hasOwn(own.parameters, name)) : [])
+      return { description, parameters, rare }
+    },
+    [ref],
+  )
+}
+
+/** @returns undefined when there is none that the caller may see @throws what else goes wrong */
+async function found<T>(loading: Promise<T>): Promise<T | undefined> {
+  try {
+    return await loading
+  } catch (error) {
+    if (error instanceof ApiError && (error.status === 404 || error.status === 403)) return undefined
+    throw error
+  }
+}
