@@ -108,7 +108,7 @@ describe('rules', () => {
       action: { ref: 'core.local', parameters: { cmd: 'echo order {{ trigger.body.id }}' } },
     })
     const does = page.getByRole('region', { name: 'What it does' })
-    expect(await does.textContent()).toContain('trigger.body.kind is "order"')
+    await does.getByRole('listitem').filter({ hasText: 'trigger.body.kind is "order"' }).waitFor()
 
     await page.getByText('Nothing yet.').waitFor()
     await send('orders', { kind: 'order', id: 7 })
@@ -151,7 +151,7 @@ describe('rules', () => {
     await test.getByText('Payload of').waitFor()
     await test.getByRole('button', { name: 'Test the rule' }).click()
     await test.getByText('does not match').first().waitFor()
-    expect(await test.textContent()).toContain('trigger.body.kind is "order"')
+    await test.getByRole('listitem').filter({ hasText: 'trigger.body.kind is "order"' }).waitFor()
     expect(await test.textContent()).toContain('Value seen: "invoice"')
     await test.getByLabel('Recorded event').selectOption('a payload that I paste')
     await test.getByLabel('Payload').fill('{"body": {"kind": "order"}, "headers": {}}')

@@ -5,16 +5,10 @@ import { useLoaded } from '../../api/load.ts'
 import { Failure } from '../../components/failure.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { Time } from '../../components/time.tsx'
+import { triggerLine } from '../../components/rules/trigger-line.ts'
 import { VirtualList } from '../../components/virtual-list.tsx'
 import { hrefOf, setQuery } from '../../router.ts'
-import {
-  listedAttributes,
-  ruleRows,
-  triggerLine,
-  type ListedRule,
-  type RuleFilter,
-  type RuleRow,
-} from './rule-search.ts'
+import { listedAttributes, ruleRows, type ListedRule, type RuleFilter, type RuleRow } from './rule-search.ts'
 import { RuleSwitch } from './rule-switch.tsx'
 
 const ROW_HEIGHT = 64

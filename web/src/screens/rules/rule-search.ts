@@ -1,5 +1,6 @@
-/** Which rules are shown, and what each does in one line. No markup, no state. */
+/** Which rules are shown. No markup, no state. */
 import type { RuleRecord, RuleView } from '../../api/records.ts'
+import { triggerLine } from '../../components/rules/trigger-line.ts'
 
 /** What the list knows of a rule. */
 export type ListedRule = Pick<
@@ -49,41 +50,6 @@ export function ruleRows(rules: readonly ListedRule[], filter: RuleFilter): Rule
 function textOf(rule: ListedRule): string {
   const { ref, description, trigger, action } = rule
   return `${ref} ${description.slice(0, MAX_SEARCHED)} ${triggerLine(trigger)} ${action.ref}`.toLowerCase()
-}
-
-/** Of the parameters of a trigger as many as one line tells. */
-const MAX_LINE = 80
-
-/** `core.svc.webhook orders`, `core.svc.IntervalTimer every 5 minutes` */
-export function triggerLine({ type, parameters }: Pick<RuleRecord['trigger'], 'type' | 'parameters'>): string {
-  const said = parametersLine(type, parameters)
-  return said === '' ? type : `${type} ${said}`
-}
-
-/** The parameters of a trigger in a few words; empty: it has none. */
-export function parametersLine(type: string, parameters: Readonly<Record<string, unknown>>): string {
-  if (type === 'core.svc.webhook' && typeof parameters['url'] === 'string') return cut(parameters['url'])
-  if (type === 'core.svc.IntervalTimer') {
-    return cut(`every ${shown(parameters['delta'])} ${shown(parameters['unit'])}`)
-  }
-  if (type === 'core.svc.DateTimer') return cut(`on ${shown(parameters['date'])}`)
-  const pairs: string[] = []
-  let length = 0
-  for (const [name, value] of Object.entries(parameters)) {
-    const pair = `${name}=${shown(value)}`
-    pairs.push(pair)
-    length += pair.length
-    if (length > MAX_LINE) break
-  }
-  return cut(pairs.join(' '))
-}
-
-function shown(value: unknown): string {
-  return typeof value === 'string' ? value.slice(0, MAX_LINE) : cut(JSON.stringify(value) ?? '')
-}
-
-function cut(text: string): string {
-  return text.length > MAX_LINE ? `${text.slice(0, MAX_LINE).toWellFormed()}…` : text
 }
 
 function compare(a: string, b: string): number {
