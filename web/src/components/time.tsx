@@ -12,15 +12,30 @@ const dateAndTime = new Intl.DateTimeFormat(undefined, {
   second: '2-digit',
 })
 
-/** `at` is a wire timestamp. Its title is exact, in UTC. */
-export function Time({ at }: { at: string }): JSX.Element {
+const timeOfDay = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit' })
+const dayAndTime = new Intl.DateTimeFormat(undefined, {
+  month: 'short',
+  day: '2-digit',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+})
+
+/** `at` is a wire timestamp. Its title is exact, in UTC. @param props.isShort without what is the same today */
+export function Time({ at, isShort = false }: { at: string; isShort?: boolean }): JSX.Element {
   const date = new Date(at)
   if (Number.isNaN(date.getTime())) return <span>{at}</span>
   return (
     <time dateTime={at} title={at}>
-      {dateAndTime.format(date)}
+      {isShort ? shortFormat(date).format(date) : dateAndTime.format(date)}
     </time>
   )
+}
+
+function shortFormat(date: Date): Intl.DateTimeFormat {
+  const now = new Date()
+  if (date.toDateString() === now.toDateString()) return timeOfDay
+  return date.getFullYear() === now.getFullYear() ? dayAndTime : dateAndTime
 }
 
 /** `0.3 s`, `12 s`, `3 min 5 s`, `2 h 4 min`, `3 d 2 h` */
@@ -33,22 +48,35 @@ export function formatSeconds(seconds: number): string {
   return `${Math.floor(whole / 86_400)} d ${Math.floor((whole % 86_400) / 3600)} h`
 }
 
-/** One clock for the page, that runs while it is looked at. */
-const clocks = new Map<number, Store<number>>()
+interface Clock {
+  now: Store<number>
+  users: number
+  timer: ReturnType<typeof setInterval> | undefined
+}
+
+/** One for the whole page, however many rows show what takes how long. */
+const clocks = new Map<number, Clock>()
 
 /** Milliseconds since the epoch, as often as `everyMs`. */
 export function useNow(everyMs = 1000): number {
   const [clock] = useState(() => {
-    const known = clocks.get(everyMs) ?? createStore(Date.now())
+    const known = clocks.get(everyMs) ?? { now: createStore(Date.now()), users: 0, timer: undefined }
     clocks.set(everyMs, known)
     return known
   })
   useEffect(() => {
-    clock.set(Date.now())
-    const timer = setInterval(() => clock.set(Date.now()), everyMs)
-    return () => clearInterval(timer)
+    const tick = (): void => clock.now.set(Date.now())
+    clock.users += 1
+    clock.timer ??= setInterval(tick, everyMs)
+    tick()
+    return () => {
+      clock.users -= 1
+      if (clock.users > 0) return
+      clearInterval(clock.timer)
+      clock.timer = undefined
+    }
   }, [clock, everyMs])
-  return useStore(clock)
+  return useStore(clock.now)
 }
 
 /** How long something took, or takes so far. */

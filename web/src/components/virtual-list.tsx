@@ -38,6 +38,8 @@ export interface VirtualListProps {
   handle?: Ref<VirtualListHandle>
   /** Of the rows, as a length of CSS, when they may be wider than the list. */
   width?: string
+  /** It is the body of a grid around it, which has the focus and the label; `row` draws elements with the role `row`. */
+  isGrid?: boolean
   class?: string
 }
 
@@ -123,11 +125,11 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
     rows.push(
       <div
         key={index}
-        role="listitem"
+        {...(props.isGrid === true
+          ? { role: 'presentation' }
+          : { role: 'listitem', 'aria-posinset': index + 1, 'aria-setsize': count })}
         class="virtual-row"
         style={{ height: `${rowHeight}px` }}
-        aria-posinset={index + 1}
-        aria-setsize={count}
       >
         {row(index)}
       </div>,
@@ -138,9 +140,9 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
       ref={element}
       class={`virtual-list ${props.class ?? ''}`}
       // Without it nobody could scroll by keyboard.
-      tabIndex={0}
-      role="list"
-      aria-label={label}
+      {...(props.isGrid === true
+        ? { role: 'rowgroup', tabIndex: -1 }
+        : { role: 'list', tabIndex: 0, 'aria-label': label })}
       onScroll={() => {
         look()
         tell()

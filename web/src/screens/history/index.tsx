@@ -1,9 +1,20 @@
+/** What has run, and what runs: the list of all executions, and one of them. */
 import type { JSX } from 'preact'
+import type { ScreenProps } from '../../app.tsx'
+import { lazy } from '../../components/lazy.tsx'
+import { useMedia } from '../../components/media.ts'
+import { List } from './list.tsx'
+import './history.css'
 
-export default function Screen(): JSX.Element {
+// The list is what is seen first.
+const Detail = lazy(() => import('./detail/index.tsx'))
+
+export default function History({ path: [id, tab], query }: ScreenProps): JSX.Element {
+  const hasRoom = useMedia('(min-width: 1200px)')
   return (
-    <div class="page">
-      <h1>History</h1>
+    <div class="page fill history" data-beside={id === undefined ? undefined : ''}>
+      {(id === undefined || hasRoom) && <List query={query} openId={id} />}
+      {id !== undefined && <Detail key={id} id={id} tab={tab ?? 'general'} query={query} isBeside={hasRoom} />}
     </div>
   )
 }

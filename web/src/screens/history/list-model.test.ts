@@ -45,7 +45,10 @@ function answerOf({ beforeId, afterId, offset }: Place, limit: number): Answer {
   const items =
     afterId === undefined || beforeId === undefined
       ? within.slice(offset, offset + limit)
-      : within.toReversed().slice(offset, offset + limit).toReversed()
+      : within
+          .toReversed()
+          .slice(offset, offset + limit)
+          .toReversed()
   return { items, total: beforeId === undefined && afterId === undefined ? fitting.length : undefined }
 }
 
@@ -313,8 +316,22 @@ describe('while somebody looks further down', () => {
     for (let n = 1001; n <= 1300; n++) stored.push(make(n))
     model.resync()
     await answerAll()
-    expect([model.state.waitingCount, model.state.hasMoreWaiting]).toEqual([200, true])
+    expect([model.state.waitingCount, model.state.hasMoreWaiting]).toEqual([PAGE_SIZE, true])
   })
+})
+
+test('a gap while the first rows are on their way does not keep anybody waiting for them', async () => {
+  await start(100)
+  model.refresh()
+  const [first] = requests
+  stored.push(make(101))
+  model.resync()
+  expect([requests.length, first?.signal.aborted]).toEqual([1, false])
+  first?.answer()
+  await settle()
+  expect(requests).toHaveLength(2)
+  await answerAll()
+  expect(numbers(0, 2)).toEqual([101, 100])
 })
 
 test('a gap is closed by loading the newest again, where these are shown', async () => {

@@ -116,6 +116,8 @@ export function createListModel(source: ListSource, onChange: () => void): ListM
   let settling: ReturnType<typeof setTimeout> | undefined
   let refreshing: ReturnType<typeof setTimeout> | undefined
   let refreshedAt = -Infinity
+  /** Something was missed while the newest were on their way. */
+  let isMissing = false
 
   function changed(more: Partial<ListState> = {}): void {
     const count = top === '' ? undefined : head.length + baseCount
@@ -135,6 +137,7 @@ export function createListModel(source: ListSource, onChange: () => void): ListM
 
   function refresh(): void {
     abortAll()
+    isMissing = false
     refreshedAt = performance.now()
     const controller = (whole = new AbortController())
     source.load({ offset: 0 }, PAGE_SIZE, controller.signal).then(
@@ -142,6 +145,7 @@ export function createListModel(source: ListSource, onChange: () => void): ListM
         if (controller.signal.aborted) return
         whole = undefined
         begin(items, total)
+        if (isMissing) refresh()
       },
       (error: unknown) => {
         if (controller.signal.aborted) return
@@ -407,6 +411,11 @@ export function createListModel(source: ListSource, onChange: () => void): ListM
     accept,
     refresh,
     resync() {
+      if (whole !== undefined) {
+        // What somebody waits for comes first.
+        isMissing = true
+        return
+      }
       if (top === '' || isLive) {
         refresh()
         return
@@ -416,11 +425,11 @@ export function createListModel(source: ListSource, onChange: () => void): ListM
       loadSeen()
       const controller = (newer = new AbortController())
       const newest = [...waiting.values(), ...head].reduce((id, row) => (row.id > id ? row.id : id), lastBefore(top))
-      source.load({ afterId: newest, offset: 0 }, MAX_WAITING, controller.signal).then(
+      source.load({ afterId: newest, offset: 0 }, PAGE_SIZE, controller.signal).then(
         ({ items }) => {
           if (controller.signal.aborted) return
           for (const execution of items) waiting.set(execution.id, current(execution))
-          changed(items.length >= MAX_WAITING ? { hasMoreWaiting: true } : {})
+          changed(items.length >= PAGE_SIZE ? { hasMoreWaiting: true } : {})
         },
         (error: unknown) => {
           if (!controller.signal.aborted) failed(error)

@@ -1,0 +1,115 @@
+/** The rows of the history, kept for whoever comes back to them, and up to date while they are shown. */
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { list } from '../../api/client.ts'
+import { liveConnection, useExecutionEvents } from '../../api/execution-events.ts'
+import { summaryQuery, type ExecutionSummary } from '../../api/execution-summary.ts'
+import { dependsOnStatus, keyOf, matches, queryOf, type HistoryFilter } from './filters.ts'
+import { createListModel, type ListEvent, type ListModel } from './list-model.ts'
+
+/** Executions that something happened to between two frames; with more of them the list is loaded. */
+const MAX_EVENTS = 2000
+
+export interface History {
+  readonly key: string
+  readonly model: ListModel
+  /** Row at the upper edge, for who comes back. */
+  topRow: number
+  onChange: () => void
+  /** Nothing while its rows are not shown. */
+  scrollToTop: () => void
+}
+
+/** The last one: from an execution people go back to where they were. */
+let kept: History | undefined
+
+export function useHistory(filter: HistoryFilter): History {
+  const key = keyOf(filter)
+  const [, setVersion] = useState(0)
+  const shown = useMemo(() => {
+    if (kept?.key !== key) {
+      kept?.model.stop()
+      kept = createHistory(filter, key)
+    }
+    return kept
+  }, [key])
+  useEffect(() => {
+    shown.onChange = () => setVersion((version) => version + 1)
+    shown.model.resync()
+    return () => {
+      shown.onChange = () => undefined
+      shown.model.stop()
+    }
+  }, [shown])
+  useEvents(shown)
+  return shown
+}
+
+function createHistory(filter: HistoryFilter, key: string): History {
+  /** What "the last hour" is about, for all pages of one list. */
+  let asOf = Date.now()
+  const history: History = {
+    key,
+    topRow: 0,
+    onChange: () => undefined,
+    scrollToTop: () => undefined,
+    model: createListModel(
+      {
+        async load({ beforeId, afterId, offset }, limit, signal) {
+          const isFirst = beforeId === undefined && afterId === undefined
+          if (isFirst) asOf = Date.now()
+          const isAscending = afterId !== undefined && beforeId !== undefined
+          const query = {
+            ...queryOf(filter, asOf),
+            ...summaryQuery,
+            limit,
+            ...(offset > 0 && { offset }),
+            ...(beforeId !== undefined && { before_id: beforeId }),
+            ...(afterId !== undefined && { after_id: afterId }),
+            ...(isAscending ? { sort_asc: 1, sort_desc: undefined } : { sort_desc: 1 }),
+          }
+          const { items, total } = await list<ExecutionSummary>('executions', query, signal)
+          return { items: isAscending ? items.toReversed() : items, total: isFirst ? total : undefined }
+        },
+        matches: (execution) => matches(filter, execution, Date.now()),
+        dependsOnStatus: dependsOnStatus(filter),
+      },
+      () => history.onChange(),
+    ),
+  }
+  return history
+}
+
+/** All that happens between two frames is one change of what is drawn. */
+function useEvents({ model }: History): void {
+  const events = useRef(new Map<string, ListEvent>())
+  const frame = useRef<number>(undefined)
+  /** Nothing is drawn while nobody looks at the page: there may be more than are worth keeping. */
+  const hasMissed = useRef(false)
+  const latest = useRef(model)
+  latest.current = model
+  // What was loaded since the stream is open is not missing anything.
+  const isOpenAlready = useRef(liveConnection.value === 'open')
+  useEffect(() => () => cancelAnimationFrame(frame.current ?? 0), [])
+  useExecutionEvents({
+    onExecution(execution, change) {
+      const { current } = events
+      const isNew = change === 'update' && current.get(execution.id)?.change === 'create'
+      current.set(execution.id, { execution, change: isNew ? 'create' : change })
+      if (current.size > MAX_EVENTS) {
+        current.clear()
+        hasMissed.current = true
+      }
+      frame.current ??= requestAnimationFrame(() => {
+        frame.current = undefined
+        latest.current.accept(current.values())
+        current.clear()
+        if (hasMissed.current) latest.current.resync()
+        hasMissed.current = false
+      })
+    },
+    onOpen() {
+      if (!isOpenAlready.current) latest.current.resync()
+      isOpenAlready.current = false
+    },
+  })
+}
