@@ -38,9 +38,10 @@ function shortFormat(date: Date): Intl.DateTimeFormat {
   return date.getFullYear() === now.getFullYear() ? dayAndTime : dateAndTime
 }
 
-/** `0.3 s`, `12 s`, `3 min 5 s`, `2 h 4 min`, `3 d 2 h` */
+/** `30 ms`, `0.3 s`, `12 s`, `3 min 5 s`, `2 h 4 min`, `3 d 2 h` */
 export function formatSeconds(seconds: number): string {
-  if (seconds < 10) return `${Math.max(0, seconds).toFixed(1)} s`
+  if (seconds < 0.1) return `${Math.round(Math.max(0, seconds) * 1000)} ms`
+  if (seconds < 10) return `${seconds.toFixed(1)} s`
   if (seconds < 60) return `${Math.floor(seconds)} s`
   const whole = Math.floor(seconds)
   if (whole < 3600) return `${Math.floor(whole / 60)} min ${whole % 60} s`

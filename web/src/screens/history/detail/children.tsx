@@ -1,0 +1,101 @@
+/** What an execution has started, as a tree that grows while it runs. */
+import type { JSX } from 'preact'
+import { useRef, useState } from 'preact/hooks'
+import { get } from '../../../api/client.ts'
+import { useExecutionEvents } from '../../../api/execution-events.ts'
+import { summaryQuery, type ExecutionSummary } from '../../../api/execution-summary.ts'
+import { useLoaded } from '../../../api/load.ts'
+import type { ExecutionRecord } from '../../../api/records.ts'
+import { Failure } from '../../../components/failure.tsx'
+import { isFinalStatus, StatusBadge } from '../../../components/status-badge.tsx'
+import { Elapsed } from '../../../components/time.tsx'
+import { hrefOf } from '../../../router.ts'
+import { parametersText } from '../row-text.ts'
+import { branchesOf, emptyTree, MAX_NODES, withExecutions, type Tree, type TreeNode } from './tree.ts'
+
+export function Children({ record: { id, status } }: { record: ExecutionRecord }): JSX.Element {
+  const [tree, setTree] = useState<Tree>(emptyTree)
+  const latest = useRef(tree)
+  function take(executions: readonly ExecutionSummary[], isCut = false): void {
+    const next = withExecutions(latest.current, executions, id)
+    latest.current = isCut ? { ...next, isCut } : next
+    setTree(latest.current)
+  }
+  const { error, isLoading, reload } = useLoaded(
+    async (signal) => {
+      const query = { ...summaryQuery, limit: MAX_NODES }
+      const found = await get<ExecutionSummary[]>(`executions/${id}/children`, query, signal)
+      take(found, found.length === MAX_NODES)
+    },
+    [id],
+  )
+  useExecutionEvents({
+    onOpen: reload,
+    onExecution(execution) {
+      const { parent = '' } = execution
+      if (parent === id || latest.current.nodes.has(parent)) take([execution])
+    },
+  })
+  const branches = branchesOf(tree, id)
+  return (
+    <section class="card" aria-label="Children">
+      <div class="card-head">
+        <h2>Children</h2>
+        <a href={hrefOf(['history'], { parent: id })}>As a list</a>
+      </div>
+      {error !== undefined && <Failure error={error} onRetry={reload} />}
+      {branches.length === 0 ? (
+        <p class="hint">
+          {isLoading
+            ? 'Loading…'
+            : isFinalStatus(status)
+              ? 'It has started no other executions.'
+              : 'It has started no other executions so far.'}
+        </p>
+      ) : (
+        <Branches nodes={branches} />
+      )}
+      {tree.isCut && (
+        <p class="hint">
+          There are more than {MAX_NODES}; only these are shown.{' '}
+          <a href={hrefOf(['history'], { parent: id })}>All of them</a>
+        </p>
+      )}
+    </section>
+  )
+}
+
+function Branches({ nodes }: { nodes: readonly TreeNode[] }): JSX.Element {
+  return (
+    <ul class="tree">
+      {nodes.map(({ execution, children }) => (
+        <li key={execution.id}>
+          {children.length === 0 ? (
+            <Child execution={execution} />
+          ) : (
+            <details open>
+              <summary>
+                <Child execution={execution} />
+              </summary>
+              <Branches nodes={children} />
+            </details>
+          )}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function Child({ execution }: { execution: ExecutionSummary }): JSX.Element {
+  const { id, action, status, start_timestamp: start, elapsed_seconds: seconds } = execution
+  return (
+    <span class="child">
+      <StatusBadge status={status} />
+      <a href={hrefOf(['history', id, 'general'])}>{action.ref}</a>
+      <span class="parameters">{parametersText(execution)}</span>
+      <span class="hint">
+        <Elapsed from={start} seconds={isFinalStatus(status) ? (seconds ?? 0) : undefined} />
+      </span>
+    </span>
+  )
+}

@@ -1,0 +1,69 @@
+/** Everything that the server tells of an execution, and the commands that tell the same. */
+import type { JSX } from 'preact'
+import type { ExecutionRecord } from '../../../api/records.ts'
+import { CopyButton } from '../../../components/copy-button.tsx'
+import { JsonTree } from '../../../components/json-tree.tsx'
+import { fieldsOf, type ParameterSchemas } from '../../../components/form/form-model.ts'
+import { formatBytes } from '../../../components/size.ts'
+import { svcCommand } from '../../actions/command-line.ts'
+import { holdsMask } from './rerun-plan.ts'
+
+export function Raw({ record }: { record: ExecutionRecord }): JSX.Element {
+  const { id, result, result_size: size = 0 } = record
+  return (
+    <>
+      <section class="card" aria-label="Commands">
+        <h2>In a terminal</h2>
+        <Command title="The record" text={`svc execution get ${id} --json`} />
+        <Command title="Its output, while it runs" text={`svc execution tail ${id}`} />
+        <Command title="The same again" text={`svc execution re-run ${id}`} />
+        <Command title="A run with these parameters" {...runOf(record)} />
+      </section>
+      <section class="card" aria-label="Record">
+        <div class="card-head">
+          <h2>Record</h2>
+          <CopyButton text={JSON.stringify(record, null, 2)} title="Copy as JSON" />
+        </div>
+        {result === undefined && size > 0 && (
+          <p class="hint">Without its result, which has {formatBytes(size)}: the general part shows it.</p>
+        )}
+        <JsonTree value={record} />
+      </section>
+    </>
+  )
+}
+
+const MAX_COMMAND = 2000
+
+function Command({
+  title,
+  text,
+  omitted = [],
+}: {
+  title: string
+  text: string
+  omitted?: readonly string[]
+}): JSX.Element {
+  return (
+    <div class="command-line">
+      <span class="label">{title}</span>
+      <code>{text.length > MAX_COMMAND ? `${text.slice(0, MAX_COMMAND)}…` : text}</code>
+      <CopyButton text={text} />
+      {omitted.length > 0 && (
+        <span class="hint">Without {omitted.join(', ')}, which is secret or has no form there.</span>
+      )}
+    </div>
+  )
+}
+
+function runOf({ action, runner, parameters = {} }: ExecutionRecord): { text: string; omitted: string[] } {
+  const schemas: ParameterSchemas = { ...runner.runner_parameters }
+  const merged = Object.entries(action.parameters).map(([name, schema]) => [name, { ...schemas[name], ...schema }])
+  const shown = Object.entries(parameters).filter(([, value]) => !holdsMask(value))
+  const { text, omitted } = svcCommand(
+    { ref: action.ref, parameters: Object.fromEntries(shown) },
+    fieldsOf({ ...schemas, ...Object.fromEntries(merged) }),
+  )
+  const hidden = Object.keys(parameters).filter((name) => holdsMask(parameters[name]))
+  return { text, omitted: [...hidden, ...omitted] }
+}

@@ -1,0 +1,135 @@
+/** Runs an action again, with parameters that may be changed before. */
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import { ApiError, change, get } from '../../../api/client.ts'
+import { useLoaded } from '../../../api/load.ts'
+import type { ActionRecord, ExecutionRecord } from '../../../api/records.ts'
+import { Dialog } from '../../../components/dialog.tsx'
+import { Failure } from '../../../components/failure.tsx'
+import { ParameterForm } from '../../../components/form/parameter-form.tsx'
+import { useParameterForm } from '../../../components/form/use-parameter-form.ts'
+import { notify } from '../../../components/notices.tsx'
+import { hrefOf, navigate } from '../../../router.ts'
+import { addressOfFilter, filterOf } from '../filters.ts'
+import { holdsMask, planRerun } from './rerun-plan.ts'
+
+export interface RerunProps {
+  record: ExecutionRecord
+  query: URLSearchParams
+  onClose: () => void
+}
+
+interface Prepared {
+  /** With the parameters of its runner. */
+  action: ActionRecord
+  parameters: Record<string, unknown>
+}
+
+export function Rerun({ record, query, onClose }: RerunProps): JSX.Element {
+  const { id, action } = record
+  const { data, error, reload } = useLoaded(
+    async (signal): Promise<Prepared> => {
+      const [now, { parameters = {} }] = await Promise.all([
+        get<ActionRecord>(`actions/views/overview/${encodeURIComponent(action.ref)}`, undefined, signal),
+        get<Partial<ExecutionRecord>>(`executions/${id}`, { include_attributes: 'parameters' }, signal),
+      ])
+      return { action: now, parameters }
+    },
+    [id],
+  )
+  const [isTyped, setIsTyped] = useState(false)
+  return (
+    <Dialog title={`Run ${action.ref} again`} onClose={onClose} stays={isTyped}>
+      {error !== undefined &&
+        (error instanceof ApiError && error.status === 404 ? (
+          <p class="problem" role="alert">
+            The action {action.ref} does not exist any more, so nobody can run it.
+          </p>
+        ) : (
+          <Failure error={error} onRetry={reload} />
+        ))}
+      {data === undefined && error === undefined && <p class="loading">Loading…</p>}
+      {data !== undefined && (
+        <RerunForm id={id} prepared={data} query={query} onClose={onClose} onTyped={() => setIsTyped(true)} />
+      )}
+    </Dialog>
+  )
+}
+
+function RerunForm({
+  id,
+  prepared: { action, parameters },
+  query,
+  onClose,
+  onTyped,
+}: {
+  id: string
+  prepared: Prepared
+  query: URLSearchParams
+  onClose: () => void
+  onTyped: () => void
+}): JSX.Element {
+  const form = useParameterForm({ schemas: action.parameters, initial: parameters })
+  const [problem, setProblem] = useState<string>()
+  const [isBusy, setIsBusy] = useState(false)
+  const hasSecrets = holdsMask(parameters)
+
+  async function run(): Promise<void> {
+    if (isBusy || !action.enabled) return
+    setProblem(undefined)
+    const reading = form.submit()
+    if (reading === undefined) return
+    const { body, masked } = planRerun(form.initial, form.state, reading)
+    if (masked.length > 0) {
+      setProblem(
+        `${masked.join(', ')}: the stars stand for what is hidden from you, and only the server knows it. Write what belongs there, or take your change back.`,
+      )
+      return
+    }
+    setIsBusy(true)
+    try {
+      const created = await change<ExecutionRecord>('POST', `executions/${id}/re_run`, body, { no_merge: true })
+      notify(`${action.ref} runs again.`)
+      onClose()
+      navigate(hrefOf(['history', created.id, 'general'], addressOfFilter(filterOf(query))))
+    } catch (error) {
+      setProblem(form.refuse(error))
+      setIsBusy(false)
+    }
+  }
+
+  return (
+    <form
+      class="form"
+      onInput={onTyped}
+      onSubmit={(event) => {
+        event.preventDefault()
+        void run()
+      }}
+    >
+      {hasSecrets && (
+        <p class="hint">What is hidden (********) stays as it was, unless you write something else in its place.</p>
+      )}
+      <ParameterForm form={form} onSubmit={() => void run()} emptyText="It has no parameters." />
+      {!action.enabled && <p class="problem">The action is disabled, so nobody can run it.</p>}
+      {problem !== undefined && (
+        <p class="problem" role="alert">
+          {problem}
+        </p>
+      )}
+      <div class="buttons">
+        <button class="primary" type="submit" disabled={isBusy || !action.enabled}>
+          {isBusy ? 'Starting…' : 'Run again'}
+        </button>
+        <button type="button" onClick={onClose}>
+          Leave it
+        </button>
+        {form.isChanged && (
+          <button type="button" class="quiet" onClick={() => form.reset(parameters)}>
+            Undo the changes
+          </button>
+        )}
+      </div>
+    </form>
+  )
+}
