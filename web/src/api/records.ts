@@ -43,11 +43,22 @@ export type {
   TestRequest as RuleTestRequest,
   TestResult as RuleTestResult,
 } from '../../../src/modules/rules/types.ts'
-export type { CausedBy, TraceComponent, TraceMemberKind, TraceRecord } from '../../../src/modules/traces/types.ts'
 export type {
+  CausedBy,
+  TraceComponent,
+  TraceMemberKind,
+  TraceMemberRecord,
+  TraceRecord,
+  TraceSummary,
+} from '../../../src/modules/traces/types.ts'
+export type {
+  SignatureParameters,
   TimerRecord,
   TriggerInstanceRecord,
+  TriggerInstanceStatus,
   TriggerRecord,
   TriggerTypeRecord,
+  WebhookParameters,
 } from '../../../src/modules/triggers/types.ts'
+export type { WebhookOutcome } from '../../../src/modules/webhooks/types.ts'
 export type { ParameterSchema } from '../../../src/schema.ts'

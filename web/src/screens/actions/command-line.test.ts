@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { describe, expect, test } from 'vitest'
 import { fieldsOf } from '../../components/form/form-model.ts'
-import { curlCommand, quote, svcCommand } from './command-line.ts'
+import { curlCommand, svcCommand } from './command-line.ts'
 
 const fields = fieldsOf({
   cmd: { type: 'string' },
@@ -56,10 +56,3 @@ describe('the request of a run', () => {
     })
   })
 })
-
-test.each(['', 'a b', "'", '$HOME `id` "x" \\ !', 'line\nbreak', '-n', 'ä😀', '{"a": [1]}'])(
-  'a shell reads %j as it is',
-  (word) => {
-    expect(execFileSync('sh', ['-c', `printf %s ${quote(word)}`]).toString()).toBe(word)
-  },
-)

@@ -1,5 +1,6 @@
 /** The same run without a browser. Secrets are left out: what is copied ends up in files and histories of shells. */
 import type { Field } from '../../components/form/form-model.ts'
+import { quote } from '../../shell.ts'
 import { hasSecret } from './secret-parts.ts'
 
 export interface Run {
@@ -68,10 +69,4 @@ export function curlCommand(
     text: lines.join(' \\\n  '),
     omitted: Object.keys(parameters).filter((name) => secret.has(name)),
   }
-}
-
-/** For shells of POSIX. */
-export function quote(word: string): string {
-  if (/^[\w@%+=:,./-]+$/.test(word)) return word
-  return `'${word.replaceAll("'", String.raw`'\''`)}'`
 }

@@ -1,9 +1,33 @@
+/** Where others send their events to: each webhook, how to send to it, and what came of what was sent. */
 import type { JSX } from 'preact'
+import type { ScreenProps } from '../../app.tsx'
+import { list } from '../../api/client.ts'
+import { useLoaded } from '../../api/load.ts'
+import { usePoll } from '../../api/poll.ts'
+import { Failure } from '../../components/failure.tsx'
+import { GenericHook } from './generic-hook.tsx'
+import { HookList } from './hook-list.tsx'
+import { HookPage } from './hook-page.tsx'
+import { GENERIC_HOOK, groupHooks, type WebhookTrigger } from './hooks.ts'
+import './webhooks.css'
 
-export default function Screen(): JSX.Element {
-  return (
-    <div class="page">
-      <h1>Webhooks</h1>
-    </div>
+/** Webhooks come and go with rules, of which nobody tells. */
+const POLL_MS = 15_000
+
+export default function Webhooks({ path, query }: ScreenProps): JSX.Element {
+  const { data, error, reload } = useLoaded(
+    async (signal) => groupHooks((await list<WebhookTrigger>('webhooks', {}, signal)).items),
+    [],
   )
+  usePoll(async () => {
+    if (path.length === 0) reload()
+  }, POLL_MS)
+  // A name that somebody has typed into the address may have its slashes as they are.
+  const name = path.join('/')
+  if (name === GENERIC_HOOK) return <GenericHook />
+  if (name !== '')
+    return <HookPage key={name} name={name} hooks={data} onReload={reload} requestId={query.get('request')} />
+  if (error !== undefined && data === undefined) return <Failure error={error} onRetry={reload} />
+  if (data === undefined) return <p class="loading">Loading…</p>
+  return <HookList hooks={data} search={query.get('search') ?? ''} />
 }

@@ -1,0 +1,427 @@
+/** The screen of webhooks: lines that work in a shell, requests as they come, and what each of them causes. */
+import { execFileSync } from 'node:child_process'
+import type { Locator, Page } from 'playwright-core'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { ensureDebianPackage } from '../helpers/apt.ts'
+import { firstPassword, signIn } from '../helpers/logins.ts'
+import { startServer, type TestServer } from '../helpers/server.ts'
+import { waitFor } from '../helpers/wait.ts'
+import { startBrowser, type TestBrowser, type TestPage } from './browser.ts'
+
+const HOSTILE = `<img src=x onerror="alert(1)">'"$(id)\u202e`
+
+let server: TestServer
+let browser: TestBrowser
+
+beforeAll(async () => {
+  await ensureDebianPackage('curl', '/usr/bin/curl')
+  await ensureDebianPackage('openssl', '/usr/bin/openssl')
+  ;[server, browser] = await Promise.all([startServer(), startBrowser()])
+})
+
+afterAll(async () => {
+  await browser.close()
+  await server.stop()
+})
+
+interface RuleMore {
+  criteria?: Record<string, unknown>
+  action?: Record<string, unknown>
+  enabled?: boolean
+  name?: string
+}
+
+let made = 0
+async function makeRule(
+  parameters: Record<string, unknown>,
+  { criteria = {}, action = { ref: 'core.noop' }, enabled = true, name = `rule${(made += 1)}` }: RuleMore = {},
+  on = server,
+  headers: Record<string, string> = {},
+): Promise<{ id: string; trigger: { ref: string } }> {
+  const trigger = { type: 'core.svc.webhook', parameters }
+  const body = { name, enabled, trigger, criteria, action }
+  const answer = await on.call<{ id: string; trigger: { ref: string } }>('POST', '/v1/rules', body, headers)
+  if (answer.status !== 201) throw new Error(answer.text)
+  return answer.body
+}
+
+async function post(hook: string, body: unknown, headers: Record<string, string> = {}): Promise<string> {
+  const path = `/v1/webhooks/${hook.split('/').map(encodeURIComponent).join('/')}`
+  const answer = await server.call('POST', path, body, headers)
+  if (answer.status !== 202) throw new Error(answer.text)
+  return answer.headers.get('svc-trigger-instance-id') ?? ''
+}
+
+const open = (address: string, options?: Parameters<TestBrowser['open']>[1]): Promise<TestPage> =>
+  browser.open(`${server.urls.api}/#/webhooks${address}`, options)
+
+const linesIn = (page: Page): Locator => page.getByLabel('Lines for a shell')
+const requestsIn = (page: Page): Locator => page.getByRole('list', { name: 'Last requests' }).getByRole('listitem')
+const requestIn = (page: Page): Locator => page.getByRole('region', { name: 'Request', exact: true })
+
+/** What a shell prints that is given these lines, and nothing else. */
+function runInShell(lines: string, variables: Record<string, string> = {}): string {
+  return execFileSync('sh', ['-c', lines], {
+    env: { PATH: process.env['PATH'], ...variables },
+    stdio: ['ignore', 'pipe', 'ignore'],
+    timeout: 30_000,
+  }).toString()
+}
+
+describe('the list of webhooks', () => {
+  it('shows each with its address, its proof and its rules, with few requests', async () => {
+    for (let n = 0; n < 30; n += 1) await makeRule({ url: `list/${n}` })
+    await makeRule({ url: 'list/signed', signature: { scheme: 'github', secret: 'hidden-secret' } })
+    await makeRule({ url: '/list/shared/' }, { enabled: false, name: 'first' })
+    await makeRule({ url: 'list/shared' }, { name: 'second' })
+    const { page, close } = await browser.open('about:blank')
+    const asked: string[] = []
+    page.on('request', (request) => {
+      if (request.url().includes('/api/v1/')) asked.push(new URL(request.url()).pathname)
+    })
+    await page.goto(`${server.urls.api}/#/webhooks?search=list`)
+    const row = (name: string): Locator =>
+      page
+        .getByRole('listitem')
+        .filter({ has: page.getByRole('link', { name, exact: true }) })
+        .first()
+    await row('list/0').getByText(`${server.urls.api}/api/v1/webhooks/list/0`).waitFor()
+    await row('list/0')
+      .getByRole('link', { name: /^default\.rule/ })
+      .waitFor()
+    await row('list/0').getByText('Open to everybody').waitFor()
+    expect(asked.filter((path) => path.endsWith('/webhooks'))).toHaveLength(1)
+    expect(asked.filter((path) => path.endsWith('/rules')).length).toBeLessThan(4)
+    await page.getByRole('searchbox', { name: 'Find a webhook' }).fill('list ed')
+    await row('list/signed').getByText('GitHub signature').waitFor()
+    const shared = row('list/shared')
+    expect(await shared.getByRole('link', { name: 'default.first' }).getAttribute('href')).toBe('#/rules/default.first')
+    await shared.getByText('disabled').waitFor()
+    await shared.getByRole('link', { name: 'default.second' }).waitFor()
+    expect(await page.getByRole('list', { name: 'Webhooks' }).getByRole('listitem').count()).toBe(2)
+    expect(await page.content()).not.toContain('hidden-secret')
+    await page.getByRole('link', { name: 'list/signed' }).click()
+    await page.getByRole('heading', { name: 'list/signed' }).waitFor()
+    await close()
+  })
+
+  it('says what to do when there is none, and that a name leads nowhere', async () => {
+    const { page, close } = await open('/no%2Fsuch%20hook')
+    await page.getByRole('heading', { name: 'There is no webhook of this name' }).waitFor()
+    expect(await page.getByRole('main').textContent()).toContain('no/such hook')
+    await close()
+  })
+})
+
+describe('lines for a shell', () => {
+  it('send what the rules take, as they stand; the request and what it causes appear by themselves', async () => {
+    await makeRule(
+      { url: 'orders' },
+      {
+        criteria: {
+          'trigger.body.kind': { type: 'equals', pattern: `it's "$(id)" \`id\` \\ ${HOSTILE}` },
+          "trigger.headers['X-Source']": { type: 'iequals', pattern: "Tom's $shop" },
+        },
+        action: { ref: 'core.local', parameters: { cmd: 'echo done', env: { ID: '{{ trigger.body.id }}' } } },
+      },
+    )
+    const { page, close } = await open('/orders', { permissions: ['clipboard-read', 'clipboard-write'] })
+    await page.getByText('Nothing has been sent yet').waitFor()
+    await waitFor('the example to have what the rule asks for', async () =>
+      (await linesIn(page).textContent())?.includes('X-Source'),
+    )
+    await page.getByRole('button', { name: 'Copy the lines' }).click()
+    await page.getByRole('button', { name: 'Copied' }).waitFor()
+    const lines = await page.evaluate(() => navigator.clipboard.readText())
+    expect(lines).toBe(await linesIn(page).textContent())
+    expect(lines).not.toContain('\u202e')
+    const printed = runInShell(lines)
+    expect(printed).toContain('202 Accepted')
+    const id = /Svc-Trigger-Instance-Id: (\w+)/i.exec(printed)?.[1] ?? ''
+    const row = requestsIn(page).first()
+    await row.getByRole('link', { name: 'succeeded core.local' }).waitFor()
+    expect(await row.textContent()).toContain('"kind":"it\'s')
+    await row.getByRole('link').first().click()
+    expect(page.url()).toContain(`request=${id}`)
+    const request = requestIn(page)
+    await request.getByRole('cell', { name: "Tom's $shop" }).waitFor()
+    await request.getByText('kind:').waitFor()
+    expect(await request.getByRole('link', { name: 'Explain' }).getAttribute('href')).toBe(`#/triggers/instances/${id}`)
+    expect(await request.getByRole('link', { name: 'Trace' }).getAttribute('href')).toMatch(/^#\/traces\/[0-9a-f]{24}$/)
+    await close()
+  })
+
+  it.each([
+    ['a name of the worst kind', `ü/it's "$(id)" [a]{b} %2e #?&;| \\`, {}],
+    ['what GitHub signs', 'signed/github', { scheme: 'github' }],
+    [
+      'what somebody signs in a way of their own',
+      'signed/own',
+      {
+        scheme: 'hmac',
+        header: 'X-Shop-Signature',
+        prefix: 'v1=',
+        template: "{timestamp}.it's.{body}",
+        timestamp_header: 'X-Shop-Time',
+        id_header: 'X-Shop-Id',
+        encoding: 'base64',
+      },
+    ],
+  ])('work for %s', async (_, url, scheme) => {
+    const secret = `it's a "$secret"`
+    const isSigned = Object.keys(scheme).length > 0
+    await makeRule({ url, ...(isSigned && { signature: { ...scheme, secret } }) })
+    const { page, close } = await open(`/${encodeURIComponent(url)}`)
+    await page.getByRole('heading', { level: 1, name: url }).waitFor()
+    const lines = (await linesIn(page).textContent()) ?? ''
+    expect(runInShell(lines, { SECRET: secret })).toContain('202 Accepted')
+    // One that is refused leaves nothing.
+    const refused = isSigned ? runInShell(lines, { SECRET: 'another' }) : 'SIGNATURE_INVALID'
+    expect(refused).toContain('SIGNATURE_INVALID')
+    await requestsIn(page)
+      .getByRole('link', { name: /core\.noop/ })
+      .waitFor()
+    expect(await requestsIn(page).count()).toBe(1)
+    await close()
+  })
+})
+
+describe('with authentication on', () => {
+  let guarded: TestServer
+  let admin: Record<string, string>
+  let password: string
+  beforeAll(async () => {
+    guarded = await startServer({ settings: { 'auth.enable': 'True' } })
+    password = firstPassword(guarded.basePath)
+    admin = await signIn(guarded, 'admin', password)
+  })
+  afterAll(async () => {
+    await guarded.stop()
+  })
+
+  async function openGuarded(address: string): Promise<TestPage> {
+    const opened = await browser.open(`${guarded.urls.api}/#/webhooks${address}`)
+    const dialog = opened.page.getByRole('dialog')
+    await dialog.getByLabel('User').fill('admin')
+    await dialog.getByLabel('Password', { exact: true }).fill(password)
+    await dialog.getByRole('button', { name: 'Sign in' }).click()
+    return opened
+  }
+
+  it('the lines take an API key from the environment', async () => {
+    await makeRule({ url: 'keyed' }, {}, guarded, admin)
+    const { body } = await guarded.call<{ key: string }>('POST', '/v1/apikeys', {}, admin)
+    const { page, close } = await openGuarded('/keyed')
+    await page.getByText('Senders need an API key').waitFor()
+    const lines = (await linesIn(page).textContent()) ?? ''
+    expect(lines).not.toContain(body.key)
+    expect(runInShell(lines)).toContain('401 Unauthorized')
+    expect(runInShell(lines, { SVC_API_KEY: body.key })).toContain('202 Accepted')
+    await requestsIn(page).getByRole('link', { name: 'succeeded core.noop' }).waitFor()
+    await close()
+  })
+
+  it('a signed webhook needs no more than its secret, from a shell and from the page', async () => {
+    const signature = { scheme: 'standard', secret: `whsec_${btoa('sixteen bytes or more')}` }
+    await makeRule({ url: 'standard', signature }, {}, guarded, admin)
+    const { page, close } = await openGuarded('/standard')
+    await linesIn(page).waitFor()
+    const lines = (await linesIn(page).textContent()) ?? ''
+    expect(lines).not.toContain('Svc-Api-Key')
+    expect(runInShell(lines, { SECRET: signature.secret })).toContain('202 Accepted')
+    await requestsIn(page).getByRole('link', { name: 'succeeded core.noop' }).waitFor()
+
+    const form = page.locator('form')
+    await form.getByLabel('Secret', { exact: true }).fill(`whsec_${btoa('another one, just as long')}`)
+    await form.getByRole('button', { name: 'Send' }).click()
+    // Refused is the signature, not the session.
+    await form.getByRole('alert').filter({ hasText: 'The signature is not valid' }).waitFor()
+    await form.getByLabel('Secret', { exact: true }).fill(signature.secret)
+    await form.getByRole('button', { name: 'Send' }).click()
+    await page.getByText('The server has taken it').waitFor()
+    await waitFor('both requests', async () => (await requestsIn(page).count()) === 2)
+    expect(page.url()).not.toContain('whsec')
+    await close()
+  })
+})
+
+describe('the form that sends', () => {
+  it('sends body, headers, trace tag and key; waits; tells a repetition; keeps what was typed', async () => {
+    await makeRule(
+      { url: 'form' },
+      {
+        criteria: { "trigger.headers['X-Kind']": { type: 'eq', pattern: 'b' } },
+        action: { ref: 'core.local', parameters: { cmd: 'echo from the form' } },
+      },
+    )
+    const { page, close } = await open('/form')
+    const form = page.locator('form')
+    await form.getByLabel('Name of header 1').waitFor()
+    await form.getByLabel('Body', { exact: true }).fill('{"n": 1,}')
+    await form.getByRole('button', { name: 'Send' }).click()
+    await form.getByRole('alert').filter({ hasText: 'The body is not JSON. Line 1' }).waitFor()
+    await form.getByLabel('Body', { exact: true }).fill('{"n": [1, "ü"]}')
+    await form.getByRole('button', { name: 'Add a header' }).click()
+    await form.getByLabel('Name of header 2').fill('Cookie')
+    await form.getByLabel('Value of header 2').fill('a=b')
+    await form.getByRole('button', { name: 'Send' }).click()
+    await form.getByRole('alert').filter({ hasText: 'Cookie: Browsers send no such header' }).waitFor()
+    await form.getByRole('button', { name: 'Remove header 2' }).click()
+    await form.getByLabel('Trace tag').fill('from-the-form')
+    await form.getByLabel('Idempotency key').fill('once')
+    await form.getByLabel('Seconds to wait').fill('20')
+    await form.getByRole('button', { name: 'Send' }).click()
+    await page.getByText('The server has taken it').waitFor()
+    await page.getByText('from the form', { exact: true }).waitFor()
+    const { body } = await server.call<{ id: string }[]>('GET', '/v1/traces?trace_tag=from-the-form')
+    expect(await page.getByRole('status').getByRole('link', { name: 'Trace' }).getAttribute('href')).toBe(
+      `#/traces/${body[0]?.id}`,
+    )
+    await form.getByRole('button', { name: 'Send' }).click()
+    await page.getByText('The server has had this request before').waitFor()
+    expect(await form.getByLabel('Body', { exact: true }).inputValue()).toBe('{"n": [1, "ü"]}')
+    await form.getByLabel('Body', { exact: true }).fill('{"n": 2}')
+    await form.getByRole('button', { name: 'Send' }).click()
+    await form.getByRole('alert').waitFor()
+    await waitFor('one request', async () => (await requestsIn(page).count()) === 1)
+    await close()
+  })
+
+  it('announces events of one’s own at the generic webhook', async () => {
+    const schema = { type: 'object', properties: { version: { type: 'string' }, n: { type: 'integer' } } }
+    await server.call('POST', '/v1/triggertypes', { name: 'deployed', pack: 'shop', payload_schema: schema })
+    await server.call('POST', '/v1/rules', {
+      name: 'on_deployed',
+      enabled: true,
+      trigger: { type: 'shop.deployed' },
+      action: { ref: 'core.noop' },
+    })
+    const { page, close } = await open('/svc')
+    await page.getByLabel('Trigger type').selectOption('shop.deployed')
+    expect(page.url()).toContain('trigger=shop.deployed')
+    const lines = (await linesIn(page).textContent()) ?? ''
+    expect(lines).toContain('{"trigger":"shop.deployed","payload":{"version":"example","n":1}}')
+    expect(runInShell(lines)).toContain('202 Accepted')
+    await page.getByRole('button', { name: 'Send' }).click()
+    await page.getByRole('link', { name: 'succeeded core.noop' }).waitFor()
+    await close()
+  })
+})
+
+describe('requests', () => {
+  it('that nothing came of lead to why; a rule that failed shows, too; one is sent again', async () => {
+    await makeRule(
+      { url: 'why' },
+      { criteria: { 'trigger.body.a': { type: 'eq', pattern: 1 } }, action: { ref: 'core.nothing' } },
+    )
+    const unmatched = await post('why', { a: 2 })
+    await post('why', { a: 1 })
+    const { page, close } = await open('/why')
+    const [failed, nothing] = [requestsIn(page).nth(0), requestsIn(page).nth(1)]
+    await failed.getByRole('link', { name: /rule failed/ }).waitFor()
+    await nothing.getByText('no rule matched').waitFor()
+    expect(await nothing.getByRole('link', { name: 'Why?' }).getAttribute('href')).toBe(
+      `#/triggers/instances/${unmatched}`,
+    )
+    await nothing.getByRole('button', { name: 'Send again' }).click()
+    await nothing.getByRole('link', { name: 'Sent again' }).waitFor()
+    await waitFor('the new one', async () => (await requestsIn(page).count()) === 3)
+    await page.getByRole('link', { name: 'Sent again' }).click()
+    await requestIn(page).getByRole('link', { name: 'an earlier one' }).click()
+    await waitFor('the first one', () => page.url().includes(`request=${unmatched}`))
+    await requestIn(page).getByText('no rule matched').waitFor()
+    await requestIn(page).getByRole('link', { name: 'Close' }).click()
+    await linesIn(page).waitFor()
+    await close()
+  })
+
+  it('appear without a reload, also those that no rule is interested in', async () => {
+    await makeRule({ url: 'quiet' }, { enabled: false })
+    const { page, close } = await open('/quiet')
+    await page.getByText('Nothing has been sent yet').waitFor()
+    await post('quiet', { n: 1 })
+    await requestsIn(page).first().getByText('{"n":1}').waitFor()
+    await post('quiet', { n: 2 })
+    await requestsIn(page).first().getByText('{"n":2}').waitFor()
+    expect(await requestsIn(page).count()).toBe(2)
+    await close()
+  })
+
+  it('are text, whatever is in them, and are shown in parts when they are long', async () => {
+    const hook = `hostile ${HOSTILE}`
+    await makeRule({ url: hook }, { name: 'hostile' })
+    const long = await post(
+      hook,
+      { [HOSTILE]: HOSTILE, list: Array.from({ length: 500 }, (_, n) => n) },
+      {
+        'X-Long': 'x'.repeat(5000),
+        'X-Markup': '<script>alert(1)</script>',
+      },
+    )
+    const large = await post(hook, { text: 'y'.repeat(2_000_000) })
+    const { page, close } = await open(`/${encodeURIComponent(hook)}?request=${long}`)
+    await page.getByRole('heading', { level: 1 }).filter({ hasText: 'onerror' }).waitFor()
+    const request = requestIn(page)
+    await request.getByRole('cell', { name: '<script>alert(1)</script>' }).waitFor()
+    await request.getByRole('button', { name: /more characters/ }).waitFor()
+    expect(await request.locator('img, script').count()).toBe(0)
+    await page.goto(`${server.urls.api}/#/webhooks/${encodeURIComponent(hook)}?request=${large}`)
+    await request.getByText('The request has 2.0 MB').waitFor()
+    await request.getByRole('button', { name: 'Load it' }).click()
+    await request.getByRole('button', { name: /more characters/ }).waitFor()
+    expect(((await page.content()) ?? '').length).toBeLessThan(200_000)
+    await close()
+  })
+
+  it('of a busy webhook are loaded where they are looked at', async () => {
+    await makeRule({ url: 'busy' }, { enabled: false })
+    for (let n = 0; n < 350; n += 50) {
+      await Promise.all(Array.from({ length: 50 }, (_, i) => post('busy', { n: n + i })))
+    }
+    const { page, close } = await open('/busy')
+    await requestsIn(page).first().waitFor()
+    await page.getByText('350', { exact: true }).waitFor()
+    expect(await requestsIn(page).count()).toBeLessThan(60)
+    const list = page.getByRole('list', { name: 'Last requests' })
+    await list.evaluate((element) => (element.scrollTop = element.scrollHeight))
+    await list
+      .locator('[aria-posinset="350"]')
+      .getByText(/^\{"n":\d+\}$/)
+      .waitFor()
+    // What comes meanwhile does not move what is looked at.
+    const bodyAt = (place: number): Promise<string | null> =>
+      list
+        .locator(`[aria-posinset="${place}"]`)
+        .getByText(/^\{"n"/)
+        .textContent()
+    const shown = await bodyAt(345)
+    await post('busy', { n: 'new' })
+    await page.getByText('351', { exact: true }).waitFor()
+    await waitFor('the same row one further down', async () => (await bodyAt(346)) === shown)
+    await close()
+  })
+
+  it('fit a telephone', async () => {
+    await makeRule({ url: `phone-${'long'.repeat(60)}` }, { name: 'phone' })
+    const hook = `phone-${'long'.repeat(60)}`
+    const id = await post(hook, { text: 'word'.repeat(100) })
+    const { page, close } = await open(`/${hook}`, { viewport: { width: 375, height: 700 } })
+    await requestsIn(page)
+      .getByRole('link', { name: /core\.noop/ })
+      .waitFor()
+    const width = (): Promise<number> => page.evaluate(() => document.documentElement.scrollWidth)
+    expect(await width()).toBe(375)
+    await page.getByText('From a shell').click()
+    await page.getByText('Send a request').click()
+    await linesIn(page).waitFor()
+    expect(await width()).toBe(375)
+    await requestsIn(page).getByRole('link').first().click()
+    await requestIn(page).getByRole('cell').first().waitFor()
+    expect(page.url()).toContain(id)
+    expect(await width()).toBe(375)
+    await page.goto(`${server.urls.api}/#/webhooks`)
+    await page.getByRole('heading', { name: 'Webhooks' }).waitFor()
+    expect(await width()).toBe(375)
+    await close()
+  })
+})

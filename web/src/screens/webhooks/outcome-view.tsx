@@ -1,0 +1,65 @@
+import type { JSX } from 'preact'
+import { StatusBadge } from '../../components/status-badge.tsx'
+import { Elapsed } from '../../components/time.tsx'
+import { hrefOf } from '../../router.ts'
+import type { Outcome } from './outcomes.ts'
+import type { Instance } from './use-outcomes.ts'
+
+/** What came of a trigger instance, in a few words. @param props.most executions that there is room for */
+export function OutcomeView({
+  instance: { id, status },
+  outcome,
+  most,
+}: {
+  instance: Instance
+  outcome: Outcome | undefined
+  most: number
+}): JSX.Element {
+  const explain = hrefOf(['triggers', 'instances', id])
+  if (status === 'pending') {
+    return (
+      <span class="outcome">
+        <StatusBadge status="pending" /> <span class="hint">waits for its rules</span>
+      </span>
+    )
+  }
+  if (outcome === undefined) return <span class="outcome hint">…</span>
+  const { executions, failures, hidden } = outcome
+  const isNothing = executions.length + failures.length + hidden === 0
+  return (
+    <span class="outcome">
+      {status === 'processing_failed' && <StatusBadge status={status} />}
+      {executions.slice(0, most).map((execution) => (
+        <a key={execution.id} class="outcome-execution" href={hrefOf(['history', execution.id, 'general'])}>
+          <StatusBadge status={execution.status} />
+          <span class="name">{execution.action.ref}</span>
+          <span class="hint">
+            <Elapsed
+              from={execution.start_timestamp}
+              seconds={execution.end_timestamp === undefined ? undefined : (execution.elapsed_seconds ?? 0)}
+            />
+          </span>
+        </a>
+      ))}
+      {executions.length > most && <a href={explain}>and {executions.length - most} more</a>}
+      {failures.length > 0 && (
+        <a class="outcome-execution" href={explain} title={failures[0]?.failure_reason}>
+          <span class="badge" data-status="failed">
+            {failures.length === 1 ? 'rule failed' : `${failures.length} rules failed`}
+          </span>
+          <span class="name">{failures[0]?.rule.ref}</span>
+        </a>
+      )}
+      {hidden > 0 && (
+        <span class="hint">
+          {hidden === 1 ? 'an execution' : `${hidden} executions`} that you may not see, or deleted since
+        </span>
+      )}
+      {isNothing && status === 'processed' && (
+        <>
+          <span class="badge">no rule matched</span> <a href={explain}>Why?</a>
+        </>
+      )}
+    </span>
+  )
+}

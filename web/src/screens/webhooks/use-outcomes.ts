@@ -1,0 +1,142 @@
+import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { isAbort, list } from '../../api/client.ts'
+import { useExecutionEvents } from '../../api/execution-events.ts'
+import { executionStates, type ExecutionState } from '../../api/execution-states.ts'
+import type { RuleEnforcement, TriggerInstanceRecord } from '../../api/records.ts'
+import { mergedOutcome, noOutcome, outcomesOf, withExecution, type Outcome } from './outcomes.ts'
+
+export type Instance = Pick<TriggerInstanceRecord, 'id' | 'status'>
+
+export interface Outcomes {
+  /** Undefined: it is not known yet. */
+  readonly of: (id: string) => Outcome | undefined
+  /** Asks for what is not known of these, few requests for all of them. */
+  readonly need: (instances: readonly Instance[]) => void
+  /** Of the last attempt. */
+  error: unknown
+}
+
+const INSTANCES_TOGETHER = 50
+const ENFORCEMENTS_TOGETHER = 100
+/** Of so many instances together no more enforcements are shown. */
+const MAX_ENFORCEMENTS = 1000
+const MAX_KNOWN = 2000
+const MAX_EARLY = 200
+const GATHER_MS = 30
+
+/** What came of trigger instances, as it comes and changes. */
+export function useOutcomes(): Outcomes {
+  const [, setVersion] = useState(0)
+  const [error, setError] = useState<unknown>()
+  const state = useRef({
+    /** As they were when `status` was that of the instance: nothing comes of one before it is processed. */
+    known: new Map<string, { outcome: Outcome; status: string }>(),
+    wanted: new Map<string, string>(),
+    /** Told of by events before what came of their instance was known. */
+    early: new Map<string, ExecutionState[]>(),
+    timer: undefined as ReturnType<typeof setTimeout> | undefined,
+    isLoading: false,
+    controller: new AbortController(),
+  })
+  const put = useCallback((id: string, outcome: Outcome, status: string): void => {
+    const { known } = state.current
+    known.delete(id)
+    known.set(id, { outcome, status })
+    for (const oldest of known.keys()) {
+      if (known.size <= MAX_KNOWN) break
+      known.delete(oldest)
+    }
+    setVersion((version) => version + 1)
+  }, [])
+
+  const load = useCallback(async (): Promise<void> => {
+    const { wanted, known, early, controller } = state.current
+    if (state.current.isLoading) return
+    state.current.isLoading = true
+    try {
+      while (wanted.size > 0) {
+        const some = [...wanted].slice(0, INSTANCES_TOGETHER)
+        for (const [id] of some) wanted.delete(id)
+        const ids = some.map(([id]) => id)
+        const enforcements = await enforcementsOf(ids, controller.signal)
+        const started = enforcements.flatMap(({ execution_id: execution }) => execution ?? [])
+        const loaded = outcomesOf(ids, enforcements, await executionStates(started, controller.signal))
+        for (const [id, status] of some) {
+          const outcome = mergedOutcome(known.get(id)?.outcome, loaded.get(id) ?? noOutcome)
+          put(id, (early.get(id) ?? []).reduce(withExecution, outcome), status)
+          early.delete(id)
+        }
+        setError(undefined)
+      }
+    } catch (failure) {
+      wanted.clear()
+      if (!isAbort(failure)) setError(failure)
+    } finally {
+      state.current.isLoading = false
+    }
+  }, [])
+
+  const methods = useMemo(
+    () => ({
+      of: (id: string) => state.current.known.get(id)?.outcome,
+      need(instances: readonly Instance[]) {
+        const { known, wanted } = state.current
+        for (const { id, status } of instances) {
+          // Nothing has come of it so far.
+          if (status === 'pending') continue
+          if (known.get(id)?.status !== status) wanted.set(id, status)
+        }
+        if (wanted.size === 0) return
+        clearTimeout(state.current.timer)
+        state.current.timer = setTimeout(() => void load(), GATHER_MS)
+      },
+    }),
+    [],
+  )
+  useEffect(() => {
+    const { current } = state
+    return () => {
+      clearTimeout(current.timer)
+      current.controller.abort()
+    }
+  }, [])
+
+  useExecutionEvents({
+    onExecution(execution, change) {
+      const id = execution.trigger_instance?.id
+      if (id === undefined || change === 'delete') return
+      const { known, early } = state.current
+      const before = known.get(id)
+      if (before !== undefined) put(id, withExecution(before.outcome, execution), before.status)
+      else {
+        early.set(id, [...(early.get(id) ?? []).filter((one) => one.id !== execution.id), execution])
+        for (const oldest of early.keys()) {
+          if (early.size <= MAX_EARLY) break
+          early.delete(oldest)
+        }
+      }
+    },
+    onOpen() {
+      // What happened before the stream was open.
+      const { known, wanted } = state.current
+      const isAgain = known.size > 0
+      for (const [id, { status, outcome }] of known) if (hasOpen(outcome)) wanted.set(id, status)
+      if (isAgain && wanted.size > 0) void load()
+    },
+  })
+  return { ...methods, error }
+}
+
+function hasOpen({ executions }: Outcome): boolean {
+  return executions.some(({ end_timestamp: end }) => end === undefined)
+}
+
+async function enforcementsOf(ids: readonly string[], signal: AbortSignal): Promise<RuleEnforcement[]> {
+  const found: RuleEnforcement[] = []
+  for (;;) {
+    const query = { trigger_instance: ids, limit: ENFORCEMENTS_TOGETHER, offset: found.length, sort: 'id' }
+    const { items, total } = await list<RuleEnforcement>('ruleenforcements', query, signal)
+    found.push(...items)
+    if (items.length === 0 || found.length >= Math.min(total, MAX_ENFORCEMENTS)) return found
+  }
+}
