@@ -9,6 +9,7 @@ import * as events from './0003-events.ts'
 import * as content from './0004-content.ts'
 import * as outputLines from './0005-output-lines.ts'
 import * as executionLists from './0006-execution-lists.ts'
+import * as statusHistory from './0007-status-history.ts'
 
 export const migrations: Record<string, Migration> = {
   '0001-core': core,
@@ -17,4 +18,5 @@ export const migrations: Record<string, Migration> = {
   '0004-content': content,
   '0005-output-lines': outputLines,
   '0006-execution-lists': executionLists,
+  '0007-status-history': statusHistory,
 }

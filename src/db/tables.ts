@@ -417,6 +417,14 @@ export interface PolicyTable {
   record: string
 }
 
+/** Owner: monitoring. How the server was, for a little more than a day. */
+export interface StatusSampleTable {
+  /** Of the epoch. */
+  minute: number
+  /** `{seconds, gauges, counts, runs}` */
+  sample: string
+}
+
 /** Owner: traces. How many rows a table has. */
 export interface TotalTable {
   name: 'traces'
@@ -458,5 +466,6 @@ export interface Tables {
   configs: ConfigTable
   action_aliases: ActionAliasTable
   policies: PolicyTable
+  status_samples: StatusSampleTable
   totals: TotalTable
 }

@@ -25,6 +25,7 @@ const deliberate: Readonly<Record<string, string>> = {
   'GET /v1/metrics': 'for Prometheus, at /metrics',
   'GET /v1/docs/{file}': 'for browsers',
   'GET /v1/ui/{file}': 'likewise',
+  'GET /v1/status/history': 'for the plots of the web client; "status" tells how it is now',
   'DELETE /auth/v1/tokens/current': 'as "logout", for the web client, whose cookie no script can read',
   'GET /v1/packs/views/file/{ref}/icon.png': 'for browsers; "pack file" shows any file',
   'GET /v1/actions/views/overview': 'as "action list", with the parameters of runners besides: for the web client',

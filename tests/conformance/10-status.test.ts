@@ -1,7 +1,10 @@
-/** `GET /v1/status` and `svc status` where something needs attention. */
-import { expect, test } from 'vitest'
+/** `GET /v1/status` and `svc status` where something needs attention; `GET /v1/status/history`. */
+import { describe, expect, test } from 'vitest'
+import type { StatusHistory, StatusSample } from '../../src/modules/monitoring/types.ts'
 import { runCli } from '../helpers/cli.ts'
-import { run, withServer } from '../helpers/server.ts'
+import { makeFolder } from '../helpers/folders.ts'
+import { firstPassword, signIn } from '../helpers/logins.ts'
+import { run, runToEnd, startServer, withServer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 
 interface Status {
@@ -46,3 +49,86 @@ test('10.7 a queue with as many messages as the guideline says needs attention, 
       for (const id of ids.toReversed()) await server.call('DELETE', `/v1/executions/${id}`)
     },
   ))
+
+describe('the history', () => {
+  const historyOf = async (server: TestServer, query = ''): Promise<StatusHistory> => {
+    const { status, body } = await server.call<StatusHistory>('GET', `/v1/status/history${query}`)
+    expect(status).toBe(200)
+    return body
+  }
+  /** The test may last from one minute to the next. */
+  const sum = (samples: readonly StatusSample[], of: (sample: StatusSample) => number): number =>
+    samples.reduce((total, sample) => total + of(sample), 0)
+
+  test('10.7 counts what began, what ended and how, and what came in, over a restart', async () => {
+    const folder = makeFolder()
+    try {
+      const before = await startServer({ basePath: folder.path })
+      const beganAt = Date.now()
+      for (const cmd of ['sleep 0.3', 'true', 'exit 3']) await runToEnd(before, { cmd })
+      await runToEnd(before, { cmd: 'sleep 100', timeout: 1 })
+      await before.call('POST', '/v1/rules', {
+        name: 'on_hook',
+        pack: 'core',
+        enabled: true,
+        trigger: { type: 'core.svc.webhook', parameters: { url: 'history' } },
+        action: { ref: 'core.noop' },
+      })
+      expect((await before.call('POST', '/v1/webhooks/history', { a: 1 })).status).toBe(202)
+      expect((await before.call('POST', '/v1/webhooks/nowhere', { a: 1 })).status).toBe(404)
+      const seen = await waitFor('the execution of the rule to be counted', async () => {
+        const { samples } = await historyOf(before)
+        return sum(samples, ({ executions }) => executions.succeeded) === 3 && samples
+      })
+      const { memory, slots, seconds, timestamp } = seen[0] ?? {}
+      expect(memory?.resident_bytes).toBeGreaterThan(10_000_000)
+      expect(slots?.size).toBeGreaterThan(0)
+      expect(seconds).toBeGreaterThan(0.5)
+      expect(Date.parse(timestamp ?? '')).toBeGreaterThan(beganAt - 61_000)
+      await before.stop()
+
+      const after = await startServer({ basePath: folder.path })
+      const { step_seconds: step, samples } = await historyOf(after, '?step=60&since=2001-01-01T00:00:00Z')
+      expect(step).toBe(3600)
+      expect(sum(samples, ({ executions }) => executions.started)).toBe(5)
+      expect(sum(samples, ({ executions }) => executions.succeeded)).toBe(3)
+      expect(sum(samples, ({ executions }) => executions.failed)).toBe(1)
+      expect(sum(samples, ({ executions }) => executions.timeout)).toBe(1)
+      expect(sum(samples, (sample) => sample.webhooks)).toBe(1)
+      expect(sum(samples, (sample) => sample.trigger_instances)).toBe(1)
+      const longest = Math.max(...samples.map((sample) => sample.run_seconds?.p95 ?? 0))
+      expect(longest).toBeGreaterThan(0.8)
+      expect(longest).toBeLessThan(5)
+      await after.stop()
+    } finally {
+      folder.remove()
+    }
+  })
+
+  test('10.7 a server that has just begun has one sample, or two', () =>
+    withServer({}, async (server) => {
+      const { step_seconds: step, samples } = await historyOf(server)
+      expect(step).toBe(60)
+      expect([1, 2]).toContain(samples.length)
+      expect(samples.every(({ run_seconds: runs }) => runs === null)).toBe(true)
+      const since = new Date(Date.now() + 3_600_000).toISOString()
+      expect((await historyOf(server, `?since=${since}`)).samples).toEqual([])
+      for (const query of ['?since=yesterday', '?step=0', '?step=61', '?step=1.5', '?step=x']) {
+        const { status } = await server.call('GET', `/v1/status/history${query}`)
+        expect([query, status]).toEqual([query, 400])
+      }
+    }))
+
+  test('11.3 is for administrators', () =>
+    withServer(
+      { settings: { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default' } },
+      async (server) => {
+        const admin = await signIn(server, 'admin', firstPassword(server.basePath))
+        expect((await server.call('GET', '/v1/status/history', undefined, admin)).status).toBe(200)
+        await server.call('POST', '/v1/users', { name: 'alice', password: 'x' }, admin)
+        const alice = await signIn(server, 'alice', 'x')
+        expect((await server.call('GET', '/v1/status/history', undefined, alice)).status).toBe(403)
+        expect((await server.call('GET', '/v1/status/history')).status).toBe(401)
+      },
+    ))
+})

@@ -115,6 +115,7 @@ const entries: Record<string, Entry> = {
   'GET /readyz': { opens: 'public', path: fixed('/readyz') },
   'GET /v1/metrics': { opens: 'administrator', path: fixed('/metrics') },
   'GET /v1/status': { opens: 'administrator', path: fixed('/v1/status') },
+  'GET /v1/status/history': { opens: 'administrator', path: fixed('/v1/status/history') },
   'GET /v1/docs': { opens: 'public', path: fixed('/v1/docs') },
   'GET /v1/ui/{file}': { opens: 'public', path: fixed('/ui/index.html') },
   'GET /v1/docs/{file}': { opens: 'public', path: fixed('/v1/docs/start.js') },

@@ -569,6 +569,8 @@ const samples: [
   ['get', '/healthz', {}],
   ['get', '/readyz', {}],
   ['get', '/v1/status', {}],
+  ['get', '/v1/status/history', {}],
+  ['get', '/v1/status/history', { path: () => '/v1/status/history?step=0', status: 400 }],
   ['get', '/v1/openapi.json', {}],
   ['get', '/v1/metrics', {}],
   ['get', '/v1/docs', {}],

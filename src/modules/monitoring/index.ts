@@ -4,7 +4,10 @@ import type { Database } from '../../db/database.ts'
 import type { RootLog } from '../../log.ts'
 import { combineMetrics, type Metrics } from '../../metrics.ts'
 import type { Gauge, Module } from '../../module.ts'
+import { nowMicros } from '../../time.ts'
 import { countFacts } from './count-facts.ts'
+import { createHistory } from './history.ts'
+import { createHistoryRoute } from './history-route.ts'
 import { watchLoopDelay } from './loop-delay.ts'
 import { processGauges } from './process-gauges.ts'
 import { createPrometheus } from './prometheus.ts'
@@ -43,6 +46,8 @@ export interface MonitoringDeps {
   }
   /** The execution that a trigger instance comes from. */
   readonly causeOf: (instanceId: string) => string | undefined
+  /** Microseconds since the epoch; default the system clock. */
+  readonly now?: () => number
 }
 
 export function createMonitoring(deps: MonitoringDeps): Monitoring {
@@ -54,9 +59,10 @@ export function createMonitoring(deps: MonitoringDeps): Monitoring {
   const { driver, sample_rate: sampleRate } = config
   const statsd = driver === 'noop' ? undefined : createStatsd({ ...config, driver, sampleRate, readings, log })
   const prometheus = config.prometheus ? createPrometheus({ readings, database, log }) : undefined
-  const sinks = [statsd, prometheus?.metrics].filter((sink) => sink !== undefined)
-  const metrics = combineMetrics(sinks)
-  const stopCounting = sinks.length === 0 ? undefined : countFacts(bus, metrics)
+  const { now = nowMicros } = deps
+  const history = createHistory({ database, log, readings, loopDelay: () => loopDelay.read(), now })
+  const metrics = combineMetrics([statsd, prometheus?.metrics, history.metrics].filter((sink) => sink !== undefined))
+  const stopCounting = countFacts(bus, metrics)
   const watch: Watch = { readings, loopDelay: () => loopDelay.read(), lastProblems: () => log.recent() }
   let tracing: Tracing | undefined
 
@@ -85,8 +91,10 @@ export function createMonitoring(deps: MonitoringDeps): Monitoring {
     ],
     routes: [
       createStatusRoute(watch, () => server),
+      createHistoryRoute(history),
       ...(prometheus === undefined ? [] : createRoutes({ prometheus, token: config.prometheus_token })),
     ],
+    upkeep: history.upkeep,
     metrics,
     watch(modules, facts) {
       server = facts
@@ -95,12 +103,13 @@ export function createMonitoring(deps: MonitoringDeps): Monitoring {
     start() {
       loopDelay.start()
       statsd?.start()
+      history.start()
       return startTracing()
     },
     async stop() {
       loopDelay.stop()
-      stopCounting?.()
-      await Promise.all([statsd?.stop(), tracing?.stop()])
+      stopCounting()
+      await Promise.all([history.stop(), statsd?.stop(), tracing?.stop()])
     },
   }
 }

@@ -33,6 +33,8 @@ beforeEach(async () => {
     },
     tracing: { otlp_endpoint: '', otlp_headers: {}, service_name: 'svc' },
     causeOf: () => undefined,
+    // A minute that ends would be a commit.
+    now: () => 1_893_456_000_000_000,
   })
   await monitoring.start?.()
 })

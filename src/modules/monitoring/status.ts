@@ -6,7 +6,7 @@ import { starting } from '../../errors.ts'
 import type { JsonRoute } from '../../http/route.ts'
 import type { JsonSchema } from '../../schema.ts'
 import { version } from '../../version.ts'
-import type { ServerFacts, Watch } from './types.ts'
+import type { ComponentStatus, DiskStatus, QueueStatus, ServerFacts, StatusRecord, Watch } from './types.ts'
 
 /** The specification: the work queues should stay below this many messages. */
 const QUEUE_LIMIT = 10
@@ -17,19 +17,6 @@ const MIN_FREE_PERCENT = 5
 const PROBLEM_WITHIN_MS = 3_600_000
 /** A file system that does not answer is not waited for. */
 const DISK_WITHIN_MS = 2000
-
-interface Queue {
-  name: string
-  length: number
-  limit: number
-}
-
-interface Disk {
-  free_bytes: number
-  total_bytes: number
-  free_inodes: number
-  total_inodes: number
-}
 
 const integer: JsonSchema = { type: 'integer' }
 const text: JsonSchema = { type: 'string' }
@@ -124,10 +111,10 @@ export function createStatusRoute(watch: Watch, server: () => ServerFacts | unde
   }
 }
 
-async function readStatus(watch: Watch, server: ServerFacts): Promise<Record<string, unknown>> {
+async function readStatus(watch: Watch, server: ServerFacts): Promise<StatusRecord> {
   const disk = await readDisk(server.basePath)
   const readings = watch.readings()
-  const queues = readings.flatMap(({ key, value }): Queue[] =>
+  const queues = readings.flatMap(({ key, value }): QueueStatus[] =>
     key.startsWith(QUEUE_PREFIX) ? [{ name: key.slice(QUEUE_PREFIX.length), length: value, limit: QUEUE_LIMIT }] : [],
   )
   const { mean, p99, max } = watch.loopDelay()
@@ -167,14 +154,14 @@ const counted = (errors: number): string => (errors === 1 ? 'one error was' : `$
 
 const rounded = (milliseconds: number): number => Math.round(milliseconds * 100) / 100
 
-function stateOf(module: string | undefined, { hasModule, isEnabled }: ServerFacts): string {
+function stateOf(module: string | undefined, { hasModule, isEnabled }: ServerFacts): ComponentStatus['state'] {
   if (module === undefined || !hasModule(module)) return 'not_included'
   return isEnabled(module) ? 'running' : 'disabled'
 }
 
-async function readDisk(path: string): Promise<Disk | undefined> {
+async function readDisk(path: string): Promise<DiskStatus | undefined> {
   const read = statfs(path).then(
-    ({ bavail, bsize, blocks, ffree, files }): Disk => ({
+    ({ bavail, bsize, blocks, ffree, files }): DiskStatus => ({
       free_bytes: bavail * bsize,
       total_bytes: blocks * bsize,
       free_inodes: ffree,
@@ -186,7 +173,7 @@ async function readDisk(path: string): Promise<Disk | undefined> {
 }
 
 /** File systems that make inodes as they are needed tell of none. */
-function roomNeeded(disk: Disk): string[] {
+function roomNeeded(disk: DiskStatus): string[] {
   const isShort = (free: number, total: number): boolean => total > 0 && (free * 100) / total < MIN_FREE_PERCENT
   return [
     ...(isShort(disk.free_bytes, disk.total_bytes)
