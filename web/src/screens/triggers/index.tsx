@@ -1,42 +1,25 @@
-/**
- * What can happen, and what has: `#/triggers` (types and triggers), `#/triggers/timers`, `#/triggers/instances`,
- * `#/triggers/instances/<id>`.
- */
+/** What can happen, what has happened, and what came of it. */
 import type { JSX } from 'preact'
 import type { ScreenProps } from '../../app.tsx'
 import { hrefOf } from '../../router.ts'
-import { InstanceList } from './instance-list.tsx'
-import { InstancePage } from './instance-page.tsx'
-import { TimerList } from './timer-list.tsx'
-import { TypeList } from './type-list.tsx'
+import { Instance } from './instance.tsx'
+import { Instances } from './instances.tsx'
+import { Timers } from './timers.tsx'
+import { Types } from './types.tsx'
 import './triggers.css'
 
-const tabs = [
-  { path: ['triggers'], title: 'Types and triggers' },
-  { path: ['triggers', 'timers'], title: 'Timers' },
-  { path: ['triggers', 'instances'], title: 'Trigger instances' },
-] as const
-
-export default function Triggers({ path: [part, id], query }: ScreenProps): JSX.Element {
-  if (part === 'instances' && id !== undefined) return <InstancePage key={id} id={id} />
-  const shown = part === 'instances' || part === 'timers' ? part : undefined
+export default function Triggers({ path: [first = 'types', ...rest], query }: ScreenProps): JSX.Element {
+  const [chosen] = rest
+  if (first === 'instances' && chosen !== undefined) return <Instance key={chosen} id={chosen} />
+  if (first === 'instances') return <Instances query={query} />
+  if (first === 'timers') return <Timers />
+  if (first === 'types') return <Types chosen={chosen} query={query} />
   return (
-    <div class={`page triggers ${shown === 'instances' ? 'fill' : ''}`}>
-      <h1>Triggers</h1>
-      <nav class="tabs" aria-label="Triggers">
-        {tabs.map(({ path, title }) => (
-          <a key={title} href={hrefOf(path)} aria-current={path[1] === shown ? 'page' : undefined}>
-            {title}
-          </a>
-        ))}
-      </nav>
-      {shown === 'instances' ? (
-        <InstanceList query={query} />
-      ) : shown === 'timers' ? (
-        <TimerList />
-      ) : (
-        <TypeList query={query} />
-      )}
+    <div class="page">
+      <h1>There is no such page</h1>
+      <p>
+        <a href={hrefOf(['triggers'])}>Go to the triggers</a>
+      </p>
     </div>
   )
 }

@@ -13,11 +13,11 @@ import { VirtualList, type VirtualListHandle } from '../../components/virtual-li
 import { hrefOf, parseLocation } from '../../router.ts'
 import { narrowQuery } from './fold.tsx'
 import type { WebhookTrigger } from './hooks.ts'
-import { OutcomeView } from './outcome-view.tsx'
+import { OutcomeView } from '../../components/outcomes/outcome-view.tsx'
 import { titleOfProof } from './proof.ts'
 import { ReEmit } from './re-emit.tsx'
 import { excerptOf, MAX_LISTED_BYTES } from './request-text.ts'
-import { useOutcomes, type Outcomes } from './use-outcomes.ts'
+import { useOutcomes, type Outcomes } from '../../components/outcomes/use-outcomes.ts'
 
 const WIDE_ROW = 58
 const NARROW_ROW = 104

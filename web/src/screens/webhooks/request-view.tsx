@@ -12,10 +12,10 @@ import { formatBytes } from '../../components/size.ts'
 import { StatusBadge } from '../../components/status-badge.tsx'
 import { Time } from '../../components/time.tsx'
 import { hrefOf, parseLocation } from '../../router.ts'
-import { OutcomeView } from './outcome-view.tsx'
+import { OutcomeView } from '../../components/outcomes/outcome-view.tsx'
 import { ReEmit } from './re-emit.tsx'
 import { partsOf } from './request-text.ts'
-import { useOutcomes } from './use-outcomes.ts'
+import { useOutcomes } from '../../components/outcomes/use-outcomes.ts'
 
 /** Larger ones are loaded when somebody asks for it. */
 const MAX_BYTES = 512 * 1024

@@ -13,10 +13,10 @@ import { hrefOf } from '../../router.ts'
 import type { ExampleRequest } from './example.ts'
 import { Fold } from './fold.tsx'
 import { problemOfHeader } from './header-rules.ts'
-import { OutcomeView } from './outcome-view.tsx'
+import { OutcomeView } from '../../components/outcomes/outcome-view.tsx'
 import { titleOfProof } from './proof.ts'
 import { signatureHeaders } from './sign.ts'
-import { useOutcomes } from './use-outcomes.ts'
+import { useOutcomes } from '../../components/outcomes/use-outcomes.ts'
 import '../../components/form/form.css'
 
 /** One way to prove oneself; without a signature it is the login of who looks at the page. */

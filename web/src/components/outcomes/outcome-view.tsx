@@ -1,9 +1,10 @@
 import type { JSX } from 'preact'
-import { StatusBadge } from '../../components/status-badge.tsx'
-import { Elapsed } from '../../components/time.tsx'
+import { StatusBadge } from '../status-badge.tsx'
+import { Elapsed } from '../time.tsx'
 import { hrefOf } from '../../router.ts'
 import type { Outcome } from './outcomes.ts'
 import type { Instance } from './use-outcomes.ts'
+import './outcomes.css'
 
 /** What came of a trigger instance, in a few words. @param props.most executions that there is room for */
 export function OutcomeView({

@@ -1,0 +1,135 @@
+import type { JSX } from 'preact'
+import { useRef, useState } from 'preact/hooks'
+import { executionStates, type ExecutionState } from '../../api/execution-states.ts'
+import { useExecutionEvents } from '../../api/execution-events.ts'
+import { laterOf } from '../../api/execution-summary.ts'
+import { useLoaded } from '../../api/load.ts'
+import type { Explanation } from '../../api/records.ts'
+import { LongText } from '../../components/long-text.tsx'
+import { VerdictBadge, VerdictReason } from '../../components/rules/verdict.tsx'
+import { StatusBadge } from '../../components/status-badge.tsx'
+import { Elapsed } from '../../components/time.tsx'
+import { hrefOf } from '../../router.ts'
+
+type ExplainedRule = Explanation['rules'][number]
+
+const RULES_AT_ONCE = 50
+const noStates: ReadonlyMap<string, ExecutionState> = new Map()
+
+/** What the server says first, then each rule with its reason, and what it has started. */
+export function ExplanationView({ explanation }: { explanation: Explanation }): JSX.Element {
+  const { message, rules, hidden, trigger_instance: instance } = explanation
+  const [shown, setShown] = useState(RULES_AT_ONCE)
+  const states = useStates(rules)
+  return (
+    <>
+      <p class="why-message" role="status">
+        {message}
+      </p>
+      {rules.length > 0 && (
+        <ul class="why-rules" aria-label="Rules of the trigger">
+          {rules.slice(0, shown).map((rule) => (
+            <Rule key={rule.rule.ref} explained={rule} instance={instance.id} states={states} />
+          ))}
+        </ul>
+      )}
+      {rules.length > shown && (
+        <button type="button" onClick={() => setShown(shown + RULES_AT_ONCE * 4)}>
+          {rules.length - shown} more
+        </button>
+      )}
+      {hidden > 0 && (
+        <p class="hint">
+          {hidden === 1
+            ? 'There is one more rule of the trigger, which you may not view.'
+            : `There are ${hidden} more rules of the trigger, which you may not view.`}
+        </p>
+      )}
+    </>
+  )
+}
+
+function Rule({
+  explained,
+  instance,
+  states,
+}: {
+  explained: ExplainedRule
+  /** Id of the trigger instance. */
+  instance: string
+  states: ReadonlyMap<string, ExecutionState>
+}): JSX.Element {
+  const { rule, verdict, enforcement } = explained
+  return (
+    <li data-verdict={verdict}>
+      <div class="why-rule">
+        <a href={hrefOf(['rules', rule.ref])}>{rule.ref}</a>
+        <VerdictBadge verdict={verdict} />
+        {rule.type === 'backstop' && <span class="badge">backstop</span>}
+        <a class="why-test" href={hrefOf(['rules', rule.ref], { instance })}>
+          Test it
+        </a>
+      </div>
+      <VerdictReason verdict={explained} />
+      {enforcement !== undefined && <Enforcement enforcement={enforcement} states={states} />}
+    </li>
+  )
+}
+
+function Enforcement({
+  enforcement: { execution_id: execution, failure_reason: failure },
+  states,
+}: {
+  enforcement: NonNullable<ExplainedRule['enforcement']>
+  states: ReadonlyMap<string, ExecutionState>
+}): JSX.Element {
+  const state = execution === undefined ? undefined : states.get(execution)
+  return (
+    <div class="why-enforcement">
+      {failure !== undefined && (
+        <p class="problem">
+          <LongText text={failure} />
+        </p>
+      )}
+      {execution !== undefined && (
+        <p>
+          Started <a href={hrefOf(['history', execution])}>{state?.action.ref ?? 'an execution'}</a>{' '}
+          {state !== undefined && (
+            <>
+              <StatusBadge status={state.status} />{' '}
+              <span class="hint">
+                <Elapsed
+                  from={state.start_timestamp}
+                  seconds={state.end_timestamp === undefined ? undefined : (state.elapsed_seconds ?? 0)}
+                />
+              </span>
+            </>
+          )}
+        </p>
+      )}
+    </div>
+  )
+}
+
+/** Of the executions that were started, as they change. What cannot be had leaves out the status alone. */
+function useStates(rules: readonly ExplainedRule[]): ReadonlyMap<string, ExecutionState> {
+  const ids = rules.flatMap(({ enforcement }) => enforcement?.execution_id ?? [])
+  const { data, reload, set } = useLoaded(
+    async (signal) => new Map((await executionStates(ids, signal)).map((state) => [state.id, state])),
+    [ids.join()],
+  )
+  const known = useRef<ReadonlyMap<string, ExecutionState>>(noStates)
+  known.current = data ?? noStates
+  useExecutionEvents({
+    onOpen() {
+      if (known.current.size > 0) reload()
+    },
+    onExecution(execution, change) {
+      const before = known.current.get(execution.id)
+      if (before === undefined || change === 'delete') return
+      known.current = new Map(known.current).set(execution.id, laterOf<ExecutionState>(before, execution))
+      set(new Map(known.current))
+    },
+  })
+  return data ?? noStates
+}

@@ -1,0 +1,82 @@
+import type { JSX } from 'preact'
+import { useMemo, useState } from 'preact/hooks'
+import { defaultTextOf, fieldsOf, parametersOfSchema, textOfValue } from '../../components/form/form-model.ts'
+import { JsonTree } from '../../components/json-tree.tsx'
+import { LongText } from '../../components/long-text.tsx'
+
+const SHOWN = 100
+const MAX_SHOWN_DEFAULT = 200
+
+/** The properties that a schema of an object names. @param props.label for whoever cannot see the table */
+export function SchemaTable({
+  schema,
+  label,
+  emptyText,
+}: {
+  schema: Readonly<Record<string, unknown>>
+  label: string
+  /** When it says nothing. */
+  emptyText: string
+}): JSX.Element {
+  const fields = useMemo(() => {
+    const properties = parametersOfSchema(schema)
+    return properties === undefined ? undefined : fieldsOf(properties)
+  }, [schema])
+  const [shown, setShown] = useState(SHOWN)
+  if (Object.keys(schema).length === 0) return <p class="hint">{emptyText}</p>
+  return (
+    <>
+      {fields !== undefined && fields.length > 0 && (
+        <div class="table-scroll">
+          <table aria-label={label}>
+            <thead>
+              <tr>
+                <th scope="col">Name</th>
+                <th scope="col">Type</th>
+                <th scope="col">Description</th>
+              </tr>
+            </thead>
+            <tbody>
+              {fields.slice(0, shown).map((field) => (
+                <tr key={field.name}>
+                  <th scope="row" class="code">
+                    {field.name}
+                  </th>
+                  <td>
+                    {[
+                      field.typeTitle,
+                      ...(field.mustBeGiven ? ['required'] : []),
+                      ...(field.isSecret ? ['secret'] : []),
+                    ].join(', ')}
+                    {field.choices.length > 0 && (
+                      <div class="hint">
+                        one of{' '}
+                        <LongText text={field.choices.map((one) => textOfValue(one)).join(', ')} maxLength={200} />
+                      </div>
+                    )}
+                    {field.hints.length > 0 && <div class="hint">{field.hints.join(', ')}</div>}
+                  </td>
+                  <td>
+                    <LongText text={field.description} />
+                    {field.defaultValue !== undefined && (
+                      <div class="hint">default: {(defaultTextOf(field) ?? '').slice(0, MAX_SHOWN_DEFAULT)}</div>
+                    )}
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {fields !== undefined && fields.length > shown && (
+        <button type="button" onClick={() => setShown(shown + SHOWN * 10)}>
+          {fields.length - shown} more
+        </button>
+      )}
+      <details class="folded">
+        <summary>Schema</summary>
+        <JsonTree value={schema} />
+      </details>
+    </>
+  )
+}

@@ -1,0 +1,99 @@
+import type { JSX } from 'preact'
+import { useMemo, useState } from 'preact/hooks'
+import { list } from '../../api/client.ts'
+import { useLoaded } from '../../api/load.ts'
+import { usePoll } from '../../api/poll.ts'
+import type { TimerRecord } from '../../api/records.ts'
+import { Failure } from '../../components/failure.tsx'
+import { Time } from '../../components/time.tsx'
+import { parametersLine } from '../../components/rules/trigger-line.ts'
+import { hrefOf } from '../../router.ts'
+import { RuleLinks } from './rule-links.tsx'
+import { Tabs } from './tabs.tsx'
+import { useCatalogue } from './use-catalogue.ts'
+
+const SHOWN = 100
+/** When a timer has fired, nobody tells. */
+const LOOK_AGAIN_MS = 10_000
+
+/** When what fires next, the soonest first. */
+export function Timers(): JSX.Element {
+  const { data, error, reload, set } = useLoaded(loadTimers, [])
+  const { data: catalogue } = useCatalogue()
+  const [shown, setShown] = useState(SHOWN)
+  usePoll(async () => set(await loadTimers()), LOOK_AGAIN_MS)
+  const timers = useMemo(() => (data ?? []).toSorted(bySoonest), [data])
+  return (
+    <div class="page">
+      <Tabs part="timers" />
+      {error !== undefined && data === undefined && <Failure error={error} onRetry={reload} />}
+      {data === undefined && error === undefined && <p class="loading">Loading…</p>}
+      {data?.length === 0 && (
+        <p class="empty">
+          There are no timers. A rule for one of the trigger types <code>core.svc.IntervalTimer</code>,{' '}
+          <code>core.svc.CronTimer</code> and <code>core.svc.DateTimer</code> makes one:{' '}
+          <a href={hrefOf(['rules', 'new'], { trigger: 'core.svc.IntervalTimer' })}>make such a rule</a>.
+        </p>
+      )}
+      {timers.length > 0 && (
+        <div class="table-scroll">
+          <table aria-label="Timers">
+            <thead>
+              <tr>
+                <th scope="col">When</th>
+                <th scope="col">Fires next</th>
+                <th scope="col">Has fired</th>
+                <th scope="col">Used by</th>
+                <th scope="col">
+                  <span class="visually-hidden">What has happened</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {timers.slice(0, shown).map(({ ref, type, parameters, next_timestamp: next, fired_timestamp: fired }) => (
+                <tr key={ref}>
+                  <td>
+                    <div class="trigger-words">{parametersLine(type, parameters)}</div>
+                    <a class="hint" href={hrefOf(['triggers', 'types', type])}>
+                      {type}
+                    </a>
+                  </td>
+                  <td>
+                    {next === undefined ? <span class="hint">never, or timers are off</span> : <Time at={next} />}
+                  </td>
+                  <td>{fired === undefined ? <span class="hint">not yet</span> : <Time at={fired} />}</td>
+                  <td>
+                    {catalogue !== undefined && (
+                      <RuleLinks rules={catalogue.rules === undefined ? undefined : (catalogue.rules.get(ref) ?? [])} />
+                    )}
+                  </td>
+                  <td>
+                    <a href={hrefOf(['triggers', 'instances'], { trigger: ref })}>instances</a>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {timers.length > shown && (
+        <p>
+          <button type="button" onClick={() => setShown(shown + SHOWN * 10)}>
+            {timers.length - shown} more
+          </button>
+        </p>
+      )}
+    </div>
+  )
+}
+
+async function loadTimers(signal?: AbortSignal): Promise<TimerRecord[]> {
+  return (await list<TimerRecord>('timers', undefined, signal)).items
+}
+
+/** Those that never fire again come last. */
+function bySoonest({ next_timestamp: a }: TimerRecord, { next_timestamp: b }: TimerRecord): number {
+  if (a === b) return 0
+  if (a === undefined || b === undefined) return a === undefined ? 1 : -1
+  return a < b ? -1 : 1
+}

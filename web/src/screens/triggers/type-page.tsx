@@ -1,0 +1,138 @@
+import type { JSX } from 'preact'
+import { useState } from 'preact/hooks'
+import { get } from '../../api/client.ts'
+import { useLoaded } from '../../api/load.ts'
+import type { TriggerTypeRecord } from '../../api/records.ts'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { Failure } from '../../components/failure.tsx'
+import { JsonTree } from '../../components/json-tree.tsx'
+import { LongText } from '../../components/long-text.tsx'
+import { parametersLine } from '../../components/rules/trigger-line.ts'
+import { hrefOf } from '../../router.ts'
+import { counted, type Catalogue, type ListedTrigger } from './catalogue.ts'
+import { RuleLinks } from './rule-links.tsx'
+import { SchemaTable } from './schema-table.tsx'
+
+const TRIGGERS_AT_ONCE = 50
+
+/** @param props.catalogue undefined while it is loaded */
+export function TypePage({ typeRef, catalogue }: { typeRef: string; catalogue: Catalogue | undefined }): JSX.Element {
+  const { data, error, reload } = useLoaded(
+    (signal) => get<TriggerTypeRecord>(`triggertypes/${encodeURIComponent(typeRef)}`, undefined, signal),
+    [typeRef],
+  )
+  if (error !== undefined && data === undefined) return <Failure error={error} onRetry={reload} />
+  if (data === undefined) return <p class="loading">Loading…</p>
+  const { ref, pack, description, parameters_schema: parameters, payload_schema: payload, metadata_file: file } = data
+  return (
+    <article class="trigger-type">
+      <header class="page-head">
+        <h2>{ref}</h2>
+        <span class="spacer" />
+        <CopyButton text={ref} title="Copy the reference" />
+      </header>
+      {description !== '' && (
+        <p>
+          <LongText text={description} />
+        </p>
+      )}
+      <p class="buttons">
+        <a class="button" href={hrefOf(['triggers', 'instances'], { trigger_type: ref })}>
+          What has happened
+        </a>
+        <a class="button" href={hrefOf(['rules'], { trigger: ref })}>
+          Its rules
+        </a>
+        <a class="button" href={hrefOf(['rules', 'new'], { trigger: ref })}>
+          Make a rule of it
+        </a>
+      </p>
+      <OfType triggers={catalogue?.triggers.get(ref) ?? []} catalogue={catalogue} typeRef={ref} />
+      <section class="card" aria-label="Parameters">
+        <h2>Parameters</h2>
+        <p class="hint">What a rule says about the trigger that it wants.</p>
+        <SchemaTable schema={parameters} label="Parameters" emptyText="It takes none." />
+      </section>
+      <section class="card" aria-label="Payload">
+        <h2>Payload</h2>
+        <p class="hint">
+          What criteria and templates of rules read: <code>trigger.…</code>
+        </p>
+        <SchemaTable schema={payload} label="Payload" emptyText="It may be anything." />
+      </section>
+      <p class="hint">
+        Pack {pack}
+        {file !== undefined && `, ${file}`}
+      </p>
+    </article>
+  )
+}
+
+function OfType({
+  triggers,
+  catalogue,
+  typeRef,
+}: {
+  triggers: readonly ListedTrigger[]
+  catalogue: Catalogue | undefined
+  typeRef: string
+}): JSX.Element {
+  const [shown, setShown] = useState(TRIGGERS_AT_ONCE)
+  return (
+    <section class="card" aria-label="Triggers">
+      <h2>{triggers.length === 0 ? 'Triggers' : counted(triggers.length, 'trigger')}</h2>
+      {catalogue !== undefined && triggers.length === 0 && (
+        <p class="hint">There is none yet: the first rule for this trigger type makes one.</p>
+      )}
+      {triggers.length > 0 && (
+        <div class="table-scroll">
+          <table aria-label="Triggers">
+            <thead>
+              <tr>
+                <th scope="col">Waits for</th>
+                <th scope="col">Used by</th>
+                <th scope="col">
+                  <span class="visually-hidden">What has happened</span>
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {triggers.slice(0, shown).map(({ ref, type, parameters, description }) => (
+                <tr key={ref}>
+                  <td>
+                    <div class="trigger-words">{parametersLine(type, parameters) || typeRef}</div>
+                    {description !== '' && (
+                      <div class="hint">
+                        <LongText text={description} maxLength={200} />
+                      </div>
+                    )}
+                    {Object.keys(parameters).length > 0 && (
+                      <details class="folded">
+                        <summary>Parameters</summary>
+                        <JsonTree value={parameters} />
+                        <p class="hint">
+                          <code>{ref}</code>
+                        </p>
+                      </details>
+                    )}
+                  </td>
+                  <td>
+                    <RuleLinks rules={catalogue?.rules === undefined ? undefined : (catalogue.rules.get(ref) ?? [])} />
+                  </td>
+                  <td>
+                    <a href={hrefOf(['triggers', 'instances'], { trigger: ref })}>instances</a>
+                  </td>
+                </tr>
+              ))}
+            </tbody>
+          </table>
+        </div>
+      )}
+      {triggers.length > shown && (
+        <button type="button" onClick={() => setShown(shown + TRIGGERS_AT_ONCE * 4)}>
+          {triggers.length - shown} more
+        </button>
+      )}
+    </section>
+  )
+}

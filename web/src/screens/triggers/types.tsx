@@ -1,0 +1,129 @@
+import type { JSX } from 'preact'
+import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks'
+import { Failure } from '../../components/failure.tsx'
+import { VirtualList, type VirtualListHandle } from '../../components/virtual-list.tsx'
+import { hrefOf, setQuery } from '../../router.ts'
+import { counted, countsOf, rowsOf, type CatalogueRow } from './catalogue.ts'
+import { Tabs } from './tabs.tsx'
+import { TypePage } from './type-page.tsx'
+import { useCatalogue } from './use-catalogue.ts'
+
+const ROW_HEIGHT = 46
+const MAX_DESCRIPTION = 200
+
+/** Trigger types by pack, and one of them. */
+export function Types({ chosen, query }: { chosen: string | undefined; query: URLSearchParams }): JSX.Element {
+  const { data, error, reload } = useCatalogue()
+  const inAddress = query.get('search') ?? ''
+  const [search, setSearch] = useState(inAddress)
+  useEffect(() => setSearch(inAddress), [inAddress])
+  const rows = useMemo(() => (data === undefined ? [] : rowsOf(data, search)), [data, search])
+  const found = rows.filter(({ kind }) => kind === 'type').length
+  const handle = useRef<VirtualListHandle>(null)
+  const searchId = useId()
+
+  // Where an address leads to is in sight.
+  const isLoaded = data !== undefined
+  useEffect(() => {
+    const row = rows.findIndex((each) => each.kind === 'type' && each.type.ref === chosen)
+    if (isLoaded && row > 5) handle.current?.scrollToRow(row - 3)
+  }, [isLoaded])
+  useEffect(() => handle.current?.scrollToRow(0), [search])
+
+  return (
+    <div class={`page fill triggers ${chosen === undefined ? '' : 'has-choice'}`}>
+      <Tabs part="types" />
+      <div class="split">
+        <section class="triggers-list" aria-label="Trigger types">
+          <form role="search" onSubmit={(event) => event.preventDefault()}>
+            <label class="visually-hidden" for={searchId}>
+              Find a trigger type
+            </label>
+            <input
+              id={searchId}
+              type="search"
+              placeholder="Find by name, description or parameter"
+              autocomplete="off"
+              spellcheck={false}
+              value={search}
+              onInput={(event) => {
+                setSearch(event.currentTarget.value)
+                setQuery({ search: event.currentTarget.value }, { replace: true })
+              }}
+            />
+          </form>
+          {error !== undefined && <Failure error={error} onRetry={reload} />}
+          {data === undefined && error === undefined && <p class="loading">Loading…</p>}
+          {data !== undefined && (
+            <>
+              <p class="hint" role="status">
+                {search === ''
+                  ? counted(found, 'trigger type')
+                  : `${found} of ${counted(data.types.length, 'trigger type')}`}
+              </p>
+              {rows.length === 0 ? (
+                <p class="empty">
+                  {data.types.length > 0
+                    ? 'No trigger type has all of these words.'
+                    : 'There are no trigger types that you may see.'}
+                </p>
+              ) : (
+                <VirtualList
+                  label="Trigger types by pack"
+                  count={rows.length}
+                  rowHeight={ROW_HEIGHT}
+                  handle={handle}
+                  row={(index) => {
+                    const row = rows[index]
+                    return row === undefined ? null : <Row row={row} chosen={chosen} search={search} />
+                  }}
+                />
+              )}
+            </>
+          )}
+        </section>
+        <section class="triggers-chosen" aria-label="What is chosen">
+          {chosen === undefined ? (
+            <p class="empty">
+              Choose a trigger type to see what it carries, which triggers there are and which rules use them.
+            </p>
+          ) : (
+            <>
+              <p class="triggers-back">
+                <a href={hrefOf(['triggers'], { search })}>← All trigger types</a>
+              </p>
+              <TypePage key={chosen} typeRef={chosen} catalogue={data} />
+            </>
+          )}
+        </section>
+      </div>
+    </div>
+  )
+}
+
+function Row({ row, chosen, search }: { row: CatalogueRow; chosen: string | undefined; search: string }): JSX.Element {
+  if (row.kind === 'pack') {
+    return (
+      <div class="triggers-pack">
+        <span class="name">{row.pack}</span> <span class="count">{row.count}</span>
+      </div>
+    )
+  }
+  const { ref, pack, name, description } = row.type
+  return (
+    <a
+      class="triggers-row"
+      href={hrefOf(['triggers', 'types', ref], { search })}
+      title={ref}
+      aria-current={ref === chosen ? 'page' : undefined}
+    >
+      <span class="ref">
+        <span class="pack">{pack}.</span>
+        {name}
+      </span>
+      <span class="description">
+        {[countsOf(row), description.slice(0, MAX_DESCRIPTION)].filter((part) => part !== '').join(' · ')}
+      </span>
+    </a>
+  )
+}

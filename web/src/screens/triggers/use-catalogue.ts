@@ -1,0 +1,40 @@
+import { ApiError, list } from '../../api/client.ts'
+import { useLoaded, type Loaded } from '../../api/load.ts'
+import { catalogueOf, type Catalogue, type ListedRule, type ListedTrigger, type ListedType } from './catalogue.ts'
+
+/** The largest page that anybody may ask for, unless it was configured otherwise. */
+const TYPES_TOGETHER = 100
+const MAX_TYPES = 5000
+
+/** What the caller may see of trigger types, triggers and the rules that use them. */
+export function useCatalogue(): Loaded<Catalogue> {
+  return useLoaded(async (signal) => {
+    const [types, triggers, rules] = await Promise.all([
+      loadTypes(signal),
+      list<ListedTrigger>('triggers', undefined, signal),
+      loadRules(signal),
+    ])
+    return catalogueOf(types, triggers.items, rules)
+  }, [])
+}
+
+async function loadTypes(signal: AbortSignal): Promise<ListedType[]> {
+  const found: ListedType[] = []
+  for (;;) {
+    const query = { include_attributes: 'ref,pack,name,description', limit: TYPES_TOGETHER, offset: found.length }
+    const { items, total } = await list<ListedType>('triggertypes', query, signal)
+    found.push(...items)
+    if (items.length === 0 || found.length >= Math.min(total, MAX_TYPES)) return found
+  }
+}
+
+/** Undefined: the caller may list none. */
+async function loadRules(signal: AbortSignal): Promise<ListedRule[] | undefined> {
+  try {
+    return (await list<ListedRule>('rules', { include_attributes: 'ref,enabled,trigger.ref,trigger.type' }, signal))
+      .items
+  } catch (error) {
+    if (error instanceof ApiError && error.status === 403) return undefined
+    throw error
+  }
+}
