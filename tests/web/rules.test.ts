@@ -1,9 +1,12 @@
 import { createHmac } from 'node:crypto'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { makeFolder } from '../helpers/folders.ts'
+import { createRbacFiles } from '../helpers/rbac.ts'
 import { startServer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { startBrowser, type TestBrowser } from './browser.ts'
+import { startGuarded } from './session.ts'
 
 let server: TestServer
 let browser: TestBrowser
@@ -100,7 +103,7 @@ describe('rules', () => {
     await page.getByLabel('Action', { exact: true }).fill('core.local')
     await field(page, 'cmd', 'Then').fill('echo order {{ trigger.body.id }}')
     await page.getByRole('button', { name: 'Create the rule' }).click()
-    await page.getByRole('heading', { name: 'test.on_order', level: 1 }).waitFor()
+    await page.getByRole('heading', { name: 'test.on_order', level: 1, exact: true }).waitFor()
     expect(await stored('test.on_order')).toMatchObject({
       enabled: true,
       trigger: { type: 'core.svc.webhook', parameters: { url: 'orders' } },
@@ -159,5 +162,229 @@ describe('rules', () => {
     await test.getByText('Nothing has been run.').waitFor()
     expect(await test.textContent()).toContain('cmd: echo order')
     await close()
+  })
+
+  it('keep a secret of their action that nobody touches, and say where one would be lost', async () => {
+    await make(webhookRule('kept', { action: secretAction }))
+    const { page, close } = await open('/rules/test.kept/edit')
+    await field(page, 'url', 'Then').fill('http://127.0.0.1:9/changed')
+    await page.getByLabel('Description').fill('Changed.')
+    await page.getByRole('button', { name: 'Save the rule' }).click()
+    await page.getByRole('heading', { name: 'test.kept', level: 1, exact: true }).waitFor()
+    expect((await stored('test.kept', '?show_secrets=true')).action.parameters).toMatchObject({
+      url: 'http://127.0.0.1:9/changed',
+      password: 'the-password-itself',
+    })
+    expect(await page.content()).not.toContain('the-password-itself')
+
+    await page.getByRole('link', { name: 'Copy as new' }).click()
+    await page.getByText('Secrets are not copied. Give these anew, where they are needed: password.').waitFor()
+    // As JSON nothing keeps anybody from writing a mask.
+    await page.getByRole('button', { name: 'JSON' }).click()
+    const text = page.getByLabel('Definition')
+    await text.fill((await text.inputValue()).replace('"username"', '"password": "********", "username"'))
+    await page.getByRole('button', { name: 'Create the rule' }).click()
+    await page.getByRole('alert').filter({ hasText: 'The secret of password is not known here' }).waitFor()
+    expect((await server.call('GET', '/v1/rules/test.kept_copy')).status).toBe(404)
+    await close()
+  })
+
+  it('show at the row of a criterion what the server finds wrong with it, and lose nothing', async () => {
+    const { page, close } = await open('/rules/new')
+    await page.getByLabel('Name').fill('wrong')
+    await page.getByLabel('Pack').fill('test')
+    await page.getByLabel('Trigger type').fill('core.svc.webhook')
+    await field(page, 'url', 'When').fill('wrong')
+    await page.getByLabel('Action', { exact: true }).fill('core.noop')
+    await page.getByRole('button', { name: 'Add a criterion' }).click()
+    await page.getByRole('button', { name: 'Add a criterion' }).click()
+    const second = page.getByRole('group', { name: 'Criterion 2' })
+    await page.getByRole('group', { name: 'Criterion 1' }).getByLabel('Key').fill('trigger.body.a')
+    await page.getByRole('group', { name: 'Criterion 1' }).getByLabel('Pattern', { exact: true }).fill('a')
+    await second.getByLabel('Key').fill('trigger.body[')
+    await second.getByLabel('Operator').selectOption('regex')
+    await second.getByLabel('Pattern', { exact: true }).fill('(')
+    const create = page.getByRole('button', { name: 'Create the rule' })
+    await create.click()
+    await second.getByRole('alert').filter({ hasText: 'the key is not a path' }).waitFor()
+    expect(await page.getByRole('group', { name: 'Criterion 1' }).getByRole('alert').count()).toBe(0)
+
+    // What could never match is asked about.
+    await second.getByLabel('Key').fill('trigger.body.b')
+    await create.click()
+    await second.getByRole('alert').filter({ hasText: 'It could never match.' }).waitFor()
+    await second.getByLabel('Pattern', { exact: true }).fill('^b')
+    expect(await page.getByRole('button', { name: 'Save it all the same' }).count()).toBe(0)
+
+    await make(webhookRule('taken'))
+    await page.getByLabel('Name').fill('taken')
+    await create.click()
+    await page.getByText('Rule "test.taken" exists already.').waitFor()
+    await page.getByLabel('Name').fill('right')
+    await create.click()
+    await page.getByRole('heading', { name: 'test.right', level: 1, exact: true }).waitFor()
+    expect((await stored('test.right')).criteria).toEqual({
+      'trigger.body.a': { type: 'equals', pattern: 'a' },
+      'trigger.body.b': { type: 'regex', pattern: '^b' },
+    })
+    await close()
+  })
+
+  it('go from the form to JSON and back without losing anything, half-written things included', async () => {
+    const criteria = {
+      'trigger.body.count': { type: 'greaterthan', pattern: 3 },
+      'trigger.body.items': {
+        type: 'search',
+        condition: 'any',
+        pattern: { 'item.kind': { type: 'equals', pattern: '12' }, 'item.there': { type: 'exists', pattern: true } },
+      },
+    }
+    const tags = [{ name: 'team', value: 'shop' }]
+    await make(webhookRule('round', { criteria, tags, description: 'Round trip.', type: { ref: 'backstop' } }))
+    const before = await stored('test.round')
+    const { page, close } = await open('/rules/test.round/edit')
+    await field(page, 'cmd', 'Then').waitFor()
+    const [asForm, asJson] = [page.getByRole('button', { name: 'Form' }), page.getByRole('button', { name: 'JSON' })]
+    await page.getByLabel('Key').first().fill('trigger.body.half')
+    await page.getByLabel('Pattern', { exact: true }).first().fill('[1, ')
+    // A number that is none yet.
+    await page.getByText('More parameters').click()
+    await field(page, 'timeout', 'Then').fill('soon')
+    await asJson.click()
+    const text = page.getByLabel('Definition')
+    expect(JSON.parse(await text.inputValue())).toMatchObject({
+      criteria: { 'trigger.body.half': { pattern: '[1, ' }, 'trigger.body.items': criteria['trigger.body.items'] },
+      action: { parameters: { timeout: 'soon' } },
+      tags,
+    })
+    await text.fill((await text.inputValue()).slice(0, -1))
+    await asForm.click()
+    await page.getByText(/^Line \d+, column \d+: /).waitFor()
+    await text.fill(`${await text.inputValue()}}`)
+    await asForm.click()
+    expect(await field(page, 'timeout', 'Then').inputValue()).toBe('soon')
+    await field(page, 'timeout', 'Then').fill('')
+    await page.getByLabel('Key').first().fill('trigger.body.count')
+    await page.getByLabel('Kind of pattern').first().selectOption('json')
+    await page.getByLabel('Pattern', { exact: true }).first().fill('3')
+    await page.getByRole('button', { name: 'Save the rule' }).click()
+    await page.getByRole('heading', { name: 'test.round', level: 1, exact: true }).waitFor()
+    expect(await stored('test.round')).toEqual(before)
+    await close()
+  })
+
+  it('are not left with changes, nor overwritten when somebody else has changed them, without asking', async () => {
+    await make(webhookRule('shared'))
+    const { page, close } = await open('/rules/test.shared/edit')
+    page.setDefaultTimeout(5000)
+    await field(page, 'cmd', 'Then').waitFor()
+    // Nothing has been changed yet.
+    await page.getByRole('link', { name: '← The rule' }).click()
+    await page.getByRole('link', { name: 'Edit' }).click()
+    await page.getByLabel('Description').fill('Mine.')
+    await page.getByRole('link', { name: 'Actions' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Leave without saving?' })
+    await dialog.getByRole('button', { name: 'Go on editing' }).click()
+    expect(page.url()).toContain('#/rules/test.shared/edit')
+    expect(await page.getByLabel('Description').inputValue()).toBe('Mine.')
+
+    const { body } = await server.call<Record<string, unknown>>('GET', '/v1/rules/test.shared')
+    await server.call('PUT', '/v1/rules/test.shared', { ...body, description: 'Theirs.' })
+    await page.getByRole('button', { name: 'Save the rule' }).click()
+    await page.getByRole('alert').filter({ hasText: 'has been changed by' }).waitFor()
+    expect(await stored('test.shared')).toMatchObject({ description: 'Theirs.' })
+    await page.getByRole('button', { name: 'Replace what the other has saved' }).click()
+    await page.getByRole('heading', { name: 'test.shared', level: 1, exact: true }).waitFor()
+    expect(await stored('test.shared')).toMatchObject({ description: 'Mine.' })
+
+    await page.getByRole('link', { name: 'Edit' }).click()
+    await page.getByLabel('Description').fill('Forgotten.')
+    await page.goBack()
+    await dialog.getByRole('button', { name: 'Leave without saving' }).click()
+    await page.getByRole('heading', { name: 'test.shared', level: 1, exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Delete' }).click()
+    await page.getByRole('button', { name: 'Delete the rule' }).click()
+    await page.getByText('Rule test.shared is deleted.').waitFor()
+    expect((await server.call('GET', '/v1/rules/test.shared')).status).toBe(404)
+    await close()
+  })
+
+  it('offer the values of a recorded event for keys and templates', async () => {
+    await make(webhookRule('offers', { action: { ref: 'core.local', parameters: { cmd: 'echo ' } } }))
+    await processed(await send('offers', { 'odd key': { id: 7 } }))
+    const { page, close } = await open('/rules/test.offers/edit')
+    const cmd = field(page, 'cmd', 'Then')
+    await cmd.focus()
+    await cmd.press('End')
+    await page.getByText('Insert a value of the event').click()
+    await page.getByRole('button', { name: "trigger.body['odd key'].id 7" }).click()
+    expect(await cmd.inputValue()).toBe("echo {{ trigger.body['odd key'].id }}")
+    await page.getByRole('button', { name: 'Add a criterion' }).click()
+    await page.getByLabel('Key').focus()
+    await page.getByRole('button', { name: "trigger.body['odd key'].id 7" }).click()
+    expect(await page.getByLabel('Key').inputValue()).toBe("trigger.body['odd key'].id")
+    await page.getByLabel('Pattern', { exact: true }).fill('7')
+    await page.getByRole('button', { name: 'Compare with the value 7 instead' }).click()
+    const test = page.getByRole('region', { name: 'Test against a recorded event' })
+    await test.getByRole('button', { name: 'Test the rule' }).click()
+    await test.getByText('Nothing has been run.').waitFor()
+    expect(await test.textContent()).toContain('cmd: echo 7')
+    // Nothing was stored.
+    expect((await stored('test.offers')).criteria).toEqual({})
+    await close()
+  })
+
+  it('show hostile texts as text, on a phone too', async () => {
+    const text = `<img src=x onerror="document.title='taken'">${'A'.repeat(1500)}\u202e{{ 1 }}`
+    const long = `n${'a'.repeat(250)}`
+    await make({
+      ...webhookRule('hostile'),
+      name: long,
+      description: text,
+      criteria: { [`trigger.body['${text.slice(0, 300).replaceAll("'", '')}']`]: { type: 'equals', pattern: text } },
+      action: { ref: 'core.local', parameters: { cmd: text } },
+    })
+    for (const address of ['/rules', `/rules/test.${long}`, `/rules/test.${long}/edit`]) {
+      const { page, close } = await open(address, { viewport: { width: 375, height: 700 } })
+      await page.getByText('onerror').or(page.getByLabel('Description')).first().waitFor()
+      if (address.endsWith('/edit')) expect(await page.getByLabel('Description').inputValue()).toBe(text)
+      expect(await page.locator('main img').count()).toBe(0)
+      expect(await page.title()).toBe('Rules · svc')
+      expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(375)
+      await close()
+    }
+  })
+})
+
+describe('who may not change a rule', () => {
+  it('sees why, and loses nothing', async () => {
+    const folder = makeFolder()
+    const rbac = createRbacFiles(folder.path)
+    rbac.assign('admin', 'system_admin')
+    rbac.define('viewer', [{ types: ['rule_list'] }, { types: ['rule_view'], on: 'rule:test:guarded' }])
+    rbac.assign('viewer', 'viewer')
+    const place = await startGuarded(
+      {
+        basePath: folder.path,
+        settings: { 'rbac.enable': 'True', 'rbac.backend': 'default' },
+      },
+      ['viewer'],
+    )
+    try {
+      const rule = { ...webhookRule('guarded'), pack: 'test', enabled: true }
+      expect((await place.server.call('POST', '/v1/rules', rule, place.operator)).status).toBe(201)
+      const { page, close } = await place.open('/rules', 'viewer')
+      await page.getByRole('switch', { name: 'Rule test.guarded enabled' }).click()
+      await page.getByText(/Rule test\.guarded stays enabled: .*rule_modify/).waitFor()
+      await page.goto(`${place.server.urls.api}/#/rules/test.guarded/edit`)
+      await page.getByLabel('Description').fill('Not allowed.')
+      await page.getByRole('button', { name: 'Save the rule' }).click()
+      await page.getByRole('alert').filter({ hasText: 'rule_modify' }).waitFor()
+      expect(await page.getByLabel('Description').inputValue()).toBe('Not allowed.')
+      await close()
+    } finally {
+      await place.stop()
+      folder.remove()
+    }
   })
 })

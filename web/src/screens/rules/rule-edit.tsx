@@ -542,7 +542,7 @@ function Editor({ start, stored, tag, note, query }: EditorProps): JSX.Element {
               </section>
             </>
           ) : (
-            <section class="card" aria-label="Definition">
+            <section class="card" aria-label="As JSON">
               <JsonField
                 label="Definition"
                 text={jsonText}
