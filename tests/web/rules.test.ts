@@ -244,7 +244,10 @@ describe('rules', () => {
     const before = await stored('test.round')
     const { page, close } = await open('/rules/test.round/edit')
     await field(page, 'cmd', 'Then').waitFor()
-    const [asForm, asJson] = [page.getByRole('button', { name: 'Form' }), page.getByRole('button', { name: 'JSON' })]
+    const [asForm, asJson] = [
+      page.getByRole('button', { name: 'Form', exact: true }),
+      page.getByRole('button', { name: 'JSON' }),
+    ]
     await page.getByLabel('Key').first().fill('trigger.body.half')
     await page.getByLabel('Pattern', { exact: true }).first().fill('[1, ')
     // A number that is none yet.
@@ -347,7 +350,8 @@ describe('rules', () => {
     for (const address of ['/rules', `/rules/test.${long}`, `/rules/test.${long}/edit`]) {
       const { page, close } = await open(address, { viewport: { width: 375, height: 700 } })
       await page.getByText('onerror').or(page.getByLabel('Description')).first().waitFor()
-      if (address.endsWith('/edit')) expect(await page.getByLabel('Description').inputValue()).toBe(text)
+      const written = address.endsWith('/edit') ? await page.getByLabel('Description').inputValue() : text
+      expect(written).toBe(text)
       expect(await page.locator('main img').count()).toBe(0)
       expect(await page.title()).toBe('Rules · svc')
       expect(await page.evaluate('document.documentElement.scrollWidth')).toBeLessThanOrEqual(375)

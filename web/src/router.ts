@@ -50,13 +50,20 @@ export function setQuery(values: Record<string, string | undefined>, options: { 
 export function useLocation(): Location {
   const [hash, setHash] = useState(location.hash)
   useEffect(() => {
-    const update = (): void => setHash(location.hash)
+    const update = (): void => {
+      // Who listens first is told first: the address is put back before anybody reads it.
+      keeper?.()
+      setHash(location.hash)
+    }
     update()
     window.addEventListener('hashchange', update)
     return () => window.removeEventListener('hashchange', update)
   }, [])
   return parseLocation(hash)
 }
+
+/** Puts the address back when it must not change yet. */
+let keeper: (() => void) | undefined
 
 /** What somebody wants to go to although something would be lost. */
 export interface Leaving {
@@ -80,21 +87,19 @@ export function useLeaving(isHeld: () => boolean): Leaving {
   useEffect(() => {
     const own = location.hash
     const { path } = parseLocation(own)
-    const keep = (event: HashChangeEvent): void => {
+    const keep = (): void => {
       const wanted = location.hash
       if (isLeaving.current || !latest.current() || isSamePath(parseLocation(wanted).path, path)) return
-      // Nobody else is told of a change that did not happen.
-      event.stopImmediatePropagation()
       history.pushState(null, '', own)
       setHref(wanted)
     }
     const ask = (event: BeforeUnloadEvent): void => {
       if (latest.current()) event.preventDefault()
     }
-    window.addEventListener('hashchange', keep, { capture: true })
+    keeper = keep
     window.addEventListener('beforeunload', ask)
     return () => {
-      window.removeEventListener('hashchange', keep, { capture: true })
+      if (keeper === keep) keeper = undefined
       window.removeEventListener('beforeunload', ask)
     }
   }, [])

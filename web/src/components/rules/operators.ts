@@ -9,21 +9,26 @@ interface Known {
   /** In the order in which they are offered. */
   records: readonly OperatorRecord[]
   byName: Operators
+  /** Why there are none. */
+  error: unknown
 }
 
-const known = createStore<Known>({ records: [], byName: noOperators })
+const known = createStore<Known>({ records: [], byName: noOperators, error: undefined })
 let loading: Promise<void> | undefined
 
+function load(): void {
+  loading ??= list<OperatorRecord>('criteriaoperators').then(
+    ({ items }) => known.set({ records: items, byName: operatorsByName(items), error: undefined }),
+    (error: unknown) => {
+      // The next one who draws criteria asks again.
+      loading = undefined
+      known.set({ ...known.value, error })
+    },
+  )
+}
+
 /** Empty until they are there: whoever draws a criterion then shows the name of its operator. */
-export function useOperators(): Known {
-  useEffect(() => {
-    loading ??= list<OperatorRecord>('criteriaoperators').then(
-      ({ items }) => known.set({ records: items, byName: operatorsByName(items) }),
-      () => {
-        // The next one who draws criteria asks again.
-        loading = undefined
-      },
-    )
-  }, [])
-  return useStore(known)
+export function useOperators(): Known & { reload: () => void } {
+  useEffect(load, [])
+  return { ...useStore(known), reload: load }
 }

@@ -1,6 +1,7 @@
 /** Criteria as rows: where the value is, how it is compared, and with what. */
 import type { JSX } from 'preact'
 import { useId } from 'preact/hooks'
+import { Failure } from '../../components/failure.tsx'
 import { useOperators } from '../../components/rules/operators.ts'
 import { TextArea } from '../../components/form/text-area.tsx'
 import { newRow, valueMeant, withType, type CriterionRow, type Problems } from './rule-model.ts'
@@ -20,8 +21,10 @@ const MAX_DEPTH = 5
 
 export function CriteriaEditor({ rows, onRows, problems, pathsId, depth = 0 }: CriteriaEditorProps): JSX.Element {
   const replace = (changed: CriterionRow): void => onRows(rows.map((row) => (row.id === changed.id ? changed : row)))
+  const { error, reload } = useOperators()
   return (
     <div class="criteria-editor">
+      {error !== undefined && depth === 0 && <Failure error={error} onRetry={reload} />}
       {rows.length === 0 && depth === 0 && (
         <p class="hint">Without criteria the rule matches whenever its trigger fires.</p>
       )}

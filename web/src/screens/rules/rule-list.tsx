@@ -1,6 +1,7 @@
 import type { JSX } from 'preact'
-import { useId, useMemo } from 'preact/hooks'
+import { useEffect, useId, useMemo, useRef } from 'preact/hooks'
 import { list } from '../../api/client.ts'
+import { useExecutionEvents } from '../../api/execution-events.ts'
 import { useLoaded } from '../../api/load.ts'
 import { Failure } from '../../components/failure.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
@@ -11,7 +12,9 @@ import { hrefOf, setQuery } from '../../router.ts'
 import { listedAttributes, ruleRows, type ListedRule, type RuleFilter, type RuleRow } from './rule-search.ts'
 import { RuleSwitch } from './rule-switch.tsx'
 
-const ROW_HEIGHT = 64
+const ROW_HEIGHT = 62
+const MAX_LIVE = 500
+const RELOAD_MS = 2000
 
 export function RuleList({ query }: { query: URLSearchParams }): JSX.Element {
   const { data, error, reload, set } = useLoaded(
@@ -31,6 +34,18 @@ export function RuleList({ query }: { query: URLSearchParams }): JSX.Element {
   const actions = useMemo(() => distinct(rules.map((rule) => rule.action.ref)), [data])
   const found = rows.filter(({ kind }) => kind === 'rule').length
   const searchId = useId()
+  const soon = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
+  useEffect(() => () => clearTimeout(soon.current), [])
+  useExecutionEvents({
+    onExecution() {
+      // What has been started last; a long list is loaded anew by whoever wants to know.
+      if (soon.current !== undefined || rules.length > MAX_LIVE || document.hidden) return
+      soon.current = setTimeout(() => {
+        soon.current = undefined
+        reload()
+      }, RELOAD_MS)
+    },
+  })
   return (
     <div class="page fill rules">
       <header class="page-head">
