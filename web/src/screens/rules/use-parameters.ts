@@ -1,5 +1,5 @@
 /** Parameters of a trigger or an action: a form where their schemas are known, JSON where they are not. */
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { holdsMask, readField, textOfValue, type ParameterSchemas } from '../../components/form/form-model.ts'
 import { readJsonText, sentenceOf } from '../../components/form/json-text.ts'
 import { useParameterForm, type ParameterFormModel } from '../../components/form/use-parameter-form.ts'
@@ -58,14 +58,18 @@ export function useParameters(
   const before = useRef(mode)
   const latest = useRef({ valuesOfForm, text, form })
   latest.current = { valuesOfForm, text, form }
-  useEffect(() => {
+  // Of the layout: nobody types in between.
+  useLayoutEffect(() => {
     if (before.current === mode) return
     before.current = mode
-    if (mode === 'json') write(latest.current.valuesOfForm())
-    else {
-      const reading = readText(latest.current.text)
-      if ('value' in reading) latest.current.form.reset(reading.value)
+    if (mode === 'json') {
+      write(latest.current.valuesOfForm())
+      return
     }
+    // The form still has what the text was made of.
+    if (latest.current.text === written.current.text) return
+    const reading = readText(latest.current.text)
+    if ('value' in reading) latest.current.form.reset(reading.value)
   }, [mode])
 
   function write(values: Values): void {
