@@ -5,6 +5,9 @@ export interface CuttingProxy {
   readonly port: number
   /** How often a connection was cut. */
   cuts(): number
+  /** Cuts all connections, and lets nobody through. */
+  shut(): void
+  open(): void
   stop(): Promise<void>
 }
 
@@ -12,8 +15,13 @@ export interface CuttingProxy {
 export async function startCuttingProxy(url: string, maxBytes: number): Promise<CuttingProxy> {
   const { hostname, port } = new URL(url)
   let cuts = 0
+  let isShut = false
   const sockets = new Set<net.Socket>()
   const listener = net.createServer((client) => {
+    if (isShut) {
+      client.destroy()
+      return
+    }
     const upstream = net.connect(Number(port), hostname)
     let passed = 0
     for (const socket of [client, upstream]) {
@@ -43,6 +51,13 @@ export async function startCuttingProxy(url: string, maxBytes: number): Promise<
   return {
     port: address.port,
     cuts: () => cuts,
+    shut() {
+      isShut = true
+      for (const socket of sockets) socket.destroy()
+    },
+    open() {
+      isShut = false
+    },
     stop: async () => {
       for (const socket of sockets) socket.destroy()
       await new Promise((resolve) => listener.close(resolve))

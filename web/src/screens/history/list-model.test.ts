@@ -107,7 +107,7 @@ async function answerAll(): Promise<void> {
 
 async function scrollTo(first: number): Promise<void> {
   model.show(first, first + 30)
-  await vi.advanceTimersByTimeAsync(100)
+  await vi.advanceTimersByTimeAsync(150)
 }
 
 const numbers = (first: number, end: number): (number | undefined)[] =>
@@ -153,7 +153,7 @@ describe('pages', () => {
     await start(100_000)
     for (let first = 1000; first < 50_000; first += 1000) model.show(first, first + 30)
     expect(requests).toEqual([])
-    await vi.advanceTimersByTimeAsync(100)
+    await vi.advanceTimersByTimeAsync(150)
     expect(requests).toHaveLength(1)
     await scrollTo(90_000)
     expect(requests.map(({ signal }) => signal.aborted)).toEqual([true, false])

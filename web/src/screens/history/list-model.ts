@@ -18,7 +18,7 @@ const MAX_WAITING = 200
 /** Last words of the event stream, against answers that were on their way meanwhile. */
 const MAX_RECENT = 1000
 /** Somebody who scrolls fast does not want all that they pass. */
-const SETTLE_MS = 80
+const SETTLE_MS = 120
 /** A list whose rows come and go with their status is loaded anew at most this often. */
 const REFRESH_EVERY_MS = 1000
 
