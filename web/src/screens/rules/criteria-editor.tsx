@@ -1,10 +1,10 @@
 /** Criteria as rows: where the value is, how it is compared, and with what. */
 import type { JSX } from 'preact'
-import { useId } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { Failure } from '../../components/failure.tsx'
 import { useOperators } from '../../components/rules/operators.ts'
 import { TextArea } from '../../components/form/text-area.tsx'
-import { newRow, valueMeant, withType, type CriterionRow, type Problems } from './rule-model.ts'
+import { newRow, valueMeant, withMoved, withType, type CriterionRow, type Problems } from './rule-model.ts'
 
 export interface CriteriaEditorProps {
   rows: readonly CriterionRow[]
@@ -19,6 +19,11 @@ export interface CriteriaEditorProps {
 /** As the server allows. */
 const MAX_DEPTH = 5
 
+const moves = [
+  [-1, 'up', '↑'],
+  [1, 'down', '↓'],
+] as const
+
 export function CriteriaEditor({ rows, onRows, problems, pathsId, depth = 0 }: CriteriaEditorProps): JSX.Element {
   const replace = (changed: CriterionRow): void => onRows(rows.map((row) => (row.id === changed.id ? changed : row)))
   const { error, reload } = useOperators()
@@ -32,9 +37,12 @@ export function CriteriaEditor({ rows, onRows, problems, pathsId, depth = 0 }: C
         <Row
           key={row.id}
           row={row}
+          index={index}
           title={`${depth === 0 ? 'Criterion' : 'Item criterion'} ${index + 1}`}
           onRow={replace}
           onRemove={() => onRows(rows.filter(({ id }) => id !== row.id))}
+          onMove={(step) => onRows(withMoved(rows, index, step))}
+          canMove={{ up: index > 0, down: index < rows.length - 1 }}
           problems={problems}
           pathsId={pathsId}
           depth={depth}
@@ -51,17 +59,25 @@ export function CriteriaEditor({ rows, onRows, problems, pathsId, depth = 0 }: C
 
 function Row({
   row,
+  index,
   title,
   onRow,
   onRemove,
+  onMove,
+  canMove,
   problems,
   pathsId,
   depth,
 }: {
   row: CriterionRow
+  /** Among its siblings. */
+  index: number
   title: string
   onRow: (row: CriterionRow) => void
   onRemove: () => void
+  /** Up or down by one. */
+  onMove: (step: -1 | 1) => void
+  canMove: { up: boolean; down: boolean }
   problems: Problems
   pathsId: string
   depth: number
@@ -69,6 +85,12 @@ function Row({
   const id = useId()
   const { key, type, as, pattern, condition, items } = row
   const problem = problems.get(row.id)
+  const moved = useRef<'up' | 'down'>(undefined)
+  // What is moved on the page loses the focus.
+  useLayoutEffect(() => {
+    if (moved.current !== undefined) document.getElementById(`${id}-${moved.current}`)?.focus()
+    moved.current = undefined
+  }, [index])
   const { records, byName } = useOperators()
   const operator = byName.get(type) ?? (depth > 0 ? byName.get(type.toLowerCase()) : undefined)
   const meant = valueMeant(row, byName)
@@ -154,15 +176,37 @@ function Row({
             </div>
           )
         )}
-        <button
-          type="button"
-          class="quiet"
-          aria-label={`Remove ${title.toLowerCase()}`}
-          title="Remove"
-          onClick={onRemove}
-        >
-          ×
-        </button>
+        <div class="criterion-buttons">
+          {(canMove.up || canMove.down) &&
+            moves.map(([step, word, sign]) => (
+              <button
+                key={word}
+                id={`${id}-${word}`}
+                type="button"
+                class="quiet"
+                aria-label={`Move ${title.toLowerCase()} ${word}`}
+                title={`Move ${word}`}
+                // One that is disabled would lose the focus at the end of the way.
+                aria-disabled={!canMove[word]}
+                onClick={() => {
+                  if (!canMove[word]) return
+                  moved.current = word
+                  onMove(step)
+                }}
+              >
+                {sign}
+              </button>
+            ))}
+          <button
+            type="button"
+            class="quiet"
+            aria-label={`Remove ${title.toLowerCase()}`}
+            title="Remove"
+            onClick={onRemove}
+          >
+            ×
+          </button>
+        </div>
       </div>
       {operator !== undefined && operator.description !== '' && <p class="hint">{operator.description}</p>}
       {meant !== undefined && (

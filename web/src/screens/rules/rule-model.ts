@@ -250,6 +250,13 @@ export function valueMeant({ type, as, pattern }: CriterionRow, operators: Opera
   return mistake === undefined ? value : undefined
 }
 
+/** With the row at an index one place further up, or down; the same rows where there is none. */
+export function withMoved(rows: readonly CriterionRow[], index: number, step: -1 | 1): readonly CriterionRow[] {
+  const [one, other] = [rows[index], rows[index + step]]
+  if (one === undefined || other === undefined) return rows
+  return rows.map((row) => (row === one ? other : row === other ? one : row))
+}
+
 /** With the operator changed: what was typed stays where it makes sense. */
 export function withType(row: CriterionRow, type: string): CriterionRow {
   const isSearch = type === 'search'

@@ -1,9 +1,8 @@
 import type { ComponentChildren, JSX } from 'preact'
-import { useState } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import { change, get, messageOf } from '../../api/client.ts'
 import { useLoaded } from '../../api/load.ts'
 import type { RuleRecord } from '../../api/records.ts'
-import { CopyButton } from '../../components/copy-button.tsx'
 import { Confirm } from '../../components/dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { JsonTree } from '../../components/json-tree.tsx'
@@ -13,6 +12,7 @@ import { sentencesOf } from '../../components/rules/criteria-text.ts'
 import { useOperators } from '../../components/rules/operators.ts'
 import { Criteria } from '../../components/rules/verdict.tsx'
 import { hrefOf, navigate } from '../../router.ts'
+import { DefinitionView } from './definition-view.tsx'
 import { Enforcements } from './enforcements.tsx'
 import { definitionOfRecord } from './rule-model.ts'
 import { RuleSwitch } from './rule-switch.tsx'
@@ -62,7 +62,7 @@ function Rule({
   const [isDeleting, setIsDeleting] = useState(false)
   const recorded = useRecorded({ trigger: trigger.ref, type: trigger.type }, instance)
   const sentences = sentencesOf(criteria, useOperators().byName)
-  const definition = JSON.stringify(definitionOfRecord(rule), null, 2)
+  const definition = useMemo(() => definitionOfRecord(rule), [rule])
 
   async function remove(): Promise<void> {
     try {
@@ -170,18 +170,7 @@ function Rule({
               )}
             </dl>
           </section>
-          <section class="card">
-            <details>
-              <summary>Definition as JSON</summary>
-              <p class="hint">
-                As <code>svc rule create</code> reads it. Secrets are masked: write them in before it is used elsewhere.
-              </p>
-              <CopyButton text={definition} title="Copy the definition" />
-              <pre class="rules-definition" tabIndex={0} aria-label="Definition as JSON">
-                {definition}
-              </pre>
-            </details>
-          </section>
+          <DefinitionView definition={definition} />
         </aside>
       </div>
       {isDeleting && (

@@ -1,0 +1,12 @@
+/** The definition of a rule as a file of it: what `svc rule create` reads. */
+import type { RuleDefinition } from '../../api/records.ts'
+
+export type DefinitionForm = 'yaml' | 'json'
+
+/** Loads what writes YAML when it is first needed. @throws Error when that cannot be loaded */
+export async function definitionText(definition: RuleDefinition, form: DefinitionForm): Promise<string> {
+  if (form === 'json') return `${JSON.stringify(definition, null, 2)}\n`
+  const { dump, YAML11_SCHEMA } = await import('js-yaml')
+  // Whatever version 1.1 would take for something else stands in quotes.
+  return dump(definition, { schema: YAML11_SCHEMA, noRefs: true, lineWidth: -1 })
+}
