@@ -10,6 +10,7 @@ import {
   newRow,
   placeOfRefusal,
   valueMeant,
+  withMoved,
   withType,
   type DraftWithParameters,
 } from './rule-model.ts'
@@ -189,6 +190,18 @@ describe('a refusal of the server', () => {
     expect(placeOfRefusal('', denied, draft)).toBe('action')
     expect(placeOfRefusal('', { code: 'PERMISSION_DENIED', details: {} }, draft)).toBeUndefined()
   })
+})
+
+it('a criterion moves by one place, and no further than to the ends', () => {
+  const rows = ['a', 'b', 'c'].map((key) => newRow(key))
+  const moved = (index: number, step: -1 | 1): string =>
+    withMoved(rows, index, step)
+      .map(({ key }) => key)
+      .join('')
+  expect([moved(2, -1), moved(0, 1), moved(1, 1)]).toEqual(['acb', 'bac', 'acb'])
+  expect(withMoved(rows, 0, -1)).toBe(rows)
+  expect(withMoved(rows, 2, 1)).toBe(rows)
+  expect(withMoved([], 0, 1)).toEqual([])
 })
 
 it('two definitions are the same in whatever order they say it', () => {
