@@ -1,5 +1,6 @@
 /** What the server sends, as the server itself declares it. */
 export type { ActionRecord, RunnerTypeRecord } from '../../../src/modules/actions/types.ts'
+export type { BackupFile } from '../../../src/backup-files.ts'
 export type {
   ApiKeyRecord,
   ApiKeyRequest,
@@ -26,6 +27,7 @@ export type {
 } from '../../../src/modules/executions/types.ts'
 export type { InquiryRecord } from '../../../src/modules/inquiries/types.ts'
 export type { PolicyRecord } from '../../../src/modules/policies/types.ts'
+export type { StatusHistory, StatusRecord, StatusSample } from '../../../src/modules/monitoring/types.ts'
 export type { PermissionTypes, RoleAssignmentRecord, RoleRecord } from '../../../src/modules/rbac/types.ts'
 export type {
   CriterionDefinition,

@@ -1,0 +1,205 @@
+/** Samples of how the server was, and what is drawn of them. */
+import type { StatusSample } from '../../api/records.ts'
+import type { ChartSeries } from '../../components/chart/chart.tsx'
+
+export interface Range {
+  /** In the address. */
+  name: 'hour' | 'day'
+  title: string
+  lengthMs: number
+  /** Minutes that the server joins to one sample. */
+  step: number
+}
+
+const MINUTE_MS = 60_000
+
+export const ranges: readonly [Range, Range] = [
+  { name: 'hour', title: 'Last hour', lengthMs: 60 * MINUTE_MS, step: 1 },
+  { name: 'day', title: 'Last day', lengthMs: 24 * 60 * MINUTE_MS, step: 5 },
+]
+
+/** What came later replaces what it is about: the minute that runs is told anew. @returns in the order of time */
+export function mergeSamples(known: readonly StatusSample[], fresh: readonly StatusSample[]): StatusSample[] {
+  const merged = new Map([...known, ...fresh].map((sample) => [sample.timestamp, sample]))
+  return [...merged.values()].toSorted((one, other) => (one.timestamp < other.timestamp ? -1 : 1))
+}
+
+export interface Window {
+  /** Milliseconds since the epoch, by the clock of the server. */
+  from: number
+  to: number
+  samples: readonly StatusSample[]
+}
+
+/** The range that ends with the newest sample; what is older goes. */
+export function windowOf(samples: readonly StatusSample[], { lengthMs, step }: Range): Window {
+  const newest = samples.at(-1)
+  const to = newest === undefined ? lengthMs : Date.parse(newest.timestamp) + step * MINUTE_MS
+  const from = to - lengthMs
+  return { from, to, samples: samples.filter(({ timestamp }) => Date.parse(timestamp) >= from) }
+}
+
+/** Of a minute that has just begun nothing can be said. */
+const MIN_SECONDS = 5
+/** One execution in the first seconds of a server is not a dozen in a minute. */
+const MIN_RATED_SECONDS = 30
+
+export interface Plot {
+  title: string
+  about: string
+  kind: 'lines' | 'bars'
+  unit: 'count' | 'rate' | 'seconds' | 'milliseconds' | 'bytes'
+  series: readonly ChartSeries[]
+  limit?: { value: number; name: string }
+}
+
+/** The guideline of the specification, as `GET /status` tells it too. */
+const QUEUE_LIMIT = 10
+
+export function plotsOf(samples: readonly StatusSample[]): { times: number[]; plots: Plot[] } {
+  const told = samples.filter(({ seconds }) => seconds >= MIN_SECONDS)
+  const series = (
+    name: string,
+    colour: ChartSeries['colour'],
+    line: NonNullable<ChartSeries['line']>,
+    value: (sample: StatusSample) => number | undefined,
+  ): ChartSeries => ({ name, colour, line, values: told.map(value) })
+  const rate =
+    (count: (sample: StatusSample) => number) =>
+    (sample: StatusSample): number =>
+      (count(sample) * 60) / Math.max(sample.seconds, MIN_RATED_SECONDS)
+  const plots: Plot[] = [
+    {
+      title: 'Executions',
+      about: 'ended per minute, by outcome',
+      kind: 'bars',
+      unit: 'rate',
+      series: [
+        series(
+          'succeeded',
+          'success',
+          'solid',
+          rate(({ executions }) => executions.succeeded),
+        ),
+        series(
+          'failed',
+          'failure',
+          'solid',
+          rate(({ executions: { failed, timeout, abandoned } }) => failed + timeout + abandoned),
+        ),
+        series(
+          'canceled',
+          'neutral',
+          'solid',
+          rate(({ executions }) => executions.canceled),
+        ),
+      ],
+    },
+    {
+      title: 'Begun and ended',
+      about: 'executions per minute',
+      kind: 'lines',
+      unit: 'rate',
+      series: [
+        series(
+          'begun',
+          'running',
+          'solid',
+          rate(({ executions }) => executions.started),
+        ),
+        series('ended', 'success', 'dashed', rate(endedOf)),
+      ],
+    },
+    {
+      title: 'Time of a run',
+      about: 'half of them took at most, and 95 of 100',
+      kind: 'lines',
+      unit: 'seconds',
+      series: [
+        series('half', 'running', 'solid', ({ run_seconds: runs }) => runs?.p50),
+        series('95 of 100', 'waiting', 'dashed', ({ run_seconds: runs }) => runs?.p95),
+      ],
+    },
+    {
+      title: 'Queues',
+      about: 'what waited, at most; should stay below 10',
+      kind: 'lines',
+      unit: 'count',
+      limit: { value: QUEUE_LIMIT, name: 'guideline' },
+      series: [
+        series('for a slot', 'running', 'solid', ({ queues }) => queues.request),
+        series('to begin', 'success', 'dashed', ({ queues }) => queues.work),
+        series('to be ended', 'failure', 'dotted', ({ queues }) => queues.cancel),
+        series('for the rules', 'waiting', 'dashed', ({ queues }) => queues.trigger),
+      ],
+    },
+    {
+      title: 'Slots',
+      about: 'executions that ran at the same time, at most',
+      kind: 'lines',
+      unit: 'count',
+      series: [
+        series('used', 'running', 'solid', ({ slots }) => slots.used),
+        series('there are', 'neutral', 'dotted', ({ slots }) => slots.size),
+      ],
+    },
+    {
+      title: 'What came in',
+      about: 'per minute',
+      kind: 'lines',
+      unit: 'rate',
+      series: [
+        series(
+          'trigger instances for rules',
+          'running',
+          'solid',
+          rate((sample) => sample.trigger_instances),
+        ),
+        series(
+          'requests to webhooks',
+          'waiting',
+          'dashed',
+          rate((sample) => sample.webhooks),
+        ),
+      ],
+    },
+    {
+      title: 'Delay of the event loop',
+      about: 'how long everything else had to wait',
+      kind: 'lines',
+      unit: 'milliseconds',
+      series: [
+        series('on average', 'running', 'solid', ({ event_loop: loop }) => loop.mean_ms),
+        series('at most', 'waiting', 'dashed', ({ event_loop: loop }) => loop.max_ms),
+      ],
+    },
+    {
+      title: 'Memory',
+      about: 'of the server, at most',
+      kind: 'lines',
+      unit: 'bytes',
+      series: [
+        series('from the system', 'running', 'solid', ({ memory }) => memory.resident_bytes),
+        series('used by objects', 'success', 'dashed', ({ memory }) => memory.heap_bytes),
+      ],
+    },
+  ]
+  return { times: told.map(({ timestamp }) => Date.parse(timestamp)), plots }
+}
+
+function endedOf({ executions }: StatusSample): number {
+  const { succeeded, failed, timeout, canceled, abandoned } = executions
+  return succeeded + failed + timeout + canceled + abandoned
+}
+
+/** `0.4`, `12`, `1.2 k` */
+export function formatRate(perMinute: number): string {
+  if (perMinute >= 1000) return `${(perMinute / 1000).toPrecision(2)} k`
+  return perMinute >= 10 || Number.isInteger(perMinute) ? String(Math.round(perMinute)) : perMinute.toFixed(1)
+}
+
+/** `0 ms`, `0.4 ms`, `12 ms`, `1.2 s` */
+export function formatMilliseconds(milliseconds: number): string {
+  if (milliseconds >= 1000) return `${(milliseconds / 1000).toPrecision(2)} s`
+  return `${milliseconds >= 10 || Number.isInteger(milliseconds) ? Math.round(milliseconds) : milliseconds.toFixed(1)} ms`
+}
