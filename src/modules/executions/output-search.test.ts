@@ -103,6 +103,12 @@ describe('lines are found', () => {
     ['in a title that has no end', [['stdout', '\u001b]0;needle\n']], { query: 'needle' }, [1]],
     ['as it is written', [['stdout', 'A.C\nabc\n']], { query: 'a.c' }, []],
     ['whatever the case', [['stdout', 'A.C\nabc\nÄÉß\n']], { query: 'a.c', ignoreCase: true }, [1]],
+    [
+      'whatever the case, with signs in it',
+      [['stdout', 'x (A)[b]{c}\\D/e-F.*+?|^$ x\n']],
+      { query: '(a)[b]{c}\\d/e-f.*+?|^$', ignoreCase: true },
+      [1],
+    ],
     ['whatever the case of other letters', [['stdout', 'a\nÄÉß\n']], { query: 'äé', ignoreCase: true }, [2]],
     [
       'with characters of four bytes',

@@ -198,7 +198,7 @@ function createFinder({ query, ignoreCase, isPattern }: SearchRequest): Finder {
     }
   }
   // A text without operators: the time grows with the text, whatever it is.
-  const expression = new RegExp(query.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&'), 'giu')
+  const expression = new RegExp(query.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'), 'giu')
   return {
     find(text, from) {
       expression.lastIndex = from

@@ -18,6 +18,8 @@ export interface VirtualListHandle {
   /** Brings a row to the upper edge. */
   scrollToRow(row: number): void
   scrollToEnd(): void
+  /** Brings a row into sight, unless it is there already. */
+  showRow(row: number): void
   /** So that the keys scroll it. */
   focus(): void
 }
@@ -58,6 +60,8 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
   const size: ListSize = { count, rowHeight, height }
   const latest = useRef({ size, onScroll })
   latest.current = { size, onScroll }
+  /** The height is about to change while the last row is seen. */
+  const staysAtEnd = useRef(false)
   const settling = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
 
   function goTo(next: Place): void {
@@ -87,13 +91,17 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
   function tell(): void {
     const { size: seen, onScroll: hear } = latest.current
     const topRow = topRowOf(place.current, seen)
-    hear?.({ topRow, isAtEnd: (seen.count - topRow) * seen.rowHeight - seen.height <= END_SLACK })
+    hear?.({ topRow, isAtEnd: isAtEnd(place.current, seen) })
   }
 
   useLayoutEffect(() => {
     const { current } = element
     if (current === null) return
-    const measure = (): void => setHeight(current.clientHeight)
+    const measure = (): void => {
+      const { size: seen } = latest.current
+      staysAtEnd.current = seen.height > 0 && isAtEnd(place.current, seen)
+      setHeight(current.clientHeight)
+    }
     measure()
     const observer = new ResizeObserver(measure)
     observer.observe(current)
@@ -103,13 +111,23 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
     }
   }, [])
   // What is seen depends on the height, and on how many rows there are.
-  useLayoutEffect(look, [height, count])
+  useLayoutEffect(() => {
+    look()
+    if (staysAtEnd.current) goTo(placeOfRow(count, size))
+    staysAtEnd.current = false
+  }, [height, count])
 
   useImperativeHandle(
     handle ?? null,
     () => ({
       scrollToRow: (index) => goTo(placeOfRow(index, latest.current.size)),
       scrollToEnd: () => goTo(placeOfRow(latest.current.size.count, latest.current.size)),
+      showRow(index) {
+        const { size: seen } = latest.current
+        const top = topRowOf(place.current, seen)
+        const rowsSeen = seen.height / seen.rowHeight
+        if (index < top || index + 1 > top + rowsSeen) goTo(placeOfRow(index - Math.floor(rowsSeen / 3), seen))
+      },
       focus: () => element.current?.focus({ preventScroll: true }),
     }),
     [],
@@ -160,4 +178,8 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
       </div>
     </div>
   )
+}
+
+function isAtEnd(place: Place, size: ListSize): boolean {
+  return (size.count - topRowOf(place, size)) * size.rowHeight - size.height <= END_SLACK
 }

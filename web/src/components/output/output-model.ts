@@ -2,12 +2,15 @@
  * The output of an execution while somebody looks at it: its end as it grows, and whatever part is scrolled to.
  *
  * The end comes by the stream, which goes on where the lines that were read end: nothing is missing, nothing comes twice.
- * When it comes faster than anybody can look at it, the end is read again and again instead.
+ * When it comes faster than anybody can look at it, or when there may be no stream, the end is read again and again instead.
  */
 import type { OutputLine, OutputLines } from '../../api/records.ts'
-import { createLineStore, type LiveRecord } from './output-lines.ts'
+import { createLineStore, PAGE_LINES, type LiveRecord } from './line-store.ts'
 
-/** What is shown is the end as it is written, or it is complete, or it is not known whether it is the end. */
+/**
+ * `live`: what is shown ends with the last line that there is; `lost`: with the last one that was heard of; `complete`: with
+ * the last one that there will be; `failed`: nothing can be shown.
+ */
 export type OutputPhase = 'loading' | 'live' | 'lost' | 'complete' | 'failed'
 
 export interface OutputState {
@@ -16,28 +19,33 @@ export interface OutputState {
   reason: string | undefined
   /** What was answered last about the whole; without its lines. */
   about: OutputLines | undefined
-  /** Lines that could not be read. */
+  /** Why lines that are to be seen could not be read; they are asked for again. */
   readFailure: string | undefined
 }
 
 export interface OutputSource {
-  /** @throws what `messageOf` can tell */
+  /** @throws whatever `messageOf` can tell */
   read(query: { from: number; limit: number }, signal: AbortSignal): Promise<OutputLines>
-  follow(
-    lastSeq: number,
-    listener: {
-      onRecord(record: LiveRecord): void
-      onConnection(connection: 'connecting' | 'open' | 'lost' | 'ended', reason?: string): void
-    },
-  ): () => void
+  /** @returns ends it */
+  follow(lastSeq: number, listener: FollowListener): () => void
   messageOf(error: unknown): string
+}
+
+export interface FollowListener {
+  onRecord(record: LiveRecord): void
+  /** As of `follow` of the API. With `ended` comes a reason unless everything has come. */
+  onConnection(connection: 'connecting' | 'open' | 'lost' | 'ended', reason?: string): void
 }
 
 export interface OutputModel {
   readonly state: OutputState
+  /** Lines that there are. */
   readonly total: number
+  /** Hosts that lines came from, as far as they have been read. */
+  readonly hosts: ReadonlySet<string>
+  /** Undefined: it has to be read first, which `show` sees to. */
   line(number: number): OutputLine | undefined
-  /** What is to be seen: what is missing of it is read. `end` is behind the last one. */
+  /** What is to be seen; `end` is behind the last one. */
   show(first: number, end: number): void
   retry(): void
   stop(): void
@@ -47,11 +55,14 @@ export interface OutputModel {
 const END_LINES = 200
 const RETRY_MS = 2000
 /** More than this in a second is not followed record by record, in UTF-16 units. */
-const MAX_FOLLOWED = 4_000_000
-/** The end is read so often when it comes too fast; and it is followed again when less than this has come meanwhile, in bytes. */
+const MAX_FOLLOWED = 500_000
+/** The end is read so often when it comes too fast; it is followed again when less than this has come meanwhile, in bytes. */
 const LOOK_EVERY_MS = 400
-const CALM_BYTES = 400_000
+const CALM_BYTES = 100_000
+/** Where there may be no stream. */
+const ASK_EVERY_MS = 2000
 
+/** @param changed hears of whatever is to be drawn anew, perhaps many times a second */
 export function createOutputModel(source: OutputSource, changed: () => void): OutputModel {
   const stopped = new AbortController()
   const lines = createLineStore()
@@ -85,13 +96,13 @@ export function createOutputModel(source: OutputSource, changed: () => void): Ou
         answer = await source.read({ from: -count, limit: count }, stopped.signal)
       }
       if (stopped.signal.aborted) return undefined
-      if (answer.total < lines.total) lines.clear()
       lines.setEnd(answer)
       state = { ...state, about: { ...answer, lines: [] } }
       return answer
     } catch (error) {
-      if (stopped.signal.aborted) return undefined
-      set({ phase: state.about === undefined ? 'failed' : 'lost', reason: source.messageOf(error) })
+      if (!stopped.signal.aborted) {
+        set({ phase: state.about === undefined ? 'failed' : 'lost', reason: source.messageOf(error) })
+      }
       return undefined
     }
   }
@@ -118,17 +129,19 @@ export function createOutputModel(source: OutputSource, changed: () => void): Ou
         changed()
         followed += record.data.length
         if (followed < MAX_FOLLOWED) return
-        if (Date.now() - since < 1000) lookInstead()
+        if (Date.now() - since < 1000) lookInstead(LOOK_EVERY_MS)
         followed = 0
         since = Date.now()
       },
       onConnection(connection, reason) {
+        if (stopFollowing === undefined) return
         if (connection === 'open') set({ phase: 'live', reason: undefined })
         else if (connection === 'lost') set({ phase: 'lost', reason })
         else if (connection === 'ended') {
+          // Refused, or everything has come: then what is asked for is complete.
           endFollowing()
           if (reason === undefined) void begin()
-          else set({ phase: 'failed', reason })
+          else lookInstead()
         }
       },
     })
@@ -139,27 +152,35 @@ export function createOutputModel(source: OutputSource, changed: () => void): Ou
     stopFollowing = undefined
   }
 
-  function lookInstead(): void {
+  /** @param ms absent: there may be no stream */
+  function lookInstead(ms?: number): void {
     endFollowing()
     let before = Infinity
     const look = async (): Promise<void> => {
       const answer = await readEnd()
-      if (answer === undefined || answer.is_complete) {
-        void begin()
+      if (stopped.signal.aborted) return
+      if (answer === undefined) {
+        later(RETRY_MS, () => void look())
         return
       }
-      set({ phase: 'live', reason: undefined })
+      set(answer.is_complete ? { phase: 'complete', reason: undefined } : { phase: 'live', reason: undefined })
+      if (answer.is_complete) return
       const size = Object.values(answer.bytes).reduce((sum, bytes) => sum + bytes, 0)
-      if (size - before < CALM_BYTES && size >= before) followFrom(answer.last_seq)
-      else later(LOOK_EVERY_MS, () => void look())
+      const isCalm = size >= before && size - before < CALM_BYTES
       before = size
+      if (ms !== undefined && isCalm) followFrom(answer.last_seq)
+      else later(ms ?? ASK_EVERY_MS, () => void look())
     }
     void look()
   }
 
+  /** Reads what is missing of what is to be seen, then what is next to it. */
   function fill(): void {
     if (isReading || stopped.signal.aborted) return
-    const missing = lines.missing(shown.first, Math.min(shown.end, lines.total + 1))
+    const end = Math.min(shown.end, lines.total + 1)
+    const missing =
+      lines.missing(shown.first, end) ??
+      lines.missing(shown.first - PAGE_LINES / 2, Math.min(end + PAGE_LINES / 2, lines.total + 1))
     if (missing === undefined) return
     isReading = true
     source
@@ -167,14 +188,14 @@ export function createOutputModel(source: OutputSource, changed: () => void): Ou
       .then((answer) => {
         isReading = false
         if (stopped.signal.aborted) return
-        if (answer.total < lines.total) {
-          void readEnd().then(changed)
-          return
+        state = { ...state, readFailure: undefined }
+        // Retention has removed the first lines: the others have other numbers now.
+        if (answer.total < lines.total) void readEnd().then(fill)
+        else {
+          lines.addPage(answer)
+          if (answer.lines.length > 0) fill()
         }
-        lines.addPage(answer.lines, answer)
-        if (state.readFailure === undefined) changed()
-        else set({ readFailure: undefined })
-        if (answer.lines.length > 0) fill()
+        changed()
       })
       .catch((error: unknown) => {
         isReading = false
@@ -192,6 +213,9 @@ export function createOutputModel(source: OutputSource, changed: () => void): Ou
     },
     get total() {
       return lines.total
+    },
+    get hosts() {
+      return lines.hosts
     },
     line: (number) => lines.line(number),
     show(first, end) {

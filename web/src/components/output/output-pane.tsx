@@ -1,14 +1,21 @@
 /** The output of an execution, live while it runs, any line of it however much there is. */
 import type { JSX } from 'preact'
 import { useCallback, useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { addressOf, get, messageOf } from '../../api/client.ts'
-import { follow } from '../../api/events.ts'
-import type { OutputLine, OutputLines, OutputType } from '../../api/records.ts'
-import { hrefOf, setQuery, useLocation } from '../../router.ts'
+import { messageOf } from '../../api/client.ts'
+import { hrefOf, useLocation } from '../../router.ts'
 import { Failure } from '../failure.tsx'
+import { notify } from '../notices.tsx'
 import { VirtualList, type VirtualListHandle } from '../virtual-list.tsx'
-import type { LiveRecord } from './output-lines.ts'
-import { createOutputModel, type OutputModel, type OutputSource, type OutputState } from './output-model.ts'
+import { formatBytes, formatCount } from './format.ts'
+import { LinePanel } from './line-panel.tsx'
+import { isWithin, rangeOf, readLineRange, writeLineRange, type LineRange } from './line-range.ts'
+import { downloadAddress, filters, outputSource, searchSource, textOfLines, type Filter } from './output-api.ts'
+import { createOutputModel, type OutputModel, type OutputState } from './output-model.ts'
+import { OutputRow } from './output-row.tsx'
+import { createOutputSearch, placesOf, type OutputSearch, type SearchTerms } from './output-search.ts'
+import { usePaneQuery, type PaneQuery } from './pane-query.ts'
+import { SearchBar } from './search-bar.tsx'
+import { shownLine, type Mark, type ShownLine } from './shown-line.ts'
 import './output.css'
 
 export interface OutputPaneProps {
@@ -22,118 +29,296 @@ export interface OutputPaneProps {
   usesAddress?: boolean
 }
 
-type Filter = OutputType | 'all'
-
-const filters: readonly Filter[] = ['all', 'stdout', 'stderr', 'other']
+/** The style sheet has the same. */
 const ROW_HEIGHT = 20
+/** Rows above one that is pointed at. */
+const ROWS_ABOVE = 4
 
 export function OutputPane({ executionId, status, usesAddress = true }: OutputPaneProps): JSX.Element {
-  const { query } = useLocation()
-  const [own, setOwn] = useState<Filter>('all')
-  const filter = usesAddress ? (filters.find((one) => one === query.get('output_type')) ?? 'all') : own
+  const query = usePaneQuery(usesAddress)
+  const filter = filters.find((one) => one === query.get('output_type')) ?? 'all'
   // Another execution, or other lines: everything begins anew.
   return (
-    <Output
-      key={`${executionId} ${filter}`}
-      executionId={executionId}
-      status={status}
-      filter={filter}
-      line={usesAddress ? query.get('line') : null}
-      onFilter={(one) => {
-        if (usesAddress) setQuery({ output_type: one === 'all' ? undefined : one, line: undefined })
-        else setOwn(one)
-      }}
-    />
+    <Output key={`${executionId} ${filter}`} executionId={executionId} status={status} filter={filter} query={query} />
   )
 }
 
-function Output({
-  executionId,
-  status,
-  filter,
-  line,
-  onFilter,
-}: {
+interface OutputProps {
   executionId: string
   status: string | undefined
   filter: Filter
-  /** Of the address. */
-  line: string | null
-  onFilter: (filter: Filter) => void
-}): JSX.Element {
-  const { path, query } = useLocation()
-  const model = useOutput(executionId, filter)
+  query: PaneQuery
+}
+
+function Output({ executionId, status, filter, query }: OutputProps): JSX.Element {
+  const redraw = useRedraw()
+  const model = useOutput(executionId, filter, redraw)
   const list = useRef<VirtualListHandle>(null)
-  const topRowBefore = useRef(0)
-  const chosen = lineRange(line)
-  const [isFollowing, setIsFollowing] = useState(chosen === undefined)
+  const input = useRef<HTMLInputElement>(null)
   const { state, total } = model
   const isReady = state.about !== undefined
+  const isComplete = state.phase === 'complete'
+  const chosen = readLineRange(query.get('line'))
+  const showsTimes = query.get('times') !== undefined
+  const [opened, setOpened] = useState<number>()
 
+  const [isFollowing, setIsFollowing] = useState(chosen === undefined)
+  /** Lines that there were when it stopped following. */
+  const [seen, setSeen] = useState(0)
+  const topRow = useRef(0)
+  function follow(): void {
+    setIsFollowing(true)
+    list.current?.scrollToEnd()
+  }
+  function pause(): void {
+    if (isFollowing) setSeen(total)
+    setIsFollowing(false)
+  }
   useLayoutEffect(() => {
     if (isFollowing) list.current?.scrollToEnd()
   }, [isFollowing, total])
   useEffect(() => {
     if (chosen === undefined || !isReady) return
-    setIsFollowing(false)
-    list.current?.scrollToRow(Math.max(0, chosen.first - 4))
+    pause()
+    list.current?.scrollToRow(Math.max(0, chosen.first - 1 - ROWS_ABOVE))
   }, [chosen?.first, isReady])
 
-  const hrefOfLine = (number: number): string => {
-    const here = path[0] === 'history' && path[1] === executionId && path[2] === 'output'
-    const kept = new URLSearchParams(here ? query : {})
-    kept.set('line', String(number))
-    if (filter !== 'all') kept.set('output_type', filter)
-    return hrefOf(['history', executionId, 'output'], kept)
+  const terms: SearchTerms = {
+    query: query.get('find') ?? '',
+    matchesCase: query.get('find_case') !== undefined,
+    isPattern: query.get('find_pattern') !== undefined,
   }
+  const [current, setCurrent] = useState<number>()
+  /** What is drawn. */
+  const drawn = useRef({ first: 1, end: 1 })
+  /** The line that somebody looks at: searches begin there. */
+  function lineLookedAt(): number {
+    const isSeen = current !== undefined && current >= drawn.current.first && current < drawn.current.end
+    return isSeen ? current : Math.floor(topRow.current) + 1
+  }
+  function goTo(line: number | undefined): void {
+    if (line === undefined) return
+    setCurrent(line)
+    pause()
+    list.current?.showRow(line - 1)
+  }
+  // A search that is in the address is about all of it, and a line that is there as well is what is to be seen.
+  const isFirst = useRef(true)
+  const search = useSearch(
+    executionId,
+    filter,
+    terms,
+    isReady,
+    () => ({ line: isFirst.current ? (chosen?.first ?? 1) : lineLookedAt(), total }),
+    redraw,
+  )
+  const isFound = (search?.state.count ?? 0) > 0
+  useEffect(() => {
+    if (search === undefined) {
+      if (isReady) isFirst.current = false
+      setCurrent(undefined)
+    } else if (isFound) {
+      const from = isFirst.current ? 0 : lineLookedAt() - 1
+      if (!isFirst.current || chosen === undefined) goTo(search.next(from, 1) ?? search.next(0, 1))
+      isFirst.current = false
+    } else setCurrent(undefined)
+  }, [isFound, search, isReady])
+
+  useEffect(() => {
+    // What the browser finds is only what is drawn.
+    const onKey = (event: KeyboardEvent): void => {
+      const isFind =
+        event.key.toLowerCase() === 'f' && (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey
+      if (!isFind || document.activeElement === input.current || document.querySelector('dialog[open]') !== null) return
+      event.preventDefault()
+      input.current?.focus()
+      input.current?.select()
+    }
+    document.addEventListener('keydown', onKey)
+    return () => document.removeEventListener('keydown', onKey)
+  }, [])
+
+  const [columns, setColumns] = useState(0)
+  const widest = useRef(0)
+  const measure = (): void => {
+    if (widest.current > columns) setColumns(widest.current)
+  }
+  useLayoutEffect(measure)
+
+  const hrefOfLine = useHrefOfLine(executionId, filter)
+  const marksIn = (line: number) => (shown: ShownLine) => marksOf(search, line, shown)
+  const showsMarks = filter === 'all' && (hasOutput(state, 'stderr') || hasOutput(state, 'other'))
+  const showsHosts = model.hosts.size > 1
+  const digits = `${Math.max(3, String(total).length)}ch`
+  // As the style sheet has it.
+  const gutter = [
+    `${digits} + 16px`,
+    ...(showsTimes ? ['12ch + 8px'] : []),
+    ...(showsHosts ? ['14ch + 8px'] : []),
+    ...(showsMarks ? ['3ch + 8px'] : []),
+  ].join(' + ')
 
   if (state.phase === 'failed') return <Failure error={state.reason} onRetry={() => model.retry()} />
   if (!isReady) return <p class="loading">Loading the output…</p>
   return (
-    <section class="output" aria-label="Output">
-      <div class="toolbar">
-        <div class="output-filter" role="group" aria-label="What is shown">
+    <section class="output" aria-label="Output" style={{ '--output-digits': digits }}>
+      <div class="output-bar">
+        <div class="output-choice" role="group" aria-label="What is shown">
           {filters
             .filter((one) => one === 'all' || one === filter || hasOutput(state, one))
             .map((one) => (
-              <button key={one} type="button" aria-pressed={one === filter} onClick={() => onFilter(one)}>
+              <button
+                key={one}
+                type="button"
+                aria-pressed={one === filter}
+                onClick={() => query.set({ output_type: one === 'all' ? undefined : one, line: undefined })}
+              >
                 {one}
               </button>
             ))}
         </div>
-        <button type="button" aria-pressed={isFollowing} onClick={() => setIsFollowing(!isFollowing)}>
-          Follow
+        {!isComplete && (
+          <button
+            type="button"
+            aria-pressed={isFollowing}
+            title="Show new lines as they come (End, or f)"
+            onClick={() => (isFollowing ? pause() : follow())}
+          >
+            Follow
+          </button>
+        )}
+        <button
+          type="button"
+          aria-pressed={showsTimes}
+          title="When each line was written"
+          onClick={() => query.set({ times: showsTimes ? undefined : '1' }, { replace: true })}
+        >
+          Times
         </button>
-        <span class="hint" role="status">
-          {words(state, status)}
-        </span>
-        <a class="button" href={downloadOf(executionId, filter)} download={`${executionId}.txt`}>
+        <State state={state} isFollowing={isFollowing} total={total} filter={filter} />
+        <span class="spacer" />
+        <GoToLine total={total} onLine={(line) => query.set({ line: String(line) })} />
+        <a class="button" href={downloadAddress(executionId, filter)} download={fileName(executionId, filter)}>
           Download
         </a>
       </div>
+      <div class="output-bar">
+        <SearchBar
+          input={input}
+          terms={terms}
+          search={search}
+          current={current}
+          onTerms={({ query: text, matchesCase, isPattern }) => {
+            isFirst.current = false
+            query.set(
+              {
+                find: text === '' ? undefined : text,
+                find_case: matchesCase ? '1' : undefined,
+                find_pattern: isPattern ? '1' : undefined,
+              },
+              { replace: true },
+            )
+          }}
+          onStep={(direction) =>
+            goTo(search?.next(current === undefined ? lineLookedAt() - 1 : lineLookedAt(), direction))
+          }
+          onLeave={() => list.current?.focus()}
+        />
+        {chosen !== undefined && (
+          <Chosen
+            executionId={executionId}
+            filter={filter}
+            range={chosen}
+            total={total}
+            onClear={() => query.set({ line: undefined }, { replace: true })}
+          />
+        )}
+      </div>
+      {state.about?.is_beginning_removed === true && (
+        <p class="hint">
+          The beginning is not stored any more: output is kept for a limited time. Line 1 is the first of what is left.
+        </p>
+      )}
+      {state.readFailure !== undefined && (
+        <p class="problem" role="alert">
+          Lines could not be read, trying again: {state.readFailure}
+        </p>
+      )}
       {total === 0 ? (
-        <p class="empty">{emptyWords(state, status)}</p>
+        <p class="empty">{emptyWords(state, status, filter)}</p>
       ) : (
-        <VirtualList
-          class="output-lines"
-          count={total}
-          rowHeight={ROW_HEIGHT}
-          label="Lines of the output"
-          handle={list}
-          row={(index) => (
-            <Row
-              number={index + 1}
-              line={model.line(index + 1)}
-              href={hrefOfLine(index + 1)}
-              isChosen={chosen !== undefined && index + 1 >= chosen.first && index + 1 <= chosen.last}
-            />
+        <div class="output-body">
+          <VirtualList
+            class="output-lines"
+            count={total}
+            rowHeight={ROW_HEIGHT}
+            label="Lines of the output"
+            handle={list}
+            width={`calc(${columns + 2}ch + ${gutter})`}
+            row={(index) => {
+              const number = index + 1
+              const line = model.line(number)
+              if (line !== undefined) widest.current = Math.max(widest.current, shownLine(line).width)
+              return (
+                <OutputRow
+                  number={number}
+                  line={line}
+                  href={hrefOfLine(number)}
+                  isChosen={isWithin(chosen, number)}
+                  isCurrent={number === current}
+                  showsTimes={showsTimes}
+                  showsMarks={showsMarks}
+                  showsHosts={showsHosts}
+                  marks={marksIn(number)}
+                  onOpen={() => setOpened(number)}
+                  onChoose={(event) => {
+                    if (!event.shiftKey || chosen === undefined) return
+                    event.preventDefault()
+                    query.set({ line: writeLineRange(rangeOf(chosen.first, number)) })
+                  }}
+                />
+              )
+            }}
+            onRange={(first, end) => {
+              drawn.current = { first: first + 1, end: end + 1 }
+              model.show(first + 1, end + 1)
+              measure()
+            }}
+            onScroll={({ topRow: row, isAtEnd }) => {
+              const isUp = row < topRow.current - 0.5
+              topRow.current = row
+              if (isAtEnd) setIsFollowing(true)
+              else if (isUp) pause()
+            }}
+            onKeyDown={(event) => {
+              if (event.key === 'f' && !event.ctrlKey && !event.metaKey && !event.altKey) follow()
+              else if (event.key === 'Enter' && event.target === event.currentTarget) {
+                const line = current ?? chosen?.first
+                if (line !== undefined) setOpened(line)
+              }
+            }}
+          />
+          {!isFollowing && !isComplete && (
+            <button type="button" class="primary output-jump" onClick={follow}>
+              ↓ {total > seen ? `${formatCount(total - seen)} new` : 'Jump to the end'}
+            </button>
           )}
-          onRange={(first, end) => model.show(first + 1, end + 1)}
-          onScroll={({ topRow, isAtEnd }) => {
-            const isUp = topRow < topRowBefore.current - 0.5
-            topRowBefore.current = topRow
-            if (isAtEnd) setIsFollowing(true)
-            else if (isUp) setIsFollowing(false)
+        </div>
+      )}
+      {opened !== undefined && opened <= total && (
+        <LinePanel
+          executionId={executionId}
+          filter={filter}
+          number={opened}
+          total={total}
+          onStep={(number) => {
+            setOpened(number)
+            pause()
+            list.current?.showRow(number - 1)
+          }}
+          onClose={() => {
+            setOpened(undefined)
+            list.current?.focus()
           }}
         />
       )}
@@ -141,103 +326,191 @@ function Output({
   )
 }
 
-function Row({
-  number,
-  line,
-  href,
-  isChosen,
-}: {
-  number: number
-  line: OutputLine | undefined
-  href: string
-  isChosen: boolean
-}): JSX.Element {
-  return (
-    <div class="output-line" data-chosen={isChosen ? '' : undefined}>
-      <a class="output-number" href={href}>
-        {number}
-      </a>
-      <span class="output-text">
-        {line === undefined ? (
-          <span class="hint">…</span>
-        ) : (
-          line.parts.map(({ output_type: type, data }, i) => (
-            <span key={i} data-type={type}>
-              {data}
-            </span>
-          ))
-        )}
-      </span>
-    </div>
-  )
-}
-
-/** A model of its own for each execution and filter; drawn anew at most once a frame. */
-function useOutput(executionId: string, filter: Filter): OutputModel {
+/** At most once a frame. */
+function useRedraw(): () => void {
   const [, setVersion] = useState(0)
   const frame = useRef<number | undefined>(undefined)
-  const redraw = useCallback(() => {
+  useEffect(
+    () => () => {
+      if (frame.current !== undefined) cancelAnimationFrame(frame.current)
+    },
+    [],
+  )
+  return useCallback(() => {
     frame.current ??= requestAnimationFrame(() => {
       frame.current = undefined
       setVersion((version) => version + 1)
     })
   }, [])
-  const [model] = useState(() => createOutputModel(sourceOf(executionId, filter), redraw))
-  useEffect(
-    () => () => {
-      model.stop()
-      if (frame.current !== undefined) cancelAnimationFrame(frame.current)
-    },
-    [model],
-  )
+}
+
+function useOutput(executionId: string, filter: Filter, redraw: () => void): OutputModel {
+  const [model] = useState(() => createOutputModel(outputSource(executionId, filter), redraw))
+  useEffect(() => () => model.stop(), [model])
   return model
 }
 
-function sourceOf(executionId: string, filter: Filter): OutputSource {
-  const query = { output_type: filter === 'all' ? undefined : filter }
-  return {
-    read: (range, signal) => get<OutputLines>(`executions/${executionId}/output/lines`, { ...query, ...range }, signal),
-    follow: (lastSeq, listener) =>
-      follow(`stream/v1/executions/${executionId}/output`, {
-        query,
-        lastEventId: `${executionId}/${lastSeq}`,
-        endEvent: 'EOF',
-        onEvent: ({ name, data }) => {
-          if (name === 'svc.execution.output__create') listener.onRecord(JSON.parse(data) as LiveRecord) // what these events carry
-        },
-        onConnection: (connection, reason) => listener.onConnection(connection, reason),
-      }),
-    messageOf,
+/** Begins anew when something else is searched for. */
+function useSearch(
+  executionId: string,
+  filter: Filter,
+  terms: SearchTerms,
+  isReady: boolean,
+  begin: () => { line: number; total: number },
+  redraw: () => void,
+): OutputSearch | undefined {
+  const [search, setSearch] = useState<OutputSearch>()
+  const { query, matchesCase, isPattern } = terms
+  useEffect(() => {
+    if (query === '' || !isReady) {
+      setSearch(undefined)
+      return
+    }
+    const started = createOutputSearch(searchSource(executionId, filter), terms, begin(), redraw)
+    setSearch(started)
+    return () => started.end()
+  }, [query, matchesCase, isPattern, isReady])
+  return search
+}
+
+/** The address of a line, wherever it is shown. */
+function useHrefOfLine(executionId: string, filter: Filter): (line: number) => string {
+  const { path, query } = useLocation()
+  const isHere = path[0] === 'history' && path[1] === executionId && path[2] === 'output'
+  return (line) => {
+    const kept = new URLSearchParams(isHere ? query : '')
+    kept.set('line', String(line))
+    if (filter !== 'all') kept.set('output_type', filter)
+    return hrefOf(['history', executionId, 'output'], kept)
   }
 }
 
-function downloadOf(executionId: string, filter: Filter): string {
-  return addressOf(`api/v1/executions/${executionId}/output`, { output_type: filter === 'all' ? undefined : filter })
-    .href
+function marksOf(search: OutputSearch | undefined, line: number, { text }: ShownLine): readonly Mark[] {
+  if (search === undefined) return []
+  const { terms } = search
+  if (!terms.isPattern) return placesOf(text, terms)
+  const found = search.textIn(line)
+  return found === undefined ? [] : placesOf(text, { query: found, matchesCase: true }).slice(0, 1)
 }
 
-function hasOutput({ about }: OutputState, type: OutputType): boolean {
-  return about !== undefined && about.bytes[type] > 0
+function State({
+  state: { phase, reason, about },
+  isFollowing,
+  total,
+  filter,
+}: {
+  state: OutputState
+  isFollowing: boolean
+  total: number
+  filter: Filter
+}): JSX.Element {
+  const { stdout = 0, stderr = 0, other = 0 } = about?.bytes ?? {}
+  const size = filter === 'all' ? stdout + stderr + other : (about?.bytes[filter] ?? 0)
+  const words = {
+    loading: 'Loading',
+    live: isFollowing ? 'Live' : 'Live, paused',
+    lost: 'Reconnecting',
+    complete: 'Complete',
+  }
+  return (
+    <span class="output-state" data-phase={phase}>
+      <span role="status" title={reason}>
+        {phase === 'failed' ? '' : words[phase]}
+      </span>
+      {total > 0 && (
+        <span class="hint">
+          {formatCount(total)} {total === 1 ? 'line' : 'lines'}
+          {/* While it grows nobody counts its bytes. */}
+          {phase === 'complete' && `, ${formatBytes(size)}`}
+        </span>
+      )}
+    </span>
+  )
 }
 
-function lineRange(text: string | null): { first: number; last: number } | undefined {
-  const match = /^(\d{1,12})(?:-(\d{1,12}))?$/.exec(text ?? '')
-  if (match?.[1] === undefined) return undefined
-  const [first, last] = [Number(match[1]), Number(match[2] ?? match[1])]
-  return { first: Math.min(first, last), last: Math.max(first, last) }
+function GoToLine({ total, onLine }: { total: number; onLine: (line: number) => void }): JSX.Element {
+  const [typed, setTyped] = useState('')
+  return (
+    <form
+      class="output-go"
+      onSubmit={(event) => {
+        event.preventDefault()
+        const line = Number(typed.replaceAll(/[\s,.]/g, ''))
+        if (Number.isInteger(line) && line >= 1) onLine(Math.min(line, Math.max(1, total)))
+      }}
+    >
+      <input
+        aria-label="Go to line"
+        placeholder="Line"
+        inputMode="numeric"
+        autocomplete="off"
+        maxLength={16}
+        value={typed}
+        onInput={(event) => setTyped(event.currentTarget.value)}
+      />
+    </form>
+  )
 }
 
-function words({ phase, reason }: OutputState, status: string | undefined): string {
-  if (phase === 'lost') return `Reconnecting: ${reason ?? ''}`
-  if (phase === 'complete') return 'Complete'
-  if (phase === 'loading') return 'Loading…'
-  return status === undefined || status === 'running' ? 'Live' : `Live, ${status}`
+function Chosen({
+  executionId,
+  filter,
+  range,
+  total,
+  onClear,
+}: {
+  executionId: string
+  filter: Filter
+  range: LineRange
+  total: number
+  onClear: () => void
+}): JSX.Element {
+  const [isBusy, setIsBusy] = useState(false)
+  const isOne = range.first === range.last
+  async function copy(): Promise<void> {
+    setIsBusy(true)
+    try {
+      await navigator.clipboard.writeText(await textOfLines(executionId, filter, range.first, range.last))
+      notify(isOne ? 'The line was copied.' : 'The lines were copied.')
+    } catch (error) {
+      notify(`Not copied: ${messageOf(error)}`, 'failure')
+    } finally {
+      setIsBusy(false)
+    }
+  }
+  return (
+    <span class="output-chosen">
+      {isOne ? 'Line' : 'Lines'} {writeLineRange(range)}
+      {range.first > total && <span class="problem"> (there are {formatCount(total)})</span>}
+      <button type="button" class="output-option" disabled={isBusy || range.first > total} onClick={() => void copy()}>
+        Copy
+      </button>
+      <button type="button" class="output-option" aria-label="Choose no line" title="Choose no line" onClick={onClear}>
+        ×
+      </button>
+    </span>
+  )
 }
 
-function emptyWords({ phase, about }: OutputState, status: string | undefined): string {
+function hasOutput({ about }: OutputState, type: Filter): boolean {
+  return type !== 'all' && about !== undefined && about.bytes[type] > 0
+}
+
+function fileName(executionId: string, filter: Filter): string {
+  return filter === 'all' ? `${executionId}.txt` : `${executionId}.${filter}.txt`
+}
+
+function emptyWords({ phase, about }: OutputState, status: string | undefined, filter: Filter): string {
   if (about?.is_stored === false) {
-    return 'This server stores no output (actionrunner.stream_output is off); the result has what the action wrote.'
+    return 'This server stores no output (actionrunner.stream_output is off). What the action wrote is in its result.'
   }
-  if (phase !== 'complete') return status === 'running' ? 'No output yet.' : 'No output yet: it has not begun to run.'
-  return 'No output is stored: nothing was written, or it has been removed, since output is kept for a limited time.'
+  if (filter !== 'all' && about !== undefined && Object.values(about.bytes).some((bytes) => bytes > 0)) {
+    return `Nothing was written to ${filter} so far.`
+  }
+  if (phase !== 'complete') {
+    return status === undefined || status === 'running'
+      ? 'No output yet.'
+      : `No output yet: the execution is ${status}.`
+  }
+  return 'There is no output: nothing was written, or it is not stored any more, since output is kept for a limited time.'
 }

@@ -1,5 +1,5 @@
 /** Lines of an output that are in memory: pages of it that were looked at last, and its end. Both have bounds. */
-import type { OutputLine, OutputLines, OutputType } from '../../api/records.ts'
+import type { OutputLine, OutputLines, OutputPart, OutputType } from '../../api/records.ts'
 
 /** Lines that are read together. */
 export const PAGE_LINES = 200
@@ -11,6 +11,9 @@ const MAX_END_LINES = 4000
 const MAX_LINE_LENGTH = 16_384
 /** What a line costs besides its text. */
 const LINE_COST = 200
+const MAX_HOSTS = 100
+/** Of a line; the server shows as many. */
+const MAX_PARTS = 256
 
 /** What the stream tells of a record. */
 export interface LiveRecord {
@@ -24,15 +27,17 @@ export interface LineStore {
   /** Lines so far, as far as is known. */
   readonly total: number
   readonly isLastLineOpen: boolean
+  /** Of the lines so far, up to a hundred. */
+  readonly hosts: ReadonlySet<string>
+  /** One that was appended to is still the same object. */
   line(number: number): OutputLine | undefined
-  /** The end of the output as it is now: `answer` has its last lines. What is known before them is kept. */
+  /** The end of the output as it is now: `answer` has its last lines. What is known before them is kept, unless there is less now. */
   setEnd(answer: Pick<OutputLines, 'total' | 'is_last_line_open' | 'lines'>): void
   append(record: LiveRecord): void
-  /** Consecutive lines that were read. */
-  addPage(lines: readonly OutputLine[], answer: Pick<OutputLines, 'total' | 'is_last_line_open'>): void
+  /** Lines that were read. */
+  addPage(answer: Pick<OutputLines, 'total' | 'is_last_line_open' | 'lines'>): void
   /** The first run of lines that is missing in a range; `end` is behind it. */
   missing(first: number, end: number): { from: number; limit: number } | undefined
-  clear(): void
 }
 
 interface Page {
@@ -49,6 +54,7 @@ export function createLineStore(): LineStore {
   /** By their index; those used last come last. */
   const pages = new Map<number, Page>()
   let pagesLength = 0
+  const hosts = new Set<string>()
   let end: OutputLine[] = []
   let endLength = 0
 
@@ -80,6 +86,15 @@ export function createLineStore(): LineStore {
     }
   }
 
+  function forgetPages(): void {
+    pages.clear()
+    pagesLength = 0
+  }
+
+  function noteHosts(parts: readonly OutputPart[]): void {
+    for (const { host } of parts) if (host !== undefined && hosts.size < MAX_HOSTS) hosts.add(host)
+  }
+
   const pageOf = (number: number): number => Math.floor((number - 1) / PAGE_LINES)
 
   return {
@@ -89,12 +104,15 @@ export function createLineStore(): LineStore {
     get isLastLineOpen() {
       return isLastLineOpen
     },
+    hosts,
     line(number) {
       const start = endStart()
       if (number >= start) return end[number - start]
       return use(pageOf(number))?.lines[(number - 1) % PAGE_LINES]
     },
     setEnd(answer) {
+      if (answer.total < total) forgetPages()
+      for (const line of answer.lines) noteHosts(line.parts)
       total = answer.total
       isLastLineOpen = answer.is_last_line_open
       end = [...answer.lines]
@@ -111,14 +129,16 @@ export function createLineStore(): LineStore {
           endLength += LINE_COST
         }
         const line = end.at(-1)
+        if (host !== undefined && hosts.size < MAX_HOSTS) hosts.add(host)
         if (line !== undefined && stop > at) endLength += addText(line, type, host, data.slice(at, stop))
         isLastLineOpen = lineEnd === -1
         at = stop + 1
       }
       trimEnd()
     },
-    addPage(lines, answer) {
-      for (const line of lines) {
+    addPage(answer) {
+      for (const line of answer.lines) {
+        noteHosts(line.parts)
         // What is written next may belong to it.
         if (line.number === answer.total && answer.is_last_line_open) break
         const index = pageOf(line.number)
@@ -142,14 +162,6 @@ export function createLineStore(): LineStore {
       }
       return undefined
     },
-    clear() {
-      total = 0
-      isLastLineOpen = false
-      pages.clear()
-      pagesLength = 0
-      end = []
-      endLength = 0
-    },
   }
 }
 
@@ -165,11 +177,12 @@ function addText(line: OutputLine, type: OutputType, host: string | undefined, t
     return 0
   }
   const before = line.parts.reduce((sum, { data }) => sum + data.length, 0)
-  const shown = text.slice(0, Math.max(0, MAX_LINE_LENGTH - before))
+  const room = line.parts.length < MAX_PARTS ? MAX_LINE_LENGTH - before : 0
+  const shown = beginningOf(text, room)
   const last = line.parts.at(-1)
   let cost = shown.length
   if (last?.output_type === type && last.host === host) last.data += shown
-  else {
+  else if (shown !== '') {
     line.parts.push({ output_type: type, data: shown, ...(host === undefined ? {} : { host }) })
     cost += LINE_COST
   }
@@ -179,4 +192,11 @@ function addText(line: OutputLine, type: OutputType, host: string | undefined, t
     line.length = bytes + encoder.encode(text.slice(shown.length)).length
   }
   return cost
+}
+
+/** Never half of a surrogate pair. */
+function beginningOf(text: string, length: number): string {
+  if (text.length <= length) return text
+  const unit = text.charCodeAt(length - 1)
+  return text.slice(0, Math.max(0, unit >= 0xd800 && unit <= 0xdbff ? length - 1 : length))
 }

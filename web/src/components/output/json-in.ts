@@ -1,0 +1,11 @@
+/** The object or list that a line of output is, as structured logs have them. */
+export function jsonIn(text: string): { value: object } | undefined {
+  const trimmed = text.trim()
+  if (!/^[{[]/.test(trimmed)) return undefined
+  try {
+    const value: unknown = JSON.parse(trimmed)
+    return typeof value === 'object' && value !== null ? { value } : undefined
+  } catch {
+    return undefined
+  }
+}
