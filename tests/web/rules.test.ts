@@ -180,7 +180,7 @@ describe('rules', () => {
     await page.getByRole('link', { name: 'Copy as new' }).click()
     await page.getByText('Secrets are not copied. Give these anew, where they are needed: password.').waitFor()
     // As JSON nothing keeps anybody from writing a mask.
-    await page.getByRole('button', { name: 'JSON' }).click()
+    await page.getByRole('button', { name: 'JSON', exact: true }).click()
     const text = page.getByLabel('Definition')
     await text.fill((await text.inputValue()).replace('"username"', '"password": "********", "username"'))
     await page.getByRole('button', { name: 'Create the rule' }).click()
@@ -246,7 +246,7 @@ describe('rules', () => {
     await field(page, 'cmd', 'Then').waitFor()
     const [asForm, asJson] = [
       page.getByRole('button', { name: 'Form', exact: true }),
-      page.getByRole('button', { name: 'JSON' }),
+      page.getByRole('button', { name: 'JSON', exact: true }),
     ]
     await page.getByLabel('Key').first().fill('trigger.body.half')
     await page.getByLabel('Pattern', { exact: true }).first().fill('[1, ')

@@ -443,6 +443,17 @@ describe('test', () => {
     })
   })
 
+  it('what could never match is told although the payload is empty, and once', async () => {
+    await start()
+    const given = rule({ criteria: n('regex', '(') })
+    const empty = await test({ rule: given, trigger_instance: event({}) })
+    expect(empty.verdict.reason).toBe('The payload is empty.')
+    expect(empty.problem).toMatch(/key "trigger\.n", operator regex/)
+    const compared = await test({ rule: given, trigger_instance: event({ n: 'text' }) })
+    expect(compared.verdict.reason).toMatch(/key "trigger\.n", operator regex/)
+    expect(compared.problem).toBeUndefined()
+  })
+
   it('the trigger types must be the same', async () => {
     await start()
     const result = await test({

@@ -59,6 +59,17 @@ describe('paths of a schema', () => {
     const other = { path: 'trigger.headers', preview: 'object' }
     expect(mergePaths([recorded], [declared, other])).toEqual([recorded, other])
   })
+
+  it('of the headers of a request come last', () => {
+    const paths = mergePaths(pathsOfPayload({ headers: { Host: 'a' }, headers_lower: {}, body: { headers: 1 } }))
+    expect(paths.map(({ path }) => path)).toEqual([
+      'trigger.body',
+      'trigger.body.headers',
+      'trigger.headers',
+      'trigger.headers_lower',
+      'trigger.headers.Host',
+    ])
+  })
 })
 
 it('a path becomes a template', () => {

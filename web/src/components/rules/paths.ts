@@ -53,11 +53,12 @@ export function pathsOfSchema(schema: unknown): PayloadPath[] {
   return found
 }
 
-/** Without those that are there twice; the first counts. */
+/** Without those that are there twice; the first counts. Headers of requests come last: there are many, and few are of use. */
 export function mergePaths(...lists: readonly (readonly PayloadPath[])[]): PayloadPath[] {
   const byPath = new Map<string, PayloadPath>()
   for (const one of lists.flat()) if (!byPath.has(one.path)) byPath.set(one.path, one)
-  return [...byPath.values()]
+  const isHeader = ({ path }: PayloadPath): boolean => /^trigger\.headers(_lower)?\b/.test(path)
+  return [...byPath.values()].toSorted((a, b) => Number(isHeader(a)) - Number(isHeader(b)))
 }
 
 /** `{{ trigger.body.id }}` */
