@@ -346,6 +346,11 @@ describe('5.2 triggers', () => {
     const ids = all.body.map(({ id }) => id)
     expect(ids).toEqual([...ids].sort())
     expect(all.body.map(({ ref }) => ref)).toContain('core.svc.generic.actiontrigger')
+    const [first, second] = all.body
+    const some = await get<Trigger[]>(`/triggers?ref=${second?.ref},mine.none,${first?.ref}`)
+    expect([some.body, total(some)]).toEqual([[first, second], 2])
+    expect((await get<Trigger[]>(`/triggers?ref=${first?.ref}&type=mine.none`)).body).toEqual([])
+    expect((await get(`/triggers?ref=${Array.from({ length: 101 }, (_, n) => `a.b${n}`).join()}`)).status).toBe(400)
   })
 
   it('GET, PUT, DELETE of an unknown one → 404', async () => {

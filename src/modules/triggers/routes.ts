@@ -7,6 +7,7 @@ import {
   pageHeaders,
   pageQuery,
   parseAttributes,
+  parseItems,
   parsePage,
   parseSort,
   slicePage,
@@ -300,6 +301,7 @@ export function createRoutes(deps: {
         type: textQuery('Only triggers of this type (reference).'),
         pack: textQuery('Only triggers of this pack.'),
         name: textQuery('Only triggers of this name.'),
+        ref: { type: 'array', description: 'Only triggers with these references; at most 100.' },
       },
       response: { type: 'array', items: triggerSchema },
       failures: [400, 403],
@@ -307,8 +309,11 @@ export function createRoutes(deps: {
         const type = textFilter(query, 'type')
         const pack = textFilter(query, 'pack')
         const name = textFilter(query, 'name')
+        const refs = parseItems(query['ref'])
+        const wanted = refs === undefined ? undefined : new Set(refs)
         const candidates = type === undefined ? [...catalogue.triggers()] : catalogue.ofType(type)
         const found = candidates
+          .filter(({ ref }) => wanted?.has(ref) !== false)
           .filter((trigger) => (pack ?? trigger.pack) === trigger.pack && (name ?? trigger.name) === trigger.name)
           .filter((trigger) => mayView(rights, trigger.type))
         return listReply(recordsOf(found), { 'X-Total-Count': String(found.length) })

@@ -1,9 +1,10 @@
+/** What came of what: each event with the rules that matched it, the executions they started, and what came of those. */
 import type { JSX } from 'preact'
+import type { ScreenProps } from '../../app.tsx'
+import { TraceList } from './trace-list.tsx'
+import { TracePage } from './trace-page.tsx'
+import './traces.css'
 
-export default function Screen(): JSX.Element {
-  return (
-    <div class="page">
-      <h1>Traces</h1>
-    </div>
-  )
+export default function Traces({ path: [id], query }: ScreenProps): JSX.Element {
+  return id === undefined ? <TraceList query={query} /> : <TracePage key={id} id={id} query={query} />
 }

@@ -1,0 +1,182 @@
+/** Traces, the newest first, found by tag, id, or by something that belongs to them. */
+import type { JSX } from 'preact'
+import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { list, messageOf } from '../../api/client.ts'
+import { useExecutionEvents } from '../../api/execution-events.ts'
+import { usePoll } from '../../api/poll.ts'
+import type { TraceRecord, TraceSummary } from '../../api/records.ts'
+import { useTriggerTitles } from '../../api/trigger-titles.ts'
+import { Failure } from '../../components/failure.tsx'
+import { useMedia } from '../../components/media.ts'
+import { Time } from '../../components/time.tsx'
+import { usePagedList } from '../../components/use-paged-list.ts'
+import { VirtualList, type VirtualListHandle } from '../../components/virtual-list.tsx'
+import { hrefOf, setQuery } from '../../router.ts'
+import { kindTitles, type TitleOf } from './describe.ts'
+import { filterOf, isNarrowed, queryOf, type TraceFilter } from './tag-search.ts'
+
+type Listed = Pick<TraceRecord, 'id' | 'trace_tag' | 'start_timestamp'> & TraceSummary
+
+const attributes = ['trace_tag', 'start_timestamp', 'origin', 'component_count']
+/** At most so many are counted. */
+const MAX_COUNTED = 1000
+const WIDE_ROW = 40
+const NARROW_ROW = 72
+const POLL_MS = 5000
+const AFTER_EVENT_MS = 500
+
+const memberFilters = [
+  { name: 'execution', title: 'Id of an execution' },
+  { name: 'rule', title: 'Id of a rule' },
+  { name: 'trigger_instance', title: 'Id of a trigger instance' },
+] as const satisfies readonly { name: keyof TraceFilter; title: string }[]
+
+export function TraceList({ query }: { query: URLSearchParams }): JSX.Element {
+  const filter = useMemo(() => filterOf(query), [query.toString()])
+  const isNarrow = useMedia('(max-width: 800px)')
+  const handle = useRef<VirtualListHandle>(null)
+  const topRow = useRef(0)
+  const [pollError, setPollError] = useState<unknown>()
+  const rows = usePagedList<Listed>(
+    (place, signal) => list<Listed>('traces', { ...queryOf(filter), include_attributes: attributes, ...place }, signal),
+    JSON.stringify(filter),
+  )
+  async function lookForNews(): Promise<void> {
+    try {
+      const added = await rows.refresh()
+      // Whoever has scrolled away from the beginning goes on looking at the same rows.
+      if (added !== undefined && added > 0 && topRow.current >= 1) handle.current?.scrollToRow(topRow.current + added)
+      setPollError(undefined)
+    } catch (error) {
+      setPollError(error)
+    }
+  }
+  usePoll(lookForNews, POLL_MS)
+  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
+  useEffect(() => () => clearTimeout(timer.current), [])
+  const soon = (): void => {
+    timer.current ??= setTimeout(() => {
+      timer.current = undefined
+      void lookForNews()
+    }, AFTER_EVENT_MS)
+  }
+  useExecutionEvents({
+    onExecution(_, change) {
+      if (change === 'create') soon()
+    },
+    onOpen: soon,
+  })
+  const { count, error, reload } = rows
+  // What stands in the rows that are drawn now.
+  const [, setRange] = useState('')
+  const titleOf = useTriggerTitles(rows.shown().flatMap(({ origin }) => origin?.ref ?? []))
+
+  return (
+    <div class="page fill traces">
+      <div class="page-head">
+        <h1>Traces</h1>
+        {count !== undefined && (
+          <span class="hint">{count === 1 ? '1 trace' : `${count.toLocaleString()} traces`}</span>
+        )}
+      </div>
+      <Filters key={JSON.stringify({ ...filter, tag: '' })} filter={filter} />
+      {pollError !== undefined && (
+        <p class="hint" role="status">
+          Newer ones cannot be shown: {messageOf(pollError)}
+        </p>
+      )}
+      {error !== undefined && <Failure error={error} onRetry={reload} />}
+      {count === undefined && error === undefined && <p class="loading">Loading…</p>}
+      {count === 0 && <Nothing filter={filter} />}
+      {count !== undefined && count > 0 && (
+        <VirtualList
+          count={count}
+          rowHeight={isNarrow ? NARROW_ROW : WIDE_ROW}
+          label="Traces, newest first"
+          handle={handle}
+          onRange={(first, end) => {
+            rows.show(first, end)
+            setRange(`${first} ${end}`)
+          }}
+          onScroll={(position) => (topRow.current = position.topRow)}
+          row={(index) => <Row trace={rows.rowAt(index)} titleOf={titleOf} />}
+        />
+      )}
+    </div>
+  )
+}
+
+function Filters({ filter }: { filter: TraceFilter }): JSX.Element {
+  const given = memberFilters.some(({ name }) => filter[name] !== '')
+  return (
+    <form class="trace-filters" role="search" onSubmit={(event) => event.preventDefault()}>
+      <input
+        type="search"
+        aria-label="Beginning of a tag, or id of a trace"
+        placeholder="Beginning of a tag, or id"
+        value={filter.tag}
+        spellcheck={false}
+        onInput={(event) => setQuery({ tag: event.currentTarget.value }, { replace: true })}
+      />
+      <details open={given}>
+        <summary>By what belongs to it</summary>
+        <div class="toolbar">
+          {memberFilters.map(({ name, title }) => (
+            <label key={name} class="field">
+              <span class="label">{title}</span>
+              <input
+                value={filter[name]}
+                spellcheck={false}
+                autocomplete="off"
+                onChange={(event) => setQuery({ [name]: event.currentTarget.value.trim() })}
+              />
+            </label>
+          ))}
+          {isNarrowed(filter) && (
+            <a class="button" href={hrefOf(['traces'])}>
+              All traces
+            </a>
+          )}
+        </div>
+      </details>
+    </form>
+  )
+}
+
+function Nothing({ filter }: { filter: TraceFilter }): JSX.Element {
+  if (isNarrowed(filter)) {
+    return (
+      <p class="empty">
+        No trace fits. Tags are compared with their capitals, from the beginning.{' '}
+        <a href={hrefOf(['traces'])}>Show all traces</a>
+      </p>
+    )
+  }
+  return (
+    <p class="empty">
+      Nothing has happened yet. A trace begins with a request to a <a href={hrefOf(['webhooks'])}>webhook</a>, a timer,
+      or an <a href={hrefOf(['actions'])}>action</a> that somebody runs, and holds all that comes of it.
+    </p>
+  )
+}
+
+function Row({ trace, titleOf }: { trace: Listed | undefined; titleOf: TitleOf }): JSX.Element {
+  if (trace === undefined) return <div class="trace-row hint">…</div>
+  const { id, trace_tag: tag, start_timestamp: at, origin, component_count: count } = trace
+  return (
+    <a class="trace-row" href={hrefOf(['traces', id])}>
+      <span class="when">
+        <Time at={at} isShort />
+      </span>
+      <span class="tag" title={tag}>
+        {tag}
+      </span>
+      <span class="origin" title={origin?.ref}>
+        {origin === null ? '' : `${kindTitles[origin.kind]} ${titleOf(origin.ref) ?? origin.ref}`}
+      </span>
+      <span class="number">
+        {count === 1 ? '1 member' : `${count.toLocaleString()}${count === MAX_COUNTED ? ' or more' : ''} members`}
+      </span>
+    </a>
+  )
+}

@@ -1,0 +1,130 @@
+/** One trace: what came of an event, as a graph and as a table, while it grows. */
+import type { JSX } from 'preact'
+import { useMemo } from 'preact/hooks'
+import { ApiError, messageOf } from '../../api/client.ts'
+import { useTriggerTitles } from '../../api/trigger-titles.ts'
+import { CopyButton } from '../../components/copy-button.tsx'
+import { Failure } from '../../components/failure.tsx'
+import { useMedia } from '../../components/media.ts'
+import { StatusBadge } from '../../components/status-badge.tsx'
+import { Time, useNow } from '../../components/time.tsx'
+import { hrefOf } from '../../router.ts'
+import { formatPrecisely, lengthOf, statusCounts } from './describe.ts'
+import { growForest } from './forest.ts'
+import { Graph } from './graph.tsx'
+import { MemberTable, narrowQuery } from './member-table.tsx'
+import { useTrace, type Part, type Trace } from './use-trace.ts'
+
+export function TracePage({ id, query }: { id: string; query: URLSearchParams }): JSX.Element {
+  const part: Part = query.get('part') === 'last' ? 'last' : 'first'
+  const { trace, error, reload } = useTrace(id, part)
+  if (trace !== undefined) return <Loaded trace={trace} part={part} query={query} />
+  return (
+    <div class="page traces">
+      <a href={hrefOf(['traces'])}>← All traces</a>
+      {error instanceof ApiError && error.status === 404 ? (
+        <>
+          <h1>There is no such trace</h1>
+          <p>
+            No trace has the id <code>{id.slice(0, 200)}</code>, or it has been purged. Look for it{' '}
+            <a href={hrefOf(['traces'], { tag: id })}>by its tag</a>.
+          </p>
+        </>
+      ) : error !== undefined ? (
+        <Failure error={error} onRetry={reload} />
+      ) : (
+        <p class="loading">Loading…</p>
+      )}
+    </div>
+  )
+}
+
+function Loaded({ trace, part, query }: { trace: Trace; part: Part; query: URLSearchParams }): JSX.Element {
+  const { head, members, total, isWhole, isLoading, problem } = trace
+  const isNarrow = useMedia(narrowQuery)
+  const view = query.get('view') ?? (isNarrow ? 'table' : 'graph')
+  const titleOf = useTriggerTitles(members.flatMap(({ kind, ref }) => (kind === 'trigger_instance' ? ref : [])))
+  const named = useMemo(() => ({ ...trace, titleOf }), [trace, titleOf])
+  const forest = useMemo(() => growForest(members), [members])
+  const address = (more: Record<string, string | undefined>): string =>
+    hrefOf(['traces', head.id], { view: query.get('view') ?? undefined, part: query.get('part') ?? undefined, ...more })
+  return (
+    <div class="page fill traces trace">
+      <div class="page-head">
+        <a href={hrefOf(['traces'])}>← All traces</a>
+        <h1>{head.trace_tag}</h1>
+      </div>
+      <Facts trace={trace} />
+      {problem !== undefined && (
+        <p class="hint" role="status">
+          Some of it cannot be shown: {messageOf(problem)}
+        </p>
+      )}
+      {!isLoading && !isWhole && (
+        <p class="trace-cut" role="status">
+          This trace has {total.toLocaleString()} members. The {part} {members.length.toLocaleString()} are shown.{' '}
+          <a href={address({ part: part === 'first' ? 'last' : undefined })}>
+            Show the {part === 'first' ? 'last' : 'first'} ones
+          </a>
+        </p>
+      )}
+      <nav class="tabs" aria-label="Views">
+        {(['graph', 'table'] as const).map((name) => (
+          <a key={name} href={address({ view: name })} aria-current={view === name ? 'page' : undefined}>
+            {name === 'graph' ? 'Graph' : 'Table'}
+          </a>
+        ))}
+      </nav>
+      {members.length === 0 ? (
+        <p class="empty">{isLoading ? 'Loading…' : 'Nothing belongs to this trace any more.'}</p>
+      ) : view === 'table' ? (
+        <MemberTable trace={named} forest={forest} />
+      ) : (
+        <Graph trace={named} forest={forest} />
+      )}
+    </div>
+  )
+}
+
+function Facts({ trace }: { trace: Trace }): JSX.Element {
+  const { head, total, isLoading } = trace
+  const counts = statusCounts(trace)
+  const isRunning = [...trace.executions.values()].some(({ end_timestamp: end }) => end === undefined)
+  const length = lengthOf(trace, useNow(isRunning ? 1000 : 60_000))
+  return (
+    <dl class="trace-facts">
+      <div>
+        <dt>Started</dt>
+        <dd>
+          <Time at={head.start_timestamp} />, {isRunning ? 'going on for' : 'went on for'} {formatPrecisely(length)}
+        </dd>
+      </div>
+      <div>
+        <dt>Members</dt>
+        <dd>
+          <span role="status">
+            {total.toLocaleString()}
+            {isLoading && ' …'}
+          </span>
+        </dd>
+      </div>
+      <div>
+        <dt>Executions</dt>
+        <dd class="trace-counts">
+          {counts.length === 0 && <span class="hint">none</span>}
+          {counts.map(({ status, count }) => (
+            <span key={status}>
+              {count.toLocaleString()} <StatusBadge status={status} />
+            </span>
+          ))}
+        </dd>
+      </div>
+      <div>
+        <dt>Id</dt>
+        <dd>
+          <code>{head.id}</code> <CopyButton text={head.id} title="Copy the id" />
+        </dd>
+      </div>
+    </dl>
+  )
+}
