@@ -1,6 +1,7 @@
 /** Chromium from Debian's packages, and pages in it that fail their test for whatever a page of ours must not do. */
 import { chromium, type Browser, type BrowserContextOptions, type Page } from 'playwright-core'
 import { ensureDebianPackage } from '../helpers/apt.ts'
+import { waitFor } from '../helpers/wait.ts'
 
 const PROGRAM = '/usr/bin/chromium'
 
@@ -61,6 +62,16 @@ export async function startBrowser(options: BrowserOptions = {}): Promise<TestBr
       if (problems.length > 0) throw new Error(`Pages had problems:\n${problems.join('\n')}`)
     },
   }
+}
+
+/** Resolves once the screen shows this text, or has it in a field. */
+export function waitForText(page: Page, text: string): Promise<boolean> {
+  const seen = `(() => {
+    const main = document.querySelector('main')
+    const fields = [...(main?.querySelectorAll('input, select, textarea') ?? [])].map(({ value }) => value)
+    return [main?.innerText, ...fields].some((shown) => shown?.includes(${JSON.stringify(text)}))
+  })()`
+  return waitFor(`the text ${text}`, () => page.evaluate<boolean>(seen))
 }
 
 async function openPage(browser: Browser, url: string, options: BrowserContextOptions): Promise<TestPage> {

@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { projectRoot, startServer } from '../helpers/server.ts'
-import { startBrowser } from './browser.ts'
+import { startBrowser, waitForText } from './browser.ts'
 import { fillServer, type Demo } from './demo.ts'
 
 interface Picture {
@@ -19,22 +19,22 @@ interface Picture {
 const heading = (page: Page): Promise<void> => page.getByRole('heading', { level: 1 }).first().waitFor()
 
 const pictures: readonly Picture[] = [
-  { name: 'history', address: () => '/history', ready: (page) => page.getByText('running').first().waitFor() },
+  { name: 'history', address: () => '/history', ready: (page) => waitForText(page, 'running') },
   {
     name: 'history-phone',
     address: () => '/history',
-    ready: (page) => page.getByText('running').first().waitFor(),
+    ready: (page) => waitForText(page, 'running'),
     phone: true,
   },
   {
     name: 'execution',
     address: ({ failed }) => `/history/${failed}/general`,
-    ready: (page) => page.getByText('no such device').first().waitFor(),
+    ready: (page) => waitForText(page, 'no such device'),
   },
   {
     name: 'output',
     address: ({ running }) => `/history/${running}/output`,
-    ready: (page) => page.getByText('checked node-5').first().waitFor(),
+    ready: (page) => waitForText(page, 'checked node-5'),
     colorScheme: 'dark',
   },
   {
@@ -47,13 +47,13 @@ const pictures: readonly Picture[] = [
   {
     name: 'explain',
     address: ({ unmatched }) => `/triggers/instances/${unmatched}`,
-    ready: (page) => page.getByText('feature/cart').first().waitFor(),
+    ready: (page) => waitForText(page, 'feature/cart'),
   },
-  { name: 'webhooks', address: () => '/webhooks/push', ready: (page) => page.getByText('curl').first().waitFor() },
+  { name: 'webhooks', address: () => '/webhooks/push', ready: (page) => waitForText(page, 'curl') },
   {
     name: 'trace',
     address: ({ traceId }) => `/traces/${traceId}`,
-    ready: (page) => page.getByText('shop.report').first().waitFor(),
+    ready: (page) => waitForText(page, 'shop.report'),
   },
   { name: 'access', address: () => '/access', ready: heading },
   { name: 'status', address: () => '/status', ready: heading },
