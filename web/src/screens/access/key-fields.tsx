@@ -22,7 +22,8 @@ const expiries: readonly (readonly [value: Expiry, title: string])[] = [
 
 export interface KeyFieldsProps {
   form: KeyForm
-  onForm: (form: KeyForm) => void
+  /** @param edited what differs from the form before */
+  onForm: (form: KeyForm, edited: Partial<KeyForm>) => void
   problems: KeyProblems
   user: User
   isNew?: boolean
@@ -33,7 +34,7 @@ export interface KeyFieldsProps {
 export function KeyFields({ form, onForm, problems, user, isNew = false, expiresAt }: KeyFieldsProps): JSX.Element {
   const id = useId()
   const element = useRef<HTMLDivElement>(null)
-  const set = (changes: Partial<KeyForm>): void => onForm({ ...form, ...changes })
+  const set = (edited: Partial<KeyForm>): void => onForm({ ...form, ...edited }, edited)
   useEffect(() => {
     if (Object.keys(problems).length === 0) return
     element.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus()

@@ -4,6 +4,7 @@ import {
   curlLine,
   emptyForm,
   formOf,
+  problemsAfter,
   problemsIn,
   readForm,
   resourceHintFor,
@@ -112,6 +113,13 @@ describe('a key that is changed', () => {
     expect([form.usedBy, JSON.parse(form.more)]).toEqual(['', { used_by: ['a'] }])
     expect(readForm({ ...form, expiry: 'never' }, form, now)).toEqual({ request: { expires_at: null } })
   })
+})
+
+test('what is wrong with a field is forgotten when that is edited, and no other', () => {
+  const problems = { more: 'a', owner: 'b', at: 'c', scopes: 'd', scope: { 0: 'e' } }
+  expect(problemsAfter(problems, { usedBy: 'x' })).toEqual(problems)
+  expect(problemsAfter(problems, { more: '{}' })).toEqual({ owner: 'b', at: 'c', scopes: 'd', scope: { 0: 'e' } })
+  expect(problemsAfter(problems, { owner: 'x', at: 'y', scopes: [] })).toEqual({ more: 'a' })
 })
 
 test.each([

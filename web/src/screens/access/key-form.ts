@@ -116,6 +116,18 @@ export function readForm(form: KeyForm, before: KeyForm | undefined, now: number
   return Object.keys(problems).length > 0 ? { problems } : { request }
 }
 
+/** What is left of the problems once these fields were edited: what is wrong with them is found out anew. */
+export function problemsAfter({ ...problems }: KeyProblems, edited: Partial<KeyForm>): KeyProblems {
+  if ('more' in edited) delete problems.more
+  if ('owner' in edited) delete problems.owner
+  if ('expiry' in edited || 'at' in edited) delete problems.at
+  if ('scopes' in edited || 'isLimited' in edited) {
+    delete problems.scopes
+    delete problems.scope
+  }
+  return problems
+}
+
 /** What the server says is wrong, at the field that it is about. @returns undefined when it is about none */
 export function problemsIn(message: string): KeyProblems | undefined {
   const [, scope] = /^scopes[[/](\d+)/.exec(message) ?? []

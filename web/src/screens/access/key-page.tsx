@@ -9,7 +9,7 @@ import { Failure } from '../../components/failure.tsx'
 import { notify } from '../../components/notices.tsx'
 import { Time, useNow } from '../../components/time.tsx'
 import { hrefOf, navigate } from '../../router.ts'
-import { emptyForm, formOf, problemsIn, readForm, type KeyForm, type KeyProblems } from './key-form.ts'
+import { emptyForm, formOf, problemsAfter, problemsIn, readForm, type KeyForm, type KeyProblems } from './key-form.ts'
 import { KeyFields } from './key-fields.tsx'
 import { KeyActions } from './key-actions.tsx'
 import { nameOf, StateBadge } from './keys.tsx'
@@ -23,7 +23,7 @@ function BackToList(): JSX.Element {
 
 export function NewKeyPage({ user }: { user: User }): JSX.Element {
   const [form, setForm] = useState<KeyForm>(emptyForm)
-  const { problems, problem, isBusy, submit } = useSubmit()
+  const { problems, problem, isBusy, edited, submit } = useSubmit()
   // The only place that knows the value.
   const [made, setMade] = useState<NewApiKeyRecord>()
 
@@ -44,7 +44,16 @@ export function NewKeyPage({ user }: { user: User }): JSX.Element {
           })
         }}
       >
-        <KeyFields form={form} onForm={setForm} problems={problems} user={user} isNew />
+        <KeyFields
+          form={form}
+          onForm={(changed, changes) => {
+            setForm(changed)
+            edited(changes)
+          }}
+          problems={problems}
+          user={user}
+          isNew
+        />
         {problem !== undefined && <Failure error={problem} />}
         <div class="buttons">
           <button type="submit" class="primary" disabled={isBusy}>
@@ -95,7 +104,7 @@ function Editor({
 }): JSX.Element {
   const [before, setBefore] = useState(() => formOf(record))
   const [form, setForm] = useState(before)
-  const { problems, problem, isBusy, submit } = useSubmit()
+  const { problems, problem, isBusy, edited, submit } = useSubmit()
   const now = useNow(30_000)
   const isChanged = JSON.stringify(form) !== JSON.stringify(before)
 
@@ -140,7 +149,16 @@ function Editor({
           })
         }}
       >
-        <KeyFields form={form} onForm={setForm} problems={problems} user={user} expiresAt={record.expires_at} />
+        <KeyFields
+          form={form}
+          onForm={(changed, changes) => {
+            setForm(changed)
+            edited(changes)
+          }}
+          problems={problems}
+          user={user}
+          expiresAt={record.expires_at}
+        />
         {problem !== undefined && <Failure error={problem} />}
         <div class="buttons">
           <button type="submit" class="primary" disabled={isBusy || !isChanged}>
@@ -189,6 +207,7 @@ interface Submit {
   /** What is wrong with no field in particular. */
   problem: string | undefined
   isBusy: boolean
+  readonly edited: (changes: Partial<KeyForm>) => void
   readonly submit: (
     form: KeyForm,
     before: KeyForm | undefined,
@@ -204,6 +223,7 @@ function useSubmit(): Submit {
     problems,
     problem,
     isBusy,
+    edited: (changes) => setProblems((earlier) => problemsAfter(earlier, changes)),
     async submit(form, before, send) {
       if (isBusy) return
       const reading = readForm(form, before, Date.now())
