@@ -5,7 +5,7 @@ import type { OutputLine, OutputPart } from '../../api/records.ts'
 import { CopyButton } from '../copy-button.tsx'
 import { Failure } from '../failure.tsx'
 import { JsonTree } from '../json-tree.tsx'
-import { formatBytes, formatCount } from './format.ts'
+import { formatBytes } from '../size.ts'
 import { jsonIn } from './json-in.ts'
 import { readLines, type Filter } from './output-api.ts'
 import { Spans } from './output-row.tsx'
@@ -78,7 +78,7 @@ export function LinePanel({
       }}
     >
       <header>
-        <h3>Line {formatCount(number)}</h3>
+        <h3>Line {number.toLocaleString()}</h3>
         {isShown && (
           <span class="hint">
             {line.timestamp} · {types.join(' and ') || 'empty'}

@@ -6,7 +6,7 @@ import { hrefOf, useLocation } from '../../router.ts'
 import { Failure } from '../failure.tsx'
 import { notify } from '../notices.tsx'
 import { VirtualList, type VirtualListHandle } from '../virtual-list.tsx'
-import { formatBytes, formatCount } from './format.ts'
+import { formatBytes } from '../size.ts'
 import { LinePanel } from './line-panel.tsx'
 import { isWithin, rangeOf, readLineRange, writeLineRange, type LineRange } from './line-range.ts'
 import { downloadAddress, filters, outputSource, searchSource, textOfLines, type Filter } from './output-api.ts'
@@ -300,7 +300,7 @@ function Output({ executionId, status, filter, query }: OutputProps): JSX.Elemen
           />
           {!isFollowing && !isComplete && (
             <button type="button" class="primary output-jump" onClick={follow}>
-              ↓ {total > seen ? `${formatCount(total - seen)} new` : 'Jump to the end'}
+              ↓ {total > seen ? `${(total - seen).toLocaleString()} new` : 'Jump to the end'}
             </button>
           )}
         </div>
@@ -419,7 +419,7 @@ function State({
       </span>
       {total > 0 && (
         <span class="hint">
-          {formatCount(total)} {total === 1 ? 'line' : 'lines'}
+          {total.toLocaleString()} {total === 1 ? 'line' : 'lines'}
           {/* While it grows nobody counts its bytes. */}
           {phase === 'complete' && `, ${formatBytes(size)}`}
         </span>
@@ -481,7 +481,7 @@ function Chosen({
   return (
     <span class="output-chosen">
       {isOne ? 'Line' : 'Lines'} {writeLineRange(range)}
-      {range.first > total && <span class="problem"> (there are {formatCount(total)})</span>}
+      {range.first > total && <span class="problem"> (there are {total.toLocaleString()})</span>}
       <button type="button" class="output-option" disabled={isBusy || range.first > total} onClick={() => void copy()}>
         Copy
       </button>

@@ -1,6 +1,5 @@
 import type { JSX, RefObject } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
-import { formatCount } from './format.ts'
 import type { OutputSearch, SearchTerms } from './output-search.ts'
 
 /** After the last letter. */
@@ -102,8 +101,8 @@ export function SearchBar({ input, terms, search, current, onTerms, onStep, onLe
 
 function Found({ search, current }: { search: OutputSearch; current: number | undefined }): JSX.Element {
   const { phase, count, share, reason } = search.state
-  const lines = `${formatCount(count)} ${count === 1 ? 'line' : 'lines'}`
-  const words = current === undefined ? lines : `${formatCount(search.placeOf(current))} of ${lines}`
+  const lines = `${count.toLocaleString()} ${count === 1 ? 'line' : 'lines'}`
+  const words = current === undefined ? lines : `${search.placeOf(current).toLocaleString()} of ${lines}`
   const percent = `${Math.floor(share * 100)} %`
   return (
     <span class="output-found">
