@@ -2,9 +2,11 @@
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
+import { makeFolder } from '../helpers/folders.ts'
 import { projectRoot, startServer } from '../helpers/server.ts'
 import { startBrowser, waitForText } from './browser.ts'
 import { fillServer, type Demo } from './demo.ts'
+import { writeSomeDay } from './status-history.ts'
 
 interface Picture {
   name: string
@@ -56,12 +58,24 @@ const pictures: readonly Picture[] = [
     ready: (page) => waitForText(page, 'shop.report'),
   },
   { name: 'access', address: () => '/access', ready: heading },
-  { name: 'status', address: () => '/status', ready: heading },
+  {
+    name: 'status',
+    address: () => '/status',
+    async ready(page) {
+      await page.getByRole('slider', { name: 'Time in Memory' }).waitFor()
+      const plots = page.getByRole('heading', { name: 'How it has been' })
+      await plots.evaluate((element) => element.scrollIntoView())
+    },
+  },
 ]
 
 const folder = process.argv[2] ?? join(projectRoot, 'docs', 'images')
 mkdirSync(folder, { recursive: true })
-const server = await startServer()
+const base = makeFolder()
+// The tables are there after the first start, and a past for the plots can be written when it has ended.
+await (await startServer({ basePath: base.path })).stop()
+writeSomeDay(base.path)
+const server = await startServer({ basePath: base.path })
 const browser = await startBrowser()
 try {
   const demo = await fillServer(server)
@@ -79,4 +93,5 @@ try {
 } finally {
   await browser.close()
   await server.stop()
+  base.remove()
 }

@@ -12,7 +12,8 @@ import { stateOf, summaryOf } from './key-form.ts'
 import { KeyActions } from './key-actions.tsx'
 
 const AT_ONCE = 50
-const MAX_SHOWN = 300
+/** The style sheet shows three lines of it. */
+const MAX_SHOWN = 1000
 
 export function Keys({ user, query }: { user: User; query: URLSearchParams }): JSX.Element {
   const owner = query.get('user') ?? ''
