@@ -198,7 +198,10 @@ export const placeQuery = {
     description:
       'Goes on with those before this id, which need not exist. As `offset` it is no filter; there is no `X-Total-Count` then.',
   },
-  after_id: { type: 'string', description: 'The same with those after this id: the newest of them.' },
+  after_id: {
+    type: 'string',
+    description: 'The same with those after this id: the newest of them, or the oldest where those come first.',
+  },
 } as const satisfies Record<string, QueryParameter>
 
 /**

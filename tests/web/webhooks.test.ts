@@ -3,10 +3,13 @@ import { execFileSync } from 'node:child_process'
 import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ensureDebianPackage } from '../helpers/apt.ts'
+import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
+import { createRbacFiles } from '../helpers/rbac.ts'
 import { startServer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { startBrowser, type TestBrowser, type TestPage } from './browser.ts'
+import { signInOn } from './session.ts'
 
 const HOSTILE = `<img src=x onerror="alert(1)">'"$(id)\u202e`
 
@@ -201,10 +204,7 @@ describe('with authentication on', () => {
 
   async function openGuarded(address: string): Promise<TestPage> {
     const opened = await browser.open(`${guarded.urls.api}/#/webhooks${address}`)
-    const dialog = opened.page.getByRole('dialog')
-    await dialog.getByLabel('User').fill('admin')
-    await dialog.getByLabel('Password', { exact: true }).fill(password)
-    await dialog.getByRole('button', { name: 'Sign in' }).click()
+    await signInOn(opened.page, 'admin', password)
     return opened
   }
 
@@ -241,6 +241,52 @@ describe('with authentication on', () => {
     await page.getByText('The server has taken it').waitFor()
     await waitFor('both requests', async () => (await requestsIn(page).count()) === 2)
     expect(page.url()).not.toContain('whsec')
+    await close()
+  })
+})
+
+describe('whoever may see little', () => {
+  const folder = makeFolder()
+  let place: TestServer
+  let operator: Record<string, string>
+  beforeAll(async () => {
+    const rbac = createRbacFiles(folder.path)
+    rbac.assign('admin', 'system_admin')
+    rbac.define('sender', [
+      { types: ['webhook_list'] },
+      { types: ['webhook_view', 'webhook_send'], on: 'webhook:allowed' },
+    ])
+    place = await startServer({
+      basePath: folder.path,
+      settings: { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default' },
+    })
+    operator = await signIn(place, 'admin', firstPassword(folder.path))
+    const user = { name: 'sender', password: 'a long enough password' }
+    const { status, text } = await place.call('POST', '/v1/users', user, operator)
+    if (status !== 201) throw new Error(text)
+    for (const url of ['allowed', 'forbidden']) await makeRule({ url }, { name: url }, place, operator)
+  })
+  afterAll(async () => {
+    await place.stop()
+    folder.remove()
+  })
+
+  it('sees those webhooks, sends to them, and is told what else is not to be seen', async () => {
+    const { page, close } = await browser.open(`${place.urls.api}/#/webhooks`)
+    await signInOn(page, 'sender', 'a long enough password')
+    await page.getByRole('link', { name: 'allowed', exact: true }).waitFor()
+    await page.getByText(/^Rules cannot be shown: /).waitFor()
+    expect(await page.getByRole('main').textContent()).not.toContain('forbidden')
+    await page.getByRole('link', { name: 'allowed', exact: true }).click()
+    await page.getByText(/^They cannot be shown: /).waitFor()
+    await page.getByRole('region', { name: 'Last requests' }).getByRole('alert').waitFor()
+    await page.getByRole('button', { name: 'Send', exact: true }).click()
+    await page.getByText('The server has taken it').waitFor()
+    await page.getByText(/^What comes of it cannot be shown: /).waitFor()
+    await page.goto(`${place.urls.api}/#/webhooks/forbidden`)
+    await page.getByRole('alert').waitFor()
+    const { body } = await place.call<unknown[]>('GET', '/v1/executions?rule=allowed', undefined, operator)
+    expect(body).toHaveLength(1)
     await close()
   })
 })

@@ -1,9 +1,17 @@
 /** From query parameters to a page of executions (contract 03, 3.3). */
 import { queryInvalid, shown } from '../../errors.ts'
-import { isId } from '../../ids.ts'
-import { isNullFilter, parseItems, parseSort, parseTime, textFilter } from '../../http/list.ts'
+import {
+  isNullFilter,
+  parseItems,
+  parsePlace,
+  parseSort,
+  parseTime,
+  placeQuery,
+  textFilter,
+  type Place,
+} from '../../http/list.ts'
 import type { QueryParameter, QueryValue } from '../../http/route.ts'
-import type { ExecutionFilter, Place, PathColumn, Sort, SortColumn } from './store.ts'
+import type { ExecutionFilter, PathColumn, Sort, SortColumn } from './store.ts'
 
 const text = (description: string): QueryParameter => ({ type: 'string', description })
 
@@ -26,10 +34,7 @@ export const filterParameters: Record<string, QueryParameter> = {
   search: text(
     'Words separated by blanks: each is in the action reference, the name of the rule or the acting user, or is the beginning of the id (12 digits or more).',
   ),
-  before_id: text(
-    'Goes on with executions before this id, which need not exist. As `offset` it is no filter; there is no `X-Total-Count` then.',
-  ),
-  after_id: text('The same with those after this id: the newest of them, or with `sort_asc` the oldest.'),
+  ...placeQuery,
   sort: { type: 'array', description: 'Field names, `-` before a name for descending.' },
   sort_asc: text('Oldest first when not empty.'),
   sort_desc: text('Newest first when not empty.'),
@@ -84,30 +89,15 @@ export function parseListQuery(query: Record<string, QueryValue>, hidesSecrets: 
     column: sortColumns.get(name) ?? 'id',
     direction: descending ? 'desc' : 'asc',
   }))
-  const place = placeOf(query)
-  if (place !== undefined && sort.some(({ column }) => column !== 'id')) {
-    throw queryInvalid('before_id and after_id go on in the order of time: leave out "sort"')
-  }
+  const place = parsePlace(
+    query,
+    sort.every(({ column }) => column === 'id'),
+  )
   return {
     filter,
     sort: sort.length > 0 ? sort : [{ column: 'id', direction }],
     ...(place === undefined ? {} : { place }),
   }
-}
-
-/** @throws QUERY_INVALID */
-function placeOf(query: Record<string, QueryValue>): Place | undefined {
-  const place: Place = {}
-  for (const [name, key] of [
-    ['before_id', 'before'],
-    ['after_id', 'after'],
-  ] as const) {
-    const id = textFilter(query, name)
-    if (id === undefined) continue
-    if (!isId(id)) throw queryInvalid(`${name}: "${shown(id)}" is not an id`)
-    place[key] = id
-  }
-  return place.before === undefined && place.after === undefined ? undefined : place
 }
 
 const MAX_WORDS = 10

@@ -7,6 +7,7 @@ import { sql, type ExpressionBuilder, type Expression, type SelectQueryBuilder, 
 import { isAmong } from '../../db/among.ts'
 import { columnsOf, prepared } from '../../db/prepared.ts'
 import { microsOf } from '../../time.ts'
+import type { Place } from '../../http/list.ts'
 import { idBound } from '../../ids.ts'
 import { readJson } from '../../json.ts'
 import type { Database, Step } from '../../db/database.ts'
@@ -89,12 +90,6 @@ export type SortColumn =
 export interface Sort {
   column: SortColumn
   direction: 'asc' | 'desc'
-}
-
-/** Ids between which a page begins and ends, neither of them included. */
-export interface Place {
-  before?: string
-  after?: string
 }
 
 export interface ExecutionPage {

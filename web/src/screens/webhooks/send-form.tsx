@@ -279,7 +279,7 @@ function AnswerView({ answer }: { answer: Answer }): JSX.Element {
           {traceId !== '' && <a href={hrefOf(['traces', traceId])}>Trace</a>}
         </p>
       )}
-      <Instances ids={instanceIds} />
+      {instanceIds.length > 0 && <Instances ids={instanceIds} />}
       {outcome?.executions.map(({ id, status: ended, action, result, result_size: size }) => (
         <details key={id} open>
           <summary>
@@ -301,27 +301,30 @@ function Instances({ ids }: { ids: readonly string[] }): JSX.Element {
     ids.map((id) => ({ id, status: 'pending' })),
   )
   const outcomes = useOutcomes()
+  const [failure, setFailure] = useState<unknown>()
   async function look(): Promise<void> {
-    if (ids.length === 0 || instances.every(({ status }) => status !== 'pending')) return
+    if (failure !== undefined || instances.every(({ status }) => status !== 'pending')) return
     const query = { id: ids, limit: ids.length, include_attributes: 'status' }
-    setInstances((await list<TriggerInstanceRecord>('triggerinstances', query)).items)
+    try {
+      setInstances((await list<TriggerInstanceRecord>('triggerinstances', query)).items)
+    } catch (error) {
+      setFailure(error)
+    }
   }
-  useEffect(() => {
-    look().catch(() => undefined)
-  }, [])
+  useEffect(() => void look(), [])
   usePoll(look, POLL_MS)
   useEffect(() => outcomes.need(instances), [instances])
+  if (failure !== undefined || outcomes.error !== undefined) {
+    return <p class="hint">What comes of it cannot be shown: {messageOf(failure ?? outcomes.error)}</p>
+  }
   return (
-    <>
-      {outcomes.error !== undefined && <p class="hint">What came of it cannot be shown: {messageOf(outcomes.error)}</p>}
-      <ul class="list send-instances">
-        {instances.map((instance) => (
-          <li key={instance.id}>
-            <OutcomeView instance={instance} outcome={outcomes.of(instance.id)} most={10} />
-          </li>
-        ))}
-      </ul>
-    </>
+    <ul class="list send-instances">
+      {instances.map((instance) => (
+        <li key={instance.id}>
+          <OutcomeView instance={instance} outcome={outcomes.of(instance.id)} most={10} />
+        </li>
+      ))}
+    </ul>
   )
 }
 
