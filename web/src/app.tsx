@@ -1,13 +1,13 @@
 /** The frame around every screen: what there is to look at, who is signed in, whether what is shown is up to date. */
-import type { ComponentType, JSX } from 'preact'
+import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { messageOf } from './api/client.ts'
 import { session } from './api/session.ts'
 import { Failure } from './components/failure.tsx'
-import { lazy } from './components/lazy.tsx'
+import { lazy, type LazyComponent } from './components/lazy.tsx'
 import { LiveMark } from './components/live-mark.tsx'
 import { Notices } from './components/notices.tsx'
-import { hrefOf, navigate, useLocation, type Location } from './router.ts'
+import { hrefOf, navigate, parseLocation, useLocation, type Location } from './router.ts'
 import { SessionEnding } from './screens/sign-in/session-ending.tsx'
 import { SignIn } from './screens/sign-in/sign-in.tsx'
 import { UserMenu } from './screens/sign-in/user-menu.tsx'
@@ -23,10 +23,10 @@ interface Screen {
   /** First part of the path. */
   name: string
   title: string
-  component: ComponentType<ScreenProps>
+  component: LazyComponent<ScreenProps>
 }
 
-/** To add one, add it here. Each is loaded when it is first shown, but for the first. */
+/** To add one, add it here. Each is loaded when it is first shown. */
 const screens: readonly Screen[] = [
   { name: 'history', title: 'History', component: lazy(() => import('./screens/history/index.tsx')) },
   { name: 'actions', title: 'Actions', component: lazy(() => import('./screens/actions/index.tsx')) },
@@ -37,6 +37,9 @@ const screens: readonly Screen[] = [
   { name: 'access', title: 'Access', component: lazy(() => import('./screens/access/index.tsx')) },
   { name: 'status', title: 'Status', component: lazy(() => import('./screens/status/index.tsx')) },
 ]
+
+// While the server is asked who is calling.
+screenOf(parseLocation(location.hash))?.component.preload()
 
 export function App(): JSX.Element {
   const { phase, user, isHidden, isRenewing } = useStore(session.state)

@@ -7,6 +7,11 @@ import type { ExecutionContext, ExecutionRecord } from './records.ts'
 
 /** Larger results are left out of the record: `result_size` says how large it is. */
 export const MAX_RESULT_BYTES = 256 * 1024
+/** The same of parameters, and `parameters_size`. */
+const MAX_PARAMETERS_BYTES = 256 * 1024
+
+/** Of requests for one execution that is to be watched. */
+export const executionQuery = { max_result_size: MAX_RESULT_BYTES, max_parameters_size: MAX_PARAMETERS_BYTES } as const
 
 export interface WatchedExecution {
   record: ExecutionRecord
@@ -36,7 +41,7 @@ export function useExecution(first: ExecutionRecord): WatchedExecution {
     })
   }
   async function load(signal: AbortSignal): Promise<void> {
-    const next = await get<ExecutionRecord>(`executions/${id}`, { max_result_size: MAX_RESULT_BYTES }, signal)
+    const next = await get<ExecutionRecord>(`executions/${id}`, executionQuery, signal)
     accept(laterOf(latest.current, next))
     setError(undefined)
   }

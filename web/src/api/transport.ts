@@ -1,4 +1,5 @@
 /** One request to the server that the page came from, and what is wrong when it fails. Who is calling is `session.ts`. */
+import { hearServerTime } from './server-clock.ts'
 
 /** The server refused, or could not be reached. `message` is for people, and says what to do where the server does. */
 export class ApiError extends Error {
@@ -86,7 +87,10 @@ export async function ask(
     if (isAbort(error)) throw error
     throw new ApiError('The server cannot be reached.', 0)
   }
-  if (response.type !== 'opaqueredirect') return response
+  if (response.type !== 'opaqueredirect') {
+    hearServerTime(response)
+    return response
+  }
   throw new ApiError(
     'What stands in front of the server leads elsewhere, perhaps to sign in there. Load this page anew.',
     0,

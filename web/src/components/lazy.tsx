@@ -3,20 +3,29 @@ import type { ComponentType, JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { Failure } from './failure.tsx'
 
+export type LazyComponent<Props> = ComponentType<Props> & {
+  /** For whoever knows that it is about to be shown. */
+  preload(): void
+}
+
 export function lazy<Props extends object>(
   load: () => Promise<{ default: ComponentType<Props> }>,
-): ComponentType<Props> {
+): LazyComponent<Props> {
   let loaded: ComponentType<Props> | undefined
-  return function Lazy(props: Props): JSX.Element {
+  async function loadOnce(): Promise<void> {
+    loaded ??= (await load()).default
+  }
+  return Object.assign(Lazy, { preload: () => void loadOnce().catch(() => undefined) })
+
+  function Lazy(props: Props): JSX.Element {
     const [, setCount] = useState(0)
     const [hasFailed, setHasFailed] = useState(false)
+    // It may have come between drawing and looking.
+    const wasLoaded = loaded !== undefined
     useEffect(() => {
-      if (loaded !== undefined || hasFailed) return
-      load().then(
-        (module) => {
-          loaded = module.default
-          setCount((n) => n + 1)
-        },
+      if (wasLoaded || hasFailed) return
+      loadOnce().then(
+        () => setCount((n) => n + 1),
         () => setHasFailed(true),
       )
     }, [hasFailed])

@@ -1,6 +1,7 @@
 /** Points in time and durations. The server writes UTC with microseconds; people read their own time zone. */
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
+import { serverNow } from '../api/server-clock.ts'
 import { createStore, useStore, type Store } from '../store.ts'
 
 const dateAndTime = new Intl.DateTimeFormat(undefined, {
@@ -58,15 +59,15 @@ interface Clock {
 /** One for the whole page, however many rows show what takes how long. */
 const clocks = new Map<number, Clock>()
 
-/** Milliseconds since the epoch, as often as `everyMs`. */
+/** Milliseconds since the epoch by the clock of the server, as often as `everyMs`. */
 export function useNow(everyMs = 1000): number {
   const [clock] = useState(() => {
-    const known = clocks.get(everyMs) ?? { now: createStore(Date.now()), users: 0, timer: undefined }
+    const known = clocks.get(everyMs) ?? { now: createStore(serverNow()), users: 0, timer: undefined }
     clocks.set(everyMs, known)
     return known
   })
   useEffect(() => {
-    const tick = (): void => clock.now.set(Date.now())
+    const tick = (): void => clock.now.set(serverNow())
     clock.users += 1
     clock.timer ??= setInterval(tick, everyMs)
     tick()

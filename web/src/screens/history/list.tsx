@@ -158,9 +158,16 @@ function Rows({ history, filter, openId, isNarrow, selected, onSelect }: RowsPro
     return () => (history.scrollToTop = () => undefined)
   }, [history])
   const isCounted = model.state.count !== undefined
+  const rowHeight = isNarrow ? COMPACT_ROW_HEIGHT : ROW_HEIGHT
+  // As it was before the rows were drawn anew.
+  const { topRow } = history
   useLayoutEffect(() => {
-    if (isCounted && history.topRow > 0) list.current?.scrollToRow(history.topRow)
-  }, [isCounted])
+    const openIndex = openId === undefined ? undefined : model.indexOf(openId)
+    const fitting = Math.floor((grid.current?.clientHeight ?? 0) / rowHeight)
+    // What is open stays in sight, although fewer rows may fit now.
+    const row = openIndex === undefined ? topRow : Math.max(Math.min(topRow, openIndex), openIndex - fitting + 2)
+    if (isCounted && row > 0) list.current?.scrollToRow(row)
+  }, [isCounted, rowHeight])
 
   const query = addressOfFilter(filter)
   const hrefOfRow = (id: string): string => hrefOf(['history', id, 'general'], query)
@@ -232,7 +239,6 @@ function Rows({ history, filter, openId, isNarrow, selected, onSelect }: RowsPro
     return () => document.removeEventListener('keydown', take)
   }, [])
 
-  const rowHeight = isNarrow ? COMPACT_ROW_HEIGHT : ROW_HEIGHT
   return (
     <div
       ref={grid}

@@ -2,6 +2,7 @@
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { list } from '../../api/client.ts'
 import { liveConnection, useExecutionEvents } from '../../api/execution-events.ts'
+import { serverNow } from '../../api/server-clock.ts'
 import { summaryQuery, type ExecutionSummary } from '../../api/execution-summary.ts'
 import { dependsOnStatus, keyOf, matches, queryOf, type HistoryFilter } from './filters.ts'
 import { createListModel, type ListEvent, type ListModel } from './list-model.ts'
@@ -46,7 +47,7 @@ export function useHistory(filter: HistoryFilter): History {
 
 function createHistory(filter: HistoryFilter, key: string): History {
   /** What "the last hour" is about, for all pages of one list. */
-  let asOf = Date.now()
+  let asOf = serverNow()
   const history: History = {
     key,
     topRow: 0,
@@ -56,7 +57,7 @@ function createHistory(filter: HistoryFilter, key: string): History {
       {
         async load({ beforeId, afterId, offset }, limit, signal) {
           const isFirst = beforeId === undefined && afterId === undefined
-          if (isFirst) asOf = Date.now()
+          if (isFirst) asOf = serverNow()
           const isAscending = afterId !== undefined && beforeId !== undefined
           const query = {
             ...queryOf(filter, asOf),
@@ -70,7 +71,7 @@ function createHistory(filter: HistoryFilter, key: string): History {
           const { items, total } = await list<ExecutionSummary>('executions', query, signal)
           return { items: isAscending ? items.toReversed() : items, total: isFirst ? total : undefined }
         },
-        matches: (execution) => matches(filter, execution, Date.now()),
+        matches: (execution) => matches(filter, execution, serverNow()),
         dependsOnStatus: dependsOnStatus(filter),
       },
       () => history.onChange(),

@@ -68,21 +68,31 @@ export function Children({ record: { id, status } }: { record: ExecutionRecord }
 function Branches({ nodes }: { nodes: readonly TreeNode[] }): JSX.Element {
   return (
     <ul class="tree">
-      {nodes.map(({ execution, children }) => (
-        <li key={execution.id}>
-          {children.length === 0 ? (
-            <Child execution={execution} />
-          ) : (
-            <details open>
-              <summary>
-                <Child execution={execution} />
-              </summary>
-              <Branches nodes={children} />
-            </details>
-          )}
-        </li>
+      {nodes.map((node) => (
+        <Branch key={node.execution.id} node={node} />
       ))}
     </ul>
+  )
+}
+
+function Branch({ node: { execution, children } }: { node: TreeNode }): JSX.Element {
+  const [isOpen, setIsOpen] = useState(true)
+  return (
+    <li>
+      {children.length > 0 && (
+        <button
+          type="button"
+          class="quiet fold"
+          aria-expanded={isOpen}
+          aria-label={`Children of ${execution.action.ref}`}
+          onClick={() => setIsOpen(!isOpen)}
+        >
+          {isOpen ? '▾' : '▸'}
+        </button>
+      )}
+      <Child execution={execution} />
+      {isOpen && children.length > 0 && <Branches nodes={children} />}
+    </li>
   )
 }
 

@@ -1,7 +1,7 @@
 /** What an execution was given and what came of it; what went wrong comes first. */
 import type { ComponentChildren, JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { messageOf, request } from '../../../api/client.ts'
+import { get, messageOf, request } from '../../../api/client.ts'
 import type { ExecutionRecord } from '../../../api/records.ts'
 import { InquiryById } from '../../../components/inquiry-form.tsx'
 import { JsonTree } from '../../../components/json-tree.tsx'
@@ -27,7 +27,7 @@ export interface GeneralProps {
 }
 
 export function General({ record, trace, onChange }: GeneralProps): JSX.Element {
-  const { status, runner, parameters } = record
+  const { status, runner } = record
   const isAsking = status === 'pending' && runner.name === 'inquirer'
   return (
     <div class="general">
@@ -41,13 +41,34 @@ export function General({ record, trace, onChange }: GeneralProps): JSX.Element 
           </section>
         )}
         {!isAsking && <Result record={record} />}
-        <section class="card" aria-label="Parameters">
-          <h2>Parameters</h2>
-          {parameters === undefined ? <p class="hint">It was given none.</p> : <JsonTree value={parameters} />}
-        </section>
+        <Parameters record={record} />
       </div>
       <Facts record={record} trace={trace} />
     </div>
+  )
+}
+
+function Parameters({ record: { id, parameters, parameters_size: size } }: { record: ExecutionRecord }): JSX.Element {
+  const [loaded, setLoaded] = useState<Record<string, unknown>>()
+  const shown = loaded ?? parameters
+  async function load(): Promise<void> {
+    const query = { include_attributes: 'parameters' }
+    setLoaded((await get<Pick<ExecutionRecord, 'parameters'>>(`executions/${id}`, query)).parameters)
+  }
+  return (
+    <section class="card" aria-label="Parameters">
+      <div class="card-head">
+        <h2>Parameters</h2>
+        {size !== undefined && <span class="hint">{formatBytes(size)}</span>}
+      </div>
+      {shown !== undefined ? (
+        <JsonTree value={shown} />
+      ) : size !== undefined ? (
+        <LeftOut load={load} />
+      ) : (
+        <p class="hint">It was given none.</p>
+      )}
+    </section>
   )
 }
 
@@ -117,8 +138,12 @@ function Result({ record }: { record: ExecutionRecord }): JSX.Element {
           </>
         )}
       </div>
-      {isLeftOut ? (
-        <LargeResult id={id} size={size} onLoad={(one) => setLoaded({ value: one })} />
+      {isLeftOut && size > MAX_SHOWN_BYTES ? (
+        <p>It is too large to be shown well in a browser: download it.</p>
+      ) : isLeftOut ? (
+        <LeftOut
+          load={async () => setLoaded({ value: await (await request('GET', `executions/${id}/result`)).json() })}
+        />
       ) : value === undefined ? (
         <p class="hint">{isFinalStatus(status) ? 'There is none.' : 'There is none before the end.'}</p>
       ) : (
@@ -128,36 +153,24 @@ function Result({ record }: { record: ExecutionRecord }): JSX.Element {
   )
 }
 
-function LargeResult({
-  id,
-  size,
-  onLoad,
-}: {
-  id: string
-  size: number
-  onLoad: (value: unknown) => void
-}): JSX.Element {
+/** What is large, on demand. */
+function LeftOut({ load }: { load: () => Promise<void> }): JSX.Element {
   const [isBusy, setIsBusy] = useState(false)
-  async function load(): Promise<void> {
-    setIsBusy(true)
-    try {
-      onLoad(await (await request('GET', `executions/${id}/result`)).json())
-    } catch (error) {
-      notify(messageOf(error), 'failure')
-      setIsBusy(false)
-    }
-  }
-  const isTooLarge = size > MAX_SHOWN_BYTES
   return (
     <p>
       It is large, so it was not loaded.{' '}
-      {isTooLarge ? (
-        'A browser cannot show it well: download it.'
-      ) : (
-        <button type="button" disabled={isBusy} onClick={() => void load()}>
-          {isBusy ? 'Loading…' : 'Show it here'}
-        </button>
-      )}
+      <button
+        type="button"
+        disabled={isBusy}
+        onClick={() => {
+          setIsBusy(true)
+          load()
+            .catch((error: unknown) => notify(messageOf(error), 'failure'))
+            .finally(() => setIsBusy(false))
+        }}
+      >
+        {isBusy ? 'Loading…' : 'Show it here'}
+      </button>
     </p>
   )
 }

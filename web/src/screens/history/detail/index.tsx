@@ -2,7 +2,7 @@
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError, get, messageOf } from '../../../api/client.ts'
-import { MAX_RESULT_BYTES, useExecution } from '../../../api/execution.ts'
+import { executionQuery, useExecution } from '../../../api/execution.ts'
 import { useLoaded } from '../../../api/load.ts'
 import type { ExecutionRecord } from '../../../api/records.ts'
 import { CopyButton } from '../../../components/copy-button.tsx'
@@ -41,8 +41,7 @@ const tabs = [
 
 export default function Detail({ id, tab, query, isBeside }: DetailProps): JSX.Element {
   const { data, error, reload } = useLoaded(
-    (signal) =>
-      get<ExecutionRecord>(`executions/${encodeURIComponent(id)}`, { max_result_size: MAX_RESULT_BYTES }, signal),
+    (signal) => get<ExecutionRecord>(`executions/${encodeURIComponent(id)}`, executionQuery, signal),
     [id],
   )
   useEffect(() => {

@@ -9,7 +9,7 @@ import { svcCommand } from '../../actions/command-line.ts'
 import { holdsMask } from './rerun-plan.ts'
 
 export function Raw({ record }: { record: ExecutionRecord }): JSX.Element {
-  const { id, result, result_size: size = 0 } = record
+  const { id, result, result_size: size = 0, parameters_size: parametersSize } = record
   return (
     <>
       <section class="card" aria-label="Commands">
@@ -22,10 +22,13 @@ export function Raw({ record }: { record: ExecutionRecord }): JSX.Element {
       <section class="card" aria-label="Record">
         <div class="card-head">
           <h2>Record</h2>
-          <CopyButton text={JSON.stringify(record, null, 2)} title="Copy as JSON" />
+          <CopyButton text={() => JSON.stringify(record, null, 2)} title="Copy as JSON" />
         </div>
         {result === undefined && size > 0 && (
           <p class="hint">Without its result, which has {formatBytes(size)}: the general part shows it.</p>
+        )}
+        {parametersSize !== undefined && (
+          <p class="hint">Without its parameters, which have {formatBytes(parametersSize)}: see there, too.</p>
         )}
         <JsonTree value={record} />
       </section>

@@ -26,7 +26,7 @@ export function Timeline({ record }: { record: ExecutionRecord }): JSX.Element {
             />
           ))}
       </div>
-      <div class="table-scroll">
+      <div class="table-scroll" role="region" aria-label="Statuses" tabIndex={0}>
         <table>
           <thead>
             <tr>
