@@ -45,7 +45,7 @@ const screens: readonly [address: (demo: Demo) => string, text: string][] = [
   [({ unmatched }) => `/triggers/instances/${unmatched}`, 'feature/cart'],
   [() => '/webhooks', 'push'],
   [() => '/webhooks/push', 'curl'],
-  [() => '/traces', 'processed'],
+  [() => '/traces', 'webhook-push'],
   [({ traceId }) => `/traces/${traceId}`, 'shop.report'],
   [() => '/access', 'API keys'],
   [() => '/status', 'How it has been'],
@@ -72,7 +72,7 @@ describe('every screen', () => {
       expect(violations).toEqual([])
     }
     await page.setViewportSize({ width: 375, height: 700 })
-    await waitForText(page, text)
+    await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))')
     const widths: { page: number; main: number; seen: number } = await page.evaluate(`({
       page: document.documentElement.scrollWidth,
       main: document.querySelector('main').scrollWidth,
