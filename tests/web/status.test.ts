@@ -192,11 +192,12 @@ describe('plots', () => {
     const { page, close } = await browser.open(`${server.urls.api}/#/status`, { viewport: { width: 375, height: 700 } })
     await cursorOf(page, 'Memory').waitFor()
     await page.getByText('svcscheduler').waitFor()
-    const wide = await page.evaluate(() => [
+    const size = await page.evaluate(() => [
       document.documentElement.scrollWidth,
       document.querySelector('main')?.scrollWidth,
+      document.documentElement.scrollHeight,
     ])
-    expect(wide).toEqual([375, 375])
+    expect(size).toEqual([375, 375, 700])
     await close()
   })
 })
