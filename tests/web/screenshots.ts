@@ -35,8 +35,8 @@ const pictures: readonly Picture[] = [
   },
   {
     name: 'output',
-    address: ({ running }) => `/history/${running}/output`,
-    ready: (page) => waitForText(page, 'checked node-5'),
+    address: ({ running }) => `/history/${running}/output?times=1`,
+    ready: (page) => waitForText(page, 'checked node-11'),
     colorScheme: 'dark',
   },
   {
@@ -45,7 +45,16 @@ const pictures: readonly Picture[] = [
     ready: (page) => page.getByLabel('branch').first().waitFor(),
   },
   { name: 'rule', address: () => '/rules/shop.on_push', ready: heading },
-  { name: 'rule-edit', address: () => '/rules/shop.on_push/edit', ready: heading },
+  {
+    name: 'rule-edit',
+    address: () => '/rules/shop.on_push/edit',
+    async ready(page) {
+      await page.getByRole('button', { name: 'Test the rule' }).waitFor()
+      await page
+        .getByRole('heading', { name: 'If all of this holds' })
+        .evaluate((element) => element.scrollIntoView({ block: 'center' }))
+    },
+  },
   {
     name: 'explain',
     address: ({ unmatched }) => `/triggers/instances/${unmatched}`,
