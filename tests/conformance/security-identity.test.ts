@@ -266,7 +266,10 @@ async function endpoints(): Promise<[string, string, boolean][]> {
   return Object.entries(paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([method, { security }]): [string, string, boolean] => [
       method.toUpperCase(),
-      path.replace('{file}', 'start.js').replaceAll(/\{[^}]+\}/g, 'core.noop'),
+      path
+        .replace('/docs/{file}', '/docs/start.js')
+        .replace('/ui/{file}', '/ui/index.html')
+        .replaceAll(/\{[^}]+\}/g, 'core.noop'),
       security?.length === 0,
     ]),
   )
@@ -286,7 +289,14 @@ describe('CVE-2026-53576: a public ending that switches authentication off', () 
     const all = await endpoints()
     const open = [...new Set(all.filter(([, , isPublic]) => isPublic).map(([, path]) => path))]
     const closed = [...new Set(all.filter(([, , isPublic]) => !isPublic).map(([, path]) => path))]
-    expect(open.toSorted()).toEqual(['/healthz', '/readyz', '/v1/docs', '/v1/docs/start.js', '/v1/openapi.json'])
+    expect(open.toSorted()).toEqual([
+      '/healthz',
+      '/readyz',
+      '/v1/docs',
+      '/v1/docs/start.js',
+      '/v1/openapi.json',
+      '/v1/ui/index.html',
+    ])
     expect(closed).toEqual(expect.arrayContaining(['/v1/executions', '/v1/user', '/stream/v1/stream']))
     const openTexts = new Set<string>()
     for (const path of open) openTexts.add((await send(server.urls.api, { path })).text)
