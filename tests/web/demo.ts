@@ -26,6 +26,14 @@ printf '\\033[33mwarning:\\033[0m the cache was cold\\n' >&2
 printf '\\033[1;32mdone\\033[0m in 3 steps\\n'
 `
 
+const checkScript = `for i in $(seq 1 400); do
+  node="node-$((i % 12))"
+  printf '\\033[36m%s\\033[0m of 12 checked: \\033[32mok\\033[0m\\n' "$node"
+  [ $((i % 4)) -eq 0 ] && printf '\\033[1;33mwarning:\\033[0m %s answers slowly\\n' "$node" >&2
+  sleep 0.5
+done
+`
+
 const pack: Record<string, string> = {
   'pack.yaml': '{name: shop, description: Everything the shop runs on., version: 1.2.0, author: Shop}\n',
   'actions/deploy.sh': deployScript,
@@ -38,6 +46,14 @@ parameters:
   environment: {type: string, enum: [staging, production], default: staging, position: 1}
   token: {type: string, secret: true, description: Of the registry.}
   dry_run: {type: boolean, default: false, description: Show what would be done.}
+`,
+  'actions/check.sh': checkScript,
+  'actions/check.yaml': `name: check
+description: Looks after every node, again and again.
+runner_type: local-shell-script
+entry_point: check.sh
+parameters:
+  timeout: {default: 600}
 `,
   'actions/report.yaml': `name: report
 description: Says how a deployment has ended.
@@ -133,10 +149,7 @@ export async function fillServer(server: TestServer, headers: Record<string, str
     const found = body.action_executions.find(({ ref }) => ref === 'shop.deploy')
     return reported !== undefined && (await statusOf(reported.object_id)) === 'succeeded' && found?.object_id
   })
-  const running = await start('core.local', {
-    cmd: 'for i in $(seq 1 400); do echo "$(date +%T) checked node-$((i % 12)) of 12"; sleep 0.5; done',
-    timeout: 600,
-  })
+  const running = await start('shop.check', {})
   await reached(running, 'running')
   return {
     succeeded,

@@ -272,7 +272,7 @@ describe('while it runs', () => {
   it('output is shown as it comes', async () => {
     const { page, close } = await open(`${demo.running}/output`)
     await detail(page)
-      .getByText(/checked node-1 of 12/)
+      .getByText(/node-1 of 12 checked/)
       .first()
       .waitFor()
     expect(await badge(page).innerText()).toBe('running')

@@ -36,7 +36,7 @@ const pictures: readonly Picture[] = [
   {
     name: 'output',
     address: ({ running }) => `/history/${running}/output?times=1`,
-    ready: (page) => waitForText(page, 'checked node-11'),
+    ready: (page) => waitForText(page, 'node-11 of 12'),
     colorScheme: 'dark',
   },
   {
