@@ -1,30 +1,54 @@
 import { sql, type Kysely } from 'kysely'
 
-const types = ['stdout', 'stderr', 'other']
+const types = ['stdout', 'stderr', 'other'] as const
 
-const sums = types.flatMap((type) => [
-  `coalesce(sum(case output_type when '${type}' then lines end) over before, 0) as ${type}_lines`,
-  `coalesce(sum(case output_type when '${type}' then bytes end) over before, 0) as ${type}_bytes`,
-])
+/** How many line ends and bytes of each type the output of the execution has before a record: lines are found by halving. */
+const columns = types.flatMap((type) =>
+  (['lines', 'bytes'] as const).map((what) => ({ name: `${type}_${what}`, type, what })),
+)
 
-const names = types.flatMap((type) => [`${type}_lines`, `${type}_bytes`])
+/** So many records are counted at a time: all of them at once would need several hundred bytes of memory for each. */
+const BATCH = 1000
 
-const statements = [
-  // How many line ends and bytes of each type the output of the execution has before a record: lines are found by halving.
-  ...names.map((name) => `alter table output_records add column ${name} integer not null default 0`),
-  // `length` ends at a zero character, the number of bytes does not.
-  `update output_records set ${names.map((name) => `${name} = sums.${name}`).join(', ')}
+interface Key {
+  execution_id: string
+  seq: number
+}
+
+// `length` ends at a zero character, the number of bytes does not.
+const measures = {
+  lines: `octet_length(data) - octet_length(replace(data, char(10), ''))`,
+  bytes: `octet_length(data)`,
+}
+
+const names = columns.map(({ name }) => name)
+const own = columns.map(({ type, what }) => `iif(output_type = '${type}', ${measures[what]}, 0)`)
+
+/** Counts the records behind one that has been counted, which stands for all of its execution before it. */
+const count = ({ execution_id: id, seq }: Key) => sql`
+  update output_records set ${sql.raw(names.map((name) => `${name} = sums.${name}`).join(', '))}
     from (
-      select place, ${sums.join(', ')}
+      select place, ${sql.raw(names.map((name) => `coalesce(sum(${name}) over before, 0) as ${name}`).join(', '))}
         from (
-          select rowid as place, execution_id, seq, output_type, octet_length(data) as bytes,
-              octet_length(data) - octet_length(replace(data, char(10), '')) as lines
-            from output_records)
+          select * from (
+            select rowid as place, execution_id, seq, ${sql.raw(own.map((value, i) => `${value} as ${names[i]}`).join(', '))}
+              from output_records where (execution_id, seq) > (${id}, ${seq}) order by execution_id, seq limit ${BATCH})
+          union all
+          select null, execution_id, seq, ${sql.raw(own.map((value, i) => `${names[i]} + ${value}`).join(', '))}
+            from output_records where execution_id = ${id} and seq = ${seq})
         window before as (partition by execution_id order by seq rows between unbounded preceding and 1 preceding)
     ) as sums
-    where output_records.rowid = sums.place and seq > 1`,
-]
+    where output_records.rowid = sums.place`
 
 export async function up(db: Kysely<unknown>): Promise<void> {
-  for (const statement of statements) await sql.raw(statement).execute(db)
+  for (const name of names) {
+    await sql.raw(`alter table output_records add column ${name} integer not null default 0`).execute(db)
+  }
+  for (let last: Key | undefined = { execution_id: '', seq: 0 }; last !== undefined;) {
+    await count(last).execute(db)
+    const next: { rows: Key[] } = await sql<Key>`select execution_id, seq from output_records
+      where (execution_id, seq) > (${last.execution_id}, ${last.seq})
+      order by execution_id, seq limit 1 offset ${BATCH - 1}`.execute(db)
+    last = next.rows[0]
+  }
 }

@@ -1,4 +1,5 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { Matcher } from 're2js'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { openDatabase } from '../../../tests/helpers/database.ts'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
 import { linesIn, storeChunks, textOf, type Chunk } from '../../../tests/helpers/output-rows.ts'
@@ -241,4 +242,27 @@ test('other things go on meanwhile', async () => {
   await search(id, { query: '(a*)*b|(a|aa)*c|[a-z]{20}d', isPattern: true })
   clearInterval(timer)
   expect(turns).toBeGreaterThan(10)
+})
+
+test.for<[string, string, string]>([
+  ['begins in every line and ends in none of them', 'x[^y]*y', `${'x\n'.repeat(8000)}y\n`],
+  ['may begin with any line end', '\\n\\s*y', `${'\n'.repeat(16_000)}y\n`],
+  ['is in every line, and could have gone on', 'x([^y]*z)?', 'x\n'.repeat(8000)],
+])('a text is looked through a few times, not for each line, for what %s', async ([, query, text]) => {
+  const id = await put([['stdout', text]])
+  const find = vi.spyOn(Matcher.prototype, 'find')
+  await searchOutput(store, id, {
+    type: undefined,
+    query,
+    ignoreCase: false,
+    isPattern: true,
+    from: 1,
+    offset: 0,
+    limit: 1000,
+  })
+  const seen = find.mock.contexts.map((matcher, i) => matcher.inputLength() - (find.mock.calls[i]?.[0] ?? 0))
+  find.mockRestore()
+  const total = seen.reduce((sum, length) => sum + length, 0)
+  expect(total).toBeGreaterThan(0)
+  expect(total).toBeLessThan(10 * text.length)
 })

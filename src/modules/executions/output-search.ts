@@ -21,6 +21,8 @@ const MAX_PATTERN_INSTRUCTIONS = 400
 /** Characters times instructions of one piece for a pattern: some milliseconds. */
 const PATTERN_STEPS = 200_000
 const MAX_WAITED_LENGTH = 65_536
+/** So often a text is looked through in one piece; after that line by line. */
+const MAX_WHOLE_LOOKS = 4
 /** Of a line that has not ended: what is found may begin there and end in the next piece; for a pattern, half of what it waits for. */
 const KEPT_LENGTH = 4096
 /** An excerpt, in UTF-16 units. */
@@ -41,8 +43,14 @@ export interface SearchRequest {
   limit: number
 }
 
-/** A place in a text; undefined when there is nothing more. */
-type Find = (text: string, from: number) => { start: number; end: number } | undefined
+/** A place in a text. */
+interface Hit {
+  start: number
+  end: number
+}
+
+/** For one text: finds the first place at or behind another, which is the beginning of a line; undefined when there is none. */
+type Find = (text: string) => (from: number) => Hit | undefined
 
 interface Finder {
   find: Find
@@ -94,8 +102,9 @@ async function scan(
     const waits = !isLast && raw.length - lastLine <= waitsFor
     const text = withoutControlSequences(waits ? raw.slice(0, lastLine) : raw)
     const isPartial = !waits && !isLast && waitsFor > 0
+    const findFrom = find(text)
     let counted = 0
-    for (let hit = find(text, 0); hit !== undefined;) {
+    for (let hit = findFrom(0); hit !== undefined;) {
       // With more of the line it may be none, or a longer one.
       if (isPartial && hit.end === text.length) break
       number += countLineEnds(text.slice(counted, hit.start))
@@ -104,7 +113,7 @@ async function scan(
       const lineEnd = text.indexOf('\n', hit.end)
       if (lineEnd === -1) isFound = true
       if (matches.length === limit) return true
-      hit = lineEnd === -1 ? undefined : find(text, lineEnd + 1)
+      hit = lineEnd === -1 ? undefined : findFrom(lineEnd + 1)
     }
     number += countLineEnds(text.slice(counted))
     if (isFound) rest = ''
@@ -190,7 +199,7 @@ function createFinder({ query, ignoreCase, isPattern }: SearchRequest): Finder {
   const whole = { pieceLength: Infinity, waitsFor: -1 }
   if (!ignoreCase) {
     return {
-      find(text, from) {
+      find: (text) => (from) => {
         const start = text.indexOf(query, from)
         return start === -1 ? undefined : { start, end: start + query.length }
       },
@@ -200,7 +209,7 @@ function createFinder({ query, ignoreCase, isPattern }: SearchRequest): Finder {
   // A text without operators: the time grows with the text, whatever it is.
   const expression = new RegExp(query.replace(/[\\^$.*+?()[\]{}|/]/g, '\\$&'), 'giu')
   return {
-    find(text, from) {
+    find: (text) => (from) => {
       expression.lastIndex = from
       const found = expression.exec(text)
       return found === null ? undefined : { start: found.index, end: found.index + found[0].length }
@@ -212,23 +221,30 @@ function createFinder({ query, ignoreCase, isPattern }: SearchRequest): Finder {
 /** @throws QUERY_INVALID */
 function patternFinder(pattern: string, ignoreCase: boolean): Finder {
   const expression = compile(pattern, ignoreCase)
-  const find: Find = (text, from) => {
+  const find: Find = (text) => {
     const matcher = expression.matcher(text)
-    for (let at = from; text !== '' && at <= text.length;) {
-      // In the whole text, which is fast; then in the line where it begins, because a match may not go beyond it.
-      if (!matcher.find(at)) return undefined
-      const begin = text.lastIndexOf('\n', matcher.start() - 1) + 1
-      const lineStart = matcher.start() === 0 ? 0 : begin
-      const lineEnd = text.indexOf('\n', lineStart)
-      // Behind the last line end there is no line.
-      if (lineStart > 0 && lineStart === text.length) return undefined
-      const line = text.slice(lineStart, lineEnd === -1 ? undefined : lineEnd)
-      const inLine = expression.matcher(line)
-      if (inLine.find()) return { start: lineStart + inLine.start(), end: lineStart + inLine.end() }
-      if (lineEnd === -1 || lineEnd + 1 === text.length) return undefined
-      at = lineEnd + 1
+    let looks = 0
+    return (from) => {
+      for (let at = from; text !== '' && at <= text.length;) {
+        let lineStart = at
+        // In the whole text, which is fast; then in the line where it begins, because a match may not go beyond it. But each
+        // look may go on to the end of the text: one for each line would be the square of it.
+        if (looks < MAX_WHOLE_LOOKS) {
+          looks += 1
+          if (!matcher.find(at)) return undefined
+          lineStart = matcher.start() === 0 ? 0 : text.lastIndexOf('\n', matcher.start() - 1) + 1
+        }
+        // Behind the last line end there is no line.
+        if (lineStart > 0 && lineStart === text.length) return undefined
+        const lineEnd = text.indexOf('\n', lineStart)
+        const line = text.slice(lineStart, lineEnd === -1 ? undefined : lineEnd)
+        const inLine = expression.matcher(line)
+        if (inLine.find()) return { start: lineStart + inLine.start(), end: lineStart + inLine.end() }
+        if (lineEnd === -1 || lineEnd + 1 === text.length) return undefined
+        at = lineEnd + 1
+      }
+      return undefined
     }
-    return undefined
   }
   const pieceLength = Math.max(1, Math.floor(PATTERN_STEPS / expression.programSize()))
   // An expression may say what stands at the end of a line.
