@@ -21,7 +21,7 @@ import { createDispatcher, type Prepared } from './dispatcher.ts'
 import { createLive } from './live.ts'
 import { createOutput, type OutputCursor } from './output.ts'
 import { readLines } from './output-lines.ts'
-import { searchOutput } from './output-search.ts'
+import { createTurns, searchOutput } from './output-search.ts'
 import { executionRecord, liveactionRecord, type RecordOptions } from './record.ts'
 import { recover, type SweepLeftovers } from './recovery.ts'
 import { createRetentions } from './retention.ts'
@@ -283,6 +283,8 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     }
   }
 
+  const searchTurns = createTurns()
+
   const statusOf = (id: string): ExecutionStatus | undefined => live.statusOf(id) ?? store.statusOf(id)
 
   const recordOptions = (unmasked: boolean): RecordOptions => ({
@@ -352,7 +354,10 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
       },
       async searchOutput(id, wanted) {
         const status = statusOf(id)
-        return { is_complete: status === undefined || isFinal(status), ...(await searchOutput(store, id, wanted)) }
+        return {
+          is_complete: status === undefined || isFinal(status),
+          ...(await searchOutput(store, id, wanted, searchTurns)),
+        }
       },
     }),
     find: (id) => store.find(id),

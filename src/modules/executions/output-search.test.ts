@@ -6,13 +6,14 @@ import { linesIn, storeChunks, textOf, type Chunk } from '../../../tests/helpers
 import { createRandom, seedOfRun } from '../../../tests/helpers/random.ts'
 import { withoutControlSequences } from '../../control-sequences.ts'
 import type { Database } from '../../db/database.ts'
-import { searchOutput, type SearchRequest } from './output-search.ts'
+import { createTurns, searchOutput, type SearchRequest } from './output-search.ts'
 import { createExecutionStore, type ExecutionStore } from './store.ts'
 import type { OutputMatch } from './types.ts'
 
 let folder: TemporaryFolder
 let database: Database
 let store: ExecutionStore
+const nextTurn = createTurns()
 
 beforeAll(async () => {
   folder = makeFolder()
@@ -45,7 +46,7 @@ async function search(
   }
   const matches: OutputMatch[] = []
   for (let requests = 1; ; requests++) {
-    const found = await searchOutput(store, id, request)
+    const found = await searchOutput(store, id, request, nextTurn)
     matches.push(...found.matches)
     if (found.is_at_end) return { matches, requests }
     if (found.next.from === request.from && found.next.offset <= request.offset) throw new Error('it does not go on')
@@ -204,15 +205,12 @@ describe('lines are found', () => {
   test('lines that come later, from where the last search ended', async () => {
     const before: Chunk[] = [['stdout', 'needle 1\nnee']]
     const id = await put(before)
-    const { matches, next } = await searchOutput(store, id, {
-      type: undefined,
-      query: 'needle',
-      ignoreCase: false,
-      isPattern: false,
-      from: 1,
-      offset: 0,
-      limit: 10,
-    })
+    const { matches, next } = await searchOutput(
+      store,
+      id,
+      { type: undefined, query: 'needle', ignoreCase: false, isPattern: false, from: 1, offset: 0, limit: 10 },
+      nextTurn,
+    )
     expect(matches.map(({ line }) => line)).toEqual([1])
     expect(next.from).toBe(2)
     const more = await put([...before, ['stdout', 'dle 2\nneedle 3']])
@@ -251,18 +249,36 @@ test.for<[string, string, string]>([
 ])('a text is looked through a few times, not for each line, for what %s', async ([, query, text]) => {
   const id = await put([['stdout', text]])
   const find = vi.spyOn(Matcher.prototype, 'find')
-  await searchOutput(store, id, {
-    type: undefined,
-    query,
-    ignoreCase: false,
-    isPattern: true,
-    from: 1,
-    offset: 0,
-    limit: 1000,
-  })
-  const seen = find.mock.contexts.map((matcher, i) => matcher.inputLength() - (find.mock.calls[i]?.[0] ?? 0))
+  await searchOutput(
+    store,
+    id,
+    { type: undefined, query, ignoreCase: false, isPattern: true, from: 1, offset: 0, limit: 1000 },
+    nextTurn,
+  )
+  const matchers = find.mock.contexts as Matcher[] // it is a method of theirs
+  const seen = matchers.map((matcher, i) => matcher.inputLength() - (find.mock.calls[i]?.[0] ?? 0))
   find.mockRestore()
   const total = seen.reduce((sum, length) => sum + length, 0)
   expect(total).toBeGreaterThan(0)
   expect(total).toBeLessThan(10 * text.length)
+})
+
+test('many searches share the turns of the event loop: each turn has a piece of one of them', async () => {
+  let turn = 0
+  let next = setImmediate(function count() {
+    turn += 1
+    next = setImmediate(count)
+  })
+  const turns: number[] = []
+  await Promise.all(
+    Array.from({ length: 20 }, async () => {
+      for (let piece = 0; piece < 3; piece++) {
+        await nextTurn()
+        turns.push(turn)
+      }
+    }),
+  )
+  clearImmediate(next)
+  expect(turns).toHaveLength(60)
+  expect(new Set(turns).size).toBe(60)
 })

@@ -2,6 +2,7 @@
  * Finds lines in output, a part of it for each request: whoever searches a gigabyte asks again and again, and everybody else
  * has the event loop between two small pieces.
  */
+import { setImmediate } from 'node:timers/promises'
 import { RE2JS, RE2JSException } from 're2js'
 import { withoutControlSequences } from '../../control-sequences.ts'
 import { queryInvalid, shown } from '../../errors.ts'
@@ -60,11 +61,24 @@ interface Finder {
   waitsFor: number
 }
 
+/** Waits for a turn of the event loop. */
+export type NextTurn = () => Promise<void>
+
+/** Turns for all searches together, one after the other: many of them at once take no more of each turn than one does. */
+export function createTurns(): NextTurn {
+  let last: Promise<unknown> = Promise.resolve()
+  return async () => {
+    last = last.then(() => setImmediate())
+    await last
+  }
+}
+
 /** @throws QUERY_INVALID when there is nothing to search for, or the pattern cannot be used */
 export async function searchOutput(
   store: OutputReadStore,
   executionId: string,
   request: SearchRequest,
+  nextTurn: NextTurn,
 ): Promise<Omit<OutputMatches, 'is_complete'>> {
   const finder = createFinder(request)
   const view = request.type === 'none' ? undefined : viewOutput(store, executionId, request.type)
@@ -73,13 +87,15 @@ export async function searchOutput(
     const total = view?.total ?? 0
     return { total, matches: [], next: { from: Math.min(request.from, total + 1), offset: 0 }, is_at_end: true }
   }
-  return scan(view, finder, request)
+  await nextTurn()
+  return scan(view, finder, request, nextTurn)
 }
 
 async function scan(
   view: OutputView,
   { find, pieceLength, waitsFor }: Finder,
   { from, offset, limit }: SearchRequest,
+  nextTurn: NextTurn,
 ): Promise<Omit<OutputMatches, 'is_complete'>> {
   const { total } = view
   const matches: OutputMatch[] = []
@@ -136,7 +152,7 @@ async function scan(
       length += piece.length
       const now = performance.now()
       if (now - sliceBegan > SLICE_MS) {
-        await new Promise((resolve) => setImmediate(resolve))
+        await nextTurn()
         sliceBegan = performance.now()
       }
       const isMuch = now - began > MAX_MS || seen - begin.bytes > MAX_BYTES
