@@ -1,5 +1,5 @@
 import Sqlite from 'better-sqlite3'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterEach, beforeEach, expect, test, vi } from 'vitest'
 import { makeExecution } from '../../../tests/helpers/execution.ts'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
 import type { Compilable, Database } from '../../db/database.ts'
@@ -85,7 +85,8 @@ test('what has one of several values is merged in the order of ids, without a lo
     const ids = await store.page({ filter, sort: [], limit: -1, offset: 0 })
     // Far enough for the thread.
     await store.page({ filter, sort: [], limit: 10, offset: 10_001 })
-    return [ids, await store.total(filter), planOfSearch()]
+    const plan = planOfSearch()
+    return [ids, await store.total(filter), plan]
   }
   const rows = store.findByIds(await store.page({ filter: {}, sort: [], limit: 1000, offset: 0 }))
   const newest = rows.toSorted((a, b) => (a.id < b.id ? 1 : -1))
@@ -189,4 +190,18 @@ test('a filter finds booleans by the words of JSON', async () => {
     store.total({ paths: [{ column: 'parameters', path: '$.flag', value }] }),
   )
   expect(await Promise.all(totals)).toEqual([1, 1, 0])
+})
+
+test('for words, what is counted is added up on the thread, however many combinations there are', async () => {
+  await add(3, 'succeeded', 'ada')
+  await add(2, 'failed', 'grace')
+  const first = vi.spyOn(database, 'first')
+  const all = vi.spyOn(database, 'all')
+  const filter = { words: ['local'], statuses: ['succeeded', 'failed'] }
+  expect(await store.total(filter)).toBe(5)
+  expect(await store.page({ filter, sort: [{ column: 'id', direction: 'desc' }], limit: 10, offset: 0 })).toHaveLength(
+    5,
+  )
+  const here = [...first.mock.calls, ...all.mock.calls].map(([query]) => query.compile().sql)
+  expect(here.filter((text) => text.includes('execution_counts'))).toEqual([])
 })

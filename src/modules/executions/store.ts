@@ -10,7 +10,7 @@ import { microsOf } from '../../time.ts'
 import type { Place } from '../../http/list.ts'
 import { idBound } from '../../ids.ts'
 import { readJson } from '../../json.ts'
-import type { Database, Step } from '../../db/database.ts'
+import type { Compilable, Database, Step } from '../../db/database.ts'
 import type {
   ExecutionCountTable,
   ExecutionResultTable,
@@ -290,8 +290,11 @@ export function createExecutionStore(database: Database): ExecutionStore {
     return database.first(build.selectFrom(some.as('some')).select((on) => on.fn.sum<number>('count').as('n')))?.n ?? 0
   }
 
-  const countOf = (column: CountDimension, values: readonly string[]): number =>
-    countRows(database, (where) => where(column, 'in', values))
+  /** There may be many combinations to be added up: who looks for words waits for that elsewhere. */
+  async function sumOf(counts: Compilable<Counted>, { words }: ExecutionFilter): Promise<number> {
+    const row = words === undefined ? database.first(counts) : (await database.scan(counts))[0]
+    return row?.n ?? 0
+  }
 
   /** Values that what matches the words has in a column, one more than can be merged at most. */
   async function valuesOfWords(column: (typeof wordColumns)[number], words: readonly string[]): Promise<string[]> {
@@ -335,7 +338,8 @@ export function createExecutionStore(database: Database): ExecutionStore {
     }
     if (ways.length === 1 && best === undefined) return ways[0]
     for (const way of ways) {
-      const count = countOf(way.column, way.values)
+      const counts = countQuery(database, (where) => where(way.column, 'in', way.values))
+      const count = await sumOf(counts, filter)
       if (count < fewest) [best, fewest] = [way, count]
     }
     return best
@@ -466,7 +470,8 @@ export function createExecutionStore(database: Database): ExecutionStore {
     },
     async total(filter) {
       if (isCounted(filter)) {
-        return countRows(database, (where) => countConditions(filter, where), filter.within, filter.words)
+        const counts = countQuery(database, (where) => countConditions(filter, where), filter.within, filter.words)
+        return sumOf(counts, filter)
       }
       const way = await bestWay(filter)
       if (leadsNowhere(way)) return 0
@@ -1020,18 +1025,26 @@ type CountWhere = (
   value: string | number | readonly string[],
 ) => void
 
-function countRows(
+interface Counted {
+  n: number | null
+}
+
+function countRows(database: Database, narrow: (where: CountWhere) => void): number {
+  return database.first(countQuery(database, narrow))?.n ?? 0
+}
+
+function countQuery(
   database: Database,
   narrow: (where: CountWhere) => void,
   within: Visibility = {},
   words: readonly string[] = [],
-): number {
-  let query = database.build.selectFrom('execution_counts').select((on) => on.fn.sum<number>('count').as('n'))
+): Compilable<Counted> {
+  let query = database.build.selectFrom('execution_counts').select((on) => on.fn.sum<number | null>('count').as('n'))
   if (words.length > 0) query = query.where(haveWords(words))
   narrow((column, operator, value) => {
     query = query.where(column, operator, value)
   })
-  return database.first(withinCounts(query, within))?.n ?? 0
+  return withinCounts(query, within)
 }
 
 function withinCounts<O>(
