@@ -68,7 +68,7 @@ export function observe(
 
 /**
  * Credentials masked: those of the query by their names, those in the path by how they look. Of conditions about parameters
- * and results, any of which may be secret, only the names are shown.
+ * and results, any of which may be secret, only the names are shown, and what is searched for in output is not.
  */
 function shownAddress(log: Log, url: string): { path: string; query?: string } {
   const masked = log.maskUrl(url)
@@ -80,7 +80,8 @@ function shownAddress(log: Log, url: string): { path: string; query?: string } {
 const conditionOnContent = /^((?:liveaction\.)?(?:parameters|result)[^:]*:)/
 
 function maskConditions(query: string): string {
-  return query.replace(/(?<=^|&)filter=([^&]*)/g, (_, conditions: string) => {
+  const masked = query.replace(/(?<=^|&)query=[^&]*/g, `query=${secretMask}`)
+  return masked.replace(/(?<=^|&)filter=([^&]*)/g, (_, conditions: string) => {
     const shown = conditions.split(/(\+|%20|%09|%0[ad])/i).map((condition) => {
       const [, name] = conditionOnContent.exec(decoded(condition)) ?? []
       return name === undefined ? condition : name + secretMask

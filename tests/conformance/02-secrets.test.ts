@@ -373,9 +373,16 @@ async function readEverything(): Promise<void> {
   )
   for (const list of lists) await call('GET', `/v1/${list}`)
   for (const { id } of (await call<{ id: string }[]>('GET', '/v1/executions?limit=-1')).body) {
-    for (const part of ['', '/output', '/result', '/attribute/result', '/children', '/result?pretty_format=1']) {
-      await call('GET', `/v1/executions/${id}${part}`)
-    }
+    const parts = [
+      '',
+      '/output',
+      '/output/lines',
+      '/result',
+      '/attribute/result',
+      '/children',
+      '/result?pretty_format=1',
+    ]
+    for (const part of parts) await call('GET', `/v1/executions/${id}${part}`)
     const events = await openEvents(`${server.urls.stream}/v1/executions/${id}/output`, admin)
     await events.ended
     seen.streams += events.raw()
@@ -462,6 +469,27 @@ describe('what has run', () => {
     })
     expect(executions['vault.configured']?.result['stdout']).toBe('********')
     expect(executions['token']?.result['stdout']).toMatch(/^\*{8}\n/)
+  })
+
+  it('03.3 a search in output finds what stands in the place of a secret, and nothing by the secret', async () => {
+    const search = async (run: string, query: Record<string, string>): Promise<number> => {
+      const path = `/v1/executions/${executions[run]?.id}/output/search?${new URLSearchParams(query).toString()}`
+      const { status, body } = await server.call<{ matches: unknown[] }>('GET', path, undefined, admin)
+      expect(status).toBe(200)
+      return body.matches.length
+    }
+    for (const [run, name] of [
+      ['parameter', 'parameter'],
+      ['environment', 'environment'],
+      ['split', 'split'],
+      ['script', 'argument'],
+    ] as const) {
+      expect([run, await search(run, { query: '********' })]).not.toEqual([run, 0])
+      for (const query of writings(secrets[name]).filter((text) => !text.includes('\n'))) {
+        expect([run, query, await search(run, { query })]).toEqual([run, query, 0])
+        expect(await search(run, { query: query.slice(-8), ignore_case: 'true' })).toBe(0)
+      }
+    }
   })
 
   it('00.15 administrators who ask for it see the parameters', async () => {
