@@ -376,7 +376,10 @@ describe('CVE-2021-41111, CVE-2022-31044: secrets of senders in lists and at res
 describe('CVE-2018-20345: what is asked for is never more than what may be seen', () => {
   it('lists of rules, enforcements, instances, webhooks, timers and traces, whatever the query', async () => {
     const url = fresh()
-    await makeRule('root', { pack: 'hidden', trigger: { type: 'core.svc.webhook', parameters: { url } } })
+    const hidden = await makeRule('root', {
+      pack: 'hidden',
+      trigger: { type: 'core.svc.webhook', parameters: { url } },
+    })
     await makeRule('root', {
       pack: 'hidden',
       trigger: { type: 'core.svc.IntervalTimer', parameters: { unit: 'days', delta: 99 } },
@@ -392,9 +395,18 @@ describe('CVE-2018-20345: what is asked for is never more than what may be seen'
     )
     const paths = [
       ...['', 'pack=hidden', 'user=root', 'enabled=true', 'action=core.echo', 'limit=-1'].map((q) => `rules?${q}`),
-      ...['', 'pack=hidden', 'name=held1'].map((query) => `rules/views?${query}`),
+      `rules?trigger=${hidden.trigger.ref},core.svc.webhook`,
+      ...['', 'pack=hidden', 'name=held1', 'include_attributes=ref,last_enforcement'].map((q) => `rules/views?${q}`),
       ...['', `trigger_instance=${instance}`, 'sort=rule_ref', 'execution=null'].map((q) => `ruleenforcements?${q}`),
       ...['', `trigger_instance=${instance}`].map((query) => `ruleenforcements/views?${query}`),
+      `ruleenforcements?trigger_instance=${instance},${'0'.repeat(24)}`,
+      ...[`trigger=${hidden.trigger.ref},core.x`, `before_id=${'f'.repeat(24)}`, 'max_payload_size=1'].map(
+        (query) => `triggerinstances?${query}`,
+      ),
+      `triggers?ref=${hidden.trigger.ref}`,
+      ...['trace_tag_prefix=tag-of', `before_id=${'f'.repeat(24)}`, 'include_attributes=origin,component_count'].map(
+        (query) => `traces?${query}`,
+      ),
       ...['', `id=${instance}`, 'trigger_type=core.svc.webhook', 'status=processed', 'trigger=*'].map(
         (query) => `triggerinstances?${query}`,
       ),
@@ -420,12 +432,33 @@ describe('CVE-2018-20345: what is asked for is never more than what may be seen'
       `triggerinstances/${instance}`,
       `triggerinstances/${instance}/explain`,
       `traces/${String(sent.headers['svc-trace-id'])}`,
+      `traces/${String(sent.headers['svc-trace-id'])}/components`,
       `webhooks/${url}`,
     ]) {
       expect([path, (await as('reader', 'GET', `/v1/${path}`)).status]).toEqual([path, 403])
     }
     const trying = { rule_ref: 'web.held1', trigger_instance_id: instance }
     expect((await as('reader', 'POST', '/v1/rules/test', trying)).status).toBe(403)
+  })
+
+  it('what a rule has started last, without how that went for who may not view it', async () => {
+    const url = fresh()
+    const rule = await makeRule('root', { trigger: { type: 'core.svc.webhook', parameters: { url } } })
+    await post(url, '{}', headersOf['root'])
+    interface View {
+      last_enforcement: { execution_id?: string; execution_status?: string } | null
+    }
+    const last = async (user: string): Promise<View['last_enforcement'] | undefined> => {
+      const path = `/v1/rules/views?name=${rule.ref.slice('web.'.length)}&include_attributes=last_enforcement`
+      return (await as<View[]>(user, 'GET', path)).body[0]?.last_enforcement
+    }
+    const whole = await waitFor('the execution', async () => {
+      const seen = await last('root')
+      return seen?.execution_status === 'succeeded' ? seen : undefined
+    })
+    const { execution_status: _, ...enforcement } = whole
+    expect(enforcement.execution_id).toMatch(/^[0-9a-f]{24}$/)
+    expect(await last('reader')).toEqual(enforcement)
   })
 })
 
