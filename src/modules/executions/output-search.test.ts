@@ -202,6 +202,22 @@ describe('lines are found', () => {
     expect(pattern.matches.map(({ line }) => line)).toEqual([1, 2])
   })
 
+  test('by what stands at the beginning of a line, however long that is', async () => {
+    const id = await put([
+      ['stdout', `x${'a'.repeat(16_383)}`],
+      ...Array.from({ length: 30 }, (): Chunk => ['stdout', 'a'.repeat(16_384)]),
+      ['stdout', '\naa'],
+    ])
+    const pattern = (query: string): Promise<number[]> => linesOf(id, { query, isPattern: true })
+    expect(await pattern('^a')).toEqual([2])
+    expect(await pattern('^x')).toEqual([1])
+    expect(await pattern('\\ba')).toEqual([2])
+    expect(await pattern('a$')).toEqual([1, 2])
+    // As a request that goes on within the line.
+    expect(await linesOf(id, { query: '^a', isPattern: true, offset: 100_000 })).toEqual([2])
+    expect(await linesOf(id, { query: 'aa', isPattern: true, offset: 100_000 })).toEqual([1, 2])
+  })
+
   test('lines that come later, from where the last search ended', async () => {
     const before: Chunk[] = [['stdout', 'needle 1\nnee']]
     const id = await put(before)

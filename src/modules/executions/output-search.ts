@@ -50,8 +50,12 @@ interface Hit {
   end: number
 }
 
-/** For one text: finds the first place at or behind another, which is the beginning of a line; undefined when there is none. */
-type Find = (text: string) => (from: number) => Hit | undefined
+/**
+ * For one text: finds the first place at or behind another, which is the beginning of a line; undefined when there is none.
+ *
+ * @param isCut the text begins within a line: its first character has been looked at before
+ */
+type Find = (text: string, isCut: boolean) => (from: number) => Hit | undefined
 
 interface Finder {
   find: Find
@@ -98,11 +102,14 @@ async function scan(
   nextTurn: NextTurn,
 ): Promise<Omit<OutputMatches, 'is_complete'>> {
   const { total } = view
+  const begin = beginOf(view, from, offset)
   const matches: OutputMatch[] = []
   /** Of the line that `rest` is the end of, as far as it has been read. */
   let number = from
   let isFound = false
   let rest = ''
+  /** `rest` is not the beginning of it. */
+  let isCut = begin.bytes !== view.lineStart(from)?.bytes
 
   /** @returns whether that is enough */
   function look(piece: string, isLast = false): boolean {
@@ -112,13 +119,14 @@ async function scan(
       if (lineEnd === -1) return false
       number += 1
       isFound = false
+      isCut = false
       raw = piece.slice(lineEnd + 1)
     }
     const lastLine = raw.lastIndexOf('\n') + 1
     const waits = !isLast && raw.length - lastLine <= waitsFor
     const text = withoutControlSequences(waits ? raw.slice(0, lastLine) : raw)
     const isPartial = !waits && !isLast && waitsFor > 0
-    const findFrom = find(text)
+    const findFrom = find(text, isCut)
     let counted = 0
     for (let hit = findFrom(0); hit !== undefined;) {
       // With more of the line it may be none, or a longer one.
@@ -132,12 +140,14 @@ async function scan(
       hit = lineEnd === -1 ? undefined : findFrom(lineEnd + 1)
     }
     number += countLineEnds(text.slice(counted))
+    const line = raw.slice(lastLine)
     if (isFound) rest = ''
-    else rest = waits ? raw.slice(lastLine) : keptOf(raw.slice(lastLine), Math.max(KEPT_LENGTH, waitsFor / 2))
+    else rest = waits ? line : keptOf(line, Math.max(KEPT_LENGTH, waitsFor / 2))
+    if (lastLine > 0) isCut = false
+    if (rest.length < line.length) isCut = true
     return false
   }
 
-  const begin = beginOf(view, from, offset)
   const began = performance.now()
   let sliceBegan = began
   /** Where the text ends that has been looked through. */
@@ -237,17 +247,19 @@ function createFinder({ query, ignoreCase, isPattern }: SearchRequest): Finder {
 /** @throws QUERY_INVALID */
 function patternFinder(pattern: string, ignoreCase: boolean): Finder {
   const expression = compile(pattern, ignoreCase)
-  const find: Find = (text) => {
+  const find: Find = (text, isCut) => {
     const matcher = expression.matcher(text)
+    // Where a line goes on is no beginning of it.
+    const first = isCut ? 1 : 0
     let looks = 0
     return (from) => {
-      for (let at = from; text !== '' && at <= text.length;) {
+      for (let at = from; text.length > first && at <= text.length;) {
         let lineStart = at
         // In the whole text, which is fast; then in the line where it begins, because a match may not go beyond it. But each
         // look may go on to the end of the text: one for each line would be the square of it.
         if (looks < MAX_WHOLE_LOOKS) {
           looks += 1
-          if (!matcher.find(at)) return undefined
+          if (!matcher.find(Math.max(at, first))) return undefined
           lineStart = matcher.start() === 0 ? 0 : text.lastIndexOf('\n', matcher.start() - 1) + 1
         }
         // Behind the last line end there is no line.
@@ -255,7 +267,9 @@ function patternFinder(pattern: string, ignoreCase: boolean): Finder {
         const lineEnd = text.indexOf('\n', lineStart)
         const line = text.slice(lineStart, lineEnd === -1 ? undefined : lineEnd)
         const inLine = expression.matcher(line)
-        if (inLine.find()) return { start: lineStart + inLine.start(), end: lineStart + inLine.end() }
+        const begin = lineStart === 0 ? first : 0
+        if (begin <= line.length && inLine.find(begin))
+          return { start: lineStart + inLine.start(), end: lineStart + inLine.end() }
         if (lineEnd === -1 || lineEnd + 1 === text.length) return undefined
         at = lineEnd + 1
       }
