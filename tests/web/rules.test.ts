@@ -277,7 +277,8 @@ describe('rules', () => {
   })
 
   it('are not left with changes, nor overwritten when somebody else has changed them, without asking', async () => {
-    await make(webhookRule('shared'))
+    // A number as a text is kept as it is.
+    await make(webhookRule('shared', { action: { ref: 'core.local', parameters: { cmd: 'echo', timeout: '060' } } }))
     const { page, close } = await open('/rules/test.shared/edit')
     page.setDefaultTimeout(5000)
     await field(page, 'cmd', 'Then').waitFor()
@@ -298,7 +299,10 @@ describe('rules', () => {
     expect(await stored('test.shared')).toMatchObject({ description: 'Theirs.' })
     await page.getByRole('button', { name: 'Replace what the other has saved' }).click()
     await page.getByRole('heading', { name: 'test.shared', level: 1, exact: true }).waitFor()
-    expect(await stored('test.shared')).toMatchObject({ description: 'Mine.' })
+    expect(await stored('test.shared')).toMatchObject({
+      description: 'Mine.',
+      action: { parameters: { timeout: '060' } },
+    })
 
     await page.getByRole('link', { name: 'Edit' }).click()
     await page.getByLabel('Description').fill('Forgotten.')

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import {
+  choiceTitles,
+  chosenOf,
   defaultTextOf,
   fieldsOf,
   linesOf,
@@ -191,6 +193,11 @@ describe('values that are there', () => {
     [{}, { a: [1] }, '{"a":[1]}'],
     [{ type: 'string' }, null, ''],
     [{ enum: [1, 2] }, 2, '2'],
+    [{ enum: [1, '1', 'true', true] }, '1', '1'],
+    [{ enum: [1, '1', true, 'true'] }, 'true', 'true'],
+    [{ enum: ['', ' '] }, ' ', ' '],
+    [{ type: 'integer' }, '060', '060'],
+    [{ type: 'boolean' }, 'True', 'True'],
   ])('%j shows %j as %j, and sends it as it was', (schema, given, shown) => {
     const one = field(schema)
     expect(textOfInput(one, value(given))).toBe(shown)
@@ -254,6 +261,25 @@ describe('secrets', () => {
     expect(problems.get('env')).toContain('write the secret itself')
     expect(sent).toEqual({})
     expect(readForm(fields, state).value).toEqual({ env: { token: '********', port: 2 } })
+  })
+})
+
+describe('the choice that is shown', () => {
+  test.each<[schema: object, input: FieldInput, index: number]>([
+    [{ enum: [1, '1'] }, value('1'), 1],
+    [{ enum: [1, '1'] }, text('1'), 0],
+    [{ enum: [null, { a: 1 }] }, value({ a: 1 }), 1],
+    [{ type: 'boolean' }, value(false), 1],
+    [{ type: 'boolean' }, value('True'), 0],
+    [{ type: 'boolean' }, value('{{ b }}'), -1],
+    [{ enum: ['a'] }, value('c'), -1],
+  ])('of %j with %j is that of index %i', (schema, input, index) => {
+    expect(chosenOf(field(schema), input)).toBe(index)
+  })
+
+  test('is told from others that look the same', () => {
+    const { choices } = field({ enum: [1, '1', 'a', '', null, 'null'] })
+    expect(choiceTitles(choices)).toEqual(['1', '"1"', 'a', '(empty text)', 'null', '"null"'])
   })
 })
 

@@ -33,7 +33,7 @@ export interface Field {
   isSecret: boolean
   /** Undefined: none. */
   defaultValue: unknown
-  /** Of `choice`. */
+  /** Of `choice` and `boolean`. */
   choices: readonly unknown[]
   /** What else the value has to be: `at least 1`. */
   hints: readonly string[]
@@ -173,8 +173,9 @@ export function readField(field: Field, input: FieldInput | undefined): FieldRea
     if (field.isUnknown) return problem('There is no such parameter: remove it.')
     // Before anybody types, too, a text in the place of a number may be none.
     const isText = typeof value === 'string' && value !== '' && value !== MASK
-    if (!isText || control === 'any' || control === 'json') return given(value)
-    return readText(field, value)
+    if (!isText || control === 'any' || control === 'json' || indexOfChoice(field, value) !== -1) return given(value)
+    const reading = readText(field, value)
+    return reading.kind === 'value' ? given(value) : reading
   }
   return readText(field, input.text)
 }
@@ -304,6 +305,32 @@ export function textOfInput(field: Field, input: FieldInput | undefined): string
   return textOfValue(value, field.control === 'json' ? 2 : undefined)
 }
 
+/** Index of the choice that stands in a field; -1: none of them. */
+export function chosenOf(field: Field, input: FieldInput | undefined): number {
+  if (input === undefined) return -1
+  const same = input.as === 'value' ? indexOfChoice(field, input.value) : -1
+  if (same !== -1) return same
+  const reading = readField(field, { as: 'text', text: textOfInput(field, input) })
+  return reading.kind === 'value' ? indexOfChoice(field, reading.value) : -1
+}
+
+function indexOfChoice({ choices }: Field, value: unknown): number {
+  const text = JSON.stringify(value)
+  return choices.findIndex((choice) => JSON.stringify(choice) === text)
+}
+
+/** For people: a text is in quotes where another choice looks the same. */
+export function choiceTitles(choices: readonly unknown[]): string[] {
+  const texts = choices.map((choice) => textOfValue(choice))
+  const seen = new Set<string>()
+  const doubled = new Set(texts.filter((text) => seen.size === seen.add(text).size))
+  return choices.map((choice, i) => {
+    const text = texts[i] ?? ''
+    if (text === '') return '(empty text)'
+    return typeof choice === 'string' && doubled.has(text) ? JSON.stringify(choice) : text
+  })
+}
+
 /** A text as it is, anything else as JSON. */
 export function textOfValue(value: unknown, indent?: number): string {
   return typeof value === 'string' ? value : (JSON.stringify(value, null, indent) ?? '')
@@ -369,8 +396,8 @@ export function holdsMask(value: unknown): boolean {
 function fieldOf(name: string, schema: ParameterSchema): Field {
   const types = typesOf(schema['type'])
   const defaultValue = schema.default ?? undefined
-  const choices: readonly unknown[] = Array.isArray(schema.enum) ? schema.enum : []
-  const control = controlOf(types, choices)
+  const listed: readonly unknown[] = Array.isArray(schema.enum) ? schema.enum : []
+  const control = controlOf(types, listed)
   return {
     name,
     control,
@@ -381,7 +408,7 @@ function fieldOf(name: string, schema: ParameterSchema): Field {
     isImmutable: schema.immutable === true,
     isSecret: schema.secret === true,
     defaultValue,
-    choices,
+    choices: control === 'boolean' ? [true, false] : listed,
     hints: hintsOf(schema),
     hasLines: control === 'json' && types.includes('array') && isTextOrAny(schema.items),
     isFolded: false,

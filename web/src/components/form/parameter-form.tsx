@@ -14,6 +14,8 @@ import type { ComponentChildren, JSX } from 'preact'
 import { useLayoutEffect, useMemo, useState } from 'preact/hooks'
 import { LongText } from '../long-text.tsx'
 import {
+  choiceTitles,
+  chosenOf,
   defaultTextOf,
   linesOf,
   readField,
@@ -247,13 +249,10 @@ const UNSET = ''
 
 function Choice(props: ControlProps): JSX.Element {
   const { field, input, id, problem, describedBy, set, leave } = props
-  const choices = field.control === 'boolean' ? [true, false] : field.choices
+  const { choices } = field
+  const titles = useMemo(() => choiceTitles(choices), [choices])
   const text = textOfInput(field, input)
-  const reading = readField(field, input)
-  const chosen =
-    reading.kind === 'value'
-      ? choices.findIndex((choice) => JSON.stringify(choice) === JSON.stringify(reading.value))
-      : -1
+  const chosen = chosenOf(field, input)
   const isOther = input !== undefined && chosen === -1 && !(input.as === 'value' && input.value === null)
   const defaultText = defaultTextOf(field)
   const unset = defaultText !== undefined ? `Default: ${defaultText}` : field.mustBeGiven ? 'Choose…' : 'Not given'
@@ -275,9 +274,9 @@ function Choice(props: ControlProps): JSX.Element {
         onBlur={leave}
       >
         <option value={UNSET}>{unset}</option>
-        {choices.map((choice, i) => (
+        {titles.map((title, i) => (
           <option key={i} value={String(i)}>
-            {choiceTitle(choice)}
+            {title.length > MAX_LABEL ? `${title.slice(0, MAX_LABEL)}…` : title}
           </option>
         ))}
         <option value={TEMPLATE}>Something else: {'{{ … }}'}</option>
@@ -297,12 +296,6 @@ function Choice(props: ControlProps): JSX.Element {
       )}
     </div>
   )
-}
-
-function choiceTitle(choice: unknown): string {
-  const text = textOfValue(choice)
-  if (text === '') return '(empty text)'
-  return text.length > MAX_LABEL ? `${text.slice(0, MAX_LABEL)}…` : text
 }
 
 function Json({ field, input, id, problem, describedBy, placeholder, set, leave }: ControlProps): JSX.Element {

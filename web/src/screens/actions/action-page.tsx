@@ -5,6 +5,7 @@ import { useLoaded } from '../../api/load.ts'
 import type { ActionRecord, ExecutionRecord, PolicyRecord } from '../../api/records.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { Failure } from '../../components/failure.tsx'
+import { FieldType } from '../../components/form/field-type.tsx'
 import { defaultTextOf, fieldsOf } from '../../components/form/form-model.ts'
 import { LongText } from '../../components/long-text.tsx'
 import { hrefOf } from '../../router.ts'
@@ -164,19 +165,7 @@ function ParametersTable({ action, own }: { action: ActionRecord; own: ReadonlyS
                 {field.name}
               </th>
               <td>
-                {[
-                  field.typeTitle,
-                  ...(field.mustBeGiven ? ['required'] : []),
-                  ...(field.isSecret ? ['secret'] : []),
-                  ...(field.isImmutable ? ['fixed'] : []),
-                  ...(typeof field.schema.position === 'number' ? [`position ${field.schema.position}`] : []),
-                ].join(', ')}
-                {field.choices.length > 0 && (
-                  <div class="hint">
-                    one of <LongText text={field.choices.map(titleOf).join(', ')} maxLength={200} />
-                  </div>
-                )}
-                {field.hints.length > 0 && <div class="hint">{field.hints.join(', ')}</div>}
+                <FieldType field={field} />
               </td>
               <td class="code">{defaultTextOf(field) ?? ''}</td>
               <td>{own.has(field.name) ? 'action' : 'runner'}</td>
@@ -189,10 +178,6 @@ function ParametersTable({ action, own }: { action: ActionRecord; own: ReadonlyS
       </table>
     </div>
   )
-}
-
-function titleOf(choice: unknown): string {
-  return typeof choice === 'string' ? choice : JSON.stringify(choice)
 }
 
 const SOURCE_AT_ONCE = 50_000

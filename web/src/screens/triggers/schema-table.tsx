@@ -1,11 +1,11 @@
 import type { JSX } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
-import { defaultTextOf, fieldsOf, parametersOfSchema, textOfValue } from '../../components/form/form-model.ts'
+import { FieldType } from '../../components/form/field-type.tsx'
+import { defaultTextOf, fieldsOf, parametersOfSchema } from '../../components/form/form-model.ts'
 import { JsonTree } from '../../components/json-tree.tsx'
 import { LongText } from '../../components/long-text.tsx'
 
 const SHOWN = 100
-const MAX_SHOWN_DEFAULT = 200
 
 /** The properties that a schema of an object names. @param props.label for whoever cannot see the table */
 export function SchemaTable({
@@ -43,24 +43,11 @@ export function SchemaTable({
                     {field.name}
                   </th>
                   <td>
-                    {[
-                      field.typeTitle,
-                      ...(field.mustBeGiven ? ['required'] : []),
-                      ...(field.isSecret ? ['secret'] : []),
-                    ].join(', ')}
-                    {field.choices.length > 0 && (
-                      <div class="hint">
-                        one of{' '}
-                        <LongText text={field.choices.map((one) => textOfValue(one)).join(', ')} maxLength={200} />
-                      </div>
-                    )}
-                    {field.hints.length > 0 && <div class="hint">{field.hints.join(', ')}</div>}
+                    <FieldType field={field} />
                   </td>
                   <td>
                     <LongText text={field.description} />
-                    {field.defaultValue !== undefined && (
-                      <div class="hint">default: {(defaultTextOf(field) ?? '').slice(0, MAX_SHOWN_DEFAULT)}</div>
-                    )}
+                    {field.defaultValue !== undefined && <div class="hint">default: {defaultTextOf(field)}</div>}
                   </td>
                 </tr>
               ))}
