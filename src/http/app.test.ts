@@ -45,6 +45,8 @@ async function* failingText(): AsyncGenerator<string> {
   throw new Error('the rest is unreadable')
 }
 
+let counted = 0
+
 /** Lets answers through one at a time. */
 const gate = { begun: 0, open: (): void => undefined }
 
@@ -85,6 +87,13 @@ const routes: Route[] = [
     () => ({}),
     { body: {} },
     { permission: 'execution_stop', resource: () => ({ uid: 'execution:1' }) },
+  ),
+  route(
+    'post',
+    '/counted',
+    () => ({ number: (counted += 1) }),
+    { status: 201, body: {} },
+    { permission: 'authenticated' },
   ),
   route('get', '/text', () => 'plain ä', { mediaType: 'text/plain; charset=UTF-8' }),
   route('get', '/bytes', () => new Reply(Buffer.from([0, 255]), { status: 203 }), { mediaType: 'image/x' }),
@@ -472,6 +481,27 @@ describe('errors', () => {
     await call('POST', '/v1/things', {}, '{')
     expect(http.logged()).toBe(before)
   })
+})
+
+test('a request with an Idempotency-Key is carried out once, whoever lost its answer', async () => {
+  const send = async (key: string, body: string): Promise<unknown[]> => {
+    const got = await call(
+      'POST',
+      '/v1/counted',
+      { 'Content-Type': 'application/json', ...(key === '' ? {} : { 'Idempotency-Key': key }) },
+      body,
+    )
+    expect(got.status).toBe(201)
+    return [got.body['number'], got.headers['idempotent-replayed']]
+  }
+  const [first = 0] = await send('a', '{"n": 1}')
+  const after = (n: number): number => Number(first) + n
+  expect(await send('a', '{"n": 1}')).toEqual([first, 'true'])
+  // Another one, whatever it is called.
+  expect(await send('a', '{"n": 2}')).toEqual([after(1), undefined])
+  expect(await send('b', '{"n": 1}')).toEqual([after(2), undefined])
+  expect(await send('', '{"n": 1}')).toEqual([after(3), undefined])
+  expect(await send('', '{"n": 1}')).toEqual([after(4), undefined])
 })
 
 describe('requests sent ahead of the answers', () => {

@@ -29,6 +29,7 @@ import type { OriginPolicy } from './origin.ts'
 import type { Peers } from './peers.ts'
 import { readQuery } from './query.ts'
 import { isGlobalPermission, isPermission, type Resource } from './permissions.ts'
+import { createRepeats, mayBeRepeated, repeatKeyOf, type ReadyAnswer, type Repeats } from './repeats.ts'
 import {
   Reply,
   surfaces,
@@ -95,9 +96,9 @@ export function createHttpApp(options: HttpAppOptions): Express {
   app.set('query parser', false)
 
   app.use(identify(options))
-  const room = createBodyRoom(options.maxBodyBytes)
+  const shared: Shared = { room: createBodyRoom(options.maxBodyBytes), repeats: createRepeats() }
   for (const surface of surfaces) {
-    app.use(`/${surface}`, createRouter(options, surface, room))
+    app.use(`/${surface}`, createRouter(options, surface, shared))
   }
   app.use((): void => {
     throw routeUnknown()
@@ -215,7 +216,7 @@ function acceptableRequestId(header: string | string[] | undefined): string | un
   return typeof header === 'string' && /^[\x21-\x7e]{1,128}$/.test(header) ? header : undefined
 }
 
-function createRouter(options: HttpAppOptions, surface: Surface, room: BodyRoom): express.Router {
+function createRouter(options: HttpAppOptions, surface: Surface, shared: Shared): express.Router {
   const router = express.Router({ caseSensitive: true, strict: true })
   const byPath = new Map<string, Route[]>()
   for (const route of options.routes) {
@@ -233,9 +234,9 @@ function createRouter(options: HttpAppOptions, surface: Surface, room: BodyRoom)
       if (route.kind === 'stream') {
         // Without a body there is nothing to follow, and the response would never end.
         at.head(refuseMethod)
-        at[route.method](streamHandler(options, route, room))
+        at[route.method](streamHandler(options, route, shared))
       } else {
-        at[route.method](jsonHandler(options, route, room))
+        at[route.method](jsonHandler(options, route, shared))
       }
       methods.push(route.method.toUpperCase())
     }
@@ -270,6 +271,12 @@ const MAX_STRANGE_BODIES_PER_ADDRESS = 2
 interface BodyRoom {
   known: Allowance
   strange: Allowance
+}
+
+/** What the handlers of all listeners share. */
+interface Shared {
+  room: BodyRoom
+  repeats: Repeats
 }
 
 function createBodyRoom(maxBodyBytes: number): BodyRoom {
@@ -483,9 +490,9 @@ function pathVariables(request: Request): Record<string, string> {
   return variables
 }
 
-function jsonHandler(options: HttpAppOptions, route: JsonRoute, room: BodyRoom): RequestHandler {
+function jsonHandler(options: HttpAppOptions, route: JsonRoute, { room, repeats }: Shared): RequestHandler {
   const prepare = prepareFor(options, route, room)
-  const successStatus = route.status ?? 200
+  const isRepeatable = mayBeRepeated(route)
   return async (request: Request, response: Response, next: NextFunction) => {
     states.get(request)?.observation.routed(route)
     let leave = (): void => undefined
@@ -494,34 +501,23 @@ function jsonHandler(options: HttpAppOptions, route: JsonRoute, room: BodyRoom):
       const prepared = await prepare(request, response)
       if (route.isUrgent !== true) leave = admit(request, 'request')
       requireAtLast(route, prepared)
-      const answer: unknown = await route.handler(prepared)
-      const reply = answer instanceof Reply ? answer : undefined
-      const status = reply?.status ?? successStatus
-      const body = reply === undefined ? answer : reply.body
-      if (response.headersSent || response.destroyed) return
-      if (isChunks(body)) {
-        // It may take as long as its reader likes.
-        leave()
-        leave = admit(request, 'stream')
-        response.writeHead(status, { 'Content-Type': route.mediaType ?? octets, ...reply?.headers })
-        await pipeline(Readable.from(body, { objectMode: true, highWaterMark: 1 }), response)
+      const key = isRepeatable ? repeatKeyOf(route, prepared) : undefined
+      if (key !== undefined) {
+        send(response, await repeats.once(key, async () => readyAnswer(route, await route.handler(prepared))))
         return
       }
-      const isText = typeof body === 'string' && route.mediaType !== undefined
-      const bytes =
-        body === undefined
-          ? undefined
-          : Buffer.isBuffer(body)
-            ? body
-            : Buffer.from(isText ? body : JSON.stringify(body))
-      const contentType = isText || Buffer.isBuffer(body) ? (route.mediaType ?? octets) : json
-      response.writeHead(status, {
-        ...(bytes === undefined ? {} : { 'Content-Type': contentType }),
-        ...(status === 204 ? {} : { 'Content-Length': String(bytes?.length ?? 0) }),
-        ...reply?.headers,
-      })
-      response.end(bytes)
-      if (response.writableLength > 0) cutWhoDoesNotTake(response)
+      const answer: unknown = await route.handler(prepared)
+      const { body, status, headers } = partsOf(route, answer)
+      if (!isChunks(body)) {
+        send(response, readyAnswer(route, answer))
+        return
+      }
+      if (response.headersSent || response.destroyed) return
+      // It may take as long as its reader likes.
+      leave()
+      leave = admit(request, 'stream')
+      response.writeHead(status, { 'Content-Type': route.mediaType ?? octets, ...headers })
+      await pipeline(Readable.from(body, { objectMode: true, highWaterMark: 1 }), response)
     } catch (error) {
       // A client that does not wait for the end of its answer is no failure.
       if (!hasCode(error, 'ERR_STREAM_PREMATURE_CLOSE')) next(error)
@@ -529,6 +525,39 @@ function jsonHandler(options: HttpAppOptions, route: JsonRoute, room: BodyRoom):
       afterAnswer(response, leave)
     }
   }
+}
+
+/** What a handler has answered with. */
+function partsOf(
+  route: JsonRoute,
+  answer: unknown,
+): { body: unknown; status: number; headers: Record<string, string> } {
+  const { body, status, headers } = answer instanceof Reply ? answer : new Reply(answer)
+  return { body, status: status ?? route.status ?? 200, headers }
+}
+
+function readyAnswer(route: JsonRoute, answer: unknown): ReadyAnswer {
+  const { body, status, headers } = partsOf(route, answer)
+  const isText = typeof body === 'string' && route.mediaType !== undefined
+  const bytes =
+    body === undefined ? undefined : Buffer.isBuffer(body) ? body : Buffer.from(isText ? body : JSON.stringify(body))
+  const contentType = isText || Buffer.isBuffer(body) ? (route.mediaType ?? octets) : json
+  return {
+    status,
+    headers: {
+      ...(bytes === undefined ? {} : { 'Content-Type': contentType }),
+      ...(status === 204 ? {} : { 'Content-Length': String(bytes?.length ?? 0) }),
+      ...headers,
+    },
+    bytes,
+  }
+}
+
+function send(response: Response, { status, headers, bytes }: ReadyAnswer): void {
+  if (response.headersSent || response.destroyed) return
+  response.writeHead(status, headers)
+  response.end(bytes)
+  if (response.writableLength > 0) cutWhoDoesNotTake(response)
 }
 
 /** A handler that yields its text piece by piece is read only as fast as the client takes it. */
@@ -539,7 +568,7 @@ function isChunks(body: unknown): body is AsyncIterable<string | Uint8Array> {
 const json = 'application/json; charset=UTF-8'
 const octets = 'application/octet-stream'
 
-function streamHandler(options: HttpAppOptions, route: StreamRoute, room: BodyRoom): RequestHandler {
+function streamHandler(options: HttpAppOptions, route: StreamRoute, { room }: Shared): RequestHandler {
   const prepare = prepareFor(options, route, room)
   return async (request: Request, response: Response, next: NextFunction) => {
     states.get(request)?.observation.routed(route)

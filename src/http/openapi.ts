@@ -3,6 +3,7 @@ import { version } from '../version.ts'
 import type { JsonSchema } from '../schema.ts'
 import { healthPaths, healthSchema } from './health.ts'
 import { isPermission } from './permissions.ts'
+import { mayBeRepeated, repeatHeaders } from './repeats.ts'
 import type { QueryParameter, Route, Surface } from './route.ts'
 
 /** Where the paths of each surface are reached through the API listener. */
@@ -99,12 +100,14 @@ function operationOf(route: Route, components: Map<string, unknown>): Record<str
     parameters: [
       ...pathParameters(route.path),
       ...Object.entries(route.query ?? {}).map(queryParameter),
-      ...Object.entries(route.headers ?? {}).map(([name, description]) => ({
-        name,
-        in: 'header',
-        description,
-        schema: { type: 'string' },
-      })),
+      ...Object.entries({ ...(mayBeRepeated(route) ? repeatHeaders : {}), ...route.headers }).map(
+        ([name, description]) => ({
+          name,
+          in: 'header',
+          description,
+          schema: { type: 'string' },
+        }),
+      ),
     ],
     ...requestBody(route, components),
     responses: {

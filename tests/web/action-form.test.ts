@@ -13,6 +13,7 @@ import {
   type ActionScreen,
 } from './actions.ts'
 import { startBrowser, type TestBrowser } from './browser.ts'
+import { startForgetfulWay } from './forgetful-way.ts'
 
 const SECRET = 'a very secret word'
 
@@ -171,6 +172,29 @@ describe('the form of an action', () => {
     await ended(page)
     expect(sent).toHaveLength(1)
     await close()
+  })
+
+  it('runs once though the browser sends it again, and says when nobody knows whether it has', async () => {
+    const way = await startForgetfulWay(server.urls.api)
+    try {
+      const { page, close } = await browser.open(`${way.url}/#/actions/core.local?cmd=date`)
+      const count = async (): Promise<number> =>
+        (await server.call<unknown[]>('GET', '/v1/executions?action=core.local&limit=100')).body.length
+      const before = await count()
+      way.loseAnswers(1)
+      await runButton(page).click()
+      await panelOf(page).getByText('succeeded', { exact: true }).waitFor()
+      expect(way.requests()).toBe(2)
+      expect(await count()).toBe(before + 1)
+
+      way.loseAnswers(Infinity)
+      await runButton(page).click()
+      await page.getByRole('alert').filter({ hasText: 'It may have done this all the same' }).waitFor()
+      expect(await count()).toBe(before + 2)
+      await close()
+    } finally {
+      await way.stop()
+    }
   })
 
   it('folds most of sixty parameters, and shows where one of them is wrong', async () => {

@@ -12,13 +12,26 @@ export interface Page<T> {
 }
 
 /**
- * Waits for the user to sign in when the session is over, and asks again.
+ * Waits for the user to sign in when the session is over, and asks again. What changes something is carried out once, however
+ * often the browser sends it, which it does by itself when a connection breaks.
  *
  * @param path below the API: `executions/last`
  * @throws ApiError; DOMException `AbortError` when the signal says so
  */
-export function request(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
-  return send(method, `api/v1/${path}`, options)
+export async function request(method: string, path: string, options: RequestOptions = {}): Promise<Response> {
+  if (method === 'GET') return send(method, `api/v1/${path}`, options)
+  const headers = { 'Idempotency-Key': newKey(), ...options.headers }
+  try {
+    return await send(method, `api/v1/${path}`, { ...options, headers })
+  } catch (error) {
+    if (!(error instanceof ApiError) || error.status !== 0 || error.code !== '') throw error
+    throw new ApiError(`${error.message} It may have done this all the same: look before you try again.`, 0)
+  }
+}
+
+/** Not `randomUUID`, which browsers have over HTTPS only. */
+function newKey(): string {
+  return crypto.getRandomValues(new BigUint64Array(2)).join('-')
 }
 
 /** The same for any of the server's surfaces: `stream/v1/stream`, `auth/v1/tokens`. */

@@ -1,0 +1,110 @@
+/**
+ * Requests that come again. Browsers send what they got no answer for once more without a word, up to six times, when it went
+ * over a connection that had been used before: a run that was asked for once would run six times. With an `Idempotency-Key` it
+ * is carried out once, and each of them is answered.
+ *
+ * Kept in memory: by the time the server has started anew, no browser tries any longer.
+ */
+import { createHash } from 'node:crypto'
+import type { ApiRequest, JsonRoute, Route } from './route.ts'
+
+/** A JSON answer that is ready to be sent. */
+export interface ReadyAnswer {
+  status: number
+  headers: Record<string, string>
+  bytes: Buffer | undefined
+}
+
+export interface Repeats {
+  /** @param carryOut called unless it has been, or is being, for the same key. What it throws is not kept */
+  once(key: string, carryOut: () => Promise<ReadyAnswer>): Promise<ReadyAnswer>
+}
+
+export interface RepeatLimits {
+  answers: number
+  /** Of all answers together. */
+  bytes: number
+  keptMs: number
+}
+
+const defaults: RepeatLimits = { answers: 1000, bytes: 16 * 1024 * 1024, keptMs: 60_000 }
+
+/** For the OpenAPI document. */
+export const repeatHeaders = {
+  'Idempotency-Key':
+    'The same request with the same key again, within a minute, changes nothing, and is answered as the first time.',
+} as const
+
+/** Longer ones are no keys. */
+const MAX_KEY_CHARS = 255
+
+/** At the limits the oldest answers go; one that is larger than all may be is not kept. @param now milliseconds of a clock that never goes back */
+export function createRepeats(limits = defaults, now = (): number => performance.now()): Repeats {
+  const underWay = new Map<string, Promise<ReadyAnswer>>()
+  /** The oldest first. */
+  const kept = new Map<string, { answer: ReadyAnswer; until: number }>()
+  let bytes = 0
+
+  function keep(key: string, answer: ReadyAnswer): void {
+    if (sizeOf(answer) > limits.bytes) return
+    kept.set(key, { answer, until: now() + limits.keptMs })
+    bytes += sizeOf(answer)
+    for (const [oldest, { answer: old, until }] of kept) {
+      if (until > now() && kept.size <= limits.answers && bytes <= limits.bytes) break
+      kept.delete(oldest)
+      bytes -= sizeOf(old)
+    }
+  }
+
+  return {
+    async once(key, carryOut) {
+      const known = kept.get(key)
+      if (known !== undefined && known.until > now()) return replayed(known.answer)
+      const running = underWay.get(key)
+      if (running !== undefined) return replayed(await running)
+      const answer = carryOut()
+      underWay.set(key, answer)
+      try {
+        keep(key, await answer)
+      } finally {
+        underWay.delete(key)
+      }
+      return answer
+    },
+  }
+}
+
+function sizeOf({ bytes }: ReadyAnswer): number {
+  return bytes?.length ?? 0
+}
+
+function replayed(answer: ReadyAnswer): ReadyAnswer {
+  return { ...answer, headers: { ...answer.headers, 'Idempotent-Replayed': 'true' } }
+}
+
+/** Whether a key is looked at: not where nothing changes, nobody is known, or the handler does it itself. */
+export function mayBeRepeated(route: Route): boolean {
+  if (route.kind === 'stream') return false
+  const { method, permission, rawBody, mediaType } = route
+  return (
+    method !== 'get' &&
+    permission !== 'public' &&
+    permission !== 'login' &&
+    rawBody === undefined &&
+    mediaType === undefined
+  )
+}
+
+/**
+ * What tells a request from all that are no repetition of it: the same key with anything else in it is another one.
+ *
+ * @returns undefined: it has no key
+ */
+export function repeatKeyOf(route: JsonRoute, request: ApiRequest): string | undefined {
+  const key = request.headers['idempotency-key']
+  if (typeof key !== 'string' || key === '' || key.length > MAX_KEY_CHARS) return undefined
+  const { principal, params, query, body } = request
+  const { user, tokenId, apiKeyId } = principal
+  const all = [key, route.method, route.path, params, query, user, tokenId, apiKeyId, body]
+  return createHash('sha256').update(JSON.stringify(all)).digest('base64')
+}
