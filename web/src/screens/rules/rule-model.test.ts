@@ -2,13 +2,18 @@ import { describe, expect, it } from 'vitest'
 import type { OperatorRecord, RuleRecord } from '../../api/records.ts'
 import { operatorsByName } from '../../components/rules/criteria-text.ts'
 import {
+  copyOf,
   definitionOf,
   definitionOfRecord,
+  doubledKeys,
   draftOf,
   emptyRule,
   isSameDefinition,
+  maskProblemOf,
   newRow,
   placeOfRefusal,
+  problemsAfter,
+  readRule,
   valueMeant,
   withMoved,
   withType,
@@ -207,4 +212,54 @@ it('a criterion moves by one place, and no further than to the ends', () => {
 it('two definitions are the same in whatever order they say it', () => {
   expect(isSameDefinition({ a: 1, b: { c: [1], d: 2 } }, { b: { d: 2, c: [1] }, a: 1 })).toBe(true)
   expect(isSameDefinition({ a: [1, 2] }, { a: [2, 1] })).toBe(false)
+})
+
+describe('secrets that are not shown', () => {
+  const masked = {
+    ...emptyRule,
+    name: 'a',
+    trigger: { type: 'core.svc.webhook', parameters: { url: 'a', signature: { secret: '********' } } },
+    action: { ref: 'core.http', parameters: { url: 'u', password: '********' } },
+  }
+  // What else a rule has is of no meaning here.
+  const stored = masked as unknown as RuleRecord
+
+  it('are not copied', () => {
+    const { definition, left } = copyOf(masked)
+    expect(left).toEqual(['signature', 'password'])
+    expect(definition).toMatchObject({ name: 'a_copy', enabled: false })
+    expect(definition.trigger.parameters).toEqual({ url: 'a' })
+    expect(definition.action.parameters).toEqual({ url: 'u' })
+  })
+
+  it('stay where the rule has them, and nowhere else', () => {
+    expect(maskProblemOf(masked, stored)).toBeUndefined()
+    expect(maskProblemOf(masked, undefined)).toContain('The secret of signature, password is not known here')
+    const other = { ...masked, action: { ...masked.action, ref: 'core.sendmail' } }
+    expect(maskProblemOf(other, stored)).toContain('The secret of password is not known here')
+    expect(maskProblemOf({ ...masked, trigger: null, action: 'x' } as never, stored)).toBeUndefined() // as JSON may be
+  })
+})
+
+it('keys that JSON cannot hold twice are found at any depth, among their siblings alone', () => {
+  const search = (...keys: string[]): ReturnType<typeof newRow> => ({
+    ...newRow('list', 'search'),
+    items: keys.map((key) => newRow(key)),
+  })
+  expect(doubledKeys({ criteria: [newRow('a'), { ...search('a', 'b'), key: 'l' }] })).toEqual([])
+  expect(doubledKeys({ criteria: [newRow('a'), search('b', 'b'), newRow('a')] })).toEqual(['a', 'b'])
+})
+
+it('what is changed takes its problem away, and no other', () => {
+  const problems = new Map([
+    ['name', '1'],
+    ['trigger', '2'],
+    ['row-3', '3'],
+  ])
+  expect([...problemsAfter(problems, { triggerType: 'x' }).keys()]).toEqual(['name', 'row-3'])
+  expect([...problemsAfter(problems, { criteria: [] }).keys()]).toEqual(['name', 'trigger'])
+})
+
+it.each(['null', '[]', '5', '"a"', '{'])('%s is no rule', (text) => {
+  expect(readRule(text)).toHaveProperty('problem')
 })

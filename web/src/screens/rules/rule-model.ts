@@ -1,6 +1,8 @@
 /** From the definition of a rule to what the form of it holds, and back. No markup, no state. */
 import { noOperators, type Operators } from '../../components/rules/criteria-text.ts'
+import { holdsMask } from '../../components/form/form-model.ts'
 import { readJsonText, sentenceOf } from '../../components/form/json-text.ts'
+import { MASK } from '../../components/form/mask.ts'
 import type { RuleDefinition, RuleRecord } from '../../api/records.ts'
 
 export interface CriterionRow {
@@ -87,9 +89,71 @@ export function definitionOfRecord(rule: RuleRecord): RuleDefinition {
   }
 }
 
+/**
+ * For a new rule, which has no secret that a mask could stand for.
+ *
+ * @returns `left`: names of the parameters that are not copied
+ */
+export function copyOf(definition: RuleDefinition): { definition: RuleDefinition; left: string[] } {
+  const { trigger, action, name } = definition
+  const left = [...maskedIn(trigger.parameters), ...maskedIn(action.parameters)]
+  const without = (parameters: unknown): Record<string, unknown> =>
+    Object.fromEntries(Object.entries(objectOf(parameters)).filter(([, value]) => !holdsMask(value)))
+  return {
+    definition: {
+      ...definition,
+      name: `${name}_copy`,
+      enabled: false,
+      trigger: { ...trigger, parameters: without(trigger.parameters) },
+      action: { ...action, parameters: without(action.parameters) },
+    },
+    left,
+  }
+}
+
+/**
+ * A mask stands for a secret that the stored rule has in this place, and for nothing anywhere else.
+ *
+ * @param given what somebody wrote, which need not be a rule @param stored undefined: it is a new rule
+ * @returns what is wrong, in words
+ */
+export function maskProblemOf(given: RuleDefinition, stored: RuleRecord | undefined): string | undefined {
+  const [trigger, action] = [objectOf(given.trigger), objectOf(given.action)]
+  const names = [
+    ...(stored !== undefined && stored.trigger.type === trigger['type'] ? [] : maskedIn(trigger['parameters'])),
+    ...(stored !== undefined && stored.action.ref === action['ref'] ? [] : maskedIn(action['parameters'])),
+  ]
+  if (names.length === 0) return undefined
+  return `The secret of ${names.join(', ')} is not known here: ${MASK} only stands for what the rule had before. Write the secret itself, or remove it.`
+}
+
+function maskedIn(parameters: unknown): string[] {
+  return Object.entries(objectOf(parameters))
+    .filter(([, value]) => holdsMask(value))
+    .map(([name]) => name)
+}
+
+/** Of criteria side by side: an object cannot hold both. */
+export function doubledKeys({ criteria }: Pick<RuleDraft, 'criteria'>): string[] {
+  const look = (rows: readonly CriterionRow[]): string[] => {
+    const keys = rows.map(({ key }) => key)
+    return [...keys.filter((key, i) => keys.indexOf(key) !== i), ...rows.flatMap(({ items }) => look(items))]
+  }
+  return look(criteria)
+}
+
+const NO_RULE = 'A rule is an object: { "name": …, "trigger": …, "action": … }.'
+
+/** What somebody wrote as JSON: an object, of which the server says whether it is a rule. @returns what is wrong, in words */
+export function readRule(text: string): { definition: RuleDefinition } | { problem: string } {
+  const { value, mistake } = readJsonText(text)
+  if (mistake !== undefined) return { problem: sentenceOf(mistake) }
+  return isObject(value) ? { definition: value as unknown as RuleDefinition } : { problem: NO_RULE } // as said above
+}
+
 /** @param given what somebody wrote @returns what keeps it from being shown as a form, in words */
 export function draftOf(given: unknown): DraftWithParameters | { problem: string } {
-  if (!isObject(given)) return { problem: 'A rule is an object: { "name": …, "trigger": …, "action": … }.' }
+  if (!isObject(given)) return { problem: NO_RULE }
   const { name, pack, description, enabled, type, trigger, criteria, action, ...rule } = given
   for (const [title, text] of Object.entries({ name, pack, description })) {
     if (!isNothing(text) && typeof text !== 'string') return { problem: `"${title}" has to be text.` }
@@ -265,6 +329,17 @@ export function withType(row: CriterionRow, type: string): CriterionRow {
   }
   if (!isSearch && row.as === 'rows') return { ...row, type, as: 'text', condition: '' }
   return { ...row, type, as: row.as === 'none' ? 'text' : row.as }
+}
+
+/** Attribute of the draft → what its problems are called, where that is another word. */
+const placeOf: Readonly<Record<string, string>> = { triggerType: 'trigger', actionRef: 'action' }
+
+/** Those that are not about what has been changed since. */
+export function problemsAfter(problems: Problems, changed: Partial<RuleDraft>): Problems {
+  const places = Object.keys(changed).map((name) => placeOf[name] ?? name)
+  return new Map(
+    [...problems].filter(([place]) => !places.includes(place) && !('criteria' in changed && place.startsWith('row-'))),
+  )
 }
 
 /**
