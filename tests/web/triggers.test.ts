@@ -147,7 +147,12 @@ describe('a trigger instance', () => {
       trigger: { type: 'core.svc.webhook', parameters: { url: 'starter' } },
       action: { ref: 'core.missing' },
     })
-    const { page, close } = await open(`/instances/${await send('starter', {})}`)
+    await make('uncomparable', {
+      trigger: { type: 'core.svc.webhook', parameters: { url: 'starter' } },
+      criteria: { 'trigger.body.n': { type: 'greaterthan', pattern: 5 } },
+    })
+    const { page, close } = await open(`/instances/${await send('starter', { n: 'five' })}`)
+    await why(page).getByText('Enforcing failed: test.broken, test.uncomparable.').waitFor()
     const started = why(page).getByRole('listitem').filter({ hasText: 'test.starter' })
     await started.getByText('running', { exact: true }).waitFor()
     const link = started.getByRole('link', { name: 'core.local' })
@@ -158,6 +163,9 @@ describe('a trigger instance', () => {
     await started.getByText('canceled', { exact: true }).waitFor()
     const broken = why(page).getByRole('listitem').filter({ hasText: 'test.broken' })
     expect(await broken.textContent()).toContain(`Action "core.missing" doesn't exist`)
+    // Once, though both the verdict and the enforcement say it.
+    const uncomparable = why(page).getByRole('listitem').filter({ hasText: 'test.uncomparable' })
+    expect(await uncomparable.getByText('not supported between instances').count()).toBe(1)
     await page.getByRole('link', { name: 'everything that came of the same event' }).waitFor()
     await close()
   })

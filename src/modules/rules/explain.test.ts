@@ -84,7 +84,7 @@ describe('explain', () => {
         { rule: expect.objectContaining({ ref: 'test.last', type: 'backstop' }) as object, verdict: 'not_needed' },
       ],
       hidden: 0,
-      message: '1 rule started an execution: test.yes.',
+      message: '1 rule started an execution: test.yes. Enforcing failed: test.odd, test.lost.',
     })
   })
 

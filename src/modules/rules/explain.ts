@@ -328,15 +328,15 @@ function sentenceOf(
   if (status === 'processing_failed') {
     return 'Something unexpected went wrong while the trigger instance was processed; the log of the server says what.'
   }
-  const enforced = [
-    ...rules.flatMap(({ rule, enforcement }) => (enforcement?.status === 'succeeded' ? [rule.ref] : [])),
-    ...gone.flatMap(({ rule, status: outcome }) => (outcome === 'succeeded' ? [rule.ref] : [])),
+  const refsOf = (outcome: RuleEnforcement['status']): string[] => [
+    ...rules.flatMap(({ rule, enforcement }) => (enforcement?.status === outcome ? [rule.ref] : [])),
+    ...gone.flatMap(({ rule, status: its }) => (its === outcome ? [rule.ref] : [])),
   ]
-  if (enforced.length > 0) return `${countOf(enforced.length, 'rule')} started an execution: ${namesOf(enforced)}.`
-  const failed = [
-    ...rules.flatMap(({ rule, enforcement }) => (enforcement?.status === 'failed' ? [rule.ref] : [])),
-    ...gone.map(({ rule }) => rule.ref),
-  ]
+  const [enforced, failed] = [refsOf('succeeded'), refsOf('failed')]
+  if (enforced.length > 0) {
+    const others = failed.length === 0 ? '' : ` Enforcing failed: ${namesOf(failed)}.`
+    return `${countOf(enforced.length, 'rule')} started an execution: ${namesOf(enforced)}.${others}`
+  }
   if (failed.length > 0) return `No execution came of it, because enforcing failed: ${namesOf(failed)}.`
   if (!hasTrigger) {
     return `Trigger "${trigger}" does not exist any more: its type, or the rules that named it, have been deleted or changed.`

@@ -1,6 +1,6 @@
 /** One execution that is watched while it runs. */
 import { useEffect, useRef, useState } from 'preact/hooks'
-import { get, isAbort } from './client.ts'
+import { change, get, isAbort } from './client.ts'
 import { useExecutionEvents } from './execution-events.ts'
 import { laterOf, type ExecutionSummary } from './execution-summary.ts'
 import type { ExecutionContext, ExecutionRecord } from './records.ts'
@@ -76,6 +76,12 @@ export function withEvent(
     ...(elapsed_seconds !== undefined && { elapsed_seconds }),
     ...(result_size !== undefined && { result_size }),
   }
+}
+
+/** @throws Error with what the server says, which refuses with status 200 (contract 03, 3.4) */
+export async function cancelExecution(id: string): Promise<void> {
+  const answer = await change<{ faultstring?: string }>('DELETE', `executions/${encodeURIComponent(id)}`)
+  if (answer.faultstring !== undefined) throw new Error(answer.faultstring)
 }
 
 /** Who it runs as. */

@@ -1,8 +1,8 @@
 import type { JSX, RefObject } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import { change, messageOf } from '../../api/client.ts'
-import { MAX_RESULT_BYTES, useExecution } from '../../api/execution.ts'
-import type { ExecutionRecord, ExecutionStatus } from '../../api/records.ts'
+import { cancelExecution, MAX_RESULT_BYTES, useExecution } from '../../api/execution.ts'
+import type { ExecutionRecord } from '../../api/records.ts'
 import { Failure } from '../../components/failure.tsx'
 import { InquiryById } from '../../components/inquiry-form.tsx'
 import { JsonTree } from '../../components/json-tree.tsx'
@@ -10,16 +10,6 @@ import { OutputPane } from '../../components/output/output-pane.tsx'
 import { isFinalStatus, StatusBadge } from '../../components/status-badge.tsx'
 import { Elapsed } from '../../components/time.tsx'
 import { hrefOf } from '../../router.ts'
-
-const cancelable: ReadonlySet<ExecutionStatus> = new Set<ExecutionStatus>([
-  'requested',
-  'delayed',
-  'scheduled',
-  'running',
-  'pausing',
-  'paused',
-  'resuming',
-])
 
 /** The execution that the form has started, while it runs and after it. */
 export function RunPanel({
@@ -37,6 +27,8 @@ export function RunPanel({
 
   const { id, status, start_timestamp: start, end_timestamp: end, elapsed_seconds: seconds } = record
   const isOver = isFinalStatus(status)
+  // The server refuses to cancel what waits for an answer.
+  const canBeCanceled = !isOver && status !== 'canceling' && status !== 'pending'
 
   function ask(what: () => Promise<void>): void {
     setProblem(undefined)
@@ -46,10 +38,11 @@ export function RunPanel({
       .finally(() => setIsBusy(false))
   }
   async function cancel(): Promise<void> {
-    // What is over already is refused with the status of a success.
-    const answer = await change<{ faultstring?: string }>('DELETE', `executions/${id}`)
-    if (answer.faultstring !== undefined) setProblem(answer.faultstring)
-    reload()
+    try {
+      await cancelExecution(id)
+    } finally {
+      reload()
+    }
   }
   async function runAgain(): Promise<void> {
     onRun(await change<ExecutionRecord>('POST', `executions/${id}/re_run`, {}))
@@ -67,7 +60,7 @@ export function RunPanel({
         </span>
         <span class="spacer" />
         <a href={hrefOf(['history', id])}>Open the execution</a>
-        {cancelable.has(status) && (
+        {canBeCanceled && (
           <button type="button" class="danger" disabled={isBusy} onClick={() => ask(cancel)}>
             Cancel
           </button>

@@ -1,7 +1,8 @@
 /** Ending executions: one, or several that somebody has chosen. */
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
-import { change, messageOf } from '../../api/client.ts'
+import { messageOf } from '../../api/client.ts'
+import { cancelExecution } from '../../api/execution.ts'
 import type { ExecutionSummary } from '../../api/execution-summary.ts'
 import { Confirm } from '../../components/dialog.tsx'
 import { notify } from '../../components/notices.tsx'
@@ -9,12 +10,6 @@ import { isFinalStatus } from '../../components/status-badge.tsx'
 
 /** Requests at once. */
 const TOGETHER = 4
-
-/** @throws Error with what the server says, which refuses with status 200 (contract 03, 3.4) */
-export async function cancelExecution(id: string): Promise<void> {
-  const answer = await change<{ faultstring?: string }>('DELETE', `executions/${encodeURIComponent(id)}`)
-  if (answer.faultstring !== undefined) throw new Error(answer.faultstring)
-}
 
 export function CancelSelected({
   selected,

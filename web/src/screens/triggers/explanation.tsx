@@ -59,9 +59,14 @@ function Rule({
   instance: string
   states: ReadonlyMap<string, ExecutionState>
 }): JSX.Element {
-  const { rule, verdict, enforcement } = explained
+  const { rule, verdict, reason, enforcement } = explained
+  // Criteria that cannot be compared fail the enforcement, with the same words.
+  const failure =
+    reason !== undefined && enforcement?.failure_reason?.includes(reason) === true
+      ? undefined
+      : enforcement?.failure_reason
   return (
-    <li data-verdict={verdict}>
+    <li data-verdict={enforcement?.status === 'failed' ? 'failed' : verdict}>
       <div class="why-rule">
         <a href={hrefOf(['rules', rule.ref])}>{rule.ref}</a>
         <VerdictBadge verdict={verdict} />
@@ -71,43 +76,34 @@ function Rule({
         </a>
       </div>
       <VerdictReason verdict={explained} />
-      {enforcement !== undefined && <Enforcement enforcement={enforcement} states={states} />}
-    </li>
-  )
-}
-
-function Enforcement({
-  enforcement: { execution_id: execution, failure_reason: failure },
-  states,
-}: {
-  enforcement: NonNullable<ExplainedRule['enforcement']>
-  states: ReadonlyMap<string, ExecutionState>
-}): JSX.Element {
-  const state = execution === undefined ? undefined : states.get(execution)
-  return (
-    <div class="why-enforcement">
       {failure !== undefined && (
         <p class="problem">
           <LongText text={failure} />
         </p>
       )}
-      {execution !== undefined && (
-        <p>
-          Started <a href={hrefOf(['history', execution])}>{state?.action.ref ?? 'an execution'}</a>{' '}
-          {state !== undefined && (
-            <>
-              <StatusBadge status={state.status} />{' '}
-              <span class="hint">
-                <Elapsed
-                  from={state.start_timestamp}
-                  seconds={state.end_timestamp === undefined ? undefined : (state.elapsed_seconds ?? 0)}
-                />
-              </span>
-            </>
-          )}
-        </p>
+      {enforcement?.execution_id !== undefined && (
+        <Started execution={enforcement.execution_id} state={states.get(enforcement.execution_id)} />
       )}
-    </div>
+    </li>
+  )
+}
+
+function Started({ execution, state }: { execution: string; state: ExecutionState | undefined }): JSX.Element {
+  return (
+    <p>
+      Started <a href={hrefOf(['history', execution])}>{state?.action.ref ?? 'an execution'}</a>{' '}
+      {state !== undefined && (
+        <>
+          <StatusBadge status={state.status} />{' '}
+          <span class="hint">
+            <Elapsed
+              from={state.start_timestamp}
+              seconds={state.end_timestamp === undefined ? undefined : (state.elapsed_seconds ?? 0)}
+            />
+          </span>
+        </>
+      )}
+    </p>
   )
 }
 
