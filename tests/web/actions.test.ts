@@ -207,7 +207,7 @@ it('has a list of five thousand actions that is searched while one types', async
   expect({ status, text }).toMatchObject({ status: 200 })
   const { page, close } = await open('')
   await page.getByText(/50\d\d actions/).waitFor()
-  expect(await page.locator('.actions-row').count()).toBeLessThan(100)
+  expect(await page.locator('.split-row').count()).toBeLessThan(100)
   await page.getByRole('searchbox').fill('action_4999')
   await page.getByText(/^1 of 50\d\d actions/).waitFor()
   await page.getByRole('searchbox').press('Enter')

@@ -3,6 +3,7 @@ import { useEffect, useId, useMemo, useRef } from 'preact/hooks'
 import { list } from '../../api/client.ts'
 import { useLoaded } from '../../api/load.ts'
 import { Failure } from '../../components/failure.tsx'
+import { PackRow } from '../../components/split.tsx'
 import { VirtualList, type VirtualListHandle } from '../../components/virtual-list.tsx'
 import { hrefOf } from '../../router.ts'
 import { rowsFor, searchable, type ListedAction, type ListRow } from './search.ts'
@@ -89,7 +90,6 @@ export function ActionList({ search, chosen, onSearch, onOpen }: ActionListProps
             <Nothing isFiltered={actions.length > 0} onReload={reload} />
           ) : (
             <VirtualList
-              class="actions-rows"
               label="Actions by pack"
               count={rows.length}
               rowHeight={ROW_HEIGHT}
@@ -134,17 +134,11 @@ function Row({
   chosen: string | undefined
   onOpen: ActionListProps['onOpen']
 }): JSX.Element {
-  if (row.kind === 'pack') {
-    return (
-      <div class="actions-pack">
-        <span class="name">{row.pack}</span> <span class="count">{row.count}</span>
-      </div>
-    )
-  }
+  if (row.kind === 'pack') return <PackRow pack={row.pack} count={row.count} />
   const { ref, pack, name, description, enabled } = row.action
   return (
     <a
-      class="actions-row"
+      class="split-row"
       href={hrefOf(['actions', ref])}
       data-row={index}
       title={ref}

@@ -2,6 +2,7 @@
 import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
 import type { ScreenProps } from '../../app.tsx'
+import { Split } from '../../components/split.tsx'
 import { hrefOf, navigate, setQuery } from '../../router.ts'
 import { ActionList } from './action-list.tsx'
 import { ActionPage } from './action-page.tsx'
@@ -21,39 +22,40 @@ export default function Actions({ path: [chosen], query }: ScreenProps): JSX.Ele
   const opensByKeyboard = useRef(false)
 
   return (
-    <div class={`page fill actions ${chosen === undefined ? '' : 'has-choice'}`}>
-      <div class="split">
-        <section class="actions-list" aria-label="Actions">
-          <h1>Actions</h1>
-          <InquiriesLink isShown={chosen === INQUIRIES} />
-          <ActionList
-            search={search}
-            chosen={chosen}
-            onSearch={(text) => {
-              setSearch(text)
-              if (chosen === undefined) setQuery({ search: text }, { replace: true })
-            }}
-            onOpen={(ref, byKeyboard) => {
-              opensByKeyboard.current = byKeyboard
-              if (ref !== chosen) navigate(hrefOf(['actions', ref]))
-            }}
-          />
-        </section>
-        <section class="actions-chosen" aria-label="What is chosen">
-          <p class="actions-back">
-            <a href={hrefOf(['actions'], { search })}>← All actions</a>
+    <div class="page fill actions">
+      <Split
+        listLabel="Actions"
+        list={
+          <>
+            <h1>Actions</h1>
+            <InquiriesLink isShown={chosen === INQUIRIES} />
+            <ActionList
+              search={search}
+              chosen={chosen}
+              onSearch={(text) => {
+                setSearch(text)
+                if (chosen === undefined) setQuery({ search: text }, { replace: true })
+              }}
+              onOpen={(ref, byKeyboard) => {
+                opensByKeyboard.current = byKeyboard
+                if (ref !== chosen) navigate(hrefOf(['actions', ref]))
+              }}
+            />
+          </>
+        }
+        back={{ title: 'All actions', href: hrefOf(['actions'], { search }) }}
+        isChosen={chosen !== undefined}
+      >
+        {chosen === undefined ? (
+          <p class="empty">
+            Choose an action to see its parameters and to run it. In the search, Enter opens the first one found.
           </p>
-          {chosen === undefined ? (
-            <p class="empty">
-              Choose an action to see its parameters and to run it. In the search, Enter opens the first one found.
-            </p>
-          ) : chosen === INQUIRIES ? (
-            <Inquiries />
-          ) : (
-            <ActionPage key={chosen} actionRef={chosen} query={query} takesFocus={opensByKeyboard} />
-          )}
-        </section>
-      </div>
+        ) : chosen === INQUIRIES ? (
+          <Inquiries />
+        ) : (
+          <ActionPage key={chosen} actionRef={chosen} query={query} takesFocus={opensByKeyboard} />
+        )}
+      </Split>
     </div>
   )
 }

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact'
 import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks'
 import { Failure } from '../../components/failure.tsx'
+import { PackRow, Split } from '../../components/split.tsx'
 import { VirtualList, type VirtualListHandle } from '../../components/virtual-list.tsx'
 import { hrefOf, setQuery } from '../../router.ts'
 import { counted, countsOf, rowsOf, type CatalogueRow } from './catalogue.ts'
@@ -31,88 +32,81 @@ export function Types({ chosen, query }: { chosen: string | undefined; query: UR
   useEffect(() => handle.current?.scrollToRow(0), [search])
 
   return (
-    <div class={`page fill triggers ${chosen === undefined ? '' : 'has-choice'}`}>
+    <div class="page fill triggers">
       <Tabs part="types" />
-      <div class="split">
-        <section class="triggers-list" aria-label="Trigger types">
-          <form role="search" onSubmit={(event) => event.preventDefault()}>
-            <label class="visually-hidden" for={searchId}>
-              Find a trigger type
-            </label>
-            <input
-              id={searchId}
-              type="search"
-              placeholder="Find by name, description or parameter"
-              autocomplete="off"
-              spellcheck={false}
-              value={search}
-              onInput={(event) => {
-                setSearch(event.currentTarget.value)
-                setQuery({ search: event.currentTarget.value }, { replace: true })
-              }}
-            />
-          </form>
-          {error !== undefined && <Failure error={error} onRetry={reload} />}
-          {data === undefined && error === undefined && <p class="loading">Loading…</p>}
-          {data !== undefined && (
-            <>
-              <p class="hint" role="status">
-                {search === ''
-                  ? counted(found, 'trigger type')
-                  : `${found} of ${counted(data.types.length, 'trigger type')}`}
-              </p>
-              {rows.length === 0 ? (
-                <p class="empty">
-                  {data.types.length > 0
-                    ? 'No trigger type has all of these words.'
-                    : 'There are no trigger types that you may see.'}
+      <Split
+        listLabel="Trigger types"
+        list={
+          <>
+            <form role="search" onSubmit={(event) => event.preventDefault()}>
+              <label class="visually-hidden" for={searchId}>
+                Find a trigger type
+              </label>
+              <input
+                id={searchId}
+                type="search"
+                placeholder="Find by name, description or parameter"
+                autocomplete="off"
+                spellcheck={false}
+                value={search}
+                onInput={(event) => {
+                  setSearch(event.currentTarget.value)
+                  setQuery({ search: event.currentTarget.value }, { replace: true })
+                }}
+              />
+            </form>
+            {error !== undefined && <Failure error={error} onRetry={reload} />}
+            {data === undefined && error === undefined && <p class="loading">Loading…</p>}
+            {data !== undefined && (
+              <>
+                <p class="hint" role="status">
+                  {search === ''
+                    ? counted(found, 'trigger type')
+                    : `${found} of ${counted(data.types.length, 'trigger type')}`}
                 </p>
-              ) : (
-                <VirtualList
-                  label="Trigger types by pack"
-                  count={rows.length}
-                  rowHeight={ROW_HEIGHT}
-                  handle={handle}
-                  row={(index) => {
-                    const row = rows[index]
-                    return row === undefined ? null : <Row row={row} chosen={chosen} search={search} />
-                  }}
-                />
-              )}
-            </>
-          )}
-        </section>
-        <section class="triggers-chosen" aria-label="What is chosen">
-          {chosen === undefined ? (
-            <p class="empty">
-              Choose a trigger type to see what it carries, which triggers there are and which rules use them.
-            </p>
-          ) : (
-            <>
-              <p class="triggers-back">
-                <a href={hrefOf(['triggers'], { search })}>← All trigger types</a>
-              </p>
-              <TypePage key={chosen} typeRef={chosen} catalogue={data} />
-            </>
-          )}
-        </section>
-      </div>
+                {rows.length === 0 ? (
+                  <p class="empty">
+                    {data.types.length > 0
+                      ? 'No trigger type has all of these words.'
+                      : 'There are no trigger types that you may see.'}
+                  </p>
+                ) : (
+                  <VirtualList
+                    label="Trigger types by pack"
+                    count={rows.length}
+                    rowHeight={ROW_HEIGHT}
+                    handle={handle}
+                    row={(index) => {
+                      const row = rows[index]
+                      return row === undefined ? null : <Row row={row} chosen={chosen} search={search} />
+                    }}
+                  />
+                )}
+              </>
+            )}
+          </>
+        }
+        back={{ title: 'All trigger types', href: hrefOf(['triggers'], { search }) }}
+        isChosen={chosen !== undefined}
+      >
+        {chosen === undefined ? (
+          <p class="empty">
+            Choose a trigger type to see what it carries, which triggers there are and which rules use them.
+          </p>
+        ) : (
+          <TypePage key={chosen} typeRef={chosen} catalogue={data} />
+        )}
+      </Split>
     </div>
   )
 }
 
 function Row({ row, chosen, search }: { row: CatalogueRow; chosen: string | undefined; search: string }): JSX.Element {
-  if (row.kind === 'pack') {
-    return (
-      <div class="triggers-pack">
-        <span class="name">{row.pack}</span> <span class="count">{row.count}</span>
-      </div>
-    )
-  }
+  if (row.kind === 'pack') return <PackRow pack={row.pack} count={row.count} />
   const { ref, pack, name, description } = row.type
   return (
     <a
-      class="triggers-row"
+      class="split-row"
       href={hrefOf(['triggers', 'types', ref], { search })}
       title={ref}
       aria-current={ref === chosen ? 'page' : undefined}
