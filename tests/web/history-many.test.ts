@@ -44,7 +44,8 @@ async function open(address: string): Promise<Lists> {
     if (url.pathname.endsWith('/executions')) asked.push(url.searchParams)
   })
   await page.goto(`${server.urls.api}/#/history${address}`)
-  await rows(page).nth(1).waitFor()
+  // Before the list is known to be long there is nowhere to scroll to.
+  await rows(page).nth(1).getByRole('link').first().waitFor()
   return { page, asked, close }
 }
 

@@ -192,8 +192,8 @@ describe('signing in', () => {
         // Never as somebody else in silence.
         name = 'bob'
         await end()
+        // What it shows has to be asked for.
         await page.getByRole('link', { name: 'You' }).click()
-        await page.getByRole('link', { name: 'API keys' }).click()
         await signInDialog(page).getByText('The session of ada is over').waitFor()
         await signInDialog(page).getByRole('button', { name: 'Go on as bob' }).click()
         await waitFor('the page of bob', async () => (await userIn(page).textContent()) === 'bob')
