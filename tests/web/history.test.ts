@@ -93,6 +93,19 @@ describe('the list', () => {
     await close()
   })
 
+  it('changes in a browser that does not iterate over streams, too', async () => {
+    const { page, close } = await open()
+    await page.addInitScript({
+      content: 'delete ReadableStream.prototype.values; delete ReadableStream.prototype[Symbol.asyncIterator]',
+    })
+    await page.reload()
+    await page.getByText('Live', { exact: true }).waitFor()
+    await runToEnd(server, { cmd: 'echo older browser' })
+    await row(page, 'echo older browser').getByText('succeeded').waitFor()
+    expect(await page.getByText('Live', { exact: true }).count()).toBe(1)
+    await close()
+  })
+
   it('knows after a lost connection what has happened meanwhile', async () => {
     const proxy = await startCuttingProxy(server.urls.api, Infinity)
     const { id } = await run(server, { cmd: 'sleep 599', timeout: 600 })

@@ -81,12 +81,14 @@ async function keepFollowing(path: string, options: FollowOptions, ended: AbortS
           else options.onEvent({ name: event, data, id })
         },
       })
-      const text = response.body?.pipeThrough(new TextDecoderStream())
-      for await (const chunk of text ?? []) {
+      // Browsers that iterate over a stream are newer than others that people have.
+      const text = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+      while (text !== undefined && !isOver) {
+        const { done, value } = await text.read()
+        if (done) break
         delayMs = FIRST_DELAY_MS
         heard()
-        parser.feed(chunk)
-        if (isOver) break
+        parser.feed(value)
       }
     } catch (error) {
       if (error instanceof ApiError && isFinal(error)) {
@@ -146,10 +148,12 @@ function untilVisible(ended: AbortSignal): Promise<void> {
 
 function pause(ms: number, ended: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms)
-    ended.addEventListener('abort', () => {
+    const stop = (): void => {
       clearTimeout(timer)
+      ended.removeEventListener('abort', stop)
       resolve()
-    })
+    }
+    const timer = setTimeout(stop, ms)
+    ended.addEventListener('abort', stop)
   })
 }
