@@ -2,9 +2,12 @@
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startCuttingProxy } from '../helpers/cutting-proxy.ts'
+import { makeFolder } from '../helpers/folders.ts'
+import { createRbacFiles } from '../helpers/rbac.ts'
 import { run, runToEnd, startServer, waitForStatus, withServer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { startBrowser, type TestBrowser, type TestPage } from './browser.ts'
+import { startGuarded } from './session.ts'
 
 let server: TestServer
 let browser: TestBrowser
@@ -239,6 +242,28 @@ describe('narrowing it down', () => {
     await waitFor('the row to go', async () => (await row(page, 'sleep 598').count()) === 0)
     expect((await waitForStatus(server, id)).status).toBe('canceled')
     await close()
+  })
+})
+
+describe('for somebody who may see little', () => {
+  it('says so, and neither that nothing has run nor that it is still coming', async () => {
+    const folder = makeFolder()
+    const rbac = createRbacFiles(folder.path)
+    rbac.assign('admin', 'system_admin')
+    rbac.define('nobody', [])
+    rbac.define('lister', [{ types: ['execution_list'] }])
+    const settings = { 'rbac.enable': 'True', 'rbac.backend': 'default' }
+    const stage = await startGuarded({ basePath: folder.path, settings }, ['nobody', 'lister'])
+    await stage.server.call('POST', '/v1/executions', { action: 'core.noop' }, stage.operator)
+    const none = await stage.open('/history', 'nobody')
+    await none.page.getByRole('alert').getByText('"execution_list"').waitFor()
+    expect(await none.page.locator('.bone').count()).toBe(0)
+    await none.close()
+    const { page, close } = await stage.open('/history', 'lister')
+    await page.getByText('There is no execution that you may see.').waitFor()
+    await close()
+    await stage.stop()
+    folder.remove()
   })
 })
 

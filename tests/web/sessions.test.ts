@@ -1,7 +1,8 @@
 /** What is left of a session when it ends, and several pages of one browser. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
-import { call, withServer } from '../helpers/server.ts'
+import { call, startServer, withServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import {
   ofUsers,
@@ -208,6 +209,25 @@ describe('several pages of one browser', () => {
     await signInDialog(page).getByRole('button', { name: 'Go on as admin' }).click()
     await waitFor('the page of admin', async () => (await userIn(page).textContent()) === 'admin')
     await close()
+  })
+
+  it('one that nobody had to sign in to does not act as somebody who has to since', async () => {
+    const folder = makeFolder()
+    const open = await startServer({ basePath: folder.path, settings: { 'auth.enable': 'False' } })
+    const { page, close } = await stage.browser.open(`${open.urls.api}/#/access`)
+    await page.getByText('Nobody has to sign in').waitFor()
+    await open.stop()
+    const settings = { 'auth.enable': 'True', 'api.port': new URL(open.urls.api).port }
+    const guarded = await startServer({ basePath: folder.path, settings })
+    const other = await openAnother(page, '/access')
+    await signInOn(other, 'admin', firstPassword(folder.path))
+    await userIn(other).waitFor()
+    await page.getByRole('link', { name: 'API keys' }).click()
+    await signInDialog(page).getByRole('button', { name: 'Go on as admin' }).click()
+    await waitFor('the page of the administrator', async () => (await userIn(page).textContent()) === 'admin')
+    await close()
+    await guarded.stop()
+    folder.remove()
   })
 
   it('all of them end with all tokens of the user', async () => {

@@ -195,10 +195,13 @@ export const session = {
 
 const USER = 'api/v1/user'
 
-/** Whom the page shows: with a cookie of somebody else its requests do nothing. */
+/**
+ * Whom the page shows: with a cookie of somebody else its requests do nothing. Also of a page that nobody had to sign in to:
+ * authentication may have been switched on since.
+ */
 function expected(): Record<string, string> {
   const { user } = state.value
-  return user?.method === undefined ? {} : { 'Svc-Expected-User': encodeURIComponent(user.name.toWellFormed()) }
+  return user === undefined ? {} : { 'Svc-Expected-User': encodeURIComponent(user.name.toWellFormed()) }
 }
 
 interface Login {

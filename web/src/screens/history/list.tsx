@@ -2,10 +2,12 @@
 import type { JSX } from 'preact'
 import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { ExecutionSummary } from '../../api/execution-summary.ts'
+import { session } from '../../api/session.ts'
 import { Failure } from '../../components/failure.tsx'
 import { useMedia } from '../../components/media.ts'
 import { VirtualList, type VirtualListHandle } from '../../components/virtual-list.tsx'
 import { hrefOf, navigate } from '../../router.ts'
+import { useStore } from '../../store.ts'
 import { CancelSelected } from './cancel.tsx'
 import { FilterBar } from './filter-bar.tsx'
 import { addressOfFilter, filterOf, isNarrowed, type HistoryFilter } from './filters.ts'
@@ -52,7 +54,7 @@ export function List({ query, openId }: ListProps): JSX.Element {
       {state.error !== undefined && <Failure error={state.error} onRetry={() => model.retry()} />}
       {state.count === 0 ? (
         <Nothing filter={filter} />
-      ) : (
+      ) : state.count === undefined && state.error !== undefined ? null : (
         <Rows
           key={history.key}
           history={history}
@@ -92,10 +94,12 @@ function Newer({ history }: { history: History }): JSX.Element | null {
 }
 
 function Nothing({ filter }: { filter: HistoryFilter }): JSX.Element {
+  const { user } = useStore(session.state)
   if (!isNarrowed(filter)) {
+    const seesAll = user?.hasAccessControl !== true || user.isAdmin
     return (
       <p class="empty">
-        Nothing has run yet. <a href={hrefOf(['actions'])}>Choose an action to run</a>, or write a{' '}
+        {seesAll ? 'Nothing has run yet.' : 'There is no execution that you may see.'} <a href={hrefOf(['actions'])}>Choose an action to run</a>, or write a{' '}
         <a href={hrefOf(['rules'])}>rule</a> that runs one when something happens.
       </p>
     )
