@@ -369,9 +369,15 @@ describe('requests', () => {
     expect(await nothing.getByRole('link', { name: 'Why?' }).getAttribute('href')).toBe(
       `#/triggers/instances/${unmatched}`,
     )
-    await nothing.getByRole('button', { name: 'Send again' }).click()
-    await nothing.getByRole('link', { name: 'Sent again' }).waitFor()
+    await nothing.getByRole('button', { name: 'Send again' }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('link', { name: 'Sent again' }).waitFor()
     await waitFor('the new one', async () => (await requestsIn(page).count()) === 3)
+    // It is said of the one that was sent, which has moved.
+    expect(await requestsIn(page).filter({ hasText: 'Sent again' }).allTextContents()).toEqual([
+      expect.stringContaining('no rule matched'),
+    ])
+    await requestsIn(page).nth(2).getByRole('link', { name: 'Sent again' }).waitFor()
     await page.getByRole('link', { name: 'Sent again' }).click()
     await requestIn(page).getByRole('link', { name: 'an earlier one' }).click()
     await waitFor('the first one', () => page.url().includes(`request=${unmatched}`))

@@ -32,6 +32,8 @@ export interface VirtualListProps {
   label: string
   /** Draws one row, for which there may be no content yet. */
   row: (index: number) => ComponentChildren
+  /** Whose row it is, where rows come and go in front of others: its state and the focus move with it. */
+  rowKey?: (index: number) => string | undefined
   /** Rows that are drawn now; `end` is behind the last one. */
   onRange?: (first: number, end: number) => void
   /** Of the user's or our own scrolling. */
@@ -51,7 +53,7 @@ const END_SLACK = 4
 const SETTLE_MS = 200
 
 export function VirtualList(props: VirtualListProps): JSX.Element {
-  const { count, rowHeight, label, row, onRange, onScroll, handle } = props
+  const { count, rowHeight, label, row, rowKey, onRange, onScroll, handle } = props
   const element = useRef<HTMLDivElement>(null)
   const [height, setHeight] = useState(0)
   const [, setVersion] = useState(0)
@@ -142,7 +144,7 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
   for (let index = first; index < end; index++) {
     rows.push(
       <div
-        key={index}
+        key={rowKey?.(index) ?? index}
         {...(props.isGrid === true
           ? { role: 'presentation' }
           : { role: 'listitem', 'aria-posinset': index + 1, 'aria-setsize': count })}

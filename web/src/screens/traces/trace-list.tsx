@@ -1,16 +1,14 @@
 /** Traces, the newest first, found by tag, id, or by something that belongs to them. */
 import type { JSX } from 'preact'
-import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
+import { useMemo, useState } from 'preact/hooks'
 import { list, messageOf } from '../../api/client.ts'
-import { useExecutionEvents } from '../../api/execution-events.ts'
-import { usePoll } from '../../api/poll.ts'
 import type { TraceRecord, TraceSummary } from '../../api/records.ts'
 import { useTriggerTitles } from '../../api/trigger-titles.ts'
 import { Failure } from '../../components/failure.tsx'
 import { useMedia } from '../../components/media.ts'
 import { Time } from '../../components/time.tsx'
-import { usePagedList } from '../../components/use-paged-list.ts'
-import { VirtualList, type VirtualListHandle } from '../../components/virtual-list.tsx'
+import { useLiveList } from '../../components/use-live-list.ts'
+import { VirtualList } from '../../components/virtual-list.tsx'
 import { hrefOf, setQuery } from '../../router.ts'
 import { kindTitles, type TitleOf } from './describe.ts'
 import { filterOf, isNarrowed, queryOf, type TraceFilter } from './tag-search.ts'
@@ -22,8 +20,6 @@ const attributes = ['trace_tag', 'start_timestamp', 'origin', 'component_count']
 const MAX_COUNTED = 1000
 const WIDE_ROW = 40
 const NARROW_ROW = 72
-const POLL_MS = 5000
-const AFTER_EVENT_MS = 500
 
 const memberFilters = [
   { name: 'execution', title: 'Id of an execution' },
@@ -34,39 +30,12 @@ const memberFilters = [
 export function TraceList({ query }: { query: URLSearchParams }): JSX.Element {
   const filter = useMemo(() => filterOf(query), [query.toString()])
   const isNarrow = useMedia('(max-width: 800px)')
-  const handle = useRef<VirtualListHandle>(null)
-  const topRow = useRef(0)
-  const [pollError, setPollError] = useState<unknown>()
-  const rows = usePagedList<Listed>(
-    (place, signal) => list<Listed>('traces', { ...queryOf(filter), include_attributes: attributes, ...place }, signal),
-    JSON.stringify(filter),
-  )
-  async function lookForNews(): Promise<void> {
-    try {
-      const added = await rows.refresh()
-      // Whoever has scrolled away from the beginning goes on looking at the same rows.
-      if (added !== undefined && added > 0 && topRow.current >= 1) handle.current?.scrollToRow(topRow.current + added)
-      setPollError(undefined)
-    } catch (error) {
-      setPollError(error)
-    }
-  }
-  usePoll(lookForNews, POLL_MS)
-  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
-  useEffect(() => () => clearTimeout(timer.current), [])
-  const soon = (): void => {
-    timer.current ??= setTimeout(() => {
-      timer.current = undefined
-      void lookForNews()
-    }, AFTER_EVENT_MS)
-  }
-  useExecutionEvents({
-    onExecution(_, change) {
-      if (change === 'create') soon()
-    },
-    onOpen: soon,
+  const rows = useLiveList<Listed>({
+    load: (place, signal) =>
+      list<Listed>('traces', { ...queryOf(filter), include_attributes: attributes, ...place }, signal),
+    key: JSON.stringify(filter),
   })
-  const { count, error, reload } = rows
+  const { count, error, problem, reload } = rows
   // What stands in the rows that are drawn now.
   const [, setRange] = useState('')
   const titleOf = useTriggerTitles(rows.shown().flatMap(({ origin }) => origin?.ref ?? []))
@@ -80,9 +49,9 @@ export function TraceList({ query }: { query: URLSearchParams }): JSX.Element {
         )}
       </div>
       <Filters key={JSON.stringify({ ...filter, tag: '' })} filter={filter} />
-      {pollError !== undefined && (
+      {problem !== undefined && (
         <p class="hint" role="status">
-          Newer ones cannot be shown: {messageOf(pollError)}
+          Newer ones cannot be shown: {messageOf(problem)}
         </p>
       )}
       {error !== undefined && <Failure error={error} onRetry={reload} />}
@@ -93,12 +62,11 @@ export function TraceList({ query }: { query: URLSearchParams }): JSX.Element {
           count={count}
           rowHeight={isNarrow ? NARROW_ROW : WIDE_ROW}
           label="Traces, newest first"
-          handle={handle}
+          {...rows.drawn}
           onRange={(first, end) => {
             rows.show(first, end)
             setRange(`${first} ${end}`)
           }}
-          onScroll={(position) => (topRow.current = position.topRow)}
           row={(index) => <Row trace={rows.rowAt(index)} titleOf={titleOf} />}
         />
       )}

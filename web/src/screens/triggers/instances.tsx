@@ -1,8 +1,6 @@
 import type { JSX } from 'preact'
-import { useCallback, useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useEffect, useId } from 'preact/hooks'
 import { list, messageOf } from '../../api/client.ts'
-import { useExecutionEvents } from '../../api/execution-events.ts'
-import { usePoll } from '../../api/poll.ts'
 import type { TriggerInstanceRecord } from '../../api/records.ts'
 import { Failure } from '../../components/failure.tsx'
 import { useMedia } from '../../components/media.ts'
@@ -10,8 +8,8 @@ import { OutcomeView } from '../../components/outcomes/outcome-view.tsx'
 import { useOutcomes } from '../../components/outcomes/use-outcomes.ts'
 import { Time } from '../../components/time.tsx'
 import { triggerLine } from '../../components/rules/trigger-line.ts'
-import { usePagedList } from '../../components/use-paged-list.ts'
-import { VirtualList, type VirtualListHandle } from '../../components/virtual-list.tsx'
+import { useLiveList } from '../../components/use-live-list.ts'
+import { VirtualList } from '../../components/virtual-list.tsx'
 import { hrefOf, setQuery } from '../../router.ts'
 import type { Catalogue } from './catalogue.ts'
 import {
@@ -33,60 +31,27 @@ const ROW_HEIGHT = 58
 const TALL_ROW_HEIGHT = 84
 /** Payloads may have megabytes. */
 const ATTRIBUTES = 'id,trigger,trigger_type,occurrence_time,status,trace_id'
-/** Trigger instances have no events of their own. */
-const LOOK_AGAIN_MS = 5000
-/** Executions tell that something has happened, perhaps many at once. */
-const GATHER_MS = 400
-/** As many as a list takes. */
-const IDS_TOGETHER = 100
 
 /** What has happened, the newest first. */
 export function Instances({ query }: { query: URLSearchParams }): JSX.Element {
   const filter = filterOf(query)
   const { data: catalogue } = useCatalogue()
-  const paged = usePagedList<Row>(
-    (place, signal) =>
-      list<Row>('triggerinstances', { ...queryOf(filter), ...place, include_attributes: ATTRIBUTES }, signal),
-    JSON.stringify(filter),
-  )
+  const paged = useLiveList<Row>({
+    load: (place, signal) =>
+      list('triggerinstances', { ...queryOf(filter), ...place, include_attributes: ATTRIBUTES }, signal),
+    key: JSON.stringify(filter),
+    // The end of an execution is an event as well.
+    concerns: () => true,
+    changing: {
+      is: ({ status }) => status === 'pending',
+      load: (ids) => list('triggerinstances', { id: ids, limit: ids.length, include_attributes: ATTRIBUTES }),
+    },
+  })
   const outcomes = useOutcomes()
   const isNarrow = useMedia('(max-width: 700px)')
-  const handle = useRef<VirtualListHandle>(null)
-  const topRow = useRef(0)
-  const [problem, setProblem] = useState<string>()
-
-  const bringUpToDate = useCallback(async (): Promise<void> => {
-    try {
-      const added = await paged.refresh()
-      // Who reads further below stays where they are.
-      if (added !== undefined && added > 0 && topRow.current > 0) {
-        handle.current?.scrollToRow(topRow.current + added)
-      }
-      const pending = paged.shown().filter(({ status }) => status === 'pending')
-      if (pending.length > 0) {
-        const id = pending.slice(0, IDS_TOGETHER).map((row) => row.id)
-        const { items } = await list<Row>('triggerinstances', { id, limit: id.length, include_attributes: ATTRIBUTES })
-        paged.update(items)
-      }
-      setProblem(undefined)
-    } catch (failure) {
-      setProblem(messageOf(failure))
-    }
-  }, [])
-  usePoll(bringUpToDate, LOOK_AGAIN_MS)
-  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
-  useEffect(() => () => clearTimeout(timer.current), [])
-  const soon = (): void => {
-    if (timer.current !== undefined || document.hidden) return
-    timer.current = setTimeout(() => {
-      timer.current = undefined
-      void bringUpToDate()
-    }, GATHER_MS)
-  }
-  useExecutionEvents({ onOpen: soon, onExecution: soon })
   useEffect(() => outcomes.need(paged.shown()))
 
-  const { count, error } = paged
+  const { count, error, problem } = paged
   return (
     <div class="page fill triggers">
       <Tabs part="instances" />
@@ -94,7 +59,7 @@ export function Instances({ query }: { query: URLSearchParams }): JSX.Element {
       {error !== undefined && <Failure error={error} onRetry={paged.reload} />}
       {problem !== undefined && error === undefined && (
         <p class="problem" role="status">
-          The list may be old: {problem}
+          The list may be old: {messageOf(problem)}
         </p>
       )}
       {count === undefined && error === undefined && <p class="loading">Loading…</p>}
@@ -110,11 +75,8 @@ export function Instances({ query }: { query: URLSearchParams }): JSX.Element {
           label="Trigger instances, the newest first"
           count={count}
           rowHeight={isNarrow ? TALL_ROW_HEIGHT : ROW_HEIGHT}
-          handle={handle}
+          {...paged.drawn}
           onRange={paged.show}
-          onScroll={({ topRow: top }) => {
-            topRow.current = top
-          }}
           row={(index) => {
             const row = paged.rowAt(index)
             return row === undefined ? (

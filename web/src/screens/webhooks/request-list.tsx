@@ -1,15 +1,13 @@
 /** What was sent to a webhook, the newest first, with what came of it. */
 import type { JSX } from 'preact'
-import { useEffect, useRef, useState } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import { list, messageOf } from '../../api/client.ts'
-import { useExecutionEvents } from '../../api/execution-events.ts'
-import { usePoll } from '../../api/poll.ts'
 import type { TriggerInstanceRecord } from '../../api/records.ts'
 import { Failure } from '../../components/failure.tsx'
 import { useMedia } from '../../components/media.ts'
 import { Time } from '../../components/time.tsx'
-import { usePagedList } from '../../components/use-paged-list.ts'
-import { VirtualList, type VirtualListHandle } from '../../components/virtual-list.tsx'
+import { useLiveList } from '../../components/use-live-list.ts'
+import { VirtualList } from '../../components/virtual-list.tsx'
 import { hrefOf, parseLocation } from '../../router.ts'
 import { narrowQuery } from './fold.tsx'
 import type { WebhookTrigger } from './hooks.ts'
@@ -21,9 +19,6 @@ import { useOutcomes, type Outcomes } from '../../components/outcomes/use-outcom
 
 const WIDE_ROW = 58
 const NARROW_ROW = 104
-/** Nobody tells of requests that no rule is interested in. */
-const POLL_MS = 5000
-const AFTER_EVENT_MS = 200
 
 export function RequestList({
   triggers: ofHook,
@@ -43,70 +38,26 @@ export function RequestList({
     ofHook.length === 1 ? [] : ofHook.map(({ ref, parameters }) => [ref, labelOf(parameters)] as const),
   )
   const isNarrow = useMedia(narrowQuery)
-  const listHandle = useRef<VirtualListHandle>(null)
-  const topRow = useRef(0)
-  const rows = usePagedList<TriggerInstanceRecord>(
-    (place, signal) =>
-      list<TriggerInstanceRecord>(
-        'triggerinstances',
-        { trigger: triggers, max_payload_size: MAX_LISTED_BYTES, ...place },
-        signal,
-      ),
-    triggers.join(),
-  )
+  const rows = useLiveList<TriggerInstanceRecord>({
+    load: (place, signal) =>
+      list('triggerinstances', { trigger: triggers, max_payload_size: MAX_LISTED_BYTES, ...place }, signal),
+    key: triggers.join(),
+    concerns: ({ trigger }, change) => change === 'create' && triggers.includes(trigger?.ref ?? ''),
+    changing: {
+      is: ({ status }) => status === 'pending',
+      load: (ids) => list('triggerinstances', { id: ids, limit: ids.length, max_payload_size: MAX_LISTED_BYTES }),
+    },
+  })
   const outcomes = useOutcomes()
-  const [pollError, setPollError] = useState<unknown>()
   const needShown = (): void => outcomes.need(rows.shown())
   // What has been loaded since the rows were drawn.
   useEffect(needShown)
 
-  async function lookForNews(): Promise<void> {
-    try {
-      const waiting = rows.shown().filter(({ status }) => status === 'pending')
-      const [added] = await Promise.all([rows.refresh(), readAgain(waiting)])
-      // Whoever has scrolled away from the beginning goes on looking at the same rows.
-      if (added !== undefined && added > 0 && topRow.current >= 1) {
-        listHandle.current?.scrollToRow(topRow.current + added)
-      }
-      setPollError(undefined)
-    } catch (error) {
-      setPollError(error)
-    }
-  }
-  async function readAgain(waiting: readonly TriggerInstanceRecord[]): Promise<void> {
-    if (waiting.length === 0) return
-    const ids = waiting.map(({ id }) => id)
-    rows.update(
-      (
-        await list<TriggerInstanceRecord>('triggerinstances', {
-          id: ids,
-          limit: ids.length,
-          max_payload_size: MAX_LISTED_BYTES,
-        })
-      ).items,
-    )
-  }
-  usePoll(lookForNews, POLL_MS)
-  const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
-  useEffect(() => () => clearTimeout(timer.current), [])
-  const soon = (): void => {
-    timer.current ??= setTimeout(() => {
-      timer.current = undefined
-      void lookForNews()
-    }, AFTER_EVENT_MS)
-  }
-  useExecutionEvents({
-    onExecution(execution, change) {
-      if (change === 'create' && triggers.includes(execution.trigger?.ref ?? '')) soon()
-    },
-    onOpen: soon,
-  })
-
   useEffect(() => {
-    if (sent > 0) soon()
+    if (sent > 0) rows.soon()
   }, [sent])
 
-  const { count } = rows
+  const { count, problem } = rows
   return (
     <section class="requests" aria-label="Last requests">
       <div class="card-head">
@@ -116,9 +67,9 @@ export function RequestList({
       {outcomes.error !== undefined && (
         <p class="hint">What came of them cannot be shown: {messageOf(outcomes.error)}</p>
       )}
-      {pollError !== undefined && (
+      {problem !== undefined && (
         <p class="hint" role="status">
-          Newer requests cannot be shown: {messageOf(pollError)}
+          Newer requests cannot be shown: {messageOf(problem)}
         </p>
       )}
       {rows.error !== undefined && <Failure error={rows.error} onRetry={rows.reload} />}
@@ -134,8 +85,7 @@ export function RequestList({
           count={count}
           rowHeight={isNarrow ? NARROW_ROW : WIDE_ROW}
           label="Last requests"
-          handle={listHandle}
-          onScroll={(position) => (topRow.current = position.topRow)}
+          {...rows.drawn}
           onRange={(first, end) => {
             rows.show(first, end)
             needShown()
@@ -150,7 +100,7 @@ export function RequestList({
                 outcomes={outcomes}
                 isOpen={request.id === openId}
                 label={labels.get(request.trigger)}
-                onSent={soon}
+                onSent={rows.soon}
               />
             )
           }}
