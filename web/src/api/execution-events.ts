@@ -10,15 +10,21 @@ export interface ExecutionListener {
    * result, which may have megabytes: whoever shows it asks for it once the execution has ended.
    */
   onExecution?(execution: ExecutionSummary, change: 'create' | 'update' | 'delete'): void
-  /** The stream was opened, or opened again: what happened meanwhile is not told. Load, then listen. */
+  /**
+   * The stream was opened, or opened again: what happened meanwhile is not told. Load, then listen. Called every few seconds
+   * where there is no stream, for whoever may not follow it.
+   */
   onOpen?(): void
 }
 
 /** Whether what is shown is up to date; undefined while nothing is shown that changes by itself. */
 export const liveConnection = createStore<Connection | undefined>(undefined)
 
+const INSTEAD_MS = 5000
+
 const listeners = new Set<ExecutionListener>()
 let stop: (() => void) | undefined
+let instead: ReturnType<typeof setInterval> | undefined
 
 const changes: Record<string, 'create' | 'update' | 'delete'> = {
   'svc.execution__create': 'create',
@@ -40,7 +46,8 @@ function listen(listener: ExecutionListener): () => void {
     },
     onConnection(connection) {
       liveConnection.set(connection)
-      if (connection === 'open') for (const one of listeners) one.onOpen?.()
+      if (connection === 'open') tellAll()
+      else if (connection === 'ended') instead = setInterval(() => document.hidden || tellAll(), INSTEAD_MS)
     },
   })
   return () => {
@@ -48,8 +55,13 @@ function listen(listener: ExecutionListener): () => void {
     if (listeners.size > 0) return
     stop?.()
     stop = undefined
+    clearInterval(instead)
     liveConnection.set(undefined)
   }
+}
+
+function tellAll(): void {
+  for (const one of listeners) one.onOpen?.()
 }
 
 /** While the component is shown. The listener may be another one at each drawing. */
