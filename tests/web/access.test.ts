@@ -76,7 +76,7 @@ describe('without access control', () => {
     const key = (await dialog.getByLabel('API key').textContent()) ?? ''
     expect(key.length).toBeGreaterThan(42)
     expect(await dialog.locator('pre').textContent()).toBe(
-      `curl -H 'Svc-Api-Key: ${key}' '${stage.server.urls.api}/api/v1/user'`,
+      `curl -H 'Svc-Api-Key: ${key}' ${stage.server.urls.api}/api/v1/user`,
     )
     // Not by a slip.
     await page.keyboard.press('Escape')
@@ -296,6 +296,26 @@ describe('with access control', () => {
     await page.getByRole('rowheader', { name: 'of alice' }).waitFor()
     expect(await page.getByRole('row').count()).toBe(2)
     expect((await keysOf(stage, 'alice'))[0]).toMatchObject({ scopes: [{ permission_types: ['execution_view'] }] })
+    await close()
+  })
+
+  it('what is still being typed counts, and nothing moves away from under the pointer', async () => {
+    const { page, close } = await stage.open('/access/keys/new', 'alice')
+    await page.getByLabel('Used by').fill('typed')
+    await page.getByRole('radio', { name: /^only the following/ }).check()
+    await page.getByLabel('Permission types').click()
+    await page.keyboard.type('execution_list, execution_view')
+    const make = page.getByRole('button', { name: 'Make the key' })
+    await make.hover()
+    await page.mouse.down()
+    // Nobody lets go within the same frame.
+    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))))
+    await page.mouse.up()
+    await page.getByRole('dialog', { name: /^The key/ }).waitFor()
+    await page.getByRole('button', { name: 'I have it: forget it here' }).click()
+    await page.getByRole('rowheader', { name: 'typed' }).waitFor()
+    const made = (await keysOf(stage, 'alice')).find(({ metadata }) => metadata['used_by'] === 'typed')
+    expect(made?.scopes).toEqual([{ permission_types: ['execution_list', 'execution_view'] }])
     await close()
   })
 

@@ -1,12 +1,21 @@
 import type { JSX } from 'preact'
-import { useEffect, useId, useRef, useState } from 'preact/hooks'
+import { useEffect, useId, useRef } from 'preact/hooks'
 import { get } from '../../api/client.ts'
 import { useLoaded } from '../../api/load.ts'
 import type { PermissionTypes } from '../../api/records.ts'
 import type { User } from '../../api/session.ts'
 import { JsonField } from '../../components/form/json-field.tsx'
 import { Time } from '../../components/time.tsx'
-import { presets, resourceHintFor, type Expiry, type KeyForm, type KeyProblems, type ScopeForm } from './key-form.ts'
+import {
+  emptyScope,
+  presets,
+  resourceHintFor,
+  typesOf,
+  type Expiry,
+  type KeyForm,
+  type KeyProblems,
+  type ScopeForm,
+} from './key-form.ts'
 
 const MAX_SCOPES = 100
 
@@ -143,7 +152,6 @@ function Scopes({
     [user.isAdmin],
   )
   const setScope = (i: number, scope: ScopeForm): void => set({ scopes: form.scopes.with(i, scope) })
-  const empty: ScopeForm = { permissionTypes: [], resourceUid: '' }
   return (
     <fieldset class="scopes">
       <legend>May do</legend>
@@ -167,7 +175,7 @@ function Scopes({
                 type="button"
                 onClick={() =>
                   set({
-                    scopes: [...form.scopes.filter(({ permissionTypes }) => permissionTypes.length > 0), scope],
+                    scopes: [...form.scopes.filter((known) => typesOf(known).length > 0), scope],
                   })
                 }
               >
@@ -191,7 +199,7 @@ function Scopes({
           {problems.scopes !== undefined && <p class="problem">{problems.scopes}</p>}
           {form.scopes.length < MAX_SCOPES && (
             <div>
-              <button type="button" onClick={() => set({ scopes: [...form.scopes, empty] })}>
+              <button type="button" onClick={() => set({ scopes: [...form.scopes, emptyScope] })}>
                 Add another resource
               </button>
             </div>
@@ -219,10 +227,7 @@ function Scope({
 }): JSX.Element {
   const id = useId()
   const { permissionTypes, resourceUid } = scope
-  const add = (text: string): void => {
-    const added = text.split(/[\s,]+/).filter((type) => type !== '' && !permissionTypes.includes(type))
-    if (added.length > 0) onScope({ ...scope, permissionTypes: [...permissionTypes, ...added] })
-  }
+  const add = (typed: string): void => onScope({ ...scope, permissionTypes: typesOf({ ...scope, typed }), typed: '' })
   return (
     <div class="scope card" role="group" aria-label={`Part ${number}`}>
       <div class="field">
@@ -267,7 +272,26 @@ function Scope({
             ))}
           </select>
         ) : (
-          <TypedTypes id={`${id}-types`} onAdd={add} isInvalid={problem !== undefined} problemId={`${id}-problem`} />
+          <div class="buttons">
+            <input
+              id={`${id}-types`}
+              value={scope.typed}
+              placeholder="execution_list, execution_view"
+              spellcheck={false}
+              autocapitalize="none"
+              aria-invalid={problem !== undefined}
+              aria-describedby={`${id}-problem`}
+              onInput={(event) => onScope({ ...scope, typed: event.currentTarget.value })}
+              onKeyDown={(event) => {
+                if (event.key !== 'Enter') return
+                event.preventDefault()
+                add(scope.typed)
+              }}
+            />
+            <button type="button" onClick={() => add(scope.typed)}>
+              Add
+            </button>
+          </div>
         )}
       </div>
       <div class="field">
@@ -296,43 +320,6 @@ function Scope({
           </button>
         </div>
       )}
-    </div>
-  )
-}
-
-function TypedTypes(props: {
-  id: string
-  onAdd: (text: string) => void
-  isInvalid: boolean
-  problemId: string
-}): JSX.Element {
-  const [text, setText] = useState('')
-  const add = (): void => {
-    props.onAdd(text)
-    setText('')
-  }
-  return (
-    <div class="buttons">
-      <input
-        id={props.id}
-        value={text}
-        placeholder="execution_list, execution_view"
-        spellcheck={false}
-        autocapitalize="none"
-        aria-invalid={props.isInvalid}
-        aria-describedby={props.problemId}
-        onInput={(event) => setText(event.currentTarget.value)}
-        // Whoever goes on has said what was meant.
-        onBlur={add}
-        onKeyDown={(event) => {
-          if (event.key !== 'Enter') return
-          event.preventDefault()
-          add()
-        }}
-      />
-      <button type="button" onClick={add}>
-        Add
-      </button>
     </div>
   )
 }

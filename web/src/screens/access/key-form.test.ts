@@ -63,8 +63,8 @@ describe('a new key', () => {
 
   test('is limited to what was chosen, on a resource or any', () => {
     const scopes = [
-      { permissionTypes: ['webhook_send'], resourceUid: ' webhook:deploy ' },
-      { permissionTypes: ['execution_list', 'execution_view'], resourceUid: '' },
+      { permissionTypes: ['webhook_send'], typed: '', resourceUid: ' webhook:deploy ' },
+      { permissionTypes: ['execution_list'], typed: ' execution_view, execution_list', resourceUid: '' },
     ]
     expect(readForm(filled({ isLimited: true, scopes }), undefined, now)).toEqual({
       request: {
@@ -97,7 +97,7 @@ describe('a key that is changed', () => {
     ['no limit', { isLimited: false }, { scopes: null }],
     [
       'another limit',
-      { scopes: [{ permissionTypes: ['pack_view'], resourceUid: '' }] },
+      { scopes: [{ permissionTypes: ['pack_view'], typed: '', resourceUid: '' }] },
       { scopes: [{ permission_types: ['pack_view'] }] },
     ],
   ])('%s', (_name, changes, request) => {
@@ -160,6 +160,6 @@ test.each<[object, string]>([
 
 test('the line for a shell leads to the server of the page, whatever is in it', () => {
   expect(curlLine("k'ey", 'https://svc.example/it/?x#/access')).toBe(
-    String.raw`curl -H 'Svc-Api-Key: k'\''ey' 'https://svc.example/it/api/v1/user'`,
+    String.raw`curl -H 'Svc-Api-Key: k'\''ey' https://svc.example/it/api/v1/user`,
   )
 })

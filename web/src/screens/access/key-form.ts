@@ -1,9 +1,12 @@
 /** An API key as people fill it in, and what is asked of the server for it. */
 import { readJsonText } from '../../components/form/json-text.ts'
+import { quote } from '../../shell.ts'
 import type { ApiKeyRecord, ApiKeyRequest, ApiKeyScope } from '../../api/records.ts'
 
 export interface ScopeForm {
   permissionTypes: readonly string[]
+  /** Further ones that are being typed: they count as well. */
+  typed: string
   /** Empty: any. */
   resourceUid: string
 }
@@ -36,6 +39,8 @@ export interface KeyProblems {
   scope?: Readonly<Record<number, string>>
 }
 
+export const emptyScope: ScopeForm = { permissionTypes: [], typed: '', resourceUid: '' }
+
 export const emptyForm: KeyForm = {
   usedBy: '',
   more: '',
@@ -43,19 +48,22 @@ export const emptyForm: KeyForm = {
   expiry: 'never',
   at: '',
   isLimited: false,
-  scopes: [{ permissionTypes: [], resourceUid: '' }],
+  scopes: [emptyScope],
 }
 
 /** What keys are often for. */
 export const presets: readonly { title: string; scope: ScopeForm }[] = [
   {
     title: 'Run one action',
-    scope: { permissionTypes: ['action_execute'], resourceUid: 'action:core:local' },
+    scope: { ...emptyScope, permissionTypes: ['action_execute'], resourceUid: 'action:core:local' },
   },
-  { title: 'Send to one webhook', scope: { permissionTypes: ['webhook_send'], resourceUid: 'webhook:deploy' } },
+  {
+    title: 'Send to one webhook',
+    scope: { ...emptyScope, permissionTypes: ['webhook_send'], resourceUid: 'webhook:deploy' },
+  },
   {
     title: 'Look at executions',
-    scope: { permissionTypes: ['execution_list', 'execution_view', 'stream_view'], resourceUid: '' },
+    scope: { ...emptyScope, permissionTypes: ['execution_list', 'execution_view', 'stream_view'] },
   },
 ]
 
@@ -75,6 +83,7 @@ export function formOf({ user, metadata, expires_at: expiresAt, scopes }: ApiKey
         ? emptyForm.scopes
         : scopes.map(({ permission_types: permissionTypes, resource_uid: resourceUid = '' }) => ({
             permissionTypes,
+            typed: '',
             resourceUid,
           })),
   }
@@ -168,12 +177,17 @@ function readExpiry({ expiry, at }: KeyForm, now: number): { at: string | null |
 
 function readScopes(scopes: readonly ScopeForm[], problems: KeyProblems): ApiKeyScope[] {
   if (scopes.length === 0) problems.scopes = 'Say what the key may do.'
-  const empty = scopes.findIndex(({ permissionTypes }) => permissionTypes.length === 0)
+  const empty = scopes.findIndex((scope) => typesOf(scope).length === 0)
   if (empty !== -1) problems.scope = { [empty]: 'Choose at least one permission type.' }
-  return scopes.map(({ permissionTypes, resourceUid }) => ({
-    permission_types: [...permissionTypes],
-    ...(resourceUid.trim() === '' ? {} : { resource_uid: resourceUid.trim() }),
+  return scopes.map((scope) => ({
+    permission_types: typesOf(scope),
+    ...(scope.resourceUid.trim() === '' ? {} : { resource_uid: scope.resourceUid.trim() }),
   }))
+}
+
+/** Those that were chosen, and those that are being typed. */
+export function typesOf({ permissionTypes, typed }: ScopeForm): string[] {
+  return [...new Set([...permissionTypes, ...typed.split(/[\s,]+/).filter((type) => type !== '')])]
 }
 
 const wholePack = (uid: string): string => `Such as ${uid}, or pack:shop for all of a pack. Nothing: any.`
@@ -236,9 +250,5 @@ export function stateOf({ enabled, expires_at: expiresAt }: ApiKeyRecord, now: n
 export function curlLine(key: string, page: string): string {
   const url = new URL('api/v1/user', page)
   url.hash = ''
-  return `curl -H ${quoted(`Svc-Api-Key: ${key}`)} ${quoted(url.href)}`
-}
-
-function quoted(text: string): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`
+  return `curl -H ${quote(`Svc-Api-Key: ${key}`)} ${quote(url.href)}`
 }
