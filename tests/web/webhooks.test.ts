@@ -108,6 +108,23 @@ describe('the list of webhooks', () => {
     await close()
   })
 
+  it('knows what becomes of the rules, also after they could not be read for a while', async () => {
+    const { id } = await makeRule({ url: 'watched' }, { name: 'watched' })
+    const { page, close } = await browser.open('about:blank')
+    const rules = /\/api\/v1\/rules\?/
+    await page.route(rules, (route) => route.fulfill({ status: 503, body: '' }))
+    await page.goto(`${server.urls.api}/#/webhooks?search=watched`)
+    await page.getByText('Rules cannot be shown').waitFor()
+    await page.unroute(rules)
+    const link = page.getByRole('link', { name: 'default.watched' })
+    await link.waitFor()
+    expect(await page.getByText('Rules cannot be shown').count()).toBe(0)
+    const { body } = await server.call<Record<string, unknown>>('GET', `/v1/rules/${id}`)
+    await server.call('PUT', `/v1/rules/${id}`, { ...body, enabled: false })
+    await page.getByText('disabled', { exact: true }).waitFor()
+    await close()
+  })
+
   it('says what to do when there is none, and that a name leads nowhere', async () => {
     const { page, close } = await open('/no%2Fsuch%20hook')
     await page.getByRole('heading', { name: 'There is no webhook of this name' }).waitFor()

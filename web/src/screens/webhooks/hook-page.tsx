@@ -3,6 +3,7 @@ import type { JSX } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
 import { addressOf, ApiError, get, messageOf } from '../../api/client.ts'
 import { useLoaded } from '../../api/load.ts'
+import { usePoll } from '../../api/poll.ts'
 import { session } from '../../api/session.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { Failure } from '../../components/failure.tsx'
@@ -19,6 +20,7 @@ import { ShellLines } from './shell-lines.tsx'
 import { useRules, type HookRule } from './use-rules.ts'
 
 const MAX_RULES_SHOWN = 20
+const RULES_POLL_MS = 15_000
 
 export function HookPage({
   name,
@@ -70,7 +72,9 @@ function Loaded({ hook, requestId }: { hook: Hook; requestId: string | null }): 
   const { user } = useStore(session.state)
   const hasLogin = user?.method !== undefined
   const rules = useRules()
-  useEffect(() => rules.need(triggers.map(({ ref }) => ref)), [hook])
+  const refs = triggers.map(({ ref }) => ref)
+  useEffect(() => rules.need(refs), [hook])
+  usePoll(async () => rules.need(refs), RULES_POLL_MS)
   const listening = rulesOfHook(hook, rules)
   const address = addressOf(`api/v1/${pathOfHook(name)}`).href
   const [openedAt] = useState(() => new Date())
@@ -78,7 +82,6 @@ function Loaded({ hook, requestId }: { hook: Hook; requestId: string | null }): 
   const recipes = recipesOfHook(hook, { address, hasLogin, ...example })
   const [sent, setSent] = useState(0)
   const onSent = (): void => setSent((n) => n + 1)
-  const refs = triggers.map(({ ref }) => ref)
 
   return (
     <div class={`page fill webhooks webhook ${requestId === null ? '' : 'has-request'}`}>

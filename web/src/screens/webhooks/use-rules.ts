@@ -9,7 +9,7 @@ export type HookRule = Pick<RuleRecord, 'id' | 'ref' | 'name' | 'pack' | 'enable
 export interface RulesByTrigger {
   /** Those that listen to a trigger, by its reference; undefined: it is not known yet. */
   readonly of: (triggerRef: string) => readonly HookRule[] | undefined
-  /** Asks for what is not known of these, few requests for all of them. */
+  /** Asks for what is not known of these, or was asked for a while ago, few requests for all of them. */
   readonly need: (triggerRefs: readonly string[]) => void
   /** Of the last attempt. */
   error: unknown
@@ -18,6 +18,8 @@ export interface RulesByTrigger {
 const attributes = ['enabled', 'criteria', 'action', 'trigger.ref']
 /** Rows that are drawn together ask together. */
 const GATHER_MS = 30
+/** Rules are changed, of which nobody tells. */
+const FRESH_MS = 10_000
 const TRIGGERS_TOGETHER = 20
 const RULES_TOGETHER = 100
 /** Of so many triggers together no more rules are shown. */
@@ -28,8 +30,8 @@ export function useRules(): RulesByTrigger {
   const [error, setError] = useState<unknown>()
   const state = useRef({
     known: new Map<string, HookRule[]>(),
-    /** Under way as well. */
-    asked: new Set<string>(),
+    /** When, in milliseconds of `performance.now`; under way as well. */
+    asked: new Map<string, number>(),
     wanted: new Set<string>(),
     timer: undefined as ReturnType<typeof setTimeout> | undefined,
     controller: new AbortController(),
@@ -44,15 +46,17 @@ export function useRules(): RulesByTrigger {
 
   const load = useCallback((): void => {
     const { known, asked, wanted, controller } = state.current
-    const missing = [...wanted].filter((ref) => !asked.has(ref))
+    const missing = [...wanted]
     wanted.clear()
+    const now = performance.now()
     for (let from = 0; from < missing.length; from += TRIGGERS_TOGETHER) {
       const some = missing.slice(from, from + TRIGGERS_TOGETHER)
-      for (const ref of some) asked.add(ref)
+      for (const ref of some) asked.set(ref, now)
       rulesOf(some, controller.signal).then(
         (rules) => {
           const found = Map.groupBy(rules, ({ trigger }) => trigger.ref)
           for (const ref of some) known.set(ref, found.get(ref) ?? [])
+          setError(undefined)
           setVersion((version) => version + 1)
         },
         (failure: unknown) => {
@@ -67,7 +71,8 @@ export function useRules(): RulesByTrigger {
       of: (ref: string) => state.current.known.get(ref),
       need(refs: readonly string[]) {
         const { asked, wanted } = state.current
-        for (const ref of refs) if (!asked.has(ref)) wanted.add(ref)
+        const stale = performance.now() - FRESH_MS
+        for (const ref of refs) if ((asked.get(ref) ?? -Infinity) < stale) wanted.add(ref)
         clearTimeout(state.current.timer)
         if (wanted.size > 0) state.current.timer = setTimeout(load, GATHER_MS)
       },
