@@ -64,6 +64,8 @@ type State = Omit<Trace, 'head' | 'members' | 'executions' | 'instances' | 'miss
   /** Members by what refers to them. */
   known: Set<string>
   isRefreshing: boolean
+  /** Something has happened meanwhile, or there was more than came at once. */
+  isBehind: boolean
   controller: AbortController
 }
 
@@ -80,6 +82,7 @@ const emptyState = (): State => ({
   asked: new Set(),
   known: new Set(),
   isRefreshing: false,
+  isBehind: false,
   controller: new AbortController(),
 })
 
@@ -142,6 +145,7 @@ export function useTrace(id: string, part: Part): WatchedTrace {
     state.isWhole = state.members.length >= state.total
     state.isLoading = false
     changed()
+    if (state.isBehind) soon()
     await loadStates(state)
   }
 
@@ -155,13 +159,18 @@ export function useTrace(id: string, part: Part): WatchedTrace {
   /** What has been added since. */
   async function refresh(): Promise<void> {
     const state = now.current
-    if (state.isLoading || state.isRefreshing || state.head === undefined) return
+    if (state.isLoading || state.isRefreshing) {
+      state.isBehind = true
+      return
+    }
     state.isRefreshing = true
+    state.isBehind = false
     try {
       const follows = state.isWhole || part === 'last'
       const after = state.members.at(-1)?.seq ?? 0
       const items = follows ? (await membersOf({ after_seq: after }, state)).items : []
       if (now.current !== state) return
+      if (items.length === MEMBERS_TOGETHER) state.isBehind = true
       if (items.length > 0) {
         state.total = Math.max(state.total + items.length, state.members.length + items.length)
         add(state, items, false)
@@ -172,6 +181,7 @@ export function useTrace(id: string, part: Part): WatchedTrace {
       if (now.current === state && !isAbort(failure)) note(state, failure)
     } finally {
       state.isRefreshing = false
+      if (state.isBehind && !state.controller.signal.aborted) soon()
     }
   }
 
