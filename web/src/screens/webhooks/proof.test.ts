@@ -135,3 +135,15 @@ test('how senders prove themselves is said in words', () => {
   expect(textOfProof({ scheme: 'stripe', secret: '', tolerance_seconds: 60 }, true)).toContain('more than 60 seconds')
   expect(textOfProof(signatures[7]?.[1], true)).toContain("X-It's-Signed")
 })
+
+test('two ways to sign of one’s own are told apart', () => {
+  const signatures = ['X-One', 'X-Other'].map((header): SignatureParameters => ({ scheme: 'hmac', secret: '', header }))
+  expect(signatures.map((signature) => titleOfProof(signature, true))).toEqual([
+    'HMAC signature in X-One',
+    'HMAC signature in X-Other',
+  ])
+  const titles = [...signatures, undefined]
+    .flatMap((signature) => recipesOf(signature, sample))
+    .map(({ title }) => title)
+  expect(titles).toEqual(['HMAC signature in X-One', 'HMAC signature in X-Other', 'API key or token'])
+})

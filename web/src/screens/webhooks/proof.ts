@@ -25,7 +25,11 @@ const schemeTexts: Record<SignatureParameters['scheme'], SchemeText> = {
 }
 
 export function titleOfProof(signature: SignatureParameters | undefined, hasLogin: boolean): string {
-  if (signature !== undefined) return schemeTexts[signature.scheme].title
+  if (signature !== undefined) {
+    const { scheme, header } = signature
+    // A webhook may have several of one's own.
+    return `${schemeTexts[scheme].title}${header === undefined ? '' : ` in ${header}`}`
+  }
   return hasLogin ? 'API key or token' : 'Open to everybody'
 }
 
@@ -60,7 +64,7 @@ export interface Sample extends ExampleRequest {
 }
 
 export interface Recipe {
-  /** When there is more than one way. */
+  /** Tells it from others, when there is more than one way. */
   title: string
   text: string
   /** Variables that have to be set before, and to what. */
@@ -76,7 +80,7 @@ export function recipesOf(signature: SignatureParameters | undefined, sample: Sa
   if (signature === undefined) {
     const credential = sample.hasLogin ? ['"Svc-Api-Key: $SVC_API_KEY"'] : []
     const text = curl(sample, credential, quote(plainJson(sample.body)))
-    return [{ title: 'With an API key', text, variables: sample.hasLogin ? [apiKey] : [] }]
+    return [{ title: titleOfProof(undefined, sample.hasLogin), text, variables: sample.hasLogin ? [apiKey] : [] }]
   }
   const signed = (title: string, lines: readonly string[], headers: readonly string[]): Recipe => ({
     title,
@@ -158,7 +162,7 @@ function hmacRecipe(signature: SignatureParameters, signed: Signed): Recipe[] {
     ...(timeHeader === undefined ? [] : [`${quote(`${timeHeader}: `)}"$TIME"`]),
     `${quote(`${header}: ${prefix}`)}"$SIGNATURE"`,
   ]
-  return [signed('HMAC', lines, headers)]
+  return [signed(titleOfProof(signature, true), lines, headers)]
 }
 
 /** @param headers, @param body words of the shell */
