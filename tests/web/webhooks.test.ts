@@ -404,6 +404,31 @@ describe('requests', () => {
     await close()
   })
 
+  it('have what came of them once that can be asked for again; meanwhile nobody is asked without end', async () => {
+    await makeRule({ url: 'outage' })
+    await post('outage', { n: 1 })
+    const { page, close } = await browser.open('about:blank')
+    let asked = 0
+    await page.route(/ruleenforcements/, (route) => {
+      asked += 1
+      return route.fulfill({ status: 503, json: { faultstring: 'Out for a while.', code: 'STORAGE_FAILED' } })
+    })
+    await page.goto(`${server.urls.api}/#/webhooks/outage`)
+    await page.getByText('What came of them cannot be shown: Out for a while.').waitFor()
+    // Each is drawn by itself, and each time it is wanted what came of it.
+    for (const n of [2, 3]) {
+      await post('outage', { n })
+      await requestsIn(page).first().getByText(`{"n":${n}}`).waitFor()
+    }
+    expect(asked).toBeLessThan(5)
+    await page.unroute(/ruleenforcements/)
+    await waitFor('what came of all of them', async () => {
+      return (await requestsIn(page).getByRole('link', { name: 'succeeded core.noop' }).count()) === 3
+    })
+    expect(await page.getByText('What came of them cannot be shown').count()).toBe(0)
+    await close()
+  })
+
   it('appear without a reload, also those that no rule is interested in', async () => {
     await makeRule({ url: 'quiet' }, { enabled: false })
     const { page, close } = await open('/quiet')

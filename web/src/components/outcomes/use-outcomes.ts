@@ -2,6 +2,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { isAbort, list } from '../../api/client.ts'
 import { useExecutionEvents } from '../../api/execution-events.ts'
 import { executionStates, type ExecutionState } from '../../api/execution-states.ts'
+import { usePoll } from '../../api/poll.ts'
 import type { RuleEnforcement, TriggerInstanceRecord } from '../../api/records.ts'
 import { mergedOutcome, noOutcome, outcomesOf, withExecution, type Outcome } from './outcomes.ts'
 
@@ -22,7 +23,9 @@ const ENFORCEMENTS_TOGETHER = 100
 const MAX_ENFORCEMENTS = 1000
 const MAX_KNOWN = 2000
 const MAX_EARLY = 200
+const MAX_WANTED = 200
 const GATHER_MS = 30
+const RETRY_MS = 5000
 
 /** What came of trigger instances, as it comes and changes. */
 export function useOutcomes(): Outcomes {
@@ -35,7 +38,10 @@ export function useOutcomes(): Outcomes {
     /** Told of by events before what came of their instance was known. */
     early: new Map<string, ExecutionState[]>(),
     timer: undefined as ReturnType<typeof setTimeout> | undefined,
-    isLoading: false,
+    /** Being asked for; nothing while none are. */
+    underWay: new Map<string, string>(),
+    /** Not asked again by whoever draws the failure, but after a while. */
+    hasFailed: false,
     controller: new AbortController(),
   })
   const put = useCallback((id: string, outcome: Outcome, status: string): void => {
@@ -51,11 +57,12 @@ export function useOutcomes(): Outcomes {
 
   const load = useCallback(async (): Promise<void> => {
     const { wanted, known, early, controller } = state.current
-    if (state.current.isLoading) return
-    state.current.isLoading = true
+    if (state.current.underWay.size > 0) return
     try {
       while (wanted.size > 0) {
-        const some = [...wanted].slice(0, INSTANCES_TOGETHER)
+        // Those that are drawn now were wanted last.
+        const some = [...wanted].slice(-INSTANCES_TOGETHER)
+        state.current.underWay = new Map(some)
         for (const [id] of some) wanted.delete(id)
         const ids = some.map(([id]) => id)
         const enforcements = await enforcementsOf(ids, controller.signal)
@@ -66,13 +73,16 @@ export function useOutcomes(): Outcomes {
           put(id, (early.get(id) ?? []).reduce(withExecution, outcome), status)
           early.delete(id)
         }
+        state.current.hasFailed = false
         setError(undefined)
       }
     } catch (failure) {
-      wanted.clear()
-      if (!isAbort(failure)) setError(failure)
+      if (isAbort(failure)) return
+      for (const [id, status] of state.current.underWay) wanted.set(id, wanted.get(id) ?? status)
+      state.current.hasFailed = true
+      setError(failure)
     } finally {
-      state.current.isLoading = false
+      state.current.underWay = new Map()
     }
   }, [])
 
@@ -80,13 +90,19 @@ export function useOutcomes(): Outcomes {
     () => ({
       of: (id: string) => state.current.known.get(id)?.outcome,
       need(instances: readonly Instance[]) {
-        const { known, wanted } = state.current
+        const { known, wanted, underWay } = state.current
         for (const { id, status } of instances) {
           // Nothing has come of it so far.
           if (status === 'pending') continue
-          if (known.get(id)?.status !== status) wanted.set(id, status)
+          if (known.get(id)?.status === status || underWay.get(id) === status) continue
+          wanted.delete(id)
+          wanted.set(id, status)
         }
-        if (wanted.size === 0) return
+        for (const oldest of wanted.keys()) {
+          if (wanted.size <= MAX_WANTED) break
+          wanted.delete(oldest)
+        }
+        if (wanted.size === 0 || state.current.hasFailed) return
         clearTimeout(state.current.timer)
         state.current.timer = setTimeout(() => void load(), GATHER_MS)
       },
@@ -119,11 +135,13 @@ export function useOutcomes(): Outcomes {
     onOpen() {
       // What happened before the stream was open.
       const { known, wanted } = state.current
-      const isAgain = known.size > 0
       for (const [id, { status, outcome }] of known) if (hasOpen(outcome)) wanted.set(id, status)
-      if (isAgain && wanted.size > 0) void load()
+      void load()
     },
   })
+  usePoll(async () => {
+    if (state.current.hasFailed) await load()
+  }, RETRY_MS)
   return { ...methods, error }
 }
 
