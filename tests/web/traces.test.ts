@@ -152,6 +152,24 @@ describe('the graph', () => {
     await close()
   })
 
+  it('has what could not be loaded once that can be asked for again', async () => {
+    const trace = await post('cascade', 'outage')
+    await membersOf(trace, 7)
+    const { page, close } = await browser.open('about:blank')
+    const executions = /api\/v1\/executions\?/
+    await page.route(executions, (route) =>
+      route.fulfill({ status: 503, json: { faultstring: 'Out for a while.', code: 'STORAGE_FAILED' } }),
+    )
+    await page.goto(`${server.urls.api}/#/traces/${trace}`)
+    const problem = page.getByText('Some of it cannot be shown: Out for a while.')
+    await problem.waitFor()
+    await page.unroute(executions)
+    await nodesIn(page).nth(2).getByText('failed').waitFor()
+    await nodesIn(page).nth(5).getByText('succeeded').waitFor()
+    await problem.waitFor({ state: 'hidden' })
+    await close()
+  })
+
   it('is dragged and made larger and smaller; a drag is no click', async () => {
     const trace = await post('cascade', 'drag')
     await membersOf(trace, 7)
@@ -318,6 +336,19 @@ describe('a very long trace', () => {
   })
   afterAll(async () => {
     await long.stop()
+  })
+
+  it('is loaded further after a failure in the middle', async () => {
+    const { page, close } = await browser.open('about:blank')
+    const further = /components\?.*after_seq/
+    await page.route(further, (route) => route.abort())
+    await page.goto(`${long.urls.api}/#/traces/${id}?view=table`)
+    await page.getByText('Some of it cannot be shown').waitFor()
+    await rowsIn(page).nth(1).getByRole('link', { name: 'core.local' }).waitFor()
+    await page.unroute(further)
+    await page.getByText('The first 5,000 are shown').waitFor()
+    await page.getByText('Some of it cannot be shown').waitFor({ state: 'hidden' })
+    await close()
   })
 
   it('is cut, which is said, and shown from either end', async () => {

@@ -63,9 +63,7 @@ type State = Omit<Trace, 'head' | 'members' | 'executions' | 'instances' | 'miss
   asked: Set<string>
   /** Members by what refers to them. */
   known: Set<string>
-  isRefreshing: boolean
-  /** Something has happened meanwhile, or there was more than came at once. */
-  isBehind: boolean
+  isBusy: boolean
   controller: AbortController
 }
 
@@ -81,14 +79,12 @@ const emptyState = (): State => ({
   problem: undefined,
   asked: new Set(),
   known: new Set(),
-  isRefreshing: false,
-  isBehind: false,
+  isBusy: false,
   controller: new AbortController(),
 })
 
 export function useTrace(id: string, part: Part): WatchedTrace {
   const [version, setVersion] = useState(0)
-  const [error, setError] = useState<unknown>()
   const [round, setRound] = useState(0)
   const now = useRef<State>(emptyState())
   const drawing = useRef<ReturnType<typeof setTimeout>>(undefined)
@@ -101,16 +97,30 @@ export function useTrace(id: string, part: Part): WatchedTrace {
   }
 
   useEffect(() => {
-    now.current.controller.abort()
     const state = emptyState()
     now.current = state
-    setError(undefined)
     changed()
-    loadAll(state).catch((failure: unknown) => {
-      if (now.current === state && !isAbort(failure)) setError(failure)
-    })
+    void bringUpToDate(state)
     return () => state.controller.abort()
   }, [id, part, round])
+
+  /** The first time, and whenever there may be something new: what could not be loaded is asked for again as well. */
+  async function bringUpToDate(state: State): Promise<void> {
+    if (state.isBusy) return
+    state.isBusy = true
+    try {
+      await Promise.all([
+        state.head === undefined ? loadHead(state) : undefined,
+        state.isLoading ? loadMembers(state) : loadNewer(state),
+      ])
+      state.problem = await loadStates(state)
+    } catch (failure) {
+      if (!isAbort(failure)) state.problem = failure
+    } finally {
+      state.isBusy = false
+      changed()
+    }
+  }
 
   async function membersOf(query: Record<string, string | number>, { controller }: State): Promise<Members> {
     const { signal } = controller
@@ -123,30 +133,29 @@ export function useTrace(id: string, part: Part): WatchedTrace {
     }
   }
 
-  async function loadAll(state: State): Promise<void> {
+  async function loadHead(state: State): Promise<void> {
+    const query = { include_attributes: ['trace_tag', 'start_timestamp'] }
+    state.head = await get<TraceRecord>(`traces/${encodeURIComponent(id)}`, query, state.controller.signal)
+    changed()
+  }
+
+  /** Goes on from where it has come to. */
+  async function loadMembers(state: State): Promise<void> {
     const isLast = part === 'last'
-    const order: Record<string, number> = isLast ? { sort_desc: 1 } : {}
-    const attributes = ['trace_tag', 'start_timestamp']
-    const [head, first] = await Promise.all([
-      get<TraceRecord>(`traces/${encodeURIComponent(id)}`, { include_attributes: attributes }, state.controller.signal),
-      membersOf(order, state),
-    ])
-    if (now.current !== state) return
-    state.head = head
-    state.total = first.total ?? first.items.length
-    let page = first.items
-    for (;;) {
-      add(state, isLast ? page.toReversed() : page, isLast)
+    while (state.isLoading) {
       const edge = isLast ? state.members[0] : state.members.at(-1)
-      if (page.length < MEMBERS_TOGETHER || state.members.length >= MAX_MEMBERS || edge === undefined) break
-      page = (await membersOf({ ...order, [isLast ? 'before_seq' : 'after_seq']: edge.seq }, state)).items
-      if (now.current !== state) return
+      const { items, total } = await membersOf(
+        {
+          ...(isLast && { sort_desc: 1 }),
+          ...(edge !== undefined && { [isLast ? 'before_seq' : 'after_seq']: edge.seq }),
+        },
+        state,
+      )
+      state.total = total ?? state.total
+      add(state, isLast ? items.toReversed() : items, isLast)
+      state.isLoading = items.length === MEMBERS_TOGETHER && state.members.length < MAX_MEMBERS
     }
     state.isWhole = state.members.length >= state.total
-    state.isLoading = false
-    changed()
-    if (state.isBehind) soon()
-    await loadStates(state)
   }
 
   function add(state: State, items: readonly TraceMemberRecord[], inFront: boolean): void {
@@ -157,32 +166,13 @@ export function useTrace(id: string, part: Part): WatchedTrace {
   }
 
   /** What has been added since. */
-  async function refresh(): Promise<void> {
-    const state = now.current
-    if (state.isLoading || state.isRefreshing) {
-      state.isBehind = true
-      return
-    }
-    state.isRefreshing = true
-    state.isBehind = false
-    try {
-      const follows = state.isWhole || part === 'last'
-      const after = state.members.at(-1)?.seq ?? 0
-      const items = follows ? (await membersOf({ after_seq: after }, state)).items : []
-      if (now.current !== state) return
-      if (items.length === MEMBERS_TOGETHER) state.isBehind = true
-      if (items.length > 0) {
-        state.total = Math.max(state.total + items.length, state.members.length + items.length)
-        add(state, items, false)
-        cut(state)
-      }
-      await loadStates(state)
-    } catch (failure) {
-      if (now.current === state && !isAbort(failure)) note(state, failure)
-    } finally {
-      state.isRefreshing = false
-      if (state.isBehind && !state.controller.signal.aborted) soon()
-    }
+  async function loadNewer(state: State): Promise<void> {
+    if (!state.isWhole && part === 'first') return
+    const { items } = await membersOf({ after_seq: state.members.at(-1)?.seq ?? 0 }, state)
+    if (items.length === 0) return
+    state.total += items.length
+    add(state, items, false)
+    cut(state)
   }
 
   /** One that goes on growing is followed at its end, or not any more. */
@@ -193,8 +183,12 @@ export function useTrace(id: string, part: Part): WatchedTrace {
     state.known = new Set(state.members.map(({ object_id: object }) => object))
   }
 
-  /** Of what is new and of what may have changed; a request for each hundred. */
-  async function loadStates(state: State): Promise<void> {
+  /**
+   * Of what is new and of what may have changed; a request for each hundred.
+   *
+   * @returns why some of it could not be loaded
+   */
+  async function loadStates(state: State): Promise<unknown> {
     const fresh = (kind: TraceMemberRecord['kind']): string[] =>
       state.members.flatMap(({ kind: own, object_id: object }) =>
         own === kind && !state.asked.has(object) ? object : [],
@@ -204,17 +198,22 @@ export function useTrace(id: string, part: Part): WatchedTrace {
       [fresh('execution'), (ids) => loadExecutions(state, ids)],
       [[...fresh('trigger_instance'), ...waiting], (ids) => loadInstances(state, ids)],
     ]
+    let problem: unknown
     for (const [ids, load] of parts) {
-      for (const one of ids) state.asked.add(one)
-      try {
-        for (let from = 0; from < ids.length && now.current === state; from += IDS_TOGETHER) {
-          await load(ids.slice(from, from + IDS_TOGETHER))
+      for (let from = 0; from < ids.length; from += IDS_TOGETHER) {
+        const some = ids.slice(from, from + IDS_TOGETHER)
+        for (const one of some) state.asked.add(one)
+        try {
+          await load(some)
+        } catch (failure) {
+          if (isAbort(failure)) throw failure
+          problem = failure
+          for (const one of some) state.asked.delete(one)
+          break
         }
-      } catch (failure) {
-        if (isAbort(failure)) return
-        note(state, failure)
       }
     }
+    return problem
   }
 
   async function loadExecutions(state: State, ids: readonly string[]): Promise<void> {
@@ -245,11 +244,6 @@ export function useTrace(id: string, part: Part): WatchedTrace {
     state.missing.delete(execution.id)
   }
 
-  function note(state: State, failure: unknown): void {
-    state.problem = failure
-    changed()
-  }
-
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
   useEffect(
     () => () => {
@@ -258,10 +252,16 @@ export function useTrace(id: string, part: Part): WatchedTrace {
     },
     [],
   )
+  /** What cannot be shown at all waits for somebody to try again. */
+  const refresh = async (): Promise<void> => {
+    if (now.current.head !== undefined) await bringUpToDate(now.current)
+  }
   const soon = (): void => {
     timer.current ??= setTimeout(() => {
       timer.current = undefined
-      void refresh()
+      // What is under way may have looked before it happened.
+      if (now.current.isBusy) soon()
+      else void refresh()
     }, AFTER_EVENT_MS)
   }
   usePoll(refresh, POLL_MS)
@@ -298,6 +298,7 @@ export function useTrace(id: string, part: Part): WatchedTrace {
     const { head, ...state } = now.current
     return head === undefined ? undefined : { ...state, head }
   }, [version])
+  const error = trace === undefined ? now.current.problem : undefined
   return { trace, error, reload: () => setRound((n) => n + 1) }
 }
 
