@@ -404,6 +404,22 @@ describe('requests', () => {
     await close()
   })
 
+  it('of many rules show some of what came of each, what failed first', async () => {
+    const RULES = 110
+    for (let n = 0; n < RULES; n += 1) {
+      const more = n === 50 ? { action: { ref: 'core.local', parameters: { cmd: 'exit 1' } } } : {}
+      await makeRule({ url: 'crowd' }, more)
+    }
+    for (let n = 0; n < 10; n += 1) await post('crowd', { n })
+    const { page, close } = await open('/crowd')
+    for (let n = 0; n < 10; n += 1) {
+      const row = requestsIn(page).nth(n)
+      await row.getByRole('link', { name: 'failed core.local' }).waitFor()
+      await row.getByRole('link', { name: `and ${RULES - 2} more` }).waitFor()
+    }
+    await close()
+  })
+
   it('have what came of them once that can be asked for again; meanwhile nobody is asked without end', async () => {
     await makeRule({ url: 'outage' })
     await post('outage', { n: 1 })

@@ -2,6 +2,7 @@ import type { JSX } from 'preact'
 import { StatusBadge } from '../status-badge.tsx'
 import { Elapsed } from '../time.tsx'
 import { hrefOf } from '../../router.ts'
+import type { ExecutionState } from '../../api/execution-states.ts'
 import type { Outcome } from './outcomes.ts'
 import type { Instance } from './use-outcomes.ts'
 import './outcomes.css'
@@ -25,12 +26,16 @@ export function OutcomeView({
     )
   }
   if (outcome === undefined) return <span class="outcome hint">…</span>
-  const { executions, failures, hidden } = outcome
-  const isNothing = executions.length + failures.length + hidden === 0
+  const { executions, failures, hidden, unlisted } = outcome
+  const isNothing = executions.length + failures.length + hidden + unlisted === 0
+  // Where there is no room for all, nobody should believe that all went well.
+  const ordered = [...executions.filter(isTrouble), ...executions.filter((execution) => !isTrouble(execution))]
+  const shown = executions.length > most ? ordered.slice(0, most) : executions
+  const more = executions.length - shown.length + unlisted
   return (
     <span class="outcome">
       {status === 'processing_failed' && <StatusBadge status={status} />}
-      {executions.slice(0, most).map((execution) => (
+      {shown.map((execution) => (
         <a key={execution.id} class="outcome-execution" href={hrefOf(['history', execution.id, 'general'])}>
           <StatusBadge status={execution.status} />
           <span class="name">{execution.action.ref}</span>
@@ -42,7 +47,7 @@ export function OutcomeView({
           </span>
         </a>
       ))}
-      {executions.length > most && <a href={explain}>and {executions.length - most} more</a>}
+      {more > 0 && <a href={explain}>and {more.toLocaleString()} more</a>}
       {failures.length > 0 && (
         <a class="outcome-execution" href={explain} title={failures[0]?.failure_reason}>
           <span class="badge" data-status="failed">
@@ -63,4 +68,8 @@ export function OutcomeView({
       )}
     </span>
   )
+}
+
+function isTrouble({ status }: ExecutionState): boolean {
+  return status === 'failed' || status === 'timeout' || status === 'abandoned'
 }

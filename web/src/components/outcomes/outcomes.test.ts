@@ -22,13 +22,15 @@ const enforcement = (instance: string, started: string | undefined): RuleEnforce
 
 test('what came of instances is told apart, and what may not be seen is counted', () => {
   const outcomes = outcomesOf(
-    ['1', '2', '3'],
+    ['1', '2', '3', '4'],
     [enforcement('1', 'e2'), enforcement('1', 'e1'), enforcement('2', undefined), enforcement('1', 'gone')],
     [execution('e1', 'running'), execution('e2', 'succeeded')],
+    new Map([['4', 7]]),
   )
   expect(outcomes.get('1')).toMatchObject({ executions: [{ id: 'e1' }, { id: 'e2' }], hidden: 1, failures: [] })
   expect(outcomes.get('2')).toMatchObject({ executions: [], hidden: 0, failures: [{ failure_reason: 'why' }] })
   expect(outcomes.get('3')).toEqual(noOutcome)
+  expect(outcomes.get('4')).toEqual({ ...noOutcome, unlisted: 7 })
 })
 
 describe('events', () => {

@@ -8,16 +8,22 @@ export interface Outcome {
   executions: readonly ExecutionState[]
   /** How many more were started: deleted since, or not to be seen by everybody. */
   hidden: number
+  /** How many there are that nobody has asked for: too many to be listed. */
+  unlisted: number
   failures: readonly RuleEnforcement[]
 }
 
-export const noOutcome: Outcome = { executions: [], hidden: 0, failures: [] }
+export const noOutcome: Outcome = { executions: [], hidden: 0, unlisted: 0, failures: [] }
 
-/** @param executions those of the enforcements that may be seen */
+/**
+ * @param executions those of the enforcements that may be seen
+ * @param unlisted enforcements that are not among these, by the instance
+ */
 export function outcomesOf(
   ids: readonly string[],
   enforcements: readonly RuleEnforcement[],
   executions: readonly ExecutionState[],
+  unlisted: ReadonlyMap<string, number> = new Map(),
 ): Map<string, Outcome> {
   const known = new Map(executions.map((execution) => [execution.id, execution]))
   const ofInstance = Map.groupBy(enforcements, ({ trigger_instance_id: id }) => id)
@@ -31,6 +37,7 @@ export function outcomesOf(
         {
           executions: seen.sort((a, b) => (a.id < b.id ? -1 : 1)),
           hidden: started.length - seen.length,
+          unlisted: unlisted.get(id) ?? 0,
           failures: own.filter(({ status }) => status === 'failed'),
         },
       ]

@@ -1,5 +1,5 @@
 import { useCallback, useEffect, useMemo, useRef, useState } from 'preact/hooks'
-import { isAbort, list } from '../../api/client.ts'
+import { isAbort, list, type Page } from '../../api/client.ts'
 import { useExecutionEvents } from '../../api/execution-events.ts'
 import { executionStates, type ExecutionState } from '../../api/execution-states.ts'
 import { usePoll } from '../../api/poll.ts'
@@ -19,7 +19,7 @@ export interface Outcomes {
 
 const INSTANCES_TOGETHER = 50
 const ENFORCEMENTS_TOGETHER = 100
-/** Of so many instances together no more enforcements are shown. */
+/** Where there are more, of each instance those of one request are listed. */
 const MAX_ENFORCEMENTS = 1000
 const MAX_KNOWN = 2000
 const MAX_EARLY = 200
@@ -65,9 +65,9 @@ export function useOutcomes(): Outcomes {
         state.current.underWay = new Map(some)
         for (const [id] of some) wanted.delete(id)
         const ids = some.map(([id]) => id)
-        const enforcements = await enforcementsOf(ids, controller.signal)
+        const { enforcements, unlisted } = await enforcementsOf(ids, controller.signal)
         const started = enforcements.flatMap(({ execution_id: execution }) => execution ?? [])
-        const loaded = outcomesOf(ids, enforcements, await executionStates(started, controller.signal))
+        const loaded = outcomesOf(ids, enforcements, await executionStates(started, controller.signal), unlisted)
         for (const [id, status] of some) {
           const outcome = mergedOutcome(known.get(id)?.outcome, loaded.get(id) ?? noOutcome)
           put(id, (early.get(id) ?? []).reduce(withExecution, outcome), status)
@@ -149,12 +149,30 @@ function hasOpen({ executions }: Outcome): boolean {
   return executions.some(({ end_timestamp: end }) => end === undefined)
 }
 
-async function enforcementsOf(ids: readonly string[], signal: AbortSignal): Promise<RuleEnforcement[]> {
-  const found: RuleEnforcement[] = []
-  for (;;) {
-    const query = { trigger_instance: ids, limit: ENFORCEMENTS_TOGETHER, offset: found.length, sort: 'id' }
-    const { items, total } = await list<RuleEnforcement>('ruleenforcements', query, signal)
-    found.push(...items)
-    if (items.length === 0 || found.length >= Math.min(total, MAX_ENFORCEMENTS)) return found
+interface Listed {
+  enforcements: RuleEnforcement[]
+  /** How many more there are of each instance. */
+  unlisted: Map<string, number>
+}
+
+async function enforcementsOf(ids: readonly string[], signal: AbortSignal): Promise<Listed> {
+  const page = (of: readonly string[], offset: number): Promise<Page<RuleEnforcement>> =>
+    list('ruleenforcements', { trigger_instance: of, limit: ENFORCEMENTS_TOGETHER, offset, sort: 'id' }, signal)
+  const { items: enforcements, total } = await page(ids, 0)
+  const unlisted = new Map<string, number>()
+  if (total <= MAX_ENFORCEMENTS) {
+    while (enforcements.length < total) {
+      const { items } = await page(ids, enforcements.length)
+      if (items.length === 0) break
+      enforcements.push(...items)
+    }
+    return { enforcements, unlisted }
   }
+  const each: RuleEnforcement[] = []
+  for (const id of ids) {
+    const { items, total: ofInstance } = await page([id], 0)
+    each.push(...items)
+    unlisted.set(id, ofInstance - items.length)
+  }
+  return { enforcements: each, unlisted }
 }
