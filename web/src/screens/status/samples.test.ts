@@ -83,7 +83,11 @@ test.each([
   [0.25, '0.3'],
   [3, '3'],
   [12.4, '12'],
+  [9.97, '10'],
+  [999.7, '1.0 k'],
   [1234, '1.2 k'],
+  [100_000, '100 k'],
+  [123_456, '123 k'],
 ])('%d per minute is %s', (rate, text) => {
   expect(formatRate(rate)).toBe(text)
 })
@@ -92,7 +96,10 @@ test.each([
   [0, '0 ms'],
   [0.25, '0.3 ms'],
   [12.4, '12 ms'],
+  [999.7, '1.0 s'],
   [1234, '1.2 s'],
+  [123_456, '2 min 3 s'],
+  [7_200_000, '2 h 0 min'],
 ])('%d milliseconds are %s', (milliseconds, text) => {
   expect(formatMilliseconds(milliseconds)).toBe(text)
 })

@@ -1,6 +1,7 @@
 /** Samples of how the server was, and what is drawn of them. */
 import type { StatusSample } from '../../api/records.ts'
 import type { ChartSeries } from '../../components/chart/chart.tsx'
+import { formatSeconds } from '../../components/time.tsx'
 
 export interface Range {
   /** In the address. */
@@ -194,12 +195,14 @@ function endedOf({ executions }: StatusSample): number {
 
 /** `0.4`, `12`, `1.2 k` */
 export function formatRate(perMinute: number): string {
-  if (perMinute >= 1000) return `${(perMinute / 1000).toPrecision(2)} k`
-  return perMinute >= 10 || Number.isInteger(perMinute) ? String(Math.round(perMinute)) : perMinute.toFixed(1)
+  return perMinute < 999.5 ? shortNumber(perMinute) : `${shortNumber(perMinute / 1000)} k`
 }
 
-/** `0 ms`, `0.4 ms`, `12 ms`, `1.2 s` */
+/** `0 ms`, `0.4 ms`, `12 ms`; of a second and more as every duration. A machine that slept has delays of hours. */
 export function formatMilliseconds(milliseconds: number): string {
-  if (milliseconds >= 1000) return `${(milliseconds / 1000).toPrecision(2)} s`
-  return `${milliseconds >= 10 || Number.isInteger(milliseconds) ? Math.round(milliseconds) : milliseconds.toFixed(1)} ms`
+  return milliseconds < 999.5 ? `${shortNumber(milliseconds)} ms` : formatSeconds(milliseconds / 1000)
+}
+
+function shortNumber(value: number): string {
+  return value >= 9.95 || Number.isInteger(value) ? String(Math.round(value)) : value.toFixed(1)
 }
