@@ -118,6 +118,16 @@ function Canvas({
     return () => current.removeEventListener('wheel', onWheel)
   }, [])
   const drag = useDrag(view)
+  /** Of a group that was opened: the first of its members takes its place. */
+  const toFocus = useRef<string>(undefined)
+  useLayoutEffect(() => {
+    if (toFocus.current !== undefined) focusNode(toFocus.current)
+    toFocus.current = undefined
+  }, [layout])
+
+  function focusNode(key: string): void {
+    view.current?.querySelector<HTMLElement>(`[data-node="${CSS.escape(key)}"]`)?.focus()
+  }
 
   function onKeyDown(event: TargetedKeyboardEvent<HTMLElement>): void {
     if (event.ctrlKey || event.metaKey || event.altKey) return
@@ -129,7 +139,7 @@ function Canvas({
       const from = event.target instanceof HTMLElement ? event.target.dataset['node'] : undefined
       const to = from === undefined ? undefined : neighbour(layout, from, key)
       if (to === undefined) return
-      view.current?.querySelector<HTMLElement>(`[data-node="${CSS.escape(to)}"]`)?.focus()
+      focusNode(to)
     }
     event.preventDefault()
   }
@@ -170,7 +180,17 @@ function Canvas({
               ))}
             </svg>
             {layout.nodes.map(({ node, x, y }) => (
-              <Node key={node.key} node={node} x={x} y={y} trace={trace} onOpen={onOpen} />
+              <Node
+                key={node.key}
+                node={node}
+                x={x}
+                y={y}
+                trace={trace}
+                onOpen={(key) => {
+                  toFocus.current = key
+                  onOpen(key)
+                }}
+              />
             ))}
           </div>
         </div>
