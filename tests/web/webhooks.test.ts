@@ -417,6 +417,7 @@ describe('requests', () => {
       await row.getByRole('link', { name: 'failed core.local' }).waitFor()
       await row.getByRole('link', { name: `and ${RULES - 2} more` }).waitFor()
     }
+    expect(await requestsIn(page).getByText('no rule matched').count()).toBe(0)
     await close()
   })
 

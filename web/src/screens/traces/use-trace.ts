@@ -159,6 +159,7 @@ export function useTrace(id: string, part: Part): WatchedTrace {
   }
 
   function add(state: State, items: readonly TraceMemberRecord[], inFront: boolean): void {
+    if (items.length === 0) return
     state.members = inFront ? [...items, ...state.members] : [...state.members, ...items]
     for (const { object_id: object } of items) state.known.add(object)
     state.total = Math.max(state.total, state.members.length)
@@ -167,12 +168,13 @@ export function useTrace(id: string, part: Part): WatchedTrace {
 
   /** What has been added since. */
   async function loadNewer(state: State): Promise<void> {
-    if (!state.isWhole && part === 'first') return
-    const { items } = await membersOf({ after_seq: state.members.at(-1)?.seq ?? 0 }, state)
-    if (items.length === 0) return
-    state.total += items.length
-    add(state, items, false)
-    cut(state)
+    while (state.isWhole || part === 'last') {
+      const { items } = await membersOf({ after_seq: state.members.at(-1)?.seq ?? 0 }, state)
+      state.total += items.length
+      add(state, items, false)
+      cut(state)
+      if (items.length < MEMBERS_TOGETHER) return
+    }
   }
 
   /** One that goes on growing is followed at its end, or not any more. */
