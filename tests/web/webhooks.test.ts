@@ -260,6 +260,20 @@ describe('with authentication on', () => {
     expect(page.url()).not.toContain('whsec')
     await close()
   })
+
+  it('a signature has the time of the server, whatever the clock of the browser says', async () => {
+    const signature = { scheme: 'stripe', secret: 'whose clock is it' }
+    await makeRule({ url: 'clock', signature }, {}, guarded, admin)
+    const { page, close } = await browser.open('about:blank')
+    await page.clock.setSystemTime(Date.now() - 86_400_000)
+    await page.goto(`${guarded.urls.api}/#/webhooks/clock`)
+    await signInOn(page, 'admin', password)
+    await page.getByLabel('Secret', { exact: true }).fill(signature.secret)
+    await page.getByRole('button', { name: 'Send', exact: true }).click()
+    await page.getByText('The server has taken it').waitFor()
+    expect(await page.getByRole('alert').count()).toBe(0)
+    await close()
+  })
 })
 
 describe('whoever may see little', () => {

@@ -4,6 +4,7 @@ import { useState } from 'preact/hooks'
 import { change, get, messageOf } from '../../api/client.ts'
 import { useLoaded } from '../../api/load.ts'
 import type { ApiKeyRecord, NewApiKeyRecord } from '../../api/records.ts'
+import { serverNow } from '../../api/server-clock.ts'
 import type { User } from '../../api/session.ts'
 import { Failure } from '../../components/failure.tsx'
 import { notify } from '../../components/notices.tsx'
@@ -85,10 +86,8 @@ export function KeyPage({ id, user }: { id: string; user: User }): JSX.Element {
     <>
       <BackToList />
       {error !== undefined && <Failure error={error} onRetry={reload} />}
-      {data === undefined
-        ? error === undefined && <p class="loading">Loading…</p>
-        : // A change made elsewhere must not replace what is being typed.
-          data.id !== '' && <Editor record={data} user={user} onChanged={set} />}
+      {data === undefined && error === undefined && <p class="loading">Loading…</p>}
+      {data !== undefined && <Editor record={data} user={user} onChanged={set} />}
     </>
   )
 }
@@ -226,7 +225,7 @@ function useSubmit(): Submit {
     edited: (changes) => setProblems((earlier) => problemsAfter(earlier, changes)),
     async submit(form, before, send) {
       if (isBusy) return
-      const reading = readForm(form, before, Date.now())
+      const reading = readForm(form, before, serverNow())
       setProblem(undefined)
       if ('problems' in reading) {
         setProblems(reading.problems)

@@ -1,6 +1,7 @@
 import type { JSX } from 'preact'
 import { useEffect, useMemo } from 'preact/hooks'
 import { addressOf, messageOf } from '../../api/client.ts'
+import { serverNow } from '../../api/server-clock.ts'
 import { session } from '../../api/session.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { useMedia } from '../../components/media.ts'
@@ -78,7 +79,7 @@ function HookRow({ hook, rules }: { hook: Hook; rules: RulesByTrigger }): JSX.El
   const address = addressOf(`api/v1/${pathOfHook(name)}`).href
   const listening = rulesOfHook(hook, rules)
   const proofs = [...new Set(triggers.map(({ parameters }) => titleOfProof(parameters.signature, hasLogin)))]
-  const example = exampleOf(listening ?? [], new Date())
+  const example = exampleOf(listening ?? [], new Date(serverNow()))
   const [recipe] = recipesOf(triggers[0].parameters.signature, { address, hasLogin, ...example })
   return (
     <div class="hook-row">

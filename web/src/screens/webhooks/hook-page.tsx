@@ -4,6 +4,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks'
 import { addressOf, ApiError, get, messageOf } from '../../api/client.ts'
 import { useLoaded } from '../../api/load.ts'
 import { usePoll } from '../../api/poll.ts'
+import { serverNow } from '../../api/server-clock.ts'
 import { session } from '../../api/session.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { Failure } from '../../components/failure.tsx'
@@ -77,7 +78,7 @@ function Loaded({ hook, requestId }: { hook: Hook; requestId: string | null }): 
   usePoll(async () => rules.need(refs), RULES_POLL_MS)
   const listening = rulesOfHook(hook, rules)
   const address = addressOf(`api/v1/${pathOfHook(name)}`).href
-  const [openedAt] = useState(() => new Date())
+  const [openedAt] = useState(() => new Date(serverNow()))
   const example = useMemo(() => exampleOf(listening ?? [], openedAt), [listening?.length])
   const recipes = recipesOfHook(hook, { address, hasLogin, ...example })
   const [sent, setSent] = useState(0)

@@ -1,5 +1,6 @@
 /** Signs a request in the browser, as its sender would. The secret stays in the page. */
 import type { SignatureParameters } from '../../api/records.ts'
+import { serverNow } from '../../api/server-clock.ts'
 
 const algorithms = { sha1: 'SHA-1', sha256: 'SHA-256', sha512: 'SHA-512' } as const
 
@@ -18,7 +19,7 @@ export async function signatureHeaders(
   signature: SignatureParameters,
   secret: string,
   body: string,
-  nowSeconds = Math.floor(Date.now() / 1000),
+  nowSeconds = Math.floor(serverNow() / 1000),
 ): Promise<Record<string, string>> {
   const time = String(nowSeconds)
   const hmac = (text: string, name: keyof typeof algorithms = 'sha256'): Promise<Bytes> =>
