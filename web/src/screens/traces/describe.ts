@@ -32,12 +32,25 @@ export interface Described {
   isMissing: boolean
 }
 
+/** What `describeMember` says of it, for whoever asks this of thousands. */
+export function statusOf({ kind, id }: Pick<Member, 'kind' | 'id'>, trace: Trace): string | undefined {
+  switch (kind) {
+    case 'execution':
+      return trace.executions.get(id)?.status
+    case 'rule':
+      return 'matched'
+    case 'trigger_instance':
+      return trace.instances.get(id)?.status
+  }
+}
+
 export function describeMember(
   { kind, id, ref, at }: Pick<Member, 'kind' | 'id' | 'ref' | 'at'>,
   trace: NamedTrace,
 ): Described {
   const described = {
     kind: kindTitles[kind],
+    status: statusOf({ kind, id }, trace),
     offset: secondsAfter(trace.head.start_timestamp, at),
     isMissing: trace.missing.has(id),
   }
@@ -48,7 +61,6 @@ export function describeMember(
         ...described,
         title: ref,
         href: hrefOf(['history', id, 'general']),
-        status: state?.status,
         run:
           state === undefined
             ? undefined
@@ -59,13 +71,12 @@ export function describeMember(
       }
     }
     case 'rule':
-      return { ...described, title: ref, href: hrefOf(['rules', ref]), status: 'matched', run: undefined }
+      return { ...described, title: ref, href: hrefOf(['rules', ref]), run: undefined }
     case 'trigger_instance':
       return {
         ...described,
         title: trace.titleOf(ref) ?? trace.instances.get(id)?.trigger_type ?? ref,
         href: hrefOf(['triggers', 'instances', id]),
-        status: trace.instances.get(id)?.status,
         run: undefined,
       }
   }
@@ -122,15 +133,15 @@ export function statusCounts(trace: Trace): StatusCount[] {
 /** Seconds from the start to the last that is known to have happened, or to now while something runs. */
 export function lengthOf(trace: Trace, nowMs: number): number {
   const { start_timestamp: start } = trace.head
-  let length = 0
-  for (const { at } of trace.members.map(({ updated_at }) => ({ at: updated_at }))) {
-    length = Math.max(length, secondsAfter(start, at))
+  let isRunning = false
+  // As text they are in the order of time.
+  let last = start
+  for (const { updated_at: at } of trace.members) if (at > last) last = at
+  for (const { end_timestamp: end } of trace.executions.values()) {
+    if (end === undefined) isRunning = true
+    else if (end > last) last = end
   }
-  for (const execution of trace.executions.values()) {
-    const end = execution.end_timestamp
-    length = Math.max(length, end === undefined ? secondsAfterMs(start, nowMs) : secondsAfter(start, end))
-  }
-  return length
+  return Math.max(secondsAfter(start, last), isRunning ? secondsAfterMs(start, nowMs) : 0)
 }
 
 function secondsAfterMs(start: string, ms: number): number {

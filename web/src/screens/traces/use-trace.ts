@@ -14,7 +14,9 @@ const MEMBERS_TOGETHER = 1000
 const IDS_TOGETHER = 100
 const POLL_MS = 5000
 const AFTER_EVENT_MS = 200
+/** Of a long trace less often: a drawing takes longer. */
 const DRAWN_EVERY_MS = 50
+const PER_MEMBER_MS = 0.1
 
 export type Part = 'first' | 'last'
 
@@ -90,10 +92,13 @@ export function useTrace(id: string, part: Part): WatchedTrace {
   const drawing = useRef<ReturnType<typeof setTimeout>>(undefined)
   /** What changes at the same time is drawn once. */
   const changed = (): void => {
-    drawing.current ??= setTimeout(() => {
-      drawing.current = undefined
-      setVersion((n) => n + 1)
-    }, DRAWN_EVERY_MS)
+    drawing.current ??= setTimeout(
+      () => {
+        drawing.current = undefined
+        setVersion((n) => n + 1)
+      },
+      Math.max(DRAWN_EVERY_MS, now.current.members.length * PER_MEMBER_MS),
+    )
   }
 
   useEffect(() => {
