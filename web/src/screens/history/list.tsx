@@ -99,8 +99,9 @@ function Nothing({ filter }: { filter: HistoryFilter }): JSX.Element {
     const seesAll = user?.hasAccessControl !== true || user.isAdmin
     return (
       <p class="empty">
-        {seesAll ? 'Nothing has run yet.' : 'There is no execution that you may see.'} <a href={hrefOf(['actions'])}>Choose an action to run</a>, or write a{' '}
-        <a href={hrefOf(['rules'])}>rule</a> that runs one when something happens.
+        {seesAll ? 'Nothing has run yet.' : 'There is no execution that you may see.'}{' '}
+        <a href={hrefOf(['actions'])}>Choose an action to run</a>, or write a <a href={hrefOf(['rules'])}>rule</a> that
+        runs one when something happens.
       </p>
     )
   }
