@@ -70,6 +70,18 @@ describe('signing in', () => {
     await close()
   })
 
+  it('is asked for by a form whose labels are to be read', async () => {
+    const { page, close } = await stage.browser.open(`${stage.server.urls.api}/`)
+    const dialog = signInDialog(page)
+    for (const name of ['User', 'Password']) {
+      const label = await dialog.getByText(name, { exact: true }).boundingBox()
+      const field = await dialog.getByLabel(name).boundingBox()
+      expect(label?.height).toBeGreaterThan(10)
+      expect((label?.y ?? 0) + (label?.height ?? 0)).toBeLessThanOrEqual(field?.y ?? 0)
+    }
+    await close()
+  })
+
   it('goes on after a reload, on another page, and where it was', async () => {
     const { page, close } = await stage.open('/access/keys?user=nobody')
     await page.reload()
@@ -296,6 +308,8 @@ describe('a page of another origin', () => {
 
       const [form] = await Promise.all([
         foreign.waitForResponse(/\/executions$/),
+        // Going elsewhere before it has come there would be in its way.
+        foreign.waitForURL(/\/executions$/),
         foreign.evaluate((api) => {
           document.body.innerHTML = `<form method="post" enctype="text/plain" action="${api}/v1/executions">
             <input name='{"action": "core.noop", "x": "' value='"}'></form>`
