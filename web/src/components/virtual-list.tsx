@@ -87,7 +87,11 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
     if (isStuck(next, seen)) goTo(settled(next, seen))
     else take(next)
     clearTimeout(settling.current)
-    settling.current = setTimeout(() => goTo(settled(place.current, latest.current.size)), SETTLE_MS)
+    settling.current = setTimeout(() => {
+      // Scrolled already, and about to be told of it: it has not ended.
+      if (current.scrollTop !== place.current.scrollTop) return
+      goTo(settled(place.current, latest.current.size))
+    }, SETTLE_MS)
   }
 
   function tell(): void {
@@ -101,6 +105,8 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
     if (current === null) return
     const measure = (): void => {
       const { size: seen } = latest.current
+      // The observer begins with the height that is known.
+      if (current.clientHeight === seen.height) return
       staysAtEnd.current = seen.height > 0 && isAtEnd(place.current, seen)
       setHeight(current.clientHeight)
     }
