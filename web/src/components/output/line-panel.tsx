@@ -92,10 +92,21 @@ export function LinePanel({
             JSON
           </button>
         )}
-        <button type="button" aria-label="Line before" disabled={number <= 1} onClick={() => onStep(number - 1)}>
+        {/* Not disabled: the keyboard would lose its place at the last line. */}
+        <button
+          type="button"
+          aria-label="Line before"
+          aria-disabled={number <= 1}
+          onClick={() => onStep(Math.max(number - 1, 1))}
+        >
           ↑
         </button>
-        <button type="button" aria-label="Line after" disabled={number >= total} onClick={() => onStep(number + 1)}>
+        <button
+          type="button"
+          aria-label="Line after"
+          aria-disabled={number >= total}
+          onClick={() => onStep(Math.min(number + 1, total))}
+        >
           ↓
         </button>
         {isShown && <CopyButton text={text} title="Copy the line" />}

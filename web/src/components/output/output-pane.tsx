@@ -31,8 +31,6 @@ export interface OutputPaneProps {
 
 /** The style sheet has the same. */
 const ROW_HEIGHT = 20
-/** Rows above one that is pointed at. */
-const ROWS_ABOVE = 4
 
 export function OutputPane({ executionId, status, usesAddress = true }: OutputPaneProps): JSX.Element {
   const query = usePaneQuery(usesAddress)
@@ -80,7 +78,8 @@ function Output({ executionId, status, filter, query }: OutputProps): JSX.Elemen
   useEffect(() => {
     if (chosen === undefined || !isReady) return
     pause()
-    list.current?.scrollToRow(Math.max(0, chosen.first - 1 - ROWS_ABOVE))
+    // What was clicked stays where it is.
+    list.current?.showRow(chosen.first - 1)
   }, [chosen?.first, isReady])
 
   const terms: SearchTerms = {
@@ -285,14 +284,19 @@ function Output({ executionId, status, filter, query }: OutputProps): JSX.Elemen
               measure()
             }}
             onScroll={({ topRow: row, isAtEnd }) => {
-              const isUp = row < topRow.current - 0.5
+              const isUp = row < topRow.current
               topRow.current = row
               if (isAtEnd) setIsFollowing(true)
               else if (isUp) pause()
             }}
             onKeyDown={(event) => {
-              if (event.key === 'f' && !event.ctrlKey && !event.metaKey && !event.altKey) follow()
-              else if (event.key === 'Enter' && event.target === event.currentTarget) {
+              const isPlain = !event.ctrlKey && !event.metaKey && !event.altKey
+              if (event.key === 'f' && isPlain) follow()
+              else if (event.key === 'End') {
+                // The browser would move to where the end was, which has moved on before it arrives.
+                event.preventDefault()
+                follow()
+              } else if (event.key === 'Enter' && event.target === event.currentTarget) {
                 const line = current ?? chosen?.first
                 if (line !== undefined) setOpened(line)
               }

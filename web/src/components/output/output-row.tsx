@@ -32,7 +32,8 @@ export function OutputRow(props: OutputRowProps): JSX.Element {
   return (
     <div class="output-line" data-chosen={props.isChosen || undefined} data-current={props.isCurrent || undefined}>
       <span class="output-gutter">
-        <a class="output-number" href={props.href} onClick={props.onChoose}>
+        {/* By keyboard, "Go to line" is one step, and this would be fifty. */}
+        <a class="output-number" href={props.href} tabIndex={-1} onClick={props.onChoose}>
           {number}
         </a>
         {props.showsTimes && (
