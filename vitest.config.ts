@@ -6,6 +6,7 @@ const SERVERS = ['tests/conformance/**', 'tests/packaging/**', 'tests/web/**']
 /** They take all of the machine, or measure what is taken of it. */
 const ALONE = [
   'tests/stress/!(stubborn).test.ts',
+  'tests/web/output-large.test.ts',
   ...['flood', 'idle-streams', 'open-files', 'statsd-gone'].map((name) => `tests/faults/${name}.test.ts`),
 ]
 const RECOVERY = ['tests/recovery/*.test.ts', 'tests/faults/*.test.ts', 'tests/stress/stubborn.test.ts']
@@ -43,6 +44,7 @@ export default defineConfig({
           name: 'servers',
           maxWorkers: WAITING,
           include: SERVERS.map((folder) => `${folder}/*.test.ts`),
+          exclude: ALONE,
           setupFiles: ['./tests/helpers/leaks.ts'],
           testTimeout: 120_000,
           hookTimeout: 180_000,

@@ -15,6 +15,7 @@ import { printRows, type Row } from './report.ts'
 import { commandLine, scale } from './scale.ts'
 import { remoteCommands } from './ssh.ts'
 import { stopping } from './stop.ts'
+import { scrollingAGigabyte } from './web-output.ts'
 import { openingTheClient } from './web.ts'
 
 const parts: Record<string, () => Promise<Row[]>> = {
@@ -33,7 +34,7 @@ const parts: Record<string, () => Promise<Row[]>> = {
   scale,
   cli: commandLine,
   binary: singleExecutable,
-  web: openingTheClient,
+  web: async () => [...(await openingTheClient()), ...(await scrollingAGigabyte())],
   watched: beingWatched,
   access: async () => [...(await verifiedRequests()), ...(await refusedLogins())],
 }

@@ -30,6 +30,8 @@ export interface TestPage {
 export interface BrowserOptions {
   /** Further ones of Chromium. */
   arguments?: string[]
+  /** Scroll bars, which can be dragged; without a screen Chromium has none. Default false. */
+  showsScrollBars?: boolean
 }
 
 export async function startBrowser(options: BrowserOptions = {}): Promise<TestBrowser> {
@@ -39,6 +41,7 @@ export async function startBrowser(options: BrowserOptions = {}): Promise<TestBr
     executablePath: PROGRAM,
     // As root there is no sandbox.
     chromiumSandbox: false,
+    ...(options.showsScrollBars === true && { ignoreDefaultArgs: ['--hide-scrollbars'] }),
     args: [
       '--disable-gpu',
       '--disable-quic',

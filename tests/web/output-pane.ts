@@ -14,6 +14,12 @@ export const phase = (page: Page): Locator => pane(page).locator('.output-state'
 /** What is found, as it is read out. */
 export const found = (page: Page): Locator => pane(page).getByRole('search').getByRole('status')
 
+/** A gigabyte in ten million lines, printed as fast as it can be stored. */
+export const LARGE_LINES = 10_000_000
+const filling = 'x'.repeat(92)
+export const printLarge = `seq -s ' ${filling}\n' ${LARGE_LINES}`
+export const largeLine = (number: number): string => (number === LARGE_LINES ? String(number) : `${number} ${filling}`)
+
 /** @param query behind the address of the output, such as `?line=5` */
 export async function openOutput(
   browser: TestBrowser,
@@ -73,7 +79,7 @@ export async function waitForRest(page: Page): Promise<void> {
     const now = JSON.stringify(await seenRows(page))
     const isSame = now === before
     before = now
-    await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(resolve)))
+    await page.evaluate('new Promise((resolve) => requestAnimationFrame(resolve))')
     return isSame
   })
 }
@@ -95,4 +101,31 @@ export async function readAll(page: Page): Promise<string[]> {
     rows = await waitForRows(page, `more than line ${last}`, (now) => (now.at(-1)?.number ?? 0) > last)
   }
   return Array.from({ length: Math.max(...texts.keys()) }, (_, i) => texts.get(i + 1) ?? '(not seen)')
+}
+
+/** Drags the scroll bar of the list from one share of its way to another. */
+export async function dragScrollBar(page: Page, from: number, to: number): Promise<void> {
+  const steps = 12
+  /** From the edge to the middle of what is dragged: the arrow is between. */
+  const end = 24
+  const box = await list(page).boundingBox()
+  if (box === null) throw new Error('there is no list')
+  const height = await list(page).evaluate((element) => element.clientHeight)
+  const x = box.x + box.width - 7
+  const y = (share: number): number => box.y + end + share * (height - 2 * end)
+  await page.mouse.move(x, y(from))
+  await page.mouse.down()
+  for (let step = 1; step <= steps; step++) await page.mouse.move(x, y(from + ((to - from) * step) / steps))
+  await page.mouse.up()
+}
+
+/** What the tab keeps once its garbage is gone. */
+export async function memoryOf(page: Page): Promise<{ bytes: number; nodes: number }> {
+  const debug = await page.context().newCDPSession(page)
+  await debug.send('HeapProfiler.collectGarbage')
+  const { usedSize } = await debug.send('Runtime.getHeapUsage')
+  await debug.send('Performance.enable')
+  const { metrics } = await debug.send('Performance.getMetrics')
+  await debug.detach()
+  return { bytes: usedSize, nodes: metrics.find(({ name }) => name === 'Nodes')?.value ?? Infinity }
 }
