@@ -419,6 +419,17 @@ describe('lines that are pointed at', () => {
     await close()
   })
 
+  it('are seen with those before them', async () => {
+    const { page, close } = await open(many, '?line=50000')
+    const rows = await waitForRow(page, 50_000)
+    expect(rows[0]?.number).toBeLessThan(49_998)
+    await page.goto(page.url().replace('50000', '3'))
+    await page.reload()
+    await waitForRow(page, 3)
+    expect((await seenRows(page))[0]?.number).toBe(1)
+    await close()
+  })
+
   it('may be more than there are', async () => {
     const { id } = await runToEnd(server, { cmd: 'seq 1 5' })
     const { page, close } = await open(id, '?line=900')

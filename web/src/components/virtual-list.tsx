@@ -131,7 +131,8 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
       scrollToRow: (index) => goTo(placeOfRow(index, latest.current.size)),
       scrollToEnd: () => goTo(placeOfRow(latest.current.size.count, latest.current.size)),
       showRow(index) {
-        const { size: seen } = latest.current
+        // It may be asked for before the height has been measured.
+        const seen = { ...latest.current.size, height: element.current?.clientHeight ?? 0 }
         const top = topRowOf(place.current, seen)
         const rowsSeen = seen.height / seen.rowHeight
         if (index < top || index + 1 > top + rowsSeen) goTo(placeOfRow(index - Math.floor(rowsSeen / 3), seen))
