@@ -224,7 +224,7 @@ describe('several pages of one browser', () => {
     await userIn(other).waitFor()
     await page.getByRole('link', { name: 'API keys' }).click()
     await signInDialog(page).getByRole('button', { name: 'Go on as admin' }).click()
-    await userIn(page).getByText('admin').waitFor()
+    await userIn(page).filter({ hasText: 'admin' }).waitFor()
     expect(await userIn(page).textContent()).toBe('admin')
     await close()
     await guarded.stop()
