@@ -284,8 +284,8 @@ function Times({ filter: { since, until } }: { filter: HistoryFilter }): JSX.Ele
       </select>
       {showsOwn && (
         <>
-          <Moment title="From" value={since} onChange={(value) => change({ since: value })} />
-          <Moment title="To" value={until} onChange={(value) => change({ until: value })} />
+          <Moment title="From" value={since} onChange={(value) => change({ since: value }, true)} />
+          <Moment title="To" value={until} onChange={(value) => change({ until: value }, true)} />
         </>
       )}
     </>
@@ -308,6 +308,8 @@ function Moment({
       aria-label={title}
       title={title}
       step={1}
+      // Years of more than four digits would be asked for otherwise.
+      max="9999-12-31T23:59:59"
       value={localText(value)}
       onChange={(event) => {
         const date = new Date(event.currentTarget.value)
