@@ -235,6 +235,18 @@ describe('lines that are to be seen', () => {
     expect(model.line(1000)).toBeDefined()
   })
 
+  test('whose reading has failed are not told of any more when others are to be seen that are there', async () => {
+    model.show(1000, 1050)
+    await settle()
+    server.answers.failure = 'busy'
+    model.show(3000, 3050)
+    await settle()
+    expect(model.state.readFailure).toBe('busy')
+    model.show(1010, 1040)
+    await settle(2000)
+    expect(model.state.readFailure).toBeUndefined()
+  })
+
   test('have other numbers when the first ones have been removed', async () => {
     model.show(1000, 1050)
     await settle()

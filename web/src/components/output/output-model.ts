@@ -181,7 +181,11 @@ export function createOutputModel(source: OutputSource, changed: () => void): Ou
     const missing =
       lines.missing(shown.first, end) ??
       lines.missing(shown.first - PAGE_LINES / 2, Math.min(end + PAGE_LINES / 2, lines.total + 1))
-    if (missing === undefined) return
+    if (missing === undefined) {
+      // What could not be read is not wanted any more.
+      if (state.readFailure !== undefined) set({ readFailure: undefined })
+      return
+    }
     isReading = true
     source
       .read(missing, stopped.signal)
