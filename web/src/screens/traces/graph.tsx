@@ -227,7 +227,9 @@ function Node({ node, x, y, trace, onOpen }: NodeProps): JSX.Element {
         </span>
         <span class="node-state">
           {isMissing ? (
-            <span class="hint">deleted, or not to be seen</span>
+            <span class="hint" title="deleted, or not to be seen by everybody">
+              {canOpen ? 'gone' : 'deleted, or not to be seen'}
+            </span>
           ) : (
             status !== undefined && <StatusBadge status={status} />
           )}
