@@ -156,14 +156,16 @@ describe('the graph', () => {
     const trace = await post('cascade', 'outage')
     await membersOf(trace, 7)
     const { page, close } = await browser.open('about:blank')
-    const executions = /api\/v1\/executions\?/
-    await page.route(executions, (route) =>
-      route.fulfill({ status: 503, json: { faultstring: 'Out for a while.', code: 'STORAGE_FAILED' } }),
+    let isOut = true
+    await page.route(/api\/v1\/executions\?/, (route) =>
+      isOut
+        ? route.fulfill({ status: 503, json: { faultstring: 'Out for a while.', code: 'STORAGE_FAILED' } })
+        : route.continue(),
     )
     await page.goto(`${server.urls.api}/#/traces/${trace}`)
     const problem = page.getByText('Some of it cannot be shown: Out for a while.')
     await problem.waitFor()
-    await page.unroute(executions)
+    isOut = false
     await nodesIn(page).nth(2).getByText('failed').waitFor()
     await nodesIn(page).nth(5).getByText('succeeded').waitFor()
     await waitFor('no problem any more', async () => !(await problem.isVisible()))
@@ -347,12 +349,12 @@ describe('a very long trace', () => {
 
   it('is loaded further after a failure in the middle', async () => {
     const { page, close } = await browser.open('about:blank')
-    const further = /components\?.*after_seq/
-    await page.route(further, (route) => route.abort())
+    let isOut = true
+    await page.route(/components\?.*after_seq/, (route) => (isOut ? route.abort() : route.continue()))
     await page.goto(`${long.urls.api}/#/traces/${id}?view=table`)
     await page.getByText('Some of it cannot be shown').waitFor()
     await rowsIn(page).nth(1).getByRole('link', { name: 'core.local' }).waitFor()
-    await page.unroute(further)
+    isOut = false
     await page.getByText('The first 5,000 are shown').waitFor()
     await waitFor('no problem', async () => !(await page.getByText('Some of it cannot be shown').isVisible()))
     expect(await page.getByRole('table', { name: 'Members' }).getAttribute('aria-rowcount')).toBe('5001')
