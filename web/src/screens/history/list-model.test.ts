@@ -343,6 +343,34 @@ test('a gap is closed by loading the newest again, where these are shown', async
   expect([model.state.count, numbers(0, 2)]).toEqual([101, [101, 100]])
 })
 
+test('a gap is closed for the newest rows, too, while somebody points at one of them', async () => {
+  await start(100)
+  model.show(0, 30)
+  create(make(101, 'requested', 'running'))
+  create(make(102, 'requested', 'running'))
+  model.setLive(false)
+  stored[100] = make(101)
+  stored.push(make(103))
+  model.resync()
+  expect([numbers(0, 2), model.row(1)?.status]).toEqual([[102, 101], 'running'])
+  await answerAll()
+  expect([numbers(0, 2), model.row(1)?.status]).toEqual([[102, 101], 'succeeded'])
+  expect(model.state).toMatchObject({ count: 102, waitingCount: 1 })
+})
+
+test('a gap that could not be closed is closed when somebody tries again', async () => {
+  await start(100)
+  model.show(0, 30)
+  stored.push(make(101))
+  model.resync()
+  requests.splice(0)[0]?.fail('The server is starting.')
+  await settle()
+  expect(model.state).toMatchObject({ count: 100, error: new Error('The server is starting.') })
+  model.retry()
+  await answerAll()
+  expect([model.state.count, model.state.error, numbers(0, 2)]).toEqual([101, undefined, [101, 100]])
+})
+
 describe('a list of a status', () => {
   beforeEach(async () => {
     dependsOnStatus = true
@@ -365,6 +393,27 @@ describe('a list of a status', () => {
     await settle()
     await answerAll()
     expect([numbers(0, 10), model.state.isStale]).toEqual([[10, 9, 8, 7, 6, 5, 3, 2, 1, undefined], false])
+  })
+
+  test('does not remember from before a gap what has ended in it', async () => {
+    create(make(11, 'requested', 'running'))
+    expect(numbers(0, 2)).toEqual([11, 10])
+    stored[10] = make(11, 'requested', 'running', 'succeeded')
+    model.resync()
+    await answerAll()
+    expect([numbers(0, 2), model.state.count]).toEqual([[10, 9], 10])
+  })
+
+  test('is loaded once more when something has changed while it was on its way', async () => {
+    await vi.advanceTimersByTimeAsync(2000)
+    model.refresh()
+    end(10)
+    requests.splice(0)[0]?.answer()
+    await settle()
+    expect([model.row(0)?.status, model.state.isStale]).toEqual(['succeeded', true])
+    await vi.advanceTimersByTimeAsync(1000)
+    await answerAll()
+    expect([numbers(0, 2), model.state.isStale]).toEqual([[9, 8], false])
   })
 
   test('is not loaded as often as something happens', async () => {

@@ -99,7 +99,8 @@ export function createListModel(source: ListSource, onChange: () => void): ListM
   }
   /** Newer than the anchor, newest first. */
   let head: ExecutionSummary[] = []
-  const pages = new Map<number, ExecutionSummary[]>()
+  /** Rows that were not loaded are undefined. */
+  const pages = new Map<number, (ExecutionSummary | undefined)[]>()
   /** Those that were loaded before something was missed. */
   const oldPages = new Set<number>()
   /** Rows from the anchor on. */
@@ -118,6 +119,10 @@ export function createListModel(source: ListSource, onChange: () => void): ListM
   let refreshedAt = -Infinity
   /** Something was missed while the newest were on their way. */
   let isMissing = false
+  /** Newer ones may be missing among those that wait, which become no rows before: rows have no gaps. */
+  let isBehind = false
+  /** What has made the list stale may be later than what is on its way. */
+  let isStaleAgain = false
 
   function changed(more: Partial<ListState> = {}): void {
     const count = top === '' ? undefined : head.length + baseCount
@@ -129,15 +134,19 @@ export function createListModel(source: ListSource, onChange: () => void): ListM
     if (!isAbort(error)) changed({ error })
   }
 
-  /** An answer may be older than what the stream has told. */
+  /** An answer may be older than what the stream has told: then it has rows that do not belong here any more. */
   function current(execution: ExecutionSummary): ExecutionSummary {
     const told = recent.get(execution.id)
-    return told === undefined ? execution : laterOf(execution, told)
+    if (told === undefined) return execution
+    const later = laterOf(execution, told)
+    if (later.status !== execution.status && source.matches(later) === false) state = { ...state, isStale: true }
+    return later
   }
 
   function refresh(): void {
-    abortAll()
+    beginRequests()
     isMissing = false
+    isStaleAgain = false
     refreshedAt = performance.now()
     const controller = (whole = new AbortController())
     source.load({ offset: 0 }, PAGE_SIZE, controller.signal).then(
@@ -145,7 +154,7 @@ export function createListModel(source: ListSource, onChange: () => void): ListM
         if (controller.signal.aborted) return
         whole = undefined
         begin(items, total)
-        if (isMissing) refresh()
+        if (isMissing) resync()
       },
       (error: unknown) => {
         if (controller.signal.aborted) return
@@ -160,17 +169,22 @@ export function createListModel(source: ListSource, onChange: () => void): ListM
     pages.clear()
     oldPages.clear()
     waiting.clear()
+    isBehind = false
     top = items[0] === undefined ? '0'.repeat(24) : nextId(items[0].id)
     baseCount = Math.max(total, items.length)
+    state = { ...state, hasMoreWaiting: false, isStale: isStaleAgain, error: undefined }
     pages.set(0, items.map(current))
     // The stream was faster than the answer.
+    const oldest = items[PAGE_SIZE - 1]?.id ?? ''
     for (const execution of recent.values()) {
-      if (execution.id >= top && source.matches(execution) === true) waiting.set(execution.id, execution)
+      if (source.matches(execution) !== true || placeOf(execution.id) !== undefined) continue
+      if (execution.id >= top) waiting.set(execution.id, execution)
+      else if (execution.id > oldest) state = { ...state, isStale: true }
     }
-    state = { ...state, hasMoreWaiting: false, isStale: false, error: undefined }
     if (isLive) takeWaiting()
     changed()
     loadSeen()
+    refreshWhenStale()
   }
 
   function takeWaiting(): void {
@@ -196,7 +210,9 @@ export function createListModel(source: ListSource, onChange: () => void): ListM
   }
 
   function flush(): void {
-    if (state.hasMoreWaiting) {
+    // They come with what is on its way.
+    if (whole !== undefined) return
+    if (state.hasMoreWaiting || isBehind) {
       refresh()
       return
     }
@@ -210,7 +226,10 @@ export function createListModel(source: ListSource, onChange: () => void): ListM
     let isNew = false
     for (const { execution, change } of events) {
       remember(execution)
-      if (top === '') continue
+      if (top === '') {
+        isStaleAgain ||= source.dependsOnStatus
+        continue
+      }
       const isKnown = replace(execution)
       const fits = source.matches(execution)
       if (isKnown) isStale ||= fits === false || change === 'delete'
@@ -224,7 +243,8 @@ export function createListModel(source: ListSource, onChange: () => void): ListM
         isStale ||= source.dependsOnStatus || change === 'create'
       }
     }
-    if (isNew && isLive) takeWaiting()
+    if (isNew && isLive && !isBehind) takeWaiting()
+    isStaleAgain ||= isStale
     changed(isStale ? { isStale } : {})
     if (isLive && isNew) loadSeen()
     refreshWhenStale()
@@ -247,6 +267,12 @@ export function createListModel(source: ListSource, onChange: () => void): ListM
     if (oldest.done !== true) recent.delete(oldest.value)
   }
 
+  function row(index: number): ExecutionSummary | undefined {
+    if (index < head.length) return head[index]
+    const inBase = index - head.length
+    return pages.get(Math.floor(inBase / PAGE_SIZE))?.[inBase % PAGE_SIZE]
+  }
+
   /** @returns whether it is among the rows, or waits */
   function replace(execution: ExecutionSummary): boolean {
     const { id } = execution
@@ -260,16 +286,16 @@ export function createListModel(source: ListSource, onChange: () => void): ListM
     return true
   }
 
-  function placeOf(id: string): [rows: ExecutionSummary[], index: number, from: number] | undefined {
+  function placeOf(id: string): [rows: (ExecutionSummary | undefined)[], index: number, from: number] | undefined {
     if (id >= top) {
-      const index = head.findIndex((row) => row.id === id)
+      const index = head.findIndex((one) => one.id === id)
       return index === -1 ? undefined : [head, index, 0]
     }
     for (const [number, rows] of pages) {
       // Rows are in the order of ids, so that most pages need no look.
       const [first, last] = [rows[0], rows.at(-1)]
       if (first === undefined || last === undefined || id > first.id || id < last.id) continue
-      const index = rows.findIndex((row) => row.id === id)
+      const index = rows.findIndex((one) => one?.id === id)
       if (index !== -1) return [rows, index, head.length + number * PAGE_SIZE]
     }
     return undefined
@@ -315,9 +341,10 @@ export function createListModel(source: ListSource, onChange: () => void): ListM
         if (controller.signal.aborted) return
         requests.delete(number)
         take(number, items, place)
-        if (state.error !== undefined) state = { ...state, error: undefined }
+        if (!isBehind) state = { ...state, error: undefined }
         changed()
         loadSeen()
+        refreshWhenStale()
       },
       (error: unknown) => {
         if (controller.signal.aborted) return
@@ -361,9 +388,68 @@ export function createListModel(source: ListSource, onChange: () => void): ListM
     }
   }
 
+  /** What stands in front of the anchor becomes a part of the pages, to be loaded again as they are. No row moves. */
+  function headToPages(): void {
+    if (head[0] === undefined) return
+    const kept: (ExecutionSummary | undefined)[][] = []
+    for (let index = seen.first; index < seen.end; index++) {
+      const execution = row(index)
+      if (execution !== undefined) (kept[Math.floor(index / PAGE_SIZE)] ??= [])[index % PAGE_SIZE] = execution
+    }
+    top = nextId(head[0].id)
+    baseCount += head.length
+    head = []
+    pages.clear()
+    oldPages.clear()
+    kept.forEach((rows, number) => pages.set(number, rows))
+  }
+
+  function resync(): void {
+    isBehind = true
+    if (whole !== undefined) {
+      // What somebody waits for comes first.
+      isMissing = true
+      return
+    }
+    if (top === '' || isLive) {
+      refresh()
+      return
+    }
+    beginRequests()
+    headToPages()
+    for (const number of pages.keys()) oldPages.add(number)
+    // Rows that do not belong here any more are among those that are shown; which ones nobody has told.
+    if (source.dependsOnStatus) state = { ...state, isStale: true }
+    loadSeen()
+    const controller = (newer = new AbortController())
+    source.load({ afterId: lastBefore(top), offset: 0 }, PAGE_SIZE, controller.signal).then(
+      ({ items }) => {
+        if (controller.signal.aborted) return
+        for (const execution of items) {
+          // It may have become a row meanwhile.
+          if (!replace(execution) && execution.id >= top) waiting.set(execution.id, current(execution))
+        }
+        isBehind = false
+        changed(items.length >= PAGE_SIZE ? { hasMoreWaiting: true } : {})
+      },
+      (error: unknown) => {
+        if (!controller.signal.aborted) failed(error)
+      },
+    )
+  }
+
   function abortPages(): void {
     for (const controller of requests.values()) controller.abort()
     requests.clear()
+  }
+
+  /**
+   * What was told before a request is in its answer. Afterwards it may be wrong: what has come since, while the stream was cut,
+   * nobody has told.
+   */
+  function beginRequests(): void {
+    abortAll()
+    recent.clear()
   }
 
   function abortAll(): void {
@@ -380,11 +466,7 @@ export function createListModel(source: ListSource, onChange: () => void): ListM
     get state() {
       return state
     },
-    row(index) {
-      if (index < head.length) return head[index]
-      const inBase = index - head.length
-      return pages.get(Math.floor(inBase / PAGE_SIZE))?.[inBase % PAGE_SIZE]
-    },
+    row,
     indexOf(id) {
       const place = placeOf(id)
       return place === undefined ? undefined : place[2] + place[1]
@@ -404,42 +486,16 @@ export function createListModel(source: ListSource, onChange: () => void): ListM
       if (isLive === live) return
       isLive = live
       if (!isLive) return
-      if (state.waitingCount > 0) flush()
+      if (state.waitingCount > 0 || isBehind) flush()
       refreshWhenStale()
     },
     flush,
     accept,
     refresh,
-    resync() {
-      if (whole !== undefined) {
-        // What somebody waits for comes first.
-        isMissing = true
-        return
-      }
-      if (top === '' || isLive) {
-        refresh()
-        return
-      }
-      abortAll()
-      for (const number of pages.keys()) oldPages.add(number)
-      loadSeen()
-      const controller = (newer = new AbortController())
-      const newest = [...waiting.values(), ...head].reduce((id, row) => (row.id > id ? row.id : id), lastBefore(top))
-      source.load({ afterId: newest, offset: 0 }, PAGE_SIZE, controller.signal).then(
-        ({ items }) => {
-          if (controller.signal.aborted) return
-          for (const execution of items) waiting.set(execution.id, current(execution))
-          changed(items.length >= PAGE_SIZE ? { hasMoreWaiting: true } : {})
-        },
-        (error: unknown) => {
-          if (!controller.signal.aborted) failed(error)
-        },
-      )
-    },
+    resync,
     retry() {
       changed({ error: undefined })
-      if (top === '') refresh()
-      else loadSeen()
+      resync()
     },
     stop: abortAll,
   }
