@@ -51,8 +51,8 @@ export function addressBelow(page: string, path: string, query: QueryValues = {}
     url.pathname.endsWith('/') === words.endsWith('/')
   if (!isThere || url.hash !== '') throw new ApiError('There is nothing of this name.', 404)
   for (const [name, value] of Object.entries(query)) {
-    if (value === undefined || value === '') continue
-    url.searchParams.set(name, Array.isArray(value) ? value.join(',') : String(value))
+    const text = Array.isArray(value) ? value.join(',') : String(value ?? '')
+    if (text !== '') url.searchParams.set(name, text)
   }
   return url
 }

@@ -80,7 +80,7 @@ function createWorld(random: Random, fits: (execution: ExecutionSummary) => bool
     return answer
   }
 
-  const model = createListModel({ load, matches: fits, dependsOnStatus }, () => undefined)
+  const model = createListModel({ load, matches: fits, dependsOnStatus, isCostly: false }, () => undefined)
 
   function tell(execution: ExecutionSummary, change: ListEvent['change']): void {
     const event = { execution: structuredClone(execution), change }

@@ -34,6 +34,7 @@ let stored: ExecutionSummary[]
 let requests: Request[]
 let matches: (execution: ExecutionSummary) => boolean | undefined
 let dependsOnStatus: boolean
+let isCostly: boolean
 let changes: number
 let model: ListModel
 
@@ -57,6 +58,7 @@ beforeEach(() => {
   requests = []
   matches = () => true
   dependsOnStatus = false
+  isCostly = false
   changes = 0
 })
 afterEach(() => {
@@ -84,6 +86,9 @@ async function start(count: number): Promise<void> {
       matches: (execution) => matches(execution),
       get dependsOnStatus() {
         return dependsOnStatus
+      },
+      get isCostly() {
+        return isCostly
       },
     },
     () => (changes += 1),
@@ -461,6 +466,21 @@ test('what only the server can tell is asked of it', async () => {
   await settle()
   await answerAll()
   expect(model.state.count).toBe(11)
+})
+
+test('what the server looks at every execution for is asked the more rarely the longer that takes', async () => {
+  isCostly = true
+  await start(10)
+  matches = () => undefined
+  await vi.advanceTimersByTimeAsync(2000)
+  model.refresh()
+  await vi.advanceTimersByTimeAsync(3000)
+  await answerAll()
+  create(make(11))
+  await vi.advanceTimersByTimeAsync(26_000)
+  expect([requests.length, model.state.isStale]).toEqual([0, true])
+  await vi.advanceTimersByTimeAsync(1000)
+  expect(requests).toHaveLength(1)
 })
 
 test('nothing is left running once it is stopped', async () => {

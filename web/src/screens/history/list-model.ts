@@ -21,6 +21,8 @@ const MAX_RECENT = 1000
 const SETTLE_MS = 120
 /** A list whose rows come and go with their status is loaded anew at most this often. */
 const REFRESH_EVERY_MS = 1000
+/** One for which the server looks at every execution: after a pause so many times as long as the last loading. */
+const COSTLY_PAUSE = 10
 
 /** Where a page begins. Without anything: at the newest. */
 export interface Place {
@@ -43,6 +45,8 @@ export interface ListSource {
   matches(execution: ExecutionSummary): boolean | undefined
   /** Whether that may change while it runs. */
   dependsOnStatus: boolean
+  /** Whether the server looks at every execution for it. */
+  isCostly: boolean
 }
 
 export interface ListState {
@@ -117,6 +121,8 @@ export function createListModel(source: ListSource, onChange: () => void): ListM
   let settling: ReturnType<typeof setTimeout> | undefined
   let refreshing: ReturnType<typeof setTimeout> | undefined
   let refreshedAt = -Infinity
+  /** By what the last one took. */
+  let refreshEveryMs = REFRESH_EVERY_MS
   /** Something was missed while the newest were on their way. */
   let isMissing = false
   /** Newer ones may be missing among those that wait, which become no rows before: rows have no gaps. */
@@ -153,6 +159,9 @@ export function createListModel(source: ListSource, onChange: () => void): ListM
       ({ items, total = items.length }) => {
         if (controller.signal.aborted) return
         whole = undefined
+        if (source.isCostly) {
+          refreshEveryMs = Math.max(REFRESH_EVERY_MS, COSTLY_PAUSE * (performance.now() - refreshedAt))
+        }
         begin(items, total)
         if (isMissing) resync()
       },
@@ -303,7 +312,7 @@ export function createListModel(source: ListSource, onChange: () => void): ListM
 
   function refreshWhenStale(): void {
     if (!state.isStale || !isLive || refreshing !== undefined || whole !== undefined) return
-    const inMs = Math.max(0, refreshedAt + REFRESH_EVERY_MS - performance.now())
+    const inMs = Math.max(0, refreshedAt + refreshEveryMs - performance.now())
     refreshing = setTimeout(() => {
       refreshing = undefined
       if (state.isStale && isLive) refresh()

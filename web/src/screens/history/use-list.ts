@@ -4,7 +4,7 @@ import { list } from '../../api/client.ts'
 import { liveConnection, useExecutionEvents } from '../../api/execution-events.ts'
 import { serverNow } from '../../api/server-clock.ts'
 import { summaryQuery, type ExecutionSummary } from '../../api/execution-summary.ts'
-import { dependsOnStatus, keyOf, matches, queryOf, type HistoryFilter } from './filters.ts'
+import { dependsOnStatus, hasConditions, keyOf, matches, queryOf, type HistoryFilter } from './filters.ts'
 import { createListModel, type ListEvent, type ListModel } from './list-model.ts'
 
 /** Executions that something happened to between two frames; with more of them the list is loaded. */
@@ -73,6 +73,7 @@ function createHistory(filter: HistoryFilter, key: string): History {
         },
         matches: (execution) => matches(filter, execution, serverNow()),
         dependsOnStatus: dependsOnStatus(filter),
+        isCostly: hasConditions(filter.search),
       },
       () => history.onChange(),
     ),
