@@ -59,6 +59,37 @@ describe('the list', () => {
     })
   })
 
+  it('of one stays at the newest when many come in one moment', async () => {
+    await withServer({}, async (own) => {
+      const { page, close } = await open('', {}, own)
+      // Nothing is drawn, and so nothing becomes a row, until all of them have been told.
+      await page.addInitScript(() => {
+        const [draw, parse] = [requestAnimationFrame, JSON.parse.bind(JSON)]
+        const held: FrameRequestCallback[] = []
+        const hold = { isOn: false, told: 0, release: () => held.splice(0).forEach((one) => draw(one)) }
+        JSON.parse = (text: string): unknown => {
+          if (hold.isOn) hold.told += 1
+          return parse(text)
+        }
+        window.requestAnimationFrame = (one) => (hold.isOn ? held.push(one) : draw(one))
+        Object.assign(window, { hold })
+      })
+      await page.reload()
+      await page.getByText('Nothing has run yet.').waitFor()
+      await page.getByText('Live', { exact: true }).waitFor()
+      await runToEnd(own, { cmd: 'echo one' })
+      await row(page, 'echo one').getByText('succeeded').waitFor()
+      await page.evaluate('hold.isOn = true')
+      for (let number = 0; number < 40; number++) await run(own, { cmd: `echo ${number}.` })
+      await waitFor('the page to be told', () => page.evaluate<boolean>('hold.told >= 100'))
+      await page.evaluate('hold.isOn = false; hold.release()')
+      await page.getByText('41 executions').waitFor()
+      await row(page, 'echo 39.').getByText('succeeded').waitFor()
+      expect(await page.locator('.virtual-list').evaluate(({ scrollTop }) => scrollTop)).toBe(0)
+      await close()
+    })
+  })
+
   it('is newest first, with what an execution is known by; children only when they are asked for', async () => {
     const parent = await runToEnd(server, { cmd: 'echo parent' }, { user: 'ada' })
     const child = { context: { parent: { execution_id: parent.id } } }
