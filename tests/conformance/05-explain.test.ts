@@ -97,7 +97,10 @@ describe('05.7 why', () => {
         ['shop.rest', 'not_needed', undefined, undefined],
       ],
     )
-    expect([explanation.hidden, explanation.message]).toEqual([0, '1 rule started an execution: shop.small.'])
+    expect([explanation.hidden, explanation.message]).toEqual([
+      0,
+      '1 rule started an execution: shop.small. Enforcing failed: shop.lost.',
+    ])
     const failed = explanation.rules[3]?.enforcement
     expect(failed).toEqual({ id: failed?.id, status: 'failed', failure_reason: `Action "shop.nope" doesn't exist` })
 
