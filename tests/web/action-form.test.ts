@@ -1,42 +1,23 @@
 /** The form of an action: every type, what is wrong with it, links that fill it, secrets. */
-import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startServer, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
+import type { ExecutionAnswer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
-import {
-  ended as endedIn,
-  HOSTILE,
-  openActions,
-  panelOf,
-  registerActions,
-  runButton,
-  type ActionScreen,
-} from './actions.ts'
-import { startBrowser, type TestBrowser } from './browser.ts'
+import { HOSTILE, panelOf, runButton, startActionPlace, type ActionPlace } from './actions.ts'
 import { startForgetfulWay } from './forgetful-way.ts'
 
 const SECRET = 'a very secret word'
 
-let server: TestServer
-let browser: TestBrowser
+let place: ActionPlace
 
 beforeAll(async () => {
-  ;[server, browser] = await Promise.all([startServer(), startBrowser()])
-  await registerActions(server)
+  place = await startActionPlace()
 })
 
-afterAll(async () => {
-  await browser.close()
-  await server.stop()
-})
-
-const open = (address: string, options?: Parameters<TestBrowser['open']>[1]): Promise<ActionScreen> =>
-  openActions(browser, server, address, options)
-const ended = (page: Page): Promise<ExecutionAnswer> => endedIn(server, page)
+afterAll(() => place.stop())
 
 describe('the form of an action', () => {
   it('sends nothing while something is missing, and says what', async () => {
-    const { page, sent, close } = await open('/core.remote')
+    const { page, sent, close } = await place.open('/core.remote')
     await runButton(page).click()
     const hosts = page.getByRole('textbox', { name: 'hosts' })
     await waitFor('the first field to have the focus', () => hosts.evaluate((it) => it === document.activeElement))
@@ -49,7 +30,7 @@ describe('the form of an action', () => {
   })
 
   it('sends each type as it is, defaults not at all, and an empty text on request', async () => {
-    const { page, sent, close } = await open('/web.types')
+    const { page, sent, close } = await place.open('/web.types')
     const level = page.getByRole('combobox', { name: 'level' })
     expect(await level.locator('option').first().textContent()).toBe('Default: low')
     await level.selectOption('high')
@@ -62,7 +43,7 @@ describe('the form of an action', () => {
     const title = page.getByRole('textbox', { name: 'title' })
     expect(await title.getAttribute('placeholder')).toBe('a title')
     await runButton(page).click()
-    const execution = await ended(page)
+    const execution = await place.ended(page)
     const parameters = {
       level: 'high',
       verbose: false,
@@ -86,25 +67,25 @@ describe('the form of an action', () => {
   })
 
   it('shows what is fixed, and never sends it', async () => {
-    const { page, sent, close } = await open('/web.types?fixed=other')
+    const { page, sent, close } = await place.open('/web.types?fixed=other')
     await page.getByText('More parameters').click()
     await page.getByText('as it is fixed by the action').waitFor()
     await runButton(page).click()
-    expect((await ended(page)).status).toBe('succeeded')
+    expect((await place.ended(page)).status).toBe('succeeded')
     expect(sent).toEqual([{ action: 'web.types', parameters: {} }])
     await close()
   })
 
   it('tells where JSON is wrong while it is typed, and takes no number that it would change', async () => {
-    const { page, sent, close } = await open('/web.types')
+    const { page, sent, close } = await place.open('/web.types')
     const env = page.getByRole('textbox', { name: 'env' })
     await env.fill('{\n  "port": 80,\n}')
     const problem = page.getByText('Line 2, column 13: a comma stands before the closing "}": remove it.')
     await problem.waitFor()
     await page.getByRole('button', { name: 'Show the place' }).click()
     // The text area has the mark at the comma.
-    const place = await env.evaluate((it) => (it as HTMLTextAreaElement).selectionStart) // it is one
-    expect(place).toBe('{\n  "port": 80'.length)
+    const selected = await env.evaluate((it) => (it as HTMLTextAreaElement).selectionStart) // it is one
+    expect(selected).toBe('{\n  "port": 80'.length)
     await env.fill('{"port": 80}')
     await problem.waitFor({ state: 'detached' })
     await page.getByRole('button', { name: 'Format' }).click()
@@ -125,13 +106,13 @@ describe('the form of an action', () => {
   })
 
   it('takes a template for a number, for a choice and for a list', async () => {
-    const { page, sent, close } = await open('/web.types')
+    const { page, sent, close } = await place.open('/web.types')
     await page.getByRole('textbox', { name: 'count' }).fill('{{ 40 + 2 }}')
     await page.getByRole('combobox', { name: 'verbose' }).selectOption('template')
     await page.getByRole('textbox', { name: 'verbose' }).fill('{{ 1 == 1 }}')
     await page.getByRole('textbox', { name: 'hosts' }).fill("{{ ['a', 'b'] }}")
     await runButton(page).click()
-    const { parameters } = await ended(page)
+    const { parameters } = await place.ended(page)
     expect(sent[0]?.['parameters']).toEqual({
       count: '{{ 40 + 2 }}',
       verbose: '{{ 1 == 1 }}',
@@ -142,7 +123,7 @@ describe('the form of an action', () => {
   })
 
   it('shows a refusal of the server at the field, and keeps what was typed', async () => {
-    const { page, sent, close } = await open('/web.types')
+    const { page, sent, close } = await place.open('/web.types')
     const code = page.getByRole('textbox', { name: 'code' })
     const title = page.getByRole('textbox', { name: 'title' })
     await title.fill('typed with care')
@@ -156,30 +137,30 @@ describe('the form of an action', () => {
     await code.fill('ABC')
     expect(await field.getByText('does not match').count()).toBe(0)
     await code.press('Control+Enter')
-    expect((await ended(page)).parameters).toEqual({ title: 'typed with care', code: 'ABC' })
+    expect((await place.ended(page)).parameters).toEqual({ title: 'typed with care', code: 'ABC' })
     expect(sent).toHaveLength(2)
     await close()
   })
 
   it('runs nothing by Enter in a single line, and only once by two presses', async () => {
-    const { page, sent, close } = await open('/web.types')
+    const { page, sent, close } = await place.open('/web.types')
     await page.getByRole('textbox', { name: 'count' }).press('Enter')
     await page.getByRole('textbox', { name: 'count' }).fill('5')
     const form = page.getByRole('form', { name: 'Run web.types' })
     await form.evaluate((it) => {
       for (let i = 0; i < 2; i++) (it as HTMLFormElement).requestSubmit() // it is one
     })
-    await ended(page)
+    await place.ended(page)
     expect(sent).toHaveLength(1)
     await close()
   })
 
   it('runs once though the browser sends it again, and says when nobody knows whether it has', async () => {
-    const way = await startForgetfulWay(server.urls.api)
+    const way = await startForgetfulWay(place.server.urls.api)
     try {
-      const { page, close } = await browser.open(`${way.url}/#/actions/core.local?cmd=date`)
+      const { page, close } = await place.browser.open(`${way.url}/#/actions/core.local?cmd=date`)
       const count = async (): Promise<number> =>
-        (await server.call<unknown[]>('GET', '/v1/executions?action=core.local&limit=100')).body.length
+        (await place.server.call<unknown[]>('GET', '/v1/executions?action=core.local&limit=100')).body.length
       const before = await count()
       way.loseAnswers(1)
       await runButton(page).click()
@@ -198,7 +179,7 @@ describe('the form of an action', () => {
   })
 
   it('folds most of sixty parameters, and shows where one of them is wrong', async () => {
-    const { page, close } = await open('/web.many')
+    const { page, close } = await place.open('/web.many')
     await page.getByRole('textbox', { name: 'p11', exact: true }).waitFor()
     expect(await page.getByRole('textbox', { name: 'p12', exact: true }).isVisible()).toBe(false)
     await page.getByText('More parameters').click()
@@ -209,12 +190,12 @@ describe('the form of an action', () => {
     await first.getByText('Failed to render parameter "p0"').waitFor()
     await page.getByRole('textbox', { name: 'p0', exact: true }).fill('the first')
     await runButton(page).click()
-    expect((await ended(page)).parameters).toEqual({ p0: 'the first', p59: 'the last' })
+    expect((await place.ended(page)).parameters).toEqual({ p0: 'the first', p59: 'the last' })
     await close()
   })
 
   it('shows hostile names, texts and choices as what they are', async () => {
-    const { page, sent, close } = await open('/web.hostile')
+    const { page, sent, close } = await place.open('/web.hostile')
     await page.getByText(HOSTILE).first().waitFor()
     await page
       .getByRole('button', { name: /more characters/ })
@@ -223,7 +204,7 @@ describe('the form of an action', () => {
     const pick = page.getByRole('combobox', { name: 'pick' })
     await pick.selectOption('0')
     await runButton(page).click()
-    expect((await ended(page)).parameters).toEqual({ pick: HOSTILE })
+    expect((await place.ended(page)).parameters).toEqual({ pick: HOSTILE })
     expect(sent).toHaveLength(1)
     await page.getByText('The same without a browser').click()
     await page.getByText('svc run web.hostile').waitFor()
@@ -232,7 +213,7 @@ describe('the form of an action', () => {
   })
 
   it('says that nobody can run what is disabled', async () => {
-    const { page, close } = await open('/web.off')
+    const { page, close } = await place.open('/web.off')
     await page.getByText('The action is disabled').waitFor()
     expect(await runButton(page).isDisabled()).toBe(true)
     await close()
@@ -242,7 +223,7 @@ describe('the form of an action', () => {
 describe('a prepared run', () => {
   it('is a link that fills the form and runs nothing', async () => {
     const query = new URLSearchParams({ cmd: 'echo "a & b" ü', timeout: '5', 'trace-tag': 'my tag' })
-    const { page, sent, close } = await open(`/core.local?${query.toString()}`)
+    const { page, sent, close } = await place.open(`/core.local?${query.toString()}`)
     const cmd = page.getByRole('textbox', { name: 'cmd' })
     await cmd.waitFor()
     expect(await cmd.inputValue()).toBe('echo "a & b" ü')
@@ -259,37 +240,37 @@ describe('a prepared run', () => {
     expect(await cmd.inputValue()).toBe('third')
     expect(sent).toEqual([])
     await cmd.press('Control+Enter')
-    expect((await ended(page)).parameters).toEqual({ cmd: 'third' })
+    expect((await place.ended(page)).parameters).toEqual({ cmd: 'third' })
     await close()
   })
 
   it('runs in the trace that is asked for', async () => {
-    const { page, close } = await open('/core.noop?trace-tag=of-the-web')
+    const { page, close } = await place.open('/core.noop?trace-tag=of-the-web')
     await runButton(page).click()
-    const { id } = await ended(page)
-    const { body } = await server.call<{ trace_tag: string }[]>('GET', `/v1/traces?execution=${id}`)
+    const { id } = await place.ended(page)
+    const { body } = await place.server.call<{ trace_tag: string }[]>('GET', `/v1/traces?execution=${id}`)
     expect(body.map(({ trace_tag: tag }) => tag)).toEqual(['of-the-web'])
     await close()
   })
 
   it('says which of its values are no parameters', async () => {
-    const { page, sent, close } = await open('/core.noop?nothing=1')
+    const { page, sent, close } = await place.open('/core.noop?nothing=1')
     await page.getByText('There is no such parameter: remove it.').waitFor()
     await runButton(page).click()
     expect(sent).toEqual([])
     await page.getByRole('button', { name: 'Remove it' }).click()
     await runButton(page).click()
-    await ended(page)
+    await place.ended(page)
     expect(sent).toHaveLength(1)
     await close()
   })
 
   it('can be copied as a command, and as a request', async () => {
-    const { page, close } = await open(`/core.local?cmd=${encodeURIComponent("echo 'x'")}&timeout=5`)
+    const { page, close } = await place.open(`/core.local?cmd=${encodeURIComponent("echo 'x'")}&timeout=5`)
     await page.getByText('The same without a browser').click()
     await page.getByText(String.raw`svc run core.local cmd='echo '\''x'\''' timeout=5`).waitFor()
     const request = page.getByText('curl -X POST')
-    expect(await request.textContent()).toContain(`${server.urls.api}/api/v1/executions`)
+    expect(await request.textContent()).toContain(`${place.server.urls.api}/api/v1/executions`)
     expect(await request.textContent()).not.toContain('X-Auth-Token')
     await close()
   })
@@ -297,7 +278,7 @@ describe('a prepared run', () => {
 
 describe('a secret', () => {
   it('goes into the request and nowhere else', async () => {
-    const { page, sent, close } = await open('/web.secret')
+    const { page, sent, close } = await place.open('/web.secret')
     const password = page.getByLabel('password', { exact: true })
     await password.fill(SECRET)
     expect(await password.getAttribute('type')).toBe('password')
@@ -305,7 +286,7 @@ describe('a secret', () => {
     await page.getByText('The same without a browser').click()
     await page.getByText('Without password').first().waitFor()
     await runButton(page).click()
-    const execution = await ended(page)
+    const execution = await place.ended(page)
     expect(sent).toEqual([{ action: 'web.secret', parameters: { password: SECRET } }])
     expect(execution.result['stdout']).toBe(String(SECRET.length + 1))
     expect(execution.parameters['password']).toBe('********')
@@ -320,16 +301,16 @@ describe('a secret', () => {
     await password.fill('')
     await panelOf(page).getByRole('button', { name: 'Run again' }).click()
     const again = await waitFor('another execution', async () => {
-      const { id } = await ended(page)
+      const { id } = await place.ended(page)
       return id !== execution.id && id
     })
-    const { body } = await server.call<ExecutionAnswer>('GET', `/v1/executions/${again}`)
+    const { body } = await place.server.call<ExecutionAnswer>('GET', `/v1/executions/${again}`)
     expect(body.result['stdout']).toBe(String(SECRET.length + 1))
     await close()
   })
 
   it('of several lines is kept as it is pasted', async () => {
-    const { page, sent, close } = await open('/web.secret')
+    const { page, sent, close } = await place.open('/web.secret')
     const password = page.getByLabel('password', { exact: true })
     await password.focus()
     await password.evaluate((it) => {
@@ -338,13 +319,13 @@ describe('a secret', () => {
       it.dispatchEvent(new ClipboardEvent('paste', { clipboardData, bubbles: true, cancelable: true }))
     })
     await runButton(page).click()
-    await ended(page)
+    await place.ended(page)
     expect(sent[0]?.['parameters']).toEqual({ password: '-----BEGIN KEY-----\nabc\n-----END KEY-----\n' })
     await close()
   })
 
   it('is not taken from an address, and does not stay there', async () => {
-    const { page, sent, close } = await open('/web.secret?password=in-the-link')
+    const { page, sent, close } = await place.open('/web.secret?password=in-the-link')
     await page.getByText('The link held a secret (password).').waitFor()
     expect(await page.getByLabel('password', { exact: true }).inputValue()).toBe('')
     await waitFor('the address to be clean', () => !page.url().includes('in-the-link'))

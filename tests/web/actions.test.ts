@@ -1,42 +1,23 @@
 /** The screen of actions: finding one, running it, answering what waits; on a phone, with many, and without rights. */
-import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
-import { firstPassword, signIn } from '../helpers/logins.ts'
 import { createRbacFiles } from '../helpers/rbac.ts'
-import { run, startServer, waitForStatus, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
+import { run, waitForStatus } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
-import {
-  ended as endedIn,
-  openActions,
-  panelOf,
-  registerActions,
-  runButton,
-  writePack,
-  type ActionScreen,
-} from './actions.ts'
-import { startBrowser, type TestBrowser, type TestPage } from './browser.ts'
+import { panelOf, runButton, startActionPlace, writePack, type ActionPlace } from './actions.ts'
+import { startGuarded, type GuardedServer } from './session.ts'
 
-let server: TestServer
-let browser: TestBrowser
+let place: ActionPlace
 
 beforeAll(async () => {
-  ;[server, browser] = await Promise.all([startServer(), startBrowser()])
-  await registerActions(server)
+  place = await startActionPlace()
 })
 
-afterAll(async () => {
-  await browser.close()
-  await server.stop()
-})
-
-const open = (address: string, options?: Parameters<TestBrowser['open']>[1]): Promise<ActionScreen> =>
-  openActions(browser, server, address, options)
-const ended = (page: Page): Promise<ExecutionAnswer> => endedIn(server, page)
+afterAll(() => place.stop())
 
 describe('finding an action', () => {
   it('and running it takes a keyboard alone', async () => {
-    const { page, sent, close } = await open('')
+    const { page, sent, close } = await place.open('')
     await page
       .getByRole('link', { name: /core\.local\b/ })
       .first()
@@ -64,7 +45,7 @@ describe('finding an action', () => {
     await panel.getByRole('list', { name: 'Lines of the output' }).getByText('line 3 of three').waitFor()
     await panel.getByText('return_code').waitFor()
     expect(sent).toEqual([{ action: 'core.local', parameters: { cmd: expect.stringContaining('line $i') as string } }])
-    expect((await ended(page)).result['return_code']).toBe(3)
+    expect((await place.ended(page)).result['return_code']).toBe(3)
     // It is in the list of what ran, too, without loading anything again.
     const recent = page.getByRole('region', { name: 'Recent executions' })
     await recent.getByText('failed').waitFor()
@@ -75,7 +56,7 @@ describe('finding an action', () => {
   })
 
   it('goes through the list by arrows, back into the search, and opens what has the focus', async () => {
-    const { page, close } = await open('?search=core.re')
+    const { page, close } = await place.open('?search=core.re')
     await page
       .getByRole('link', { name: /core\.remote\b/ })
       .first()
@@ -88,17 +69,17 @@ describe('finding an action', () => {
   })
 
   it('says when nothing fits, and when an address leads to none', async () => {
-    const { page, close } = await open('')
+    const { page, close } = await place.open('')
     await page.getByRole('searchbox').fill('no action is called this')
     await page.getByText('No action has all of these words').waitFor()
-    await page.goto(`${server.urls.api}/#/actions/core.nothing`)
+    await page.goto(`${place.server.urls.api}/#/actions/core.nothing`)
     const alert = page.getByRole('alert')
     expect(await alert.textContent()).toContain('core.nothing')
     await close()
   })
 
   it('shows what there is to know of it', async () => {
-    const { page, close } = await open('/web.script')
+    const { page, close } = await place.open('/web.script')
     await page.getByText('Source', { exact: true }).click()
     await page.getByText("<img src=x onerror='alert(1)'>").waitFor()
     await page.getByText(/^Parameters \d+$/).click()
@@ -110,12 +91,12 @@ describe('finding an action', () => {
 
 describe('what has been started', () => {
   it('can be cancelled, and run again', async () => {
-    const { page, close } = await open('/core.local?cmd=sleep%20300')
+    const { page, close } = await place.open('/core.local?cmd=sleep%20300')
     await runButton(page).click()
     const panel = panelOf(page)
     await panel.getByText('running', { exact: true }).waitFor()
     await panel.getByRole('button', { name: 'Cancel' }).click()
-    const canceled = await ended(page)
+    const canceled = await place.ended(page)
     expect(canceled.status).toBe('canceled')
     await panel.getByText('Action canceled by user.').waitFor()
     await panel.getByRole('button', { name: 'Run again' }).click()
@@ -123,15 +104,17 @@ describe('what has been started', () => {
     const link = await panel.getByRole('link', { name: 'Open the execution' }).getAttribute('href')
     expect(link).not.toContain(canceled.id)
     await panel.getByRole('button', { name: 'Cancel' }).click()
-    expect((await ended(page)).parameters).toEqual({ cmd: 'sleep 300' })
+    expect((await place.ended(page)).parameters).toEqual({ cmd: 'sleep 300' })
     await close()
   })
 
   it('does not put a large result into the page', async () => {
-    const { page, close } = await open('/core.local?cmd=head%20-c%20400000%20/dev/zero%20%7C%20tr%20%27%5C0%27%20x')
+    const { page, close } = await place.open(
+      '/core.local?cmd=head%20-c%20400000%20/dev/zero%20%7C%20tr%20%27%5C0%27%20x',
+    )
     await runButton(page).click()
     const panel = panelOf(page)
-    expect((await ended(page)).result_size).toBeGreaterThan(400_000)
+    expect((await place.ended(page)).result_size).toBeGreaterThan(400_000)
     await panel.getByRole('link', { name: 'Look at it in the execution' }).waitFor()
     await close()
   })
@@ -146,10 +129,10 @@ describe('what waits for an answer', () => {
         pin: { type: 'string', secret: true, minLength: 4 },
       },
     }
-    const { page, close } = await open('')
+    const { page, close } = await place.open('')
     await page.getByRole('link', { name: /core\.ask/ }).waitFor()
     expect(await page.getByRole('link', { name: /Waiting for an answer/ }).count()).toBe(0)
-    const { id } = await run(server, { schema, ttl: 60 }, { action: 'core.ask' })
+    const { id } = await run(place.server, { schema, ttl: 60 }, { action: 'core.ask' })
     // It comes without loading the page again.
     await page.getByRole('link', { name: 'Waiting for an answer 1' }).click()
     const inquiry = page.getByRole('region', { name: `Inquiry ${id}` })
@@ -160,14 +143,14 @@ describe('what waits for an answer', () => {
     await inquiry.getByLabel('pin', { exact: true }).fill('12345')
     await inquiry.getByRole('button', { name: 'Answer' }).click()
     await page.getByText('Nothing waits for an answer.').waitFor()
-    const { status, result } = await waitForStatus(server, id)
+    const { status, result } = await waitForStatus(place.server, id)
     expect(status).toBe('succeeded')
     expect(result['response']).toEqual({ go_on: true, pin: '********' })
     await close()
   })
 
   it('is answered where it was started, and a refusal is shown', async () => {
-    const { page, close } = await open('/core.ask')
+    const { page, close } = await place.open('/core.ask')
     await page.getByRole('textbox', { name: 'users' }).fill('somebody-else')
     await runButton(page).click()
     const panel = panelOf(page)
@@ -182,19 +165,20 @@ describe('what waits for an answer', () => {
 
 it('is usable on a phone', async () => {
   const phone = { viewport: { width: 375, height: 700 }, hasTouch: true }
-  const { page, close } = await open('?search=web', phone)
+  const { page, close } = await place.open('?search=web', phone)
+  // Clicks, which taps become: where the machine is busy, a tap may last long enough to become none.
   const fits = (): Promise<boolean> => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)
   await page.getByRole('link', { name: /web\.hostile/ }).waitFor()
   expect(await fits()).toBe(true)
-  await page.getByRole('link', { name: /web\.hostile/ }).tap()
+  await page.getByRole('link', { name: /web\.hostile/ }).click()
   await page.getByRole('heading', { name: 'web.hostile' }).waitFor()
   expect(await page.getByRole('searchbox').isVisible()).toBe(false)
-  await runButton(page).tap()
-  await ended(page)
-  await page.getByText(/^Parameters \d+$/).tap()
+  await runButton(page).click()
+  await place.ended(page)
+  await page.getByText(/^Parameters \d+$/).click()
   await page.getByRole('table').waitFor()
   expect(await fits()).toBe(true)
-  await page.getByRole('link', { name: '← All actions' }).tap()
+  await page.getByRole('link', { name: '← All actions' }).click()
   await page.getByRole('searchbox').waitFor()
   expect(await fits()).toBe(true)
   await close()
@@ -202,10 +186,17 @@ it('is usable on a phone', async () => {
 
 it('has a list of five thousand actions that is searched while one types', async () => {
   const noop = { runner_type: 'noop', description: 'One of very many.' }
-  writePack(server.basePath, 'crowd', Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`action_${i}`, noop])))
-  const { status, text } = await server.call('POST', '/v1/packs/register', { packs: ['crowd'], types: ['actions'] })
+  writePack(
+    place.server.basePath,
+    'crowd',
+    Object.fromEntries(Array.from({ length: 5000 }, (_, i) => [`action_${i}`, noop])),
+  )
+  const { status, text } = await place.server.call('POST', '/v1/packs/register', {
+    packs: ['crowd'],
+    types: ['actions'],
+  })
   expect({ status, text }).toMatchObject({ status: 200 })
-  const { page, close } = await open('')
+  const { page, close } = await place.open('')
   await page.getByText(/50\d\d actions/).waitFor()
   expect(await page.locator('.split-row').count()).toBeLessThan(100)
   await page.getByRole('searchbox').fill('action_4999')
@@ -220,7 +211,7 @@ it('has a list of five thousand actions that is searched while one types', async
 
 describe('with access control', () => {
   const folder = makeFolder()
-  let place: TestServer
+  let guarded: GuardedServer
 
   beforeAll(async () => {
     const rbac = createRbacFiles(folder.path)
@@ -228,31 +219,16 @@ describe('with access control', () => {
     const seen = { types: ['action_view'], on: 'pack:core' }
     rbac.define('reader', [{ types: ['action_list'] }, seen])
     rbac.define('runner', [{ types: ['action_view', 'action_execute'], on: 'action:core:noop' }])
-    place = await startServer({
-      basePath: folder.path,
-      settings: { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default' },
-    })
-    const admin = await signIn(place, 'admin', firstPassword(folder.path))
-    for (const name of ['reader', 'runner']) {
-      const { status, text } = await place.call('POST', '/v1/users', { name, password: `${name}-password` }, admin)
-      if (status !== 201) throw new Error(text)
-    }
+    const settings = { 'rbac.enable': 'True', 'rbac.backend': 'default' }
+    guarded = await startGuarded({ basePath: folder.path, settings }, ['reader', 'runner'])
   })
   afterAll(async () => {
-    await place.stop()
+    await guarded.stop()
     folder.remove()
   })
 
-  async function openAs(name: string, address: string): Promise<TestPage> {
-    const opened = await browser.open(`${place.urls.api}/#/actions${address}`)
-    await opened.page.getByLabel('User').fill(name)
-    await opened.page.getByLabel('Password').fill(`${name}-password`)
-    await opened.page.getByRole('button', { name: 'Sign in' }).click()
-    return opened
-  }
-
   it('who may not run an action is told why, and loses nothing', async () => {
-    const { page, close } = await openAs('reader', '/core.local?cmd=date')
+    const { page, close } = await guarded.open('/actions/core.local?cmd=date', 'reader')
     await runButton(page).click()
     const alert = page.getByRole('form', { name: 'Run core.local' }).getByRole('alert')
     expect(await alert.textContent()).toMatch(/reader.*action_execute.*core/)
@@ -263,7 +239,7 @@ describe('with access control', () => {
   })
 
   it('who may run one action and see nothing else can do that by its address', async () => {
-    const { page, close } = await openAs('runner', '/core.noop')
+    const { page, close } = await guarded.open('/actions/core.noop', 'runner')
     await page.getByRole('region', { name: 'Actions' }).getByRole('alert').waitFor()
     await runButton(page).click()
     const link = panelOf(page).getByRole('link', { name: 'Open the execution' })

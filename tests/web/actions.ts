@@ -2,8 +2,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Locator, Page } from 'playwright-core'
-import { finalStatuses, waitForStatus, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
-import type { TestBrowser, TestPage } from './browser.ts'
+import { finalStatuses, startServer, waitForStatus, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
+import { startBrowser, type TestBrowser, type TestPage } from './browser.ts'
 
 export const HOSTILE = `<img src=x onerror="alert(1)"><script>alert(2)</script>'"\u202e{ constructor }`
 /** Metadata as JSON, which is YAML. */
@@ -63,7 +63,7 @@ export function writePack(basePath: string, pack: string, files: Record<string, 
 }
 
 /** Makes the pack `web`. */
-export async function registerActions(server: TestServer): Promise<void> {
+async function registerActions(server: TestServer): Promise<void> {
   writePack(server.basePath, 'web', actions)
   const script = join(server.basePath, 'packs', 'web', 'actions', 'script.sh')
   writeFileSync(script, `echo "${HOSTILE.replaceAll('"', "'")}"\n`)
@@ -71,13 +71,38 @@ export async function registerActions(server: TestServer): Promise<void> {
   if (status !== 200) throw new Error(text)
 }
 
+export interface ActionPlace {
+  server: TestServer
+  browser: TestBrowser
+  /** @param address behind `#/actions` */
+  readonly open: (address: string, options?: Parameters<TestBrowser['open']>[1]) => Promise<ActionScreen>
+  /** The execution that the page shows, once it is over. */
+  readonly ended: (page: Page) => Promise<ExecutionAnswer>
+  readonly stop: () => Promise<void>
+}
+
+/** With the pack `web`. */
+export async function startActionPlace(): Promise<ActionPlace> {
+  const [server, browser] = await Promise.all([startServer(), startBrowser()])
+  await registerActions(server)
+  return {
+    server,
+    browser,
+    open: (address, options) => openActions(browser, server, address, options),
+    ended: (page) => ended(server, page),
+    async stop() {
+      await browser.close()
+      await server.stop()
+    },
+  }
+}
+
 export interface ActionScreen extends TestPage {
   /** Bodies of `POST /executions` so far. */
   readonly sent: Record<string, unknown>[]
 }
 
-/** @param address behind `#/actions` */
-export async function openActions(
+async function openActions(
   browser: TestBrowser,
   server: TestServer,
   address: string,
@@ -99,8 +124,7 @@ function recordRuns(page: Page): Record<string, unknown>[] {
 export const runButton = (page: Page): Locator => page.getByRole('button', { name: 'Run', exact: true })
 export const panelOf = (page: Page): Locator => page.getByRole('region', { name: 'This run' })
 
-/** The execution that the page shows, once it is over. */
-export async function ended(server: TestServer, page: Page): Promise<ExecutionAnswer> {
+async function ended(server: TestServer, page: Page): Promise<ExecutionAnswer> {
   const link = panelOf(page).getByRole('link', { name: 'Open the execution' })
   const id = /history\/(\w+)/.exec((await link.getAttribute('href')) ?? '')?.[1] ?? ''
   const execution = await waitForStatus(server, id, finalStatuses)

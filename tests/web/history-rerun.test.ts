@@ -55,7 +55,7 @@ describe('what it waits for', () => {
     await part(page, 'Answer').getByLabel('continue').selectOption('true')
     await part(page, 'Answer').getByRole('button', { name: 'Answer' }).click()
     await badge(page).getByText('succeeded').waitFor()
-    await part(page, 'Result').getByText('response').waitFor()
+    await part(page, 'Result').getByText('response:').waitFor()
     await close()
   })
 })

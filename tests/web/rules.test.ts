@@ -195,6 +195,9 @@ describe('rules', () => {
   it('show at the row of a criterion what the server finds wrong with it, and lose nothing', async () => {
     const { page, close } = await open('/rules/new')
     await page.getByLabel('Name').fill('wrong')
+    // It is no single line: nothing is saved before somebody says so.
+    await page.getByLabel('Name').press('Enter')
+    expect(await page.getByRole('alert').count()).toBe(0)
     await page.getByLabel('Pack').fill('test')
     await page.getByLabel('Trigger type').fill('core.svc.webhook')
     await field(page, 'url', 'When').fill('wrong')
@@ -224,7 +227,7 @@ describe('rules', () => {
     await create.click()
     await page.getByText('Rule "test.taken" exists already.').waitFor()
     await page.getByLabel('Name').fill('right')
-    await create.click()
+    await page.getByLabel('Name').press('Control+Enter')
     await page.getByRole('heading', { name: 'test.right', level: 1, exact: true }).waitFor()
     expect((await stored('test.right')).criteria).toEqual({
       'trigger.body.a': { type: 'equals', pattern: 'a' },

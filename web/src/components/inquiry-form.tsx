@@ -9,6 +9,7 @@ import { parametersOfSchema } from './form/form-model.ts'
 import { JsonField } from './form/json-field.tsx'
 import { readJsonText, sentenceOf } from './form/json-text.ts'
 import { ParameterForm } from './form/parameter-form.tsx'
+import { submitKeys } from './form/submit-keys.ts'
 import { useParameterForm } from './form/use-parameter-form.ts'
 import { LongText } from './long-text.tsx'
 import { notify } from './notices.tsx'
@@ -68,12 +69,7 @@ export function InquiryForm({ inquiry, askedAt, onResponse }: InquiryFormProps):
         event.preventDefault()
         void respond()
       }}
-      onKeyDown={(event) => {
-        if (event.key !== 'Enter') return
-        if (event.ctrlKey || event.metaKey) void respond()
-        else if (!(event.target instanceof HTMLInputElement)) return
-        event.preventDefault()
-      }}
+      onKeyDown={submitKeys(() => void respond())}
     >
       {typeof description === 'string' && description !== '' && (
         <p>

@@ -369,12 +369,13 @@ export function isTemplate(text: string): boolean {
 function isTemplateOf(text: string): boolean {
   if (!isTemplate(text)) return false
   if (/^\s*(\{\{|\{%)/.test(text)) return true
-  const filled = text.replace(/\{\{[^]*?\}\}|\{%[^]*?%\}/g, (found, at: number) => (isInString(text, at) ? found : '0'))
+  let [quotes, from] = [0, 0]
+  const filled = text.replace(/\{\{[^]*?\}\}|\{%[^]*?%\}/g, (found, at: number) => {
+    quotes += text.slice(from, at).match(/(?<!\\)"/g)?.length ?? 0
+    from = at
+    return quotes % 2 === 1 ? found : '0'
+  })
   return filled !== text && readJsonText(filled).mistake === undefined
-}
-
-function isInString(text: string, at: number): boolean {
-  return (text.slice(0, at).match(/(?<!\\)"/g) ?? []).length % 2 === 1
 }
 
 function isWholeTemplate(text: string): boolean {

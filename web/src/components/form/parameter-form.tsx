@@ -1,9 +1,9 @@
 /**
- * Fields for parameters by their schemas. It stands inside of a `<form>` of whoever uses it:
+ * Fields for parameters by their schemas. It stands inside of a `<form>` of whoever uses it, which says what Enter does (`submitKeys`):
  *
  * ```tsx
  * const form = useParameterForm({ schemas: action.parameters, initial: rule.action.parameters })
- * <ParameterForm form={form} onSubmit={save} />
+ * <ParameterForm form={form} />
  * // in save():
  * const reading = form.submit()
  * if (reading === undefined) return
@@ -39,15 +39,13 @@ const MAX_LABEL = 200
 
 export interface ParameterFormProps {
   form: ParameterFormModel
-  /** Ctrl+Enter, or Cmd+Enter, in any field. */
-  onSubmit?: () => void
   /** Of what is folded. Default: "More parameters". */
   foldedTitle?: string
   /** When there are none. Default: "There are no parameters." */
   emptyText?: string
 }
 
-export function ParameterForm({ form, onSubmit, foldedTitle, emptyText }: ParameterFormProps): JSX.Element {
+export function ParameterForm({ form, foldedTitle, emptyText }: ParameterFormProps): JSX.Element {
   useFocusOnProblem(form)
   const shown = form.fields.filter(({ isFolded }) => !isFolded)
   const folded = form.fields.filter(({ isFolded }) => isFolded)
@@ -59,14 +57,7 @@ export function ParameterForm({ form, onSubmit, foldedTitle, emptyText }: Parame
   }, [isNeeded, form.attempts])
   const draw = (field: Field): JSX.Element => <ParameterField key={field.name} field={field} form={form} />
   return (
-    <div
-      class="form parameter-form"
-      onKeyDown={(event) => {
-        if (onSubmit === undefined || event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
-        event.preventDefault()
-        onSubmit()
-      }}
-    >
+    <div class="form parameter-form">
       {form.fields.length === 0 && <p class="hint">{emptyText ?? 'There are no parameters.'}</p>}
       {shown.map(draw)}
       {folded.length > 0 && (

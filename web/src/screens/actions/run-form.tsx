@@ -6,6 +6,7 @@ import { session } from '../../api/session.ts'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { fieldsOf } from '../../components/form/form-model.ts'
 import { ParameterForm } from '../../components/form/parameter-form.tsx'
+import { submitKeys } from '../../components/form/submit-keys.ts'
 import { controlIdOf, useParameterForm, type ParameterFormModel } from '../../components/form/use-parameter-form.ts'
 import { hrefOf, navigate, parseLocation } from '../../router.ts'
 import { useStore } from '../../store.ts'
@@ -85,14 +86,7 @@ export function RunForm({ action, own, query, takesFocus, onRun }: RunFormProps)
         event.preventDefault()
         void start()
       }}
-      onKeyDown={(event) => {
-        if (event.key !== 'Enter') return
-        if (event.ctrlKey || event.metaKey) {
-          event.preventDefault()
-          void start()
-          // In a single line it would start the action, in others it begins a new one.
-        } else if (event.target instanceof HTMLInputElement) event.preventDefault()
-      }}
+      onKeyDown={submitKeys(() => void start())}
     >
       {refusedSecrets.length > 0 && (
         <p class="problem" role="alert">

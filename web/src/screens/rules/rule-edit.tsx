@@ -7,6 +7,7 @@ import type { RuleDefinition, RuleRecord, RuleTestRequest, RuleTestResult } from
 import { Dialog } from '../../components/dialog.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { JsonField } from '../../components/form/json-field.tsx'
+import { submitKeys } from '../../components/form/submit-keys.ts'
 import { LongText } from '../../components/long-text.tsx'
 import { notify } from '../../components/notices.tsx'
 import { useOperators } from '../../components/rules/operators.ts'
@@ -362,7 +363,7 @@ function Editor({ start, stored, tag, note, query }: EditorProps): JSX.Element {
           void save()
         }}
       >
-        <div class="rules-main">
+        <div class="rules-main" onKeyDown={submitKeys(() => void save())}>
           {complaint.above !== undefined && (
             <div class="failure rules-problem" role="alert" tabIndex={-1}>
               <p>
@@ -378,7 +379,6 @@ function Editor({ start, stored, tag, note, query }: EditorProps): JSX.Element {
               trigger={trigger}
               action={action}
               paths={paths}
-              onSubmit={() => void save()}
             />
           ) : (
             <section class="card" aria-label="As JSON">

@@ -87,14 +87,12 @@ export function Parameters({
   what,
   problem,
   emptyText,
-  onSubmit,
 }: {
   of: Chosen
   /** `trigger type` */
   what: string
   problem: string | undefined
   emptyText: string
-  onSubmit: () => void
 }): JSX.Element | null {
   const { data, error, isLoading, reload } = known
   if (value === '' && editor.text === '') return null
@@ -107,7 +105,7 @@ export function Parameters({
       )}
       {error !== undefined && <Failure error={error} onRetry={reload} />}
       {editor.mode === 'form' ? (
-        <ParameterForm form={editor.form} onSubmit={onSubmit} emptyText={emptyText} foldedTitle="More parameters" />
+        <ParameterForm form={editor.form} emptyText={emptyText} foldedTitle="More parameters" />
       ) : isLoading ? (
         <p class="hint">Loading what parameters there are…</p>
       ) : (

@@ -15,11 +15,10 @@ export interface RuleFormProps {
   action: Chosen
   /** Suggested for keys of criteria. */
   paths: readonly PayloadPath[]
-  onSubmit: () => void
 }
 
 export function RuleForm(props: RuleFormProps): JSX.Element {
-  const { draft, onDraft: edit, problems, trigger, action, paths, onSubmit } = props
+  const { draft, onDraft: edit, problems, trigger, action, paths } = props
   const id = useId()
   return (
     <>
@@ -81,7 +80,6 @@ export function RuleForm(props: RuleFormProps): JSX.Element {
           what="trigger type"
           problem={problems.get('triggerParameters')}
           emptyText="This trigger takes no parameters."
-          onSubmit={onSubmit}
         />
       </section>
       <section class="card form" aria-label="If">
@@ -115,7 +113,6 @@ export function RuleForm(props: RuleFormProps): JSX.Element {
           what="action"
           problem={problems.get('actionParameters')}
           emptyText="This action takes no parameters."
-          onSubmit={onSubmit}
         />
       </section>
     </>

@@ -7,6 +7,7 @@ import type { ActionRecord, ExecutionRecord } from '../../../api/records.ts'
 import { Dialog } from '../../../components/dialog.tsx'
 import { Failure } from '../../../components/failure.tsx'
 import { ParameterForm } from '../../../components/form/parameter-form.tsx'
+import { submitKeys } from '../../../components/form/submit-keys.ts'
 import { useParameterForm } from '../../../components/form/use-parameter-form.ts'
 import { notify } from '../../../components/notices.tsx'
 import { hrefOf, navigate } from '../../../router.ts'
@@ -102,6 +103,7 @@ function RerunForm({
     <form
       class="form"
       onInput={onTyped}
+      onKeyDown={submitKeys(() => void run())}
       onSubmit={(event) => {
         event.preventDefault()
         void run()
@@ -110,7 +112,7 @@ function RerunForm({
       {hasSecrets && (
         <p class="hint">What is hidden (********) stays as it was, unless you write something else in its place.</p>
       )}
-      <ParameterForm form={form} onSubmit={() => void run()} emptyText="It has no parameters." />
+      <ParameterForm form={form} emptyText="It has no parameters." />
       {!action.enabled && <p class="problem">The action is disabled, so nobody can run it.</p>}
       {problem !== undefined && (
         <p class="problem" role="alert">
