@@ -42,7 +42,10 @@ const pictures: readonly Picture[] = [
   {
     name: 'action',
     address: () => '/actions/shop.deploy',
-    ready: (page) => page.getByLabel('branch').first().waitFor(),
+    async ready(page) {
+      await page.getByLabel('branch').first().waitFor()
+      await waitForText(page, 'succeeded')
+    },
   },
   { name: 'rule', address: () => '/rules/shop.on_push', ready: heading },
   {
@@ -60,7 +63,16 @@ const pictures: readonly Picture[] = [
     address: ({ unmatched }) => `/triggers/instances/${unmatched}`,
     ready: (page) => waitForText(page, 'feature/cart'),
   },
-  { name: 'webhooks', address: () => '/webhooks/push', ready: (page) => waitForText(page, 'curl') },
+  {
+    name: 'webhooks',
+    address: () => '/webhooks/push',
+    async ready(page) {
+      // What the rules are, what came of each request, and a body that the rules would take.
+      for (const text of ['shop.on_push', 'shop.deploy', 'no rule matched', '"branch":"main"}']) {
+        await waitForText(page, text)
+      }
+    },
+  },
   {
     name: 'trace',
     address: ({ traceId }) => `/traces/${traceId}`,
