@@ -8,8 +8,3 @@ export function StatusBadge({ status }: { status: string }): JSX.Element {
     </span>
   )
 }
-
-/** Nothing comes after these but a delete. */
-export function isFinalStatus(status: string): boolean {
-  return ['succeeded', 'failed', 'timeout', 'canceled', 'abandoned'].includes(status)
-}

@@ -2,11 +2,11 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { messageOf } from '../../api/client.ts'
+import { isFinalStatus } from '../../api/execution-status.ts'
 import { cancelExecution } from '../../api/execution.ts'
 import type { ExecutionSummary } from '../../api/execution-summary.ts'
 import { Confirm } from '../../components/dialog.tsx'
 import { notify } from '../../components/notices.tsx'
-import { isFinalStatus } from '../../components/status-badge.tsx'
 
 /** Requests at once. */
 const TOGETHER = 4

@@ -2,6 +2,7 @@
 import type { JSX } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { get } from '../../api/client.ts'
+import { executionStatuses } from '../../api/execution-status.ts'
 import { useLoaded } from '../../api/load.ts'
 import { setQuery } from '../../router.ts'
 import { addressOfFilter, hasConditions, isNarrowed, noFilter, timeSpans, type HistoryFilter } from './filters.ts'
@@ -9,23 +10,6 @@ import { addressOfFilter, hasConditions, isNarrowed, noFilter, timeSpans, type H
 /** While somebody types. */
 const PAUSE_MS = 300
 const MAX_OFFERED = 500
-
-const statuses = [
-  'requested',
-  'scheduled',
-  'running',
-  'delayed',
-  'pending',
-  'pausing',
-  'paused',
-  'resuming',
-  'canceling',
-  'succeeded',
-  'failed',
-  'timeout',
-  'abandoned',
-  'canceled',
-] as const
 
 /** `GET /executions/views/filters` */
 type Offered = Partial<Record<'action' | 'user' | 'rule' | 'trigger_type' | 'runner', (string | null)[]>>
@@ -239,7 +223,7 @@ function Statuses({ filter }: { filter: HistoryFilter }): JSX.Element {
       </summary>
       <fieldset class="menu-content">
         <legend>Status</legend>
-        {statuses.map((one) => (
+        {executionStatuses.map((one) => (
           <label key={one} class="check">
             <input
               type="checkbox"

@@ -3,10 +3,10 @@ import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { get, isAbort, list, request } from '../../api/client.ts'
 import { useExecutionEvents } from '../../api/execution-events.ts'
 import { executionStates, type ExecutionState } from '../../api/execution-states.ts'
+import { isFinalStatus } from '../../api/execution-status.ts'
 import { laterOf } from '../../api/execution-summary.ts'
 import { usePoll } from '../../api/poll.ts'
 import type { TraceMemberRecord, TraceRecord, TriggerInstanceRecord } from '../../api/records.ts'
-import { isFinalStatus } from '../../components/status-badge.tsx'
 
 /** More than anybody looks through; of a longer trace either end is shown. */
 export const MAX_MEMBERS = 5000

@@ -1,6 +1,6 @@
 /** The statuses that an execution has been in, and for how long. */
+import { isFinalStatus } from '../../../api/execution-status.ts'
 import type { ExecutionRecord, ExecutionStatus } from '../../../api/records.ts'
-import { isFinalStatus } from '../../../components/status-badge.tsx'
 
 export interface Segment {
   status: ExecutionStatus

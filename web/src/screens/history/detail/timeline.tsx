@@ -1,6 +1,7 @@
 import type { JSX } from 'preact'
+import { isFinalStatus } from '../../../api/execution-status.ts'
 import type { ExecutionRecord } from '../../../api/records.ts'
-import { isFinalStatus, StatusBadge } from '../../../components/status-badge.tsx'
+import { StatusBadge } from '../../../components/status-badge.tsx'
 import { Time, useNow } from '../../../components/time.tsx'
 import { formatDuration, timelineOf } from './timeline.ts'
 
