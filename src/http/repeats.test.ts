@@ -58,3 +58,17 @@ test('answers are kept for a time, and as many as there is room for', async () =
   await repeats.once('a', carryOut)
   expect(times()).toBe(5)
 })
+
+test('a key that comes again after its time takes room once', async () => {
+  let now = 0
+  const repeats = createRepeats({ answers: 10, bytes: 10, keptMs: 100 }, () => now)
+  const { carryOut, times } = counter()
+  for (let i = 0; i < 20; i++) {
+    await repeats.once('a', () => Promise.resolve(answer('four')))
+    now += 100
+  }
+  const four = async (): Promise<ReadyAnswer> => ({ ...(await carryOut()), bytes: Buffer.from('four') })
+  await repeats.once('a', four)
+  await repeats.once('a', four)
+  expect(times()).toBe(1)
+})

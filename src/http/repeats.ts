@@ -45,14 +45,22 @@ export function createRepeats(limits = defaults, now = (): number => performance
   const kept = new Map<string, { answer: ReadyAnswer; until: number }>()
   let bytes = 0
 
+  function forget(key: string): void {
+    const known = kept.get(key)
+    if (known === undefined) return
+    kept.delete(key)
+    bytes -= sizeOf(known.answer)
+  }
+
   function keep(key: string, answer: ReadyAnswer): void {
+    // Its time was over: in its place it would stand among the oldest, and its bytes would count twice.
+    forget(key)
     if (sizeOf(answer) > limits.bytes) return
     kept.set(key, { answer, until: now() + limits.keptMs })
     bytes += sizeOf(answer)
-    for (const [oldest, { answer: old, until }] of kept) {
+    for (const [oldest, { until }] of kept) {
       if (until > now() && kept.size <= limits.answers && bytes <= limits.bytes) break
-      kept.delete(oldest)
-      bytes -= sizeOf(old)
+      forget(oldest)
     }
   }
 
