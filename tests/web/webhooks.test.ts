@@ -1,5 +1,6 @@
 /** The screen of webhooks: lines that work in a shell, requests as they come, and what each of them causes. */
 import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
 import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ensureDebianPackage } from '../helpers/apt.ts'
@@ -420,19 +421,34 @@ describe('requests', () => {
 
   it('of many rules show some of what came of each, what failed first', async () => {
     const RULES = 110
+    const folder = makeFolder()
+    const ended = join(folder.path, 'ended')
+    const commands = new Map([
+      [50, 'exit 1'],
+      // Too late to be listed: what is known of it comes by events.
+      [RULES - 1, `until [ -e ${ended} ]; do sleep 0.1; done; exit 1`],
+    ])
     for (let n = 0; n < RULES; n += 1) {
-      const more = n === 50 ? { action: { ref: 'core.local', parameters: { cmd: 'exit 1' } } } : {}
-      await makeRule({ url: 'crowd' }, more)
+      const cmd = commands.get(n)
+      await makeRule({ url: 'crowd' }, cmd === undefined ? {} : { action: { ref: 'core.local', parameters: { cmd } } })
     }
     for (let n = 0; n < 10; n += 1) await post('crowd', { n })
     const { page, close } = await open('/crowd')
-    for (let n = 0; n < 10; n += 1) {
-      const row = requestsIn(page).nth(n)
+    const rows = Array.from({ length: 10 }, (_, n) => requestsIn(page).nth(n))
+    for (const row of rows) {
       await row.getByRole('link', { name: 'failed core.local' }).waitFor()
+      await row.getByRole('link', { name: `and ${RULES - 2} more` }).waitFor()
+    }
+    folder.write('ended', '')
+    for (const row of rows) {
+      await waitFor('both failures', async () => {
+        return (await row.getByRole('link', { name: 'failed core.local' }).count()) === 2
+      })
       await row.getByRole('link', { name: `and ${RULES - 2} more` }).waitFor()
     }
     expect(await requestsIn(page).getByText('no rule matched').count()).toBe(0)
     await close()
+    folder.remove()
   })
 
   it('have what came of them once that can be asked for again; meanwhile nobody is asked without end', async () => {

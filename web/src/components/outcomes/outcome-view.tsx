@@ -3,7 +3,7 @@ import { StatusBadge } from '../status-badge.tsx'
 import { Elapsed } from '../time.tsx'
 import { hrefOf } from '../../router.ts'
 import type { ExecutionState } from '../../api/execution-states.ts'
-import type { Outcome } from './outcomes.ts'
+import { restOf, type Outcome } from './outcomes.ts'
 import type { Instance } from './use-outcomes.ts'
 import './outcomes.css'
 
@@ -26,7 +26,8 @@ export function OutcomeView({
     )
   }
   if (outcome === undefined) return <span class="outcome hint">…</span>
-  const { executions, failures, hidden, unlisted } = outcome
+  const { executions, failures } = outcome
+  const { hidden, unlisted } = restOf(outcome)
   const isNothing = executions.length + failures.length + hidden + unlisted === 0
   // Where there is no room for all, nobody should believe that all went well.
   const ordered = [...executions.filter(isTrouble), ...executions.filter((execution) => !isTrouble(execution))]

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { ExecutionState } from '../../api/execution-states.ts'
 import type { ExecutionStatus, RuleEnforcement } from '../../api/records.ts'
-import { mergedOutcome, noOutcome, outcomesOf, withExecution } from './outcomes.ts'
+import { mergedOutcome, noOutcome, outcomesOf, restOf, withExecution } from './outcomes.ts'
 
 const execution = (id: string, ...statuses: ExecutionStatus[]): ExecutionState => ({
   id,
@@ -27,10 +27,14 @@ test('what came of instances is told apart, and what may not be seen is counted'
     [execution('e1', 'running'), execution('e2', 'succeeded')],
     new Map([['4', 7]]),
   )
-  expect(outcomes.get('1')).toMatchObject({ executions: [{ id: 'e1' }, { id: 'e2' }], hidden: 1, failures: [] })
-  expect(outcomes.get('2')).toMatchObject({ executions: [], hidden: 0, failures: [{ failure_reason: 'why' }] })
+  const rest = (id: string): unknown => restOf(outcomes.get(id) ?? noOutcome)
+  expect(outcomes.get('1')).toMatchObject({ executions: [{ id: 'e1' }, { id: 'e2' }], failures: [] })
+  expect(rest('1')).toEqual({ hidden: 1, unlisted: 0 })
+  expect(outcomes.get('2')).toMatchObject({ executions: [], failures: [{ failure_reason: 'why' }] })
+  expect(rest('2')).toEqual({ hidden: 0, unlisted: 0 })
   expect(outcomes.get('3')).toEqual(noOutcome)
-  expect(outcomes.get('4')).toEqual({ ...noOutcome, unlisted: 7 })
+  expect(outcomes.get('4')).toMatchObject({ executions: [], failures: [] })
+  expect(rest('4')).toEqual({ hidden: 0, unlisted: 7 })
 })
 
 describe('events', () => {
@@ -45,11 +49,18 @@ describe('events', () => {
 
   test('that were faster than an answer are not lost to it', () => {
     const told = withExecution(withExecution(noOutcome, execution('e1', 'requested', 'running')), execution('e2'))
-    const loaded = { ...noOutcome, executions: [execution('e1', 'requested')], hidden: 1 }
-    expect(mergedOutcome(told, loaded)).toMatchObject({
-      executions: [{ id: 'e1', status: 'running' }, { id: 'e2' }],
-      hidden: 0,
-    })
+    const loaded = { ...noOutcome, executions: [execution('e1', 'requested')], started: new Set(['e1', 'e2']) }
+    expect(restOf(loaded)).toEqual({ hidden: 1, unlisted: 0 })
+    const merged = mergedOutcome(told, loaded)
+    expect(merged).toMatchObject({ executions: [{ id: 'e1', status: 'running' }, { id: 'e2' }] })
+    expect(restOf(merged)).toEqual({ hidden: 0, unlisted: 0 })
     expect(mergedOutcome(undefined, loaded)).toBe(loaded)
+  })
+
+  test('of executions whose enforcements were not listed do not count these twice', () => {
+    const loaded = { ...noOutcome, executions: [execution('e1', 'running')], started: new Set(['e1']), unlisted: 2 }
+    const told = withExecution(withExecution(loaded, execution('e1', 'running', 'failed')), execution('e2', 'running'))
+    expect(restOf(told)).toEqual({ hidden: 0, unlisted: 1 })
+    expect(restOf(mergedOutcome(told, loaded))).toEqual({ hidden: 0, unlisted: 1 })
   })
 })

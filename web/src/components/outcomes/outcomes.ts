@@ -6,14 +6,28 @@ import type { RuleEnforcement } from '../../api/records.ts'
 export interface Outcome {
   /** In the order in which they were started. */
   executions: readonly ExecutionState[]
-  /** How many more were started: deleted since, or not to be seen by everybody. */
-  hidden: number
-  /** How many there are that nobody has asked for: too many to be listed. */
+  /** The executions of the enforcements that were listed, whether they can be seen or not. */
+  started: ReadonlySet<string>
+  /** How many enforcements were not listed, being too many. */
   unlisted: number
   failures: readonly RuleEnforcement[]
 }
 
-export const noOutcome: Outcome = { executions: [], hidden: 0, unlisted: 0, failures: [] }
+export const noOutcome: Outcome = { executions: [], started: new Set(), unlisted: 0, failures: [] }
+
+/** What came of an instance beside the executions and failures that are known. */
+export interface Rest {
+  /** Executions that were deleted since, or are not to be seen by everybody. */
+  hidden: number
+  /** Enforcements of which nothing is known. */
+  unlisted: number
+}
+
+/** Events tell of executions whose enforcements were not listed, too: these are counted once. */
+export function restOf({ executions, started, unlisted }: Outcome): Rest {
+  const listed = executions.filter(({ id }) => started.has(id)).length
+  return { hidden: started.size - listed, unlisted: Math.max(0, unlisted - (executions.length - listed)) }
+}
 
 /**
  * @param executions those of the enforcements that may be seen
@@ -36,7 +50,7 @@ export function outcomesOf(
         id,
         {
           executions: seen.sort((a, b) => (a.id < b.id ? -1 : 1)),
-          hidden: started.length - seen.length,
+          started: new Set(started),
           unlisted: unlisted.get(id) ?? 0,
           failures: own.filter(({ status }) => status === 'failed'),
         },
@@ -55,8 +69,5 @@ export function withExecution(outcome: Outcome, execution: ExecutionState): Outc
 
 /** Answers and events may have crossed. */
 export function mergedOutcome(earlier: Outcome | undefined, loaded: Outcome): Outcome {
-  if (earlier === undefined) return loaded
-  const merged = earlier.executions.reduce(withExecution, loaded)
-  const hidden = Math.max(0, loaded.hidden - (merged.executions.length - loaded.executions.length))
-  return { ...merged, hidden }
+  return earlier === undefined ? loaded : earlier.executions.reduce(withExecution, loaded)
 }
