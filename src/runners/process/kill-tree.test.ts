@@ -65,6 +65,16 @@ describe('kill', () => {
     letGo(child)
   })
 
+  it('counts the grace from TERM, however long the tree was looked for', async () => {
+    const { child, marker, identity } = await start(`trap 'exit 3' TERM; echo up; while :; do sleep 0.01; done`)
+    const graceMs = 200
+    const killed = trees.kill({ marker, identity, graceMs })
+    for (const end = performance.now() + 2 * graceMs; performance.now() < end; ) continue
+    await killed
+    expect(await child.exited).toEqual({ code: 3, signal: null })
+    letGo(child)
+  })
+
   it('finds a child that has hidden its marker, by its parent and by its session', async () => {
     const script = `env -i /bin/sleep ${seconds + 1} & setsid env -i /bin/sleep ${seconds + 2} & echo up; wait`
     const { child, marker, identity } = await start(script)

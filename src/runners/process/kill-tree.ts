@@ -21,7 +21,7 @@ export interface KillTarget {
   marker: string
   /** The first process of the tree, known to lead a session. */
   identity: ProcessIdentity
-  /** Time between TERM and KILL; 0 sends KILL at once. */
+  /** Time between the first TERM and KILL; 0 sends KILL at once. */
   graceMs: number
   /** How to reach processes of other users; absent when the run had none. */
   sudo?: SudoAccess
@@ -96,6 +96,7 @@ interface Active {
   sessions: Set<number>
   signalled: Set<string>
   isKilling: boolean
+  /** Infinite until TERM was sent: what is slow to be found has its time nevertheless. */
   graceEnd: number
   /** When to look again although something is still alive. */
   nextLook: number
@@ -156,7 +157,7 @@ class SharedKiller implements ProcessTrees {
         sessions: new Set(),
         signalled: new Set(),
         isKilling: target.graceMs <= 0,
-        graceEnd: performance.now() + target.graceMs,
+        graceEnd: Infinity,
         nextLook: 0,
         nextLookMs: FIRST_LOOK_MS,
         newcomers: 0,
@@ -344,6 +345,7 @@ class SharedKiller implements ProcessTrees {
       members.map(({ row }) => row),
       signal,
     )
+    if (members.length > 0) active.graceEnd = Math.min(active.graceEnd, performance.now() + active.target.graceMs)
     for (const [i, member] of members.entries()) {
       const answer = answers[i]
       if (answer === undefined) continue
