@@ -69,7 +69,7 @@ describe('kill', () => {
     const { child, marker, identity } = await start(`trap 'exit 3' TERM; echo up; while :; do sleep 0.01; done`)
     const graceMs = 200
     const killed = trees.kill({ marker, identity, graceMs })
-    for (const end = performance.now() + 2 * graceMs; performance.now() < end; ) continue
+    for (const end = performance.now() + 2 * graceMs; performance.now() < end;) continue
     await killed
     expect(await child.exited).toEqual({ code: 3, signal: null })
     letGo(child)
