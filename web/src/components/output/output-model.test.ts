@@ -72,11 +72,14 @@ function createServer() {
 let server: ReturnType<typeof createServer>
 let model: OutputModel
 let drawings: number
+/** How many lines there were when it was drawn last. */
+let drawn: number
 
 beforeEach(() => {
   vi.useFakeTimers()
   server = createServer()
   drawings = 0
+  drawn = 0
 })
 
 afterEach(() => {
@@ -87,7 +90,10 @@ afterEach(() => {
 const settle = async (ms = 0): Promise<unknown> => vi.advanceTimersByTimeAsync(ms)
 
 async function open(): Promise<void> {
-  model = createOutputModel(server.source, () => (drawings += 1))
+  model = createOutputModel(server.source, () => {
+    drawings += 1
+    drawn = model.total
+  })
   await settle()
 }
 
@@ -255,6 +261,16 @@ describe('lines that are to be seen', () => {
     model.show(2000, 2050)
     await settle()
     expect([model.total, model.line(1)?.parts[0]?.data]).toEqual([1, 'only one'])
+  })
+
+  test('that were all removed are not drawn any more', async () => {
+    server.end()
+    await settle()
+    expect(drawn).toBeGreaterThan(1000)
+    server.forget(Infinity)
+    model.show(1000, 1050)
+    await settle()
+    expect(drawn).toBe(0)
   })
 
   test('are not read when nobody looks any more', async () => {

@@ -194,11 +194,15 @@ export function createOutputModel(source: OutputSource, changed: () => void): Ou
         if (stopped.signal.aborted) return
         state = { ...state, readFailure: undefined }
         // Retention has removed the first lines: the others have other numbers now.
-        if (answer.total < lines.total) void readEnd().then(fill)
-        else {
-          lines.addPage(answer)
-          if (answer.lines.length > 0) fill()
+        if (answer.total < lines.total) {
+          void readEnd().then(() => {
+            changed()
+            fill()
+          })
+          return
         }
+        lines.addPage(answer)
+        if (answer.lines.length > 0) fill()
         changed()
       })
       .catch((error: unknown) => {
