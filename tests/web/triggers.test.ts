@@ -332,7 +332,7 @@ it.each(['', '/types/core.svc.webhook', '/timers', '/instances'])(
     })
     const { page, close } = await open(address, { viewport: { width: 375, height: 700 }, hasTouch: true })
     await page.getByRole('heading', { level: 1 }).waitFor()
-    await page.locator('.loading').waitFor({ state: 'detached' })
+    await waitFor('all of it', async () => (await page.locator('.loading').count()) === 0)
     expect(await fits(page)).toBe(true)
     await close()
   },
