@@ -1,13 +1,14 @@
 /**
  * Setup of every test file: fails the file that leaves a child process, thread, socket, timer or process listener behind.
  *
- * Files share a thread (`isolate: false`), so what one of them leaves would disturb the next. What is looked at belongs to
- * this thread alone; files that run beside it in another thread are not seen.
+ * Files share a process (`isolate: false`), so what one of them leaves would disturb the next; those that run beside it have
+ * another. A child that has ended disturbs nobody, though it may be that a launcher which was stopped cannot reap it.
  */
 import { readFileSync, readlinkSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
 import { afterAll, beforeAll } from 'vitest'
+import { isRunning } from './marked-processes.ts'
 
 /** Closing a socket or reaping a child takes a few turns of the loop, and longer on a busy machine. */
 const PATIENCE_MILLISECONDS = 20_000
@@ -42,7 +43,8 @@ function describeChild(pid: string): string {
 
 function childPids(): string[] {
   if (threadFolder === undefined) return []
-  return readFileSync(`${threadFolder}/children`, 'utf8').split(' ').filter(Boolean)
+  const pids = readFileSync(`${threadFolder}/children`, 'utf8').split(' ').filter(Boolean)
+  return pids.filter((pid) => isRunning(Number(pid)))
 }
 
 function countResources(): Counts {
@@ -54,7 +56,7 @@ function countResources(): Counts {
 }
 
 /**
- * Timers that earlier files of this thread were already blamed for. This module is loaded anew for each file, so only the
+ * Timers that earlier files of this process were already blamed for. This module is loaded anew for each file, so only the
  * global object can carry it over; its type knows no such key.
  */
 const blamed: { timers?: number } = ((globalThis as Record<symbol, object>)[Symbol.for('svc.leaks')] ??= {})

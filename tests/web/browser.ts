@@ -3,7 +3,7 @@ import { chromium, type Browser, type BrowserContextOptions, type Page } from 'p
 import { ensureDebianPackage } from '../helpers/apt.ts'
 import { waitFor } from '../helpers/wait.ts'
 
-const PROGRAM = '/usr/bin/chromium'
+const PROGRAM = '/usr/bin/chromium-headless-shell'
 
 export interface TestBrowser {
   /**
@@ -35,7 +35,7 @@ export interface BrowserOptions {
 }
 
 export async function startBrowser(options: BrowserOptions = {}): Promise<TestBrowser> {
-  await ensureDebianPackage('chromium', PROGRAM)
+  await ensureDebianPackage('chromium-headless-shell', PROGRAM)
   await ensureDebianPackage('fonts-dejavu-core', '/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf')
   const browser = await chromium.launch({
     executablePath: PROGRAM,
