@@ -2,9 +2,11 @@
 import { execFileSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
+import { SAME_SIGNAL_MS } from '../../src/cli/signals.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
-import { run, startServer, waitForStatus, type TestServer } from '../helpers/server.ts'
+import { run, startServer, waitForLog, waitForStatus, type TestServer } from '../helpers/server.ts'
 import { openEvents, type EventClient } from '../helpers/sse.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { findDamage, findProcesses, readOutput, readRecordedIds, readRows } from '../helpers/audit.ts'
@@ -36,14 +38,13 @@ async function ended(server: TestServer): Promise<number | null> {
   return code
 }
 
-/** Tells it to stop until it takes that for a second request and ends this execution. Resolves with the exit code. */
+/** Tells it once more to stop, so that it ends this execution. Resolves with the exit code. */
 async function hurried(server: TestServer, id: string): Promise<number | null> {
-  const again = setInterval(() => process.kill(server.pid, 'SIGTERM'), 200)
-  try {
-    await waitFor('the server to hurry', () => readRows(folder.path).get(id)?.status === 'abandoned')
-  } finally {
-    clearInterval(again)
-  }
+  await waitForLog(server, 'event=server.stopping')
+  // Before, it is the same request; and once it has ended all but its process, nobody is there to hear another one.
+  await delay(SAME_SIGNAL_MS)
+  process.kill(server.pid, 'SIGTERM')
+  await waitFor('the server to hurry', () => readRows(folder.path).get(id)?.status === 'abandoned')
   return await ended(server)
 }
 
