@@ -97,7 +97,7 @@ export function createOutputModel(source: OutputSource, changed: () => void): Ou
       }
       if (stopped.signal.aborted) return undefined
       lines.setEnd(answer)
-      state = { ...state, about: { ...answer, lines: [] } }
+      set({ about: { ...answer, lines: [] } })
       return answer
     } catch (error) {
       if (!stopped.signal.aborted) {
@@ -194,15 +194,11 @@ export function createOutputModel(source: OutputSource, changed: () => void): Ou
         if (stopped.signal.aborted) return
         state = { ...state, readFailure: undefined }
         // Retention has removed the first lines: the others have other numbers now.
-        if (answer.total < lines.total) {
-          void readEnd().then(() => {
-            changed()
-            fill()
-          })
-          return
+        if (answer.total < lines.total) void readEnd().then(fill)
+        else {
+          lines.addPage(answer)
+          if (answer.lines.length > 0) fill()
         }
-        lines.addPage(answer)
-        if (answer.lines.length > 0) fill()
         changed()
       })
       .catch((error: unknown) => {
