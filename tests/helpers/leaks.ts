@@ -2,13 +2,12 @@
  * Setup of every test file: fails the file that leaves a child process, thread, socket, timer or process listener behind.
  *
  * Files share a process (`isolate: false`), so what one of them leaves would disturb the next; those that run beside it have
- * another. A child that has ended disturbs nobody, though it may be that a launcher which was stopped cannot reap it.
+ * another and are not seen.
  */
 import { readFileSync, readlinkSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Worker } from 'node:worker_threads'
 import { afterAll, beforeAll } from 'vitest'
-import { isRunning } from './marked-processes.ts'
 
 /** Closing a socket or reaping a child takes a few turns of the loop, and longer on a busy machine. */
 const PATIENCE_MILLISECONDS = 20_000
@@ -43,8 +42,7 @@ function describeChild(pid: string): string {
 
 function childPids(): string[] {
   if (threadFolder === undefined) return []
-  const pids = readFileSync(`${threadFolder}/children`, 'utf8').split(' ').filter(Boolean)
-  return pids.filter((pid) => isRunning(Number(pid)))
+  return readFileSync(`${threadFolder}/children`, 'utf8').split(' ').filter(Boolean)
 }
 
 function countResources(): Counts {

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import koffi from 'koffi'
 import { afterEach, describe, expect, it } from 'vitest'
 import { isRunning } from '../../../tests/helpers/marked-processes.ts'
 import { waitFor } from '../../../tests/helpers/wait.ts'
@@ -13,6 +14,7 @@ const fixture = (name: string): URL => new URL(`../../../tests/fixtures/${name}`
 const PATH = process.env['PATH'] ?? '/usr/bin:/bin'
 const shell = (script: string): SpawnRequest => ({ file: '/bin/sh', args: ['-c', script], env: { PATH } })
 const runFile = promisify(execFile)
+const waitpid = koffi.load(null).func('int waitpid(int pid, void *status, int options)')
 
 /** The pids that open pidfds of this process stand for; -1 for one that was reaped. */
 function watchedPids(): number[] {
@@ -91,6 +93,8 @@ describe('stopping', () => {
     child.stdout.destroy()
     child.stderr.destroy()
     await waitFor('its end', () => !isRunning(child.identity.pid))
+    // Nobody else does: its launcher is gone.
+    expect(waitpid(child.identity.pid, null, 0)).toBe(child.identity.pid)
   })
 
   it('rejects what is under way', async () => {
