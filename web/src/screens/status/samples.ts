@@ -58,7 +58,8 @@ export interface Plot {
 const QUEUE_LIMIT = 10
 
 export function plotsOf(samples: readonly StatusSample[]): { times: number[]; plots: Plot[] } {
-  const told = samples.filter(({ seconds }) => seconds >= MIN_SECONDS)
+  // Only the last one goes on; a short one before it is of a server that came or went, and is all there will be of it.
+  const told = samples.filter(({ seconds }, i) => seconds >= MIN_SECONDS || i < samples.length - 1)
   const series = (
     name: string,
     colour: ChartSeries['colour'],
