@@ -125,6 +125,8 @@ const saysError = /^(?:ERROR|error): /m
 const local: ReadonlySet<string> = new Set(['completion', 'generate-crypto-key', 'help', 'logout', 'manual'])
 /** To these any text is an answer. */
 const raw: ReadonlySet<string> = new Set(['entry-point', 'file'])
+/** Prints a document for each piece of output, so none where nothing was written. */
+const streaming: ReadonlySet<string> = new Set(['tail'])
 const changesPasswordFile = /^(?:User|The password of) ".*" .* (?:to|in|from) \S+\n$/
 
 /** What is wrong with how a command line ended. */
@@ -148,7 +150,9 @@ function complaints(
   const isAbout = /^Usage: svc|^svc \d/.test(stdout)
   const mayEndWell =
     isAbout || line.args.some((word) => local.has(word) || raw.has(word)) || changesPasswordFile.test(stdout)
-  if (line.isJson && code === 0 && !isAbout && !isJson(stdout)) found.push('prints something else than JSON')
+  const mayBeEmpty = stdout === '' && line.args.some((word) => streaming.has(word))
+  if (line.isJson && code === 0 && !isAbout && !mayBeEmpty && !isJson(stdout))
+    found.push('prints something else than JSON')
   if (manner === 'refusing') {
     if (code === 0 && !mayEndWell) found.push(`ends with 0 after ${requests} refused requests`)
     const saysWhy = /^ERROR: ./m.test(stdout) || /^Not authenticated$/m.test(stdout)

@@ -26,6 +26,8 @@ const KILLS = 200
 /** Each has data and a server of its own; while one waits for a stubborn child to be killed, the other goes on. */
 const LANES = 2
 const REQUESTS_PER_LIFE = 24
+/** On average, at least. */
+const ACCEPTED_PER_LIFE = 2
 const LONGEST_LIFE_MS = 300
 /** The delay may be begun by one server and waited out by another, each with a clock of its own. */
 const CLOCK_TOLERANCE_MS = 10
@@ -229,7 +231,7 @@ describe('a server that is killed', () => {
     for (const folder of folders) folder.remove()
   })
 
-  async function runLane(random: Random, basePath: string, kills: number): Promise<Load> {
+  async function runLane(random: Random, basePath: string, kills: number): Promise<void> {
     const load = createLoad(random, basePath)
     tokens.push(load.token)
     const start = async (): Promise<TestServer> => {
@@ -239,7 +241,9 @@ describe('a server that is killed', () => {
     }
     let before = new Map<string, Row>()
     let recorded: RecordedProcesses = new Map()
-    for (let n = 0; n < kills; n++) {
+    const accepted = (): number => load.jobs.filter(({ id }) => id !== undefined).length
+    // On a slow machine fewer requests are accepted in a life, and it takes more lives to put something to the test.
+    for (let n = 0; n < kills || accepted() < kills * ACCEPTED_PER_LIFE; n++) {
       const server = await start()
       expect(problemsOfStart(server, load, before, recorded)).toEqual([])
       await liveAndDie(server, load, random)
@@ -255,19 +259,12 @@ describe('a server that is killed', () => {
     expect(code).toBe(0)
     expect(findProcesses(load.token)).toEqual([])
     expect(problemsOfEnd(basePath, load)).toEqual([])
-    return load
   }
 
   it(`keeps every promise over ${KILLS} kills under load (SVC_TEST_SEED=${seed})`, async () => {
     const ends = await Promise.allSettled(
       lanes.map(({ random }, index) => runLane(random, folders[index]?.path ?? '', KILLS / LANES)),
     )
-    const loads = ends.map((end) => {
-      if (end.status === 'rejected') throw end.reason
-      return end.value
-    })
-    // Else nothing of the above was put to the test.
-    const accepted = loads.flatMap(({ jobs }) => jobs).filter(({ id }) => id !== undefined)
-    expect(accepted.length).toBeGreaterThan(KILLS * 2)
+    for (const end of ends) if (end.status === 'rejected') throw end.reason
   })
 })
