@@ -231,7 +231,7 @@ describe('a server that is killed', () => {
     for (const folder of folders) folder.remove()
   })
 
-  async function runLane(random: Random, basePath: string, kills: number): Promise<void> {
+  async function runLane(random: Random, basePath: string, kills: number): Promise<Load> {
     const load = createLoad(random, basePath)
     tokens.push(load.token)
     const start = async (): Promise<TestServer> => {
@@ -258,13 +258,20 @@ describe('a server that is killed', () => {
     servers.delete(last)
     expect(code).toBe(0)
     expect(findProcesses(load.token)).toEqual([])
-    expect(problemsOfEnd(basePath, load)).toEqual([])
+    return load
   }
 
   it(`keeps every promise over ${KILLS} kills under load (SVC_TEST_SEED=${seed})`, async () => {
     const ends = await Promise.allSettled(
-      lanes.map(({ random }, index) => runLane(random, folders[index]?.path ?? '', KILLS / LANES)),
+      lanes.map(async ({ random }, index) => {
+        const basePath = folders[index]?.path ?? ''
+        return { basePath, load: await runLane(random, basePath, KILLS / LANES) }
+      }),
     )
-    for (const end of ends) if (end.status === 'rejected') throw end.reason
+    for (const end of ends) {
+      if (end.status === 'rejected') throw end.reason
+      const { basePath, load } = end.value
+      expect(problemsOfEnd(basePath, load)).toEqual([])
+    }
   })
 })
