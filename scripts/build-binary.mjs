@@ -2,7 +2,7 @@
  * `npm run build:binary [-- --force]`: one file, dist/bin/svc, that runs where there is no Node.
  *
  * It is the pinned Node with everything of the program inside: the modules as one CommonJS bundle, each thread and helper
- * program as another one, add-ons and files as they are (docs/install.md). `src/bundle.ts` finds them there.
+ * program as another one, add-ons and files as they are (docs/install.md). `src/core/bundle.ts` finds them there.
  */
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
@@ -59,7 +59,7 @@ const { cli: _cli, main: _main, ...PARTS } = ENTRIES
 /** Asked for by packages that do without. */
 const NOT_INSTALLED = ['supports-color']
 
-/** Name in `src/native-addon.ts` → file, and what of the package looks for it. */
+/** Name in `src/core/native-addon.ts` → file, and what of the package looks for it. */
 function listAddons() {
   const argon2 = { 'linux-x64': 'argon2.glibc.node', 'linux-arm64': 'argon2.armv8.glibc.node' }[place]
   if (argon2 === undefined)
@@ -88,7 +88,7 @@ const addons = {
   name: 'add-ons from inside the executable',
   setup(build) {
     for (const [name, { loader, code }] of Object.entries(listAddons())) {
-      const addon = `require('./src/native-addon.ts').loadAddon(${JSON.stringify(name)})`
+      const addon = `require('./src/core/native-addon.ts').loadAddon(${JSON.stringify(name)})`
       build.onLoad({ filter: loader }, () => ({ contents: code(addon), loader: 'js', resolveDir: root }))
     }
     // Looked for at run time they could come from whatever folder the program was started in.
@@ -103,7 +103,7 @@ const addons = {
 
 async function bundleAll(outdir) {
   const metafile = await bundle(outdir, {
-    entryPoints: { executable: 'src/executable.ts', ...PARTS },
+    entryPoints: { executable: 'src/cli/executable.ts', ...PARTS },
     format: 'cjs',
     define: { 'import.meta.url': '"sea:/executable.js"' },
     supported: { 'dynamic-import': false },
@@ -118,7 +118,7 @@ async function bundleAll(outdir) {
   return metafile
 }
 
-/** What `src/bundle.ts` writes into a folder, and a name for all of it together. */
+/** What `src/core/bundle.ts` writes into a folder, and a name for all of it together. */
 function describeOnDisk(staged) {
   const hash = createHash('sha256')
   /** @type {Record<string, number>} */

@@ -34,7 +34,7 @@ export const ENTRIES = {
   'posix-spawn-thread': 'src/runners/process/posix-spawn-thread.ts',
   'process-reader-thread': 'src/runners/process/process-reader-thread.ts',
   'send-mail': 'src/runners/send-mail.ts',
-  main: 'src/main.ts',
+  main: 'src/cli/main.ts',
   cli: 'src/cli.ts',
 }
 /** Not bundled: they find their binary relative to their own folder. */

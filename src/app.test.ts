@@ -7,7 +7,7 @@ import { waitFor } from '../tests/helpers/wait.ts'
 import { TextSink } from '../tests/helpers/text-sink.ts'
 import { startApp, type App } from './app.ts'
 import { loadConfig } from './config/load.ts'
-import { createLog } from './log.ts'
+import { createLog } from './lib/log/log.ts'
 
 let folder: TemporaryFolder
 let app: App | undefined

@@ -4,29 +4,37 @@
  */
 import { join, resolve } from 'node:path'
 import type { Express } from 'express'
-import { createMemoryBus } from './bus/memory.ts'
-import { ConfigProblems, type Config } from './config/load.ts'
-import { openSqlite } from './db/sqlite/open.ts'
-import { loadEncryption } from './encryption.ts'
-import { readFileLimit, shareFiles } from './file-limit.ts'
-import { createAboutRoutes } from './http/about.ts'
-import { createAdmission, surplusOf } from './http/admission.ts'
-import { createHttpApp } from './http/app.ts'
-import { admitOperators, listenOnControlSocket, type ControlSocket } from './http/control-socket.ts'
-import { readIdentities, renewIdentity } from './http/identities.ts'
-import { listen, type Listener } from './http/listeners.ts'
-import { createOriginPolicy } from './http/origin.ts'
-import { createPeers } from './http/peers.ts'
-import { surfaces, type Surface } from './http/route.ts'
-import { createHandshakeReport } from './http/tls.ts'
-import type { Log, RootLog } from './log.ts'
-import type { Module } from './module.ts'
+import { createMemoryBus } from './bus/index.ts'
+import { ConfigProblems, type Config } from './config/index.ts'
+import { openSqlite } from './db/index.ts'
+import { loadEncryption } from './core/encryption.ts'
+import {
+  readFileLimit,
+  shareFiles,
+  createAboutRoutes,
+  createAdmission,
+  surplusOf,
+  createHttpApp,
+  admitOperators,
+  listenOnControlSocket,
+  type ControlSocket,
+  readIdentities,
+  renewIdentity,
+  listen,
+  type Listener,
+  createOriginPolicy,
+  createPeers,
+  surfaces,
+  type Surface,
+  createHandshakeReport,
+} from './http/index.ts'
+import type { Log, RootLog } from './lib/log/index.ts'
+import type { Module } from './core/module.ts'
 import { createActions } from './modules/actions/index.ts'
 import { createAuth } from './modules/auth/index.ts'
-import { createBackups, type KeptElsewhere } from './modules/backups/index.ts'
+import { createBackups } from './modules/backups/index.ts'
 import { createDatastore } from './modules/datastore/index.ts'
 import { createExecutions } from './modules/executions/index.ts'
-import type { PackConfigs } from './modules/executions/types.ts'
 import { createInquiries } from './modules/inquiries/index.ts'
 import { createMonitoring } from './modules/monitoring/index.ts'
 import { createPacks } from './modules/packs/index.ts'
@@ -40,12 +48,13 @@ import { createTriggers } from './modules/triggers/index.ts'
 import { createUi } from './modules/ui/index.ts'
 import { createUpkeep } from './modules/upkeep/index.ts'
 import { createWebhooks } from './modules/webhooks/index.ts'
-import type { RecordKind } from './retention.ts'
-import { controlSocketName, readRunFile, removeRunFile, writeRunFile } from './run-file.ts'
-import { createRunners } from './runners/index.ts'
-import { createLauncher } from './runners/process/create-launcher.ts'
-import { now } from './time.ts'
-import { version } from './version.ts'
+import type { RecordKind } from './core/retention.ts'
+import { controlSocketName, readRunFile, removeRunFile, writeRunFile } from './core/run-file.ts'
+import { createRunners, createLauncher } from './runners/index.ts'
+import { now } from './core/time.ts'
+import { version } from './core/version.ts'
+import type { PackConfigs } from './modules/executions/ports.ts'
+import type { KeptElsewhere } from './modules/backups/types.ts'
 
 export interface App {
   /** Address of each listener, with the ports that were really taken. */

@@ -100,7 +100,7 @@ if (reachesFloor(process.versions.node)) {
   const here = dirname(fileURLToPath(import.meta.url))
   // Beside the program, not in the shared temporary folder: whoever can write the cache decides what code runs.
   if (import.meta.url.endsWith('.js')) module.enableCompileCache(join(here, '.compile-cache'))
-  await import('./main.ts')
+  await import('./cli/main.ts')
 } else {
   const node = pinnedNode()
   if (node === undefined) {

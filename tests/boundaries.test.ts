@@ -1,25 +1,28 @@
 /** Who may import whom: the table of docs/architecture.md, section 3, held against every import of the source tree. */
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import * as esbuild from 'esbuild'
 import { describe, expect, test } from 'vitest'
+import { findCircles, findImports, listSources, readGraph, stripText, type Import } from '../scripts/import-graph.ts'
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
 
+/** lib ← core ← db bus config runners ← queue http ← modules ← app; doctor and cli stand beside them. */
 const LAYERS = {
   migrations: [],
-  leaf: ['leaf'],
-  config: ['leaf'],
-  db: ['leaf', 'migrations'],
-  bus: ['leaf'],
-  runners: ['leaf'],
-  queue: ['leaf', 'config', 'db', 'bus', 'runners'],
-  http: ['leaf', 'config', 'db', 'bus', 'runners'],
-  modules: ['leaf', 'config', 'db', 'bus', 'runners', 'queue', 'http'],
-  app: ['leaf', 'config', 'db', 'bus', 'runners', 'queue', 'http', 'modules'],
-  doctor: ['leaf', 'config', 'db', 'http'],
-  cli: ['leaf'],
+  lib: [],
+  core: ['lib'],
+  config: ['lib', 'core'],
+  db: ['lib', 'core', 'migrations'],
+  bus: ['lib', 'core'],
+  runners: ['lib', 'core'],
+  queue: ['lib', 'core', 'config', 'db', 'bus', 'runners'],
+  http: ['lib', 'core', 'config', 'db', 'bus', 'runners'],
+  modules: ['lib', 'core', 'config', 'db', 'bus', 'runners', 'queue', 'http'],
+  app: ['lib', 'core', 'config', 'db', 'bus', 'runners', 'queue', 'http', 'modules'],
+  doctor: ['lib', 'core', 'config', 'db', 'http'],
+  cli: ['lib', 'core'],
   web: [],
 } as const satisfies Record<string, readonly string[]>
 
@@ -60,9 +63,9 @@ const EXTRA_LAYERS: Record<string, readonly Layer[]> = {
 
 /** Importer (a file, or a folder with its slash) → files whose types it may name although the table forbids the import. */
 const TYPE_ONLY: Record<string, readonly string[]> = {
-  'src/module.ts': ['src/http/route.ts'],
-  'src/db/': ['src/bus/facts.ts'],
-  'web/src/api/records.ts': ['src/backup-files.ts', 'src/schema.ts'],
+  'src/core/module.ts': ['src/http/route.ts'],
+  'src/db/': ['src/bus/index.ts'],
+  'web/src/api/records.ts': ['src/core/backup-files.ts', 'src/lib/schema/index.ts'],
 }
 
 /** Package → where it may be imported. What stands behind a port is replaced in one place. */
@@ -70,9 +73,9 @@ const PACKAGES: Record<string, RegExp> = {
   kysely: /^(migrations\/|src\/db\/|src\/modules\/[^/]+\/store\.ts$)/,
   'better-sqlite3': /^src\/db\//,
   eventemitter3: /^src\/bus\//,
-  koffi: /^src\/(service-manager\.ts$|runners\/process\/|modules\/auth\/backends\/pam-helper\.ts$)/,
+  koffi: /^src\/(cli\/serve\/service-manager\.ts$|runners\/process\/|modules\/auth\/backends\/pam-helper\.ts$)/,
   express: /^src\/((http|modules\/auth)\/|app\.ts$)/,
-  commander: /^src\/(cli\/|main\.ts$)/,
+  commander: /^src\/cli\//,
   ssh2: /^src\/runners\/ssh\//,
   'ssh-config': /^src\/runners\/ssh\//,
   chokidar: /^src\/modules\/packs\/watcher\.ts$/,
@@ -90,58 +93,36 @@ const PACKAGES: Record<string, RegExp> = {
 const RULES = {
   layer: (layer: Layer) =>
     layer === 'cli'
-      ? 'The cli imports cli/* and leaf files only; commands/serve.ts also app.ts and config, operator-session.ts also config, commands/restore.ts and control/clean.ts also db, commands/doctor.ts also config and doctor.'
+      ? 'The cli imports cli/*, core and lib only; commands/serve.ts also app.ts and config, operator-session.ts also config, commands/restore.ts and control/clean.ts also db, commands/doctor.ts also config and doctor.'
       : `The layer "${layer}" may import ${[layer, ...LAYERS[layer]].map((name) => `"${name}"`).join(', ')} only.`,
   unknownPlace: 'Every folder of src belongs to a layer: add it to the table first.',
   unknownModule: 'Every module has its row of edges: add it to the table first.',
-  door: 'Outside of a module only its door is imported: index.ts, or `import type` from its types.ts.',
+  index: 'A folder with an index.ts is imported through it alone; dynamic imports may name the file they load.',
+  module: 'Outside of a module only its index.ts is imported, or `import type` from its types.ts and ports.ts.',
   edge: (module: string) =>
     `The module "${module}" may use ${(MODULES[module] ?? []).map((name) => `"${name}"`).join(', ') || 'no other module'}; a new edge is a change of the table first.`,
   package: (name: string) => `The package "${name}" is imported only where ${String(PACKAGES[name])} matches.`,
   queries: 'Only store.ts builds queries.',
-  guard: 'cli.ts imports node: modules only, and main.ts after the guard, dynamically.',
+  guard: 'cli.ts imports node: modules only, and cli/main.ts after the guard, dynamically.',
   outside: 'The product does not import tests or scripts.',
 }
 
-interface Import {
-  specifier: string
-  kind: 'static' | 'type' | 'dynamic'
-}
-
-// Comments, strings, templates, and regular expressions where an expression may begin.
-const LEXEME =
-  /\/\*[^]*?\*\/|\/\/[^\n]*|'(?:\\[^]|[^'\\\n])*'|"(?:\\[^]|[^"\\\n])*"|`(?:\\[^]|[^`\\])*`|(?<=(?:[(,=:[!&|?{};\n]|=>|\breturn)[ \t]*)\/(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n])+\//g
-const STATEMENT = /^[ \t]*(?:import|export)\b\s*(type\b\s*)?(?:[^'"();=]*?\bfrom\s*)?(['"])([^'"\n]+)\2/gm
-const DYNAMIC = /\bimport\s*\(\s*(['"])([^'"\n]+)\1/g
 const QUERY = /\.\s*(?:selectFrom|insertInto|updateTable|deleteFrom|replaceInto|mergeInto)\s*\(/
-
-/** The code without comments, templates and regular expressions; other strings stay, since imports are strings. */
-function stripText(source: string): string {
-  return source.replace(LEXEME, (lexeme) => {
-    if (lexeme.startsWith("'") || lexeme.startsWith('"')) return lexeme
-    return lexeme.startsWith('//') || lexeme.startsWith('/*') ? '' : '0'
-  })
-}
-
-function findImports(source: string): Import[] {
-  const code = stripText(source)
-  const statements = [...code.matchAll(STATEMENT)].map(([, type, , specifier = '']): Import => ({
-    specifier,
-    kind: type === undefined ? 'static' : 'type',
-  }))
-  const dynamic = [...code.matchAll(DYNAMIC)].map(([, , specifier = '']): Import => ({ specifier, kind: 'dynamic' }))
-  return [...statements, ...dynamic]
-}
 
 function layerOf(file: string): Layer | undefined {
   if (file.startsWith('migrations/')) return 'migrations'
   if (file.startsWith('web/')) return 'web'
   if (file === 'src/app.ts') return 'app'
-  if (['src/cli.ts', 'src/main.ts', 'src/executable.ts'].includes(file)) return 'cli'
+  if (file === 'src/cli.ts') return 'cli'
   const [top, folder, ...rest] = file.split('/')
-  if (top !== 'src' || folder === undefined) return undefined
-  if (rest.length === 0 || folder === 'template') return 'leaf'
+  if (top !== 'src' || folder === undefined || rest.length === 0) return undefined
   return Object.keys(LAYERS).find((name): name is Layer => name === folder)
+}
+
+/** The folder that has to be entered through its index: directly below `src`, or one subject of `lib`. */
+function entranceOf(file: string): string | undefined {
+  const folder = /^src\/(?:lib\/[^/]+|(?!core\/|cli\/|modules\/|lib\/)[^/]+)(?=\/)/.exec(file)?.[0]
+  return folder !== undefined && existsSync(join(ROOT, folder, 'index.ts')) ? folder : undefined
 }
 
 function moduleOf(file: string): string | undefined {
@@ -156,14 +137,14 @@ function packageOf(specifier: string): string {
 }
 
 function mayNameTypes(file: string, target: string): boolean {
-  if (/^src\/modules\/[^/]+\/types\.ts$/.test(target)) return true
+  if (/^src\/modules\/[^/]+\/(types|ports)\.ts$/.test(target)) return true
   return Object.entries(TYPE_ONLY).some(([importer, targets]) => file.startsWith(importer) && targets.includes(target))
 }
 
 /** Why this import of this file is against the table; undefined if it is not. */
 function findReason(file: string, { specifier, kind }: Import): string | undefined {
   if (file === 'src/cli.ts') {
-    const isFine = kind === 'dynamic' ? specifier === './main.ts' : specifier.startsWith('node:')
+    const isFine = kind === 'dynamic' ? specifier === './cli/main.ts' : specifier.startsWith('node:')
     return isFine ? undefined : RULES.guard
   }
   if (specifier.startsWith('node:')) return undefined
@@ -183,13 +164,22 @@ function findReason(file: string, { specifier, kind }: Import): string | undefin
   const toModule = moduleOf(target)
   const allowed: readonly Layer[] = [from, ...LAYERS[from], ...(EXTRA_LAYERS[file] ?? [])]
   if (!allowed.includes(to)) return RULES.layer(from)
+  const entrance = entranceOf(target)
+  if (
+    kind !== 'dynamic' &&
+    entrance !== undefined &&
+    entrance !== entranceOf(file) &&
+    target !== `${entrance}/index.ts`
+  ) {
+    return RULES.index
+  }
   if (toModule === undefined || toModule === fromModule) return undefined
   if (fromModule !== undefined) {
     const edges = MODULES[fromModule]
     if (edges === undefined) return RULES.unknownModule
     if (!edges.includes(toModule)) return RULES.edge(fromModule)
   }
-  return target === `src/modules/${toModule}/index.ts` ? undefined : RULES.door
+  return target === `src/modules/${toModule}/index.ts` ? undefined : RULES.module
 }
 
 function findBreaches(file: string, source: string): string[] {
@@ -206,14 +196,6 @@ function findBreaches(file: string, source: string): string[] {
   return breaches
 }
 
-function listSources(): string[] {
-  return ['src', 'migrations', 'web']
-    .flatMap((folder) =>
-      readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map((name) => `${folder}/${name}`),
-    )
-    .filter((file) => /\.tsx?$/.test(file) && !/\.test\.tsx?$/.test(file) && !file.endsWith('.d.ts'))
-}
-
 function read(file: string): string {
   return readFileSync(join(ROOT, file), 'utf8')
 }
@@ -223,6 +205,10 @@ describe('boundaries', () => {
     const sources = listSources()
     expect(sources).toContain('src/cli.ts')
     expect(sources.flatMap((file) => findBreaches(file, read(file)))).toEqual([])
+  })
+
+  test('no files import each other in a circle, not even types', () => {
+    expect(findCircles(readGraph())).toEqual([])
   })
 
   test('the edges between modules have no cycle', () => {
@@ -307,50 +293,54 @@ describe('the reader of imports', () => {
 
 describe('a broken boundary is reported with its rule', () => {
   test.for<[file: string, source: string, rule: string]>([
-    ['src/ids.ts', `import { x } from './db/database.ts'`, RULES.layer('leaf')],
-    ['src/ids.ts', `import type { X } from './http/route.ts'`, RULES.layer('leaf')],
-    ['src/module.ts', `import { x } from './http/route.ts'`, RULES.layer('leaf')],
+    ['src/core/ids.ts', `import { x } from '../db/index.ts'`, RULES.layer('core')],
+    ['src/core/ids.ts', `import type { X } from '../http/route.ts'`, RULES.layer('core')],
+    ['src/lib/text/json.ts', `import { x } from '../../core/errors.ts'`, RULES.layer('lib')],
+    ['src/core/ids.ts', `import { x } from '../lib/text/json.ts'`, RULES.index],
+    ['src/modules/rules/store.ts', `import { x } from '../../db/commit.ts'`, RULES.index],
+    ['src/core/module.ts', `import { x } from '../http/route.ts'`, RULES.layer('core')],
     ['src/config/load.ts', `import { x } from '../db/database.ts'`, RULES.layer('config')],
     ['src/runners/noop.ts', `import { x } from '../bus/bus.ts'`, RULES.layer('runners')],
     ['src/http/app.ts', `import { x } from '../queue/row-queue.ts'`, RULES.layer('http')],
     ['src/http/app.ts', `import { x } from '../modules/auth/index.ts'`, RULES.layer('http')],
     ['src/bus/facts.ts', `import { x } from '../modules/executions/types.ts'`, RULES.layer('bus')],
     ['src/queue/row-queue.ts', `import { x } from '../../migrations/index.ts'`, RULES.layer('queue')],
-    ['migrations/0001-core.ts', `import { x } from '../src/ids.ts'`, RULES.layer('migrations')],
+    ['migrations/0001-core.ts', `import { x } from '../src/core/ids.ts'`, RULES.layer('migrations')],
     ['src/modules/executions/service.ts', `import { x } from '../../app.ts'`, RULES.layer('modules')],
     ['src/modules/actions/service.ts', `import { x } from '../executions/index.ts'`, RULES.edge('actions')],
     ['src/modules/traces/plan.ts', `import { x } from '../auth/index.ts'`, RULES.edge('traces')],
-    ['src/modules/executions/service.ts', `import { x } from '../traces/plan.ts'`, RULES.door],
-    ['src/modules/executions/service.ts', `import { x } from '../traces/types.ts'`, RULES.door],
-    ['src/modules/executions/service.ts', `import type { X } from '../traces/store.ts'`, RULES.door],
-    ['src/app.ts', `import { x } from './modules/traces/plan.ts'`, RULES.door],
+    ['src/modules/executions/service.ts', `import { x } from '../traces/plan.ts'`, RULES.module],
+    ['src/modules/executions/service.ts', `import { x } from '../traces/types.ts'`, RULES.module],
+    ['src/modules/executions/service.ts', `import type { X } from '../traces/store.ts'`, RULES.module],
+    ['src/app.ts', `import { x } from './modules/traces/plan.ts'`, RULES.module],
     ['src/modules/new/index.ts', ``, RULES.unknownModule],
     ['src/extra/thing.ts', ``, RULES.unknownPlace],
     ['src/cli/connection/client.ts', `import { x } from '../../config/load.ts'`, RULES.layer('cli')],
     ['src/cli/commands/run.ts', `import { x } from '../../app.ts'`, RULES.layer('cli')],
     ['src/cli/commands/serve.ts', `import { x } from '../../db/database.ts'`, RULES.layer('cli')],
-    ['src/cli.ts', `import { x } from './ids.ts'`, RULES.guard],
+    ['src/cli.ts', `import { x } from './core/ids.ts'`, RULES.guard],
     ['src/cli.ts', `import { Command } from 'commander'`, RULES.guard],
-    ['src/cli.ts', `import './main.ts'`, RULES.guard],
+    ['src/cli.ts', `import './cli/main.ts'`, RULES.guard],
     ['src/modules/executions/service.ts', `import { sql } from 'kysely'`, RULES.package('kysely')],
     ['src/modules/executions/store.ts', `import Sqlite from 'better-sqlite3'`, RULES.package('better-sqlite3')],
     ['src/modules/stream/routes.ts', `import express from 'express'`, RULES.package('express')],
     ['src/modules/executions/service.ts', `db.build.selectFrom('executions')`, RULES.queries],
-    ['src/ids.ts', `import { x } from '../tests/helpers/leaks.ts'`, RULES.outside],
+    ['src/core/ids.ts', `import { x } from '../../tests/helpers/leaks.ts'`, RULES.outside],
   ])('%s: %s', ([file, source, rule]) => {
     expect(findBreaches(file, source)).toEqual([expect.stringContaining(rule)])
   })
 
   test.for<[file: string, source: string]>([
     ['src/bus/facts.ts', `import type { X } from '../modules/executions/types.ts'`],
-    ['src/module.ts', `import type { Route } from './http/route.ts'`],
+    ['src/core/module.ts', `import type { Route } from '../http/route.ts'`],
     ['src/db/migrate.ts', `import { migrations } from '../../migrations/index.ts'`],
     ['src/modules/executions/service.ts', `import { x } from '../traces/index.ts'`],
     ['src/modules/auth/service.ts', `import type { X } from '../executions/types.ts'`],
     ['src/modules/executions/store.ts', `import { sql } from 'kysely'\ndb.build.selectFrom('executions')`],
-    ['src/cli/commands/serve.ts', `import { x } from '../../app.ts'\nimport { y } from '../../config/load.ts'`],
+    ['src/cli/commands/serve.ts', `import { x } from '../../app.ts'\nimport { y } from '../../config/index.ts'`],
     ['src/app.ts', `import { x } from './modules/traces/index.ts'`],
-    ['src/template/parse.ts', `import { x } from '../errors.ts'`],
+    ['src/core/ids.ts', `import { x } from '../lib/text/index.ts'`],
+    ['src/cli/control/clean.ts', `const x = await import('../../db/sqlite/lock.ts')`],
   ])('%s may: %s', ([file, source]) => {
     expect(findBreaches(file, source)).toEqual([])
   })

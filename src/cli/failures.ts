@@ -1,5 +1,5 @@
 /** Why a command of the client ends early. Each is printed in words, never as a stack (contract 09, 9.1). */
-import { escapeUnprintable } from '../redact.ts'
+import { escapeUnprintable } from '../lib/log/index.ts'
 import { exitCodes } from './exit-codes.ts'
 
 /** `message` is printed after `ERROR: `. */

@@ -3,9 +3,9 @@
  * control socket, which takes no credential; with an address they ask there, as every other command does.
  */
 import { basename, dirname, join } from 'node:path'
-import type { Config, LoadedConfig } from '../config/load.ts'
-import { holdFolder } from '../held-folder.ts'
-import { controlSocketName } from '../run-file.ts'
+import type { Config, LoadedConfig } from '../config/index.ts'
+import { holdFolder } from '../lib/files/index.ts'
+import { controlSocketName } from '../core/run-file.ts'
 import type { CliCommand } from './command.ts'
 import { loadSettings, type LoadedSettings } from './connection/settings.ts'
 import { addCommonOptionsWithoutFile, type CommonFlags } from './options.ts'

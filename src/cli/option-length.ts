@@ -33,3 +33,6 @@ function isOperand(arg: string | undefined): boolean {
 function isNegativeNumber(arg: string): boolean {
   return /^-(?:\d+|\d*\.\d+)(?:e[+-]?\d+)?$/i.test(arg)
 }
+
+/** Heading that the options of all commands stand under, below those of the command itself. */
+export const commonGroup = 'Common options:'

@@ -2,14 +2,12 @@
 import { InvalidArgumentError, Option } from 'commander'
 import type { CliCommand } from './command.ts'
 import { fileRows, settingRows, type ConnectionFlags, type SettingRow } from './connection/setting-rows.ts'
+import { commonGroup } from './option-length.ts'
 
 export interface CommonFlags extends ConnectionFlags {
   json?: boolean
   yaml?: boolean
 }
-
-/** Heading that the options of all commands stand under, below those of the command itself. */
-export const commonGroup = 'Common options:'
 
 type OptionRow = Omit<SettingRow, 'section' | 'name'>
 

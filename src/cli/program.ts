@@ -1,7 +1,7 @@
 /** The commander program: global flags, lazily loaded commands, exit codes. */
 import { CommanderError, type Command } from 'commander'
-import { hasCode } from '../system-error.ts'
-import { version } from '../version.ts'
+import { hasCode } from '../lib/process/index.ts'
+import { version } from '../core/version.ts'
 import { CliCommand } from './command.ts'
 import { commands, loadCommand, programs, type CommandEntry } from './commands/index.ts'
 import { exitCodes } from './exit-codes.ts'

@@ -1,5 +1,5 @@
 /** Reading and printing records of any kind: lists page by page, one record as a table (contract 09, 9.2). */
-import { secretMask } from '../redact.ts'
+import { secretMask } from '../lib/log/index.ts'
 import { segment, type JsonRequest, type Query } from './connection/client.ts'
 import { listIn, recordIn, textOf, type Answer } from './connection/answers.ts'
 import { exitCodes } from './exit-codes.ts'

@@ -4,7 +4,7 @@ import type { Query } from './connection/client.ts'
 import { recordIn } from './connection/answers.ts'
 import { exitCodes } from './exit-codes.ts'
 import { addCommonOptions, addListOptions, splitAttributes, type CommonFlags, type WidthFlags } from './options.ts'
-import { type Json } from './output/print.ts'
+import type { Json } from './output/print.ts'
 import {
   callOn,
   createRecord,

@@ -1,5 +1,5 @@
 /** The server's verdict on a rule, in words: what came of it, or what would. */
-import { clip } from '../redact.ts'
+import { clip } from '../lib/log/index.ts'
 import { textOf, toObject } from './connection/answers.ts'
 import { printable, type Json } from './output/print.ts'
 import { toYaml } from './output/yaml.ts'

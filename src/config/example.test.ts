@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { renderExample } from './example.ts'
-import { parseIni } from '../ini.ts'
+import { parseIni } from '../lib/text/ini.ts'
 import { loadConfig } from './load.ts'
 import { optionEntries } from './options.ts'
 

@@ -6,11 +6,10 @@
 import { closeSync, existsSync, fstatSync, openSync, readSync } from 'node:fs'
 import { SocketAddress, isIP } from 'node:net'
 import { resolve } from 'node:path'
-import { shown } from '../errors.ts'
-import { parseIniBytes } from '../ini.ts'
-import { isLoopback } from '../loopback.ts'
-import { secretMask } from '../redact.ts'
-import { codeOf, hasCode } from '../system-error.ts'
+import { parseIniBytes, shown } from '../lib/text/index.ts'
+import { isLoopback } from '../lib/network/index.ts'
+import { secretMask } from '../lib/log/index.ts'
+import { codeOf, hasCode } from '../lib/process/index.ts'
 import { nearest } from './nearest.ts'
 import {
   describeValues,
@@ -23,7 +22,6 @@ import {
   type OptionEntry,
   type ReadContext,
 } from './options.ts'
-
 export type { Config } from './options.ts'
 
 /** Why the server does not start: every fault of the configuration, those of an option beginning with `section.option:`. */

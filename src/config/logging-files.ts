@@ -5,12 +5,9 @@
  * Of such a configuration the handlers of the root logger count, as far as they write files; what else it asks for is told.
  */
 import { resolve } from 'node:path'
-import { shown } from '../errors.ts'
-import { parseIniBytes, type IniFile, type IniValue } from '../ini.ts'
-import { logLevels, type LogLevel } from '../log-levels.ts'
-import type { LogFile, LogFormat } from '../log.ts'
+import { parseIniBytes, type IniFile, type IniValue, shown } from '../lib/text/index.ts'
+import { logLevels, type LogLevel, type LogFile, type LogFormat } from '../lib/log/index.ts'
 import { ConfigProblems, readBounded, type LoadedConfig } from './load.ts'
-
 /** Sections that may name a configuration; lines that belong to none of these parts go with those of `api`. */
 const parts = [
   'api',

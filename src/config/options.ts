@@ -4,9 +4,9 @@
  */
 import { isIP } from 'node:net'
 import { isAbsolute, resolve } from 'node:path'
-import { logLevels } from '../log-levels.ts'
+import { logLevels } from '../lib/log/index.ts'
 import type { ExecutionStatus } from '../modules/executions/types.ts'
-import { isTimeZone } from '../time-zone.ts'
+import { isTimeZone } from '../lib/calendar/index.ts'
 
 export type Reading<T> = { value: T } | { problem: string }
 

@@ -1,5 +1,5 @@
 /** Changes that are decided by what is there: one way to try again when it has changed meanwhile. */
-import { conflict } from '../errors.ts'
+import { conflict } from '../core/errors.ts'
 import { Conflict, type Database, type Unit } from './database.ts'
 
 /** Whoever keeps losing loses for another reason. */

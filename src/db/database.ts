@@ -4,7 +4,7 @@
  * A unit is data, not a callback: many callers share one commit, and no caller's `await` ever holds a transaction open.
  */
 import type { CompiledQuery, Kysely } from 'kysely'
-import type { Fact } from '../bus/facts.ts'
+import type { Fact } from '../bus/index.ts'
 import type { Tables } from './tables.ts'
 
 /** Anything of the builder that compiles to one statement. */

@@ -1,5 +1,5 @@
 /** Certificates of the listeners. */
-import { readTlsIdentity } from '../http/tls.ts'
+import { readTlsIdentity } from '../http/index.ts'
 import { listenerNames, ok, problem, skipped, warning, type Check } from './check.ts'
 
 const SOON_DAYS = 30

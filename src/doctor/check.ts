@@ -1,8 +1,8 @@
 /** What a check of `svc doctor` works with, and what it finds. */
 import type { ExecFileOptions } from 'node:child_process'
-import type { Account } from '../account.ts'
-import type { LoadedConfig } from '../config/load.ts'
-import type { RunFile } from '../run-file.ts'
+import type { Account } from '../lib/process/index.ts'
+import type { LoadedConfig } from '../config/index.ts'
+import type { RunFile } from '../core/run-file.ts'
 
 export type State = 'ok' | 'warning' | 'problem' | 'skipped'
 

@@ -2,7 +2,7 @@
 import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { promisify } from 'node:util'
-import { newestExecution } from '../db/sqlite/newest.ts'
+import { newestExecution } from '../db/index.ts'
 import { ok, problem, programOptions, warning, type Check, type Patient } from './check.ts'
 
 const run = promisify(execFile)

@@ -1,7 +1,6 @@
 /** The database file. */
 import { existsSync } from 'node:fs'
-import { missingMigrations, SchemaTooNew } from '../db/migrate.ts'
-import { checkDatabase } from '../db/sqlite/check.ts'
+import { missingMigrations, SchemaTooNew, checkDatabase } from '../db/index.ts'
 import { ok, problem, skipped, warning, type Check } from './check.ts'
 
 export const database: Check = {

@@ -3,7 +3,7 @@ import { statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
-import { size } from '../size.ts'
+import { size } from '../lib/text/index.ts'
 import { ok, problem, warning, type Check, type Result } from './check.ts'
 
 const MIN_FREE_PERCENT = 5

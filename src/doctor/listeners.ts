@@ -2,7 +2,7 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { basename } from 'node:path'
-import { codeOf } from '../system-error.ts'
+import { codeOf } from '../lib/process/index.ts'
 import { listenerNames, ok, problem, type Check, type Result } from './check.ts'
 
 const ANSWER_MS = 5000

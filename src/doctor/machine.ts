@@ -3,8 +3,8 @@ import { accessSync, constants, readFileSync } from 'node:fs'
 import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
-import { isUtf8Locale, localeOf } from '../locale.ts'
-import { isTimeZone } from '../time-zone.ts'
+import { isUtf8Locale, localeOf } from '../lib/process/index.ts'
+import { isTimeZone } from '../lib/calendar/index.ts'
 import { ok, problem, programOptions, warning, type Check, type Patient, type Result } from './check.ts'
 
 const run = promisify(execFile)

@@ -1,10 +1,10 @@
 /** Who can read and write what the server keeps. */
 import { existsSync, readdirSync, statSync, type Stats } from 'node:fs'
 import { join } from 'node:path'
-import { optionEntries } from '../config/options.ts'
-import { shown } from '../errors.ts'
-import { quote } from '../shell-words.ts'
+import { optionEntries } from '../config/index.ts'
+import { quote } from '../lib/process/index.ts'
 import { ok, problem, skipped, warning, type Check, type Patient, type Result } from './check.ts'
+import { shown } from '../lib/text/index.ts'
 
 const OTHERS = 0o007
 const OTHERS_WRITE = 0o002

@@ -1,5 +1,5 @@
 /** The server that runs: which one it is, and whether it runs actions. */
-import { version } from '../version.ts'
+import { version } from '../core/version.ts'
 import { ok, problem, skipped, warning, type Check } from './check.ts'
 
 export const server: Check = {

@@ -2,9 +2,9 @@
 import { createHash } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { Config } from '../config/load.ts'
-import { isLoopback } from '../loopback.ts'
-import { openPasswordFile, parsePasswordLine, readPasswordFile, type PasswordLine } from '../password-file.ts'
+import type { Config } from '../config/index.ts'
+import { isLoopback } from '../lib/network/index.ts'
+import { openPasswordFile, parsePasswordLine, readPasswordFile, type PasswordLine } from '../core/password-file.ts'
 import { listenerNames, ok, problem, warning, type Check, type Result } from './check.ts'
 
 export const configuration: Check = {

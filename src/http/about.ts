@@ -1,8 +1,8 @@
 /** What the API says about itself: version, OpenAPI document, documentation page. */
-import { locate, readPart } from '../bundle.ts'
-import { routeUnknown } from '../errors.ts'
-import type { JsonSchema } from '../schema.ts'
-import { version } from '../version.ts'
+import { locate, readPart } from '../core/bundle.ts'
+import { routeUnknown } from '../core/errors.ts'
+import type { JsonSchema } from '../lib/schema/index.ts'
+import { version } from '../core/version.ts'
 import { openApiDocument } from './openapi.ts'
 import { Reply, type JsonRoute, type Route } from './route.ts'
 

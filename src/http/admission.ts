@@ -3,7 +3,7 @@
  * answer.
  */
 import type { Socket } from 'node:net'
-import { queueFull } from '../errors.ts'
+import { queueFull } from '../core/errors.ts'
 import { answerUnread } from './errors.ts'
 import type { Surface } from './route.ts'
 
@@ -99,4 +99,11 @@ export function createAdmission(limits: AdmissionLimits = {}): Admission {
       }
     },
   }
+}
+
+/** Set by the listener that received the request. */
+export interface SurfaceTag {
+  surface: Surface
+  /** Absent: everything is taken on. */
+  admission?: Admission
 }

@@ -1,5 +1,5 @@
 /** Memory that callers may fill together, and each of them. */
-import { queueFull } from '../errors.ts'
+import { queueFull } from '../core/errors.ts'
 
 export interface Allowance {
   /** @param key who fills it: an address */

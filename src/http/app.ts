@@ -11,12 +11,12 @@ import {
   shuttingDown,
   starting,
   tlsRequired,
-} from '../errors.ts'
-import type { Log } from '../log.ts'
-import { noMetrics, type Metrics } from '../metrics.ts'
-import { compileSchema, type Check } from '../schema.ts'
-import { hasCode } from '../system-error.ts'
-import type { Admission, Admitted } from './admission.ts'
+} from '../core/errors.ts'
+import type { Log } from '../lib/log/index.ts'
+import { noMetrics, type Metrics } from '../core/metrics.ts'
+import { compileSchema, type Check } from '../lib/schema/index.ts'
+import { hasCode } from '../lib/process/index.ts'
+import type { Admitted, SurfaceTag } from './admission.ts'
 import { createAllowance, type Allowance } from './allowance.ts'
 import { noRights, type AccessControl } from './authenticate.ts'
 import { createBodyReader, type RawBody } from './body.ts'
@@ -28,7 +28,6 @@ import { notObserved, observe, type Observation } from './observe.ts'
 import type { OriginPolicy } from './origin.ts'
 import type { Peers } from './peers.ts'
 import { readQuery } from './query.ts'
-import { isGlobalPermission, isPermission, type Resource } from './permissions.ts'
 import { createRepeats, mayBeRepeated, repeatKeyOf, type ReadyAnswer, type Repeats } from './repeats.ts'
 import {
   Reply,
@@ -43,13 +42,7 @@ import {
   type Surface,
 } from './route.ts'
 import { respondWithEvents, type SinkOptions } from './sse.ts'
-
-/** Set by the listener that received the request. */
-export interface SurfaceTag {
-  surface: Surface
-  /** Absent: everything is taken on. */
-  admission?: Admission
-}
+import { isGlobalPermission, isPermission, type Resource } from '../core/permissions.ts'
 
 export interface HttpAppOptions {
   routes: Route[]

@@ -1,6 +1,6 @@
 /** What the chain of a request asks of whoever knows users and permissions; `app.ts` hands it the auth module. */
 import type { Request, Response } from 'express'
-import { credentialsMissing } from '../errors.ts'
+import { credentialsMissing } from '../core/errors.ts'
 import type { Principal, Rights } from './route.ts'
 
 export interface AccessControl {

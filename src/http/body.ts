@@ -2,11 +2,12 @@
 import type { IncomingMessage } from 'node:http'
 import { promisify } from 'node:util'
 import { brotliDecompress, gunzip, inflate } from 'node:zlib'
-import { bodyMalformed, bodyTooLarge, contentTypeUnsupported, shown } from '../errors.ts'
-import { hasCode } from '../system-error.ts'
+import { bodyMalformed, bodyTooLarge, contentTypeUnsupported } from '../core/errors.ts'
+import { hasCode } from '../lib/process/index.ts'
 import type { Share } from './allowance.ts'
 import { parseJson } from './json.ts'
 import { multipartFields } from './multipart.ts'
+import { shown } from '../lib/text/index.ts'
 
 /** Each field costs far more memory than its bytes. */
 const MAX_FORM_FIELDS = 10_000

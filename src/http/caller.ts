@@ -1,4 +1,4 @@
-import type { LogFields } from '../log.ts'
+import type { LogFields } from '../lib/log/index.ts'
 import type { ApiRequest } from './route.ts'
 
 /** Of a request: who is calling, from where. */

@@ -3,14 +3,14 @@
  * server's own account and root can open, as they can its database and its keys; so whoever comes by it needs no
  * credential and may do everything.
  */
+import type { SurfaceTag } from './admission.ts'
 import { once } from 'node:events'
 import { chmod, mkdtemp, rename, rm } from 'node:fs/promises'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { dirname, join } from 'node:path'
 import type { Express } from 'express'
-import { holdFolder } from '../held-folder.ts'
+import { holdFolder } from '../lib/files/index.ts'
 import { allRights, type AccessControl } from './authenticate.ts'
-import type { SurfaceTag } from './app.ts'
 import type { Principal } from './route.ts'
 
 const { createServer } = process.getBuiltinModule('node:http')

@@ -10,10 +10,8 @@ import {
   requestMalformed,
   requestTimedOut,
   type AppError,
-} from '../errors.ts'
-import type { Log, LogFields } from '../log.ts'
-import { createRepeatLimit } from '../repeat-limit.ts'
-
+} from '../core/errors.ts'
+import { type Log, type LogFields, createRepeatLimit } from '../lib/log/index.ts'
 // An import of this module reads all its exports, one of which loads an HTTP client of 7 MB that nobody uses here.
 const { STATUS_CODES, maxHeaderSize } = process.getBuiltinModule('node:http')
 

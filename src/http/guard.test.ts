@@ -3,11 +3,11 @@ import { connect } from 'node:net'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startHttp, type TestHttp } from '../../tests/helpers/http.ts'
 import { waitFor } from '../../tests/helpers/wait.ts'
-import { credentialsMissing, permissionMissing, tokenInvalid, webhookNotRegistered } from '../errors.ts'
+import { credentialsMissing, permissionMissing, tokenInvalid, webhookNotRegistered } from '../core/errors.ts'
 import { createAllowance } from './allowance.ts'
 import { allRights, type AccessControl } from './authenticate.ts'
-import { webhookResource } from './permissions.ts'
 import type { ApiRequest, Route } from './route.ts'
+import { webhookResource } from '../core/permissions.ts'
 
 const MAX_BYTES = 10_000
 

@@ -4,8 +4,8 @@
  * and stops, whatever else it refuses, and are neither counted nor logged.
  */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { methodNotAllowed } from '../errors.ts'
-import type { JsonSchema } from '../schema.ts'
+import { methodNotAllowed } from '../core/errors.ts'
+import type { JsonSchema } from '../lib/schema/index.ts'
 
 export type HealthPath = '/healthz' | '/readyz'
 

@@ -1,6 +1,6 @@
 /** The certificates of the listeners, from the files that the configuration names. */
-import { ConfigProblems, type Config } from '../config/load.ts'
-import type { Log } from '../log.ts'
+import { ConfigProblems, type Config } from '../config/index.ts'
+import type { Log } from '../lib/log/index.ts'
 import type { Listener } from './listeners.ts'
 import { surfaces, type Surface } from './route.ts'
 import { readTlsIdentity, type TlsIdentity } from './tls.ts'

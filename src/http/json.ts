@@ -1,6 +1,6 @@
 /** JSON text of strangers: bounded, without keys that become prototypes and numbers that become null. */
-import { bodyMalformed } from '../errors.ts'
-import { readJson } from '../json.ts'
+import { bodyMalformed } from '../core/errors.ts'
+import { readJson } from '../lib/text/index.ts'
 
 /** Deeper values overflow the stack of whoever walks or prints them. */
 const MAX_DEPTH = 100

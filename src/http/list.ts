@@ -1,9 +1,10 @@
 /** What every list endpoint shares: paging, sorting, filters, and which attributes to return (contract 00, 0.8–0.11). */
 import { setImmediate } from 'node:timers/promises'
-import { limitAboveMaximum, limitNeedsAdmin, queryInvalid, shown } from '../errors.ts'
-import { isId } from '../ids.ts'
-import { parseTimestamp } from '../time.ts'
+import { limitAboveMaximum, limitNeedsAdmin, queryInvalid } from '../core/errors.ts'
+import { isId } from '../core/ids.ts'
+import { parseTimestamp } from '../core/time.ts'
 import { Reply, type Principal, type QueryParameter, type QueryValue } from './route.ts'
+import { shown } from '../lib/text/index.ts'
 
 type Query = Readonly<Record<string, QueryValue>>
 

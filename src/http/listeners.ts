@@ -1,11 +1,11 @@
 /** The three sockets, plain or with TLS. Each tags its requests with its surface; behind them is one app. */
+import type { SurfaceTag } from './admission.ts'
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import type { Server as TlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import type { Express } from 'express'
 import { createAdmission, type Admission } from './admission.ts'
-import type { SurfaceTag } from './app.ts'
 import { answerToUnreadable } from './errors.ts'
 import type { Surface } from './route.ts'
 import { secureContext, type TlsIdentity } from './tls.ts'

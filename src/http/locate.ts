@@ -1,5 +1,5 @@
 /** From the path of a request to the surface and the path inside it (contract 00, 0.2). */
-import { pathUndecodable } from '../errors.ts'
+import { pathUndecodable } from '../core/errors.ts'
 import type { Surface } from './route.ts'
 
 const surfaces: ReadonlySet<string> = new Set<Surface>(['auth', 'api', 'stream'])

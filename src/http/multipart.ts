@@ -1,6 +1,6 @@
 /** Forms with files in them: their fields (contract 00, 0.3; 06, 6.3). */
 import { setImmediate } from 'node:timers/promises'
-import { bodyMalformed, type AppError } from '../errors.ts'
+import { bodyMalformed, type AppError } from '../core/errors.ts'
 
 /** Read in one go; others get their turn in between. */
 const SLICE_BYTES = 64 * 1024

@@ -1,8 +1,7 @@
 /** What each request leaves behind: two lines in the log, one when it comes and one when it is over, and measurements. */
 import type { Request, Response } from 'express'
-import type { Log } from '../log.ts'
-import type { Metrics } from '../metrics.ts'
-import { secretMask } from '../redact.ts'
+import { type Log, secretMask } from '../lib/log/index.ts'
+import type { Metrics } from '../core/metrics.ts'
 import type { Route, Surface } from './route.ts'
 
 /** A request while it is answered. */

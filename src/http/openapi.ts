@@ -1,10 +1,10 @@
 /** The OpenAPI document, made from the route table and the schemas that check requests. */
-import { version } from '../version.ts'
-import type { JsonSchema } from '../schema.ts'
+import { version } from '../core/version.ts'
+import type { JsonSchema } from '../lib/schema/index.ts'
 import { healthPaths, healthSchema } from './health.ts'
-import { isPermission } from './permissions.ts'
 import { mayBeRepeated, repeatHeaders } from './repeats.ts'
 import type { QueryParameter, Route, Surface } from './route.ts'
+import { isPermission } from '../core/permissions.ts'
 
 /** Where the paths of each surface are reached through the API listener. */
 const prefixes: Record<Surface, string> = { api: '/v1', auth: '/auth/v1', stream: '/stream/v1' }

@@ -1,6 +1,7 @@
 /** Which web pages may talk to the server. */
 import { isIP } from 'node:net'
-import { originRefused, shown } from '../errors.ts'
+import { originRefused } from '../core/errors.ts'
+import { shown } from '../lib/text/index.ts'
 
 export interface OriginPolicy {
   /** `Access-Control-*` headers for a request with this `Origin`. */

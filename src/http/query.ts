@@ -1,5 +1,5 @@
 /** Query parameters as their routes declare them (contract 00, 0.7). */
-import { queryInvalid } from '../errors.ts'
+import { queryInvalid } from '../core/errors.ts'
 import type { QueryParameter, QueryValue } from './route.ts'
 
 const booleans = new Map<string, boolean>([

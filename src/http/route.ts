@@ -1,8 +1,8 @@
 /** What a module says about one endpoint. The arrays of routes are the API: the OpenAPI document is made from them. */
 import type { IncomingHttpHeaders } from 'node:http'
-import type { JsonSchema } from '../schema.ts'
+import type { JsonSchema } from '../lib/schema/index.ts'
 import type { RawBody } from './body.ts'
-import type { GlobalPermission, Permission, Resource, ResourcePermission } from './permissions.ts'
+import type { GlobalPermission, Permission, Resource, ResourcePermission, Scope } from '../core/permissions.ts'
 
 /** The listener an endpoint belongs to. */
 export type Surface = (typeof surfaces)[number]
@@ -25,13 +25,6 @@ export interface Principal {
   apiKeyId?: string
   /** Of an API key, and of the token of an action that it has started: what they are limited to. */
   scopes?: readonly Scope[]
-}
-
-/** A part of what its user may do. */
-export interface Scope {
-  permission_types: readonly Permission[]
-  /** Absent: whatever resource. */
-  resource_uid?: string
 }
 
 /** What the caller may do. */

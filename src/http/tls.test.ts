@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { makeAuthority, type Authority, type Certificate } from '../../tests/helpers/certificates.ts'
 import { makeFolder } from '../../tests/helpers/folders.ts'
 import { TextSink } from '../../tests/helpers/text-sink.ts'
-import { createLog } from '../log.ts'
+import { createLog } from '../lib/log/log.ts'
 import { createHandshakeReport, readTlsIdentity } from './tls.ts'
 
 const folder = makeFolder()

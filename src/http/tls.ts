@@ -4,10 +4,10 @@
  */
 import { X509Certificate, createPrivateKey, randomBytes, type KeyObject } from 'node:crypto'
 import { createSecureContext, type SecureContextOptions } from 'node:tls'
-import { readBoundedFile } from '../bounded-file.ts'
-import { shown } from '../errors.ts'
-import type { Log } from '../log.ts'
+import { readBoundedFile } from '../lib/files/index.ts'
+import type { Log } from '../lib/log/index.ts'
 import type { Surface } from './route.ts'
+import { shown } from '../lib/text/index.ts'
 
 /** A certificate with its key, checked. */
 export interface TlsIdentity {

@@ -3,7 +3,7 @@
  *
  * `take` offers items; the claim is the transition that follows, so a taker that loses gets a `Conflict` and moves on.
  */
-import type { Unsubscribe } from '../bus/bus.ts'
+import type { Unsubscribe } from '../bus/index.ts'
 
 export interface WorkQueue<T> {
   /** At most `limit` items, oldest first, each offered once until `done` is said of it. */

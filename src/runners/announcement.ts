@@ -1,4 +1,4 @@
-import { compileSecrets, maskSecrets } from '../secrets.ts'
+import { compileSecrets, maskSecrets } from '../lib/secrets/index.ts'
 import { startFailure } from './process/run-command.ts'
 import type { Runner } from './runner.ts'
 

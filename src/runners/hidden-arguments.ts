@@ -4,7 +4,7 @@
  * They come in an environment variable, and a shell makes its positional parameters of them. Only shells have those, so
  * this is for scripts of `sh`, `dash` and `bash` alone.
  */
-import { quote } from '../shell-words.ts'
+import { quote } from '../lib/process/index.ts'
 
 const ARGUMENTS = 'SVC_ACTION_ARGUMENTS'
 /** What Linux takes as one variable, its name and its end included. */

@@ -1,5 +1,5 @@
 /** Sends a request over HTTP and gives its answer (contract 03, 3.6, 3.8 and 3.9). */
-import { readJson } from '../json.ts'
+import { readJson } from '../lib/text/index.ts'
 import { createAddresses, type LookupAll } from './http/addresses.ts'
 import { exchange, HttpProblem, type HttpAnswer } from './http/exchange.ts'
 import { buildRequest, isJson } from './http/request.ts'

@@ -1,9 +1,9 @@
 /** Every runner there is. To add one, write its file and list it here. */
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { commandOf, locateCode, pathOnDisk } from '../bundle.ts'
-import type { UpkeepTask } from '../module.ts'
-import { removeOldFiles } from '../old-files.ts'
+import { commandOf, locateCode, pathOnDisk } from '../core/bundle.ts'
+import type { UpkeepTask } from '../core/module.ts'
+import { removeOldFiles } from './python/old-files.ts'
 import { createAnnouncement } from './announcement.ts'
 import { inheritedEnvironment } from './environment.ts'
 import { createInquirer } from './inquirer.ts'
@@ -193,3 +193,19 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
 /** How scripts that come with the program start what they need of it. */
 const [SVC_ACTION_NODE, SVC_ACTION_SEND_MAIL] = commandOf(locateCode('./send-mail', import.meta.url))
 const programs = { SVC_ACTION_NODE, SVC_ACTION_SEND_MAIL }
+
+export { inquirerName } from './inquirer.ts'
+export type { PackManager, PackOutcome, PackWork, ProgramEnd } from './pack-manager.ts'
+export { createLauncher } from './process/create-launcher.ts'
+export { createProcessReader, type ProcessReader } from './process/process-reader.ts'
+export { listPids, type ProcessRow } from './process/process-table.ts'
+export type {
+  OutputType,
+  RecordedProcess,
+  RunContext,
+  RunResult,
+  RunStatus,
+  Runner,
+  RunnerTypeDefinition,
+  StopReason,
+} from './runner.ts'

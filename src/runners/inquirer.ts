@@ -1,4 +1,4 @@
-import { checkDraft4 } from '../schema.ts'
+import { checkDraft4 } from '../lib/schema/index.ts'
 import type { Runner, RunResult } from './runner.ts'
 
 export const inquirerName = 'inquirer'

@@ -1,6 +1,6 @@
 /** Output that is JSON as the value it stands for (contract 03, 3.9), for content that reads results that way. */
-import { readJson } from '../json.ts'
-import { isObject } from '../schema.ts'
+import { readJson } from '../lib/text/index.ts'
+import { isObject } from '../lib/schema/index.ts'
 import type { Runner } from './runner.ts'
 
 /** UTF-16 units of a text that is looked into; longer ones stay text: parsing them would keep everybody else waiting. */

@@ -8,7 +8,7 @@ import { startFailure } from './process/run-command.ts'
 import type { RunContext, Runner, RunResult } from './runner.ts'
 import { scriptArguments, secretArgumentsParameter } from './script-arguments.ts'
 import { findScript, type ScriptFile } from './script-file.ts'
-import { quote } from '../shell-words.ts'
+import { quote } from '../lib/process/index.ts'
 
 /** @param ownPack of the program itself: variables for its scripts */
 export function createLocalShellScript(

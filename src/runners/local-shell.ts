@@ -1,7 +1,7 @@
 /** What the runners of this machine's shell have in common: parameters, accounts, environment (contract 03, 3.6 and 3.7). */
 import { randomUUID } from 'node:crypto'
 import { resolve } from 'node:path'
-import type { ParameterSchema } from '../schema.ts'
+import type { ParameterSchema } from '../lib/schema/index.ts'
 import { childEnvironment } from './environment.ts'
 import type { DirectoryCheck } from './process/directory-check.ts'
 import type { ProcessTrees } from './process/kill-tree.ts'

@@ -2,7 +2,7 @@
 import { delimiter, join } from 'node:path'
 import { access } from 'node:fs/promises'
 import { constants } from 'node:fs'
-import { isAppError } from '../errors.ts'
+import { isAppError } from '../core/errors.ts'
 import { childEnvironment } from './environment.ts'
 import { onDeadline } from './process/deadline.ts'
 import { runCommand, startFailure, type CommandDeps } from './process/run-command.ts'

@@ -1,7 +1,7 @@
 /** Runs the class in a Python file of a pack (contract 03, 3.6 to 3.9). */
 import { join } from 'node:path'
-import { readJson } from '../json.ts'
-import type { ParameterSchema } from '../schema.ts'
+import { readJson } from '../lib/text/index.ts'
+import type { ParameterSchema } from '../lib/schema/index.ts'
 import { childEnvironment } from './environment.ts'
 import { ChildOutput } from './process/child-output.ts'
 import { MARKER_NAME } from './process/kill-tree.ts'

@@ -4,7 +4,7 @@
  * A runner knows nothing of database, bus or HTTP. To add one: write `runners/<name>.ts` and list it in
  * `runners/index.ts`.
  */
-import type { ParameterSchema } from '../schema.ts'
+import type { ParameterSchema } from '../lib/schema/index.ts'
 
 /** The record of contract 02 (2.3), without its id. */
 export interface RunnerTypeDefinition {

@@ -1,5 +1,5 @@
 /** What a script is given of the action's parameters (contract 03, 3.7, "Script arguments"). */
-import { compileSecrets } from '../secrets.ts'
+import { compileSecrets } from '../lib/secrets/index.ts'
 import type { RunContext } from './runner.ts'
 
 export interface ScriptArguments {

@@ -2,7 +2,7 @@
 import { constants } from 'node:fs'
 import { open, realpath } from 'node:fs/promises'
 import { dirname, relative, sep } from 'node:path'
-import { codeOf } from '../system-error.ts'
+import { codeOf } from '../lib/process/index.ts'
 import { DIRECTORY_LIMIT_MS, type DirectoryCheck } from './process/directory-check.ts'
 import type { RunContext } from './runner.ts'
 

@@ -11,7 +11,7 @@ import { hostname } from 'node:os'
 import { basename, delimiter, isAbsolute, join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { createTransport, type SendMailOptions } from 'nodemailer'
-import { codeOf } from '../system-error.ts'
+import { codeOf } from '../lib/process/index.ts'
 
 /** Programs that take a mail as sendmail does. Others would be a way to run anything for who may only send mail. */
 const MAIL_PROGRAMS = ['sendmail', 'msmtp', 'ssmtp', 'esmtp', 'exim', 'exim4', 'dma', 'nullmailer-inject']

@@ -5,7 +5,7 @@ import { createServer, type AddressInfo, type Server as TcpServer, type Socket }
 import { TLSSocket } from 'node:tls'
 import { Attribute, Change, type Client } from 'ldapts'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { createLog, type RootLog } from '../../src/log.ts'
+import { createLog, type RootLog } from '../../src/lib/log/log.ts'
 import type { AuthBackend } from '../../src/modules/auth/backends/backend.ts'
 import { createLdapBackend } from '../../src/modules/auth/backends/ldap.ts'
 import { makeAuthority, type Authority } from '../helpers/certificates.ts'

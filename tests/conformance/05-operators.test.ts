@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { compileCriteria } from '../../src/modules/rules/criteria.ts'
 import { operatorNames } from '../../src/modules/rules/operators.ts'
-import { nowMicros } from '../../src/time.ts'
+import { nowMicros } from '../../src/core/time.ts'
 import { startServer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 

@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { newId } from '../../src/ids.ts'
+import { newId } from '../../src/core/ids.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
 import {

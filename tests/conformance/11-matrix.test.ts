@@ -7,12 +7,12 @@ import { createHash } from 'node:crypto'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { permissionTypes } from '../../src/http/permissions.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { basicAuth, firstPassword } from '../helpers/logins.ts'
 import { call, startServer, type Answer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import type { ErrorAnswer } from './support.ts'
+import { permissionTypes } from '../../src/core/permissions.ts'
 
 /** What the requests of the matrix are about; what they destroy is made anew. */
 interface Objects {

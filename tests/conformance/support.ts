@@ -5,7 +5,7 @@ import { request as secureRequest } from 'node:https'
 import { join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { openSqlite } from '../../src/db/sqlite/open.ts'
-import { createLog } from '../../src/log.ts'
+import { createLog } from '../../src/lib/log/log.ts'
 import { createActions } from '../../src/modules/actions/index.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import {

@@ -4,8 +4,14 @@ import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { createLauncher, type LauncherKind } from '../../src/runners/process/create-launcher.ts'
-import type { Child, Exit, Launcher, SpawnRequest } from '../../src/runners/process/launcher.ts'
-import { MAX_STDIN_BYTES, SpawnError } from '../../src/runners/process/launcher.ts'
+import {
+  type Child,
+  type Exit,
+  type Launcher,
+  type SpawnRequest,
+  MAX_STDIN_BYTES,
+  SpawnError,
+} from '../../src/runners/process/launcher.ts'
 import { isRunning } from '../helpers/marked-processes.ts'
 import { waitFor } from '../helpers/wait.ts'
 

@@ -2,7 +2,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import { newId } from '../../src/ids.ts'
+import { newId } from '../../src/core/ids.ts'
 import { createRunners, type Runners, type RunnerSettings } from '../../src/runners/index.ts'
 import { createLauncher } from '../../src/runners/process/create-launcher.ts'
 import type { Launcher } from '../../src/runners/process/launcher.ts'

@@ -2,7 +2,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { describe, expect, it, vi } from 'vitest'
-import { createLog } from '../../src/log.ts'
+import { createLog } from '../../src/lib/log/log.ts'
 import { createStatsd } from '../../src/modules/monitoring/statsd.ts'
 import { runToEnd, waitForLog, withServer, type TestServer } from '../helpers/server.ts'
 import { startStatsd } from '../helpers/statsd.ts'

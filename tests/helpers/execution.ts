@@ -1,7 +1,7 @@
 /** An execution as the engine keeps it, for tests that need one which nobody requested. */
-import { newId } from '../../src/ids.ts'
+import { newId } from '../../src/core/ids.ts'
 import type { Execution } from '../../src/modules/executions/types.ts'
-import { now } from '../../src/time.ts'
+import { now } from '../../src/core/time.ts'
 
 /** `core.local`, requested by `tester` just now, unless `more` says otherwise. */
 export function makeExecution(more: Partial<Execution> = {}): Execution {

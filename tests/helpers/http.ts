@@ -9,7 +9,7 @@ import { listen, type Listener, type ListenerTls } from '../../src/http/listener
 import { createOriginPolicy } from '../../src/http/origin.ts'
 import { createPeers } from '../../src/http/peers.ts'
 import type { Route, Surface } from '../../src/http/route.ts'
-import { createLog } from '../../src/log.ts'
+import { createLog } from '../../src/lib/log/log.ts'
 import { TextSink } from './text-sink.ts'
 
 export interface TestTls extends ListenerTls {

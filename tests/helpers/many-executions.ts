@@ -1,8 +1,8 @@
 /** A store with as many executions as nobody wants to wait for. */
 import Sqlite from 'better-sqlite3'
 import { join } from 'node:path'
-import { newId } from '../../src/ids.ts'
-import { formatMicros } from '../../src/time.ts'
+import { newId } from '../../src/core/ids.ts'
+import { formatMicros } from '../../src/core/time.ts'
 import { runToEnd, startServer } from './server.ts'
 
 export interface MadeExecution {

@@ -1,6 +1,6 @@
 /** Output in rows as executions leave it, without an execution. */
 import type { Database } from '../../src/db/database.ts'
-import { newId } from '../../src/ids.ts'
+import { newId } from '../../src/core/ids.ts'
 import { noPlace, placeBehind } from '../../src/modules/executions/output-place.ts'
 import type { ExecutionStore } from '../../src/modules/executions/store.ts'
 import type { OutputRecord, OutputType } from '../../src/modules/executions/types.ts'

@@ -1,5 +1,5 @@
 import type { OutputType, ProcessIdentity, RunContext } from '../../src/runners/runner.ts'
-import { newId } from '../../src/ids.ts'
+import { newId } from '../../src/core/ids.ts'
 
 export interface RecordedRun {
   context: RunContext

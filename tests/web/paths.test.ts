@@ -1,8 +1,8 @@
 /** The paths that the web client offers: what the server reads at them, as the key of a criterion and in a template. */
 import { expect, it } from 'vitest'
 import { compilePath } from '../../src/modules/rules/path.ts'
-import { findTemplates } from '../../src/template-values.ts'
-import { Budget, defaultLimits } from '../../src/template/limits.ts'
+import { findTemplates } from '../../src/core/template-values.ts'
+import { Budget, defaultLimits } from '../../src/lib/template/limits.ts'
 import { renderParameters } from '../../src/modules/rules/render.ts'
 import { pathsOfPayload, templateOf } from '../../web/src/components/rules/paths.ts'
 

@@ -1,6 +1,6 @@
 /** `svc apikey`: keys for programs (contract 01, 1.9; contract 09, 9.3). */
 import { CliCommand } from '../command.ts'
-import { isId } from '../../ids.ts'
+import { isId } from '../../core/ids.ts'
 import { parseExpiry, parseMetadata, parseScope, type Scope } from '../input/api-key-options.ts'
 import { recordIn, textOf, type Answer } from '../connection/answers.ts'
 import { exitCodes } from '../exit-codes.ts'

@@ -1,6 +1,6 @@
 /** `svc auth`, `svc login`, `svc logout`, `svc whoami`: tokens, and who has one (contract 09, 9.3). */
 import { CliCommand } from '../command.ts'
-import { escapeUnprintable, secretMask } from '../../redact.ts'
+import { escapeUnprintable, secretMask } from '../../lib/log/index.ts'
 import { segment } from '../connection/client.ts'
 import { changeConfigFile } from '../connection/config-edit.ts'
 import { recordIn, textOf, toObject, type Answer } from '../connection/answers.ts'

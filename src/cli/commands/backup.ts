@@ -1,6 +1,6 @@
 /** `svc backup`: copies of the database while the server goes on. */
-import { listBackups } from '../../backup-files.ts'
-import { size } from '../../size.ts'
+import { listBackups } from '../../core/backup-files.ts'
+import { size } from '../../lib/text/index.ts'
 import { CliCommand } from '../command.ts'
 import { listIn, recordIn, toList } from '../connection/answers.ts'
 import { findServer } from '../control/server.ts'

@@ -1,5 +1,5 @@
 /** `svc start`, `stop`, `restart`, `reload` and `reopen-logs`: the server of this machine. */
-import type { RunFile } from '../../run-file.ts'
+import type { RunFile } from '../../core/run-file.ts'
 import { CliCommand } from '../command.ts'
 import { findServer, isStopping, signalServer, stopServer } from '../control/server.ts'
 import { launchHere, launchOf, startInBackground, type Launch } from '../control/start.ts'

@@ -1,6 +1,6 @@
 /** `svc inquiry`: what executions ask people (contract 08, 8.15; contract 09, 9.3). */
 import { CliCommand } from '../command.ts'
-import { readJson } from '../../json.ts'
+import { readJson } from '../../lib/text/index.ts'
 import { recordIn, toObject } from '../connection/answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure } from '../failures.ts'

@@ -1,6 +1,6 @@
 /** `svc key generate-crypto-key`, also called `svc-generate-symmetric-crypto-key` (contract 10, 10.10). Asks no server. */
 import { resolve } from 'node:path'
-import { createSecretFile, replaceSecretFile } from '../../secret-file.ts'
+import { createSecretFile, replaceSecretFile } from '../../lib/files/index.ts'
 import { CliCommand } from '../command.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure } from '../failures.ts'
@@ -40,7 +40,7 @@ export function createGenerateCommand(context: CommandContext): CliCommand {
 async function writeKeys(path: string, force: boolean): Promise<boolean> {
   try {
     // No other command needs what comes with it.
-    const { newKeyFile } = await import('../../encryption.ts')
+    const { newKeyFile } = await import('../../core/encryption.ts')
     if (!force) return await createSecretFile(path, newKeyFile())
     await replaceSecretFile(path, newKeyFile())
     return true

@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { CliCommand } from '../command.ts'
-import { hasCode } from '../../system-error.ts'
+import { hasCode } from '../../lib/process/index.ts'
 import { readReference } from '../reference/tree.ts'
 import { renderManual } from '../reference/manual.ts'
 

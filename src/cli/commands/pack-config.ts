@@ -1,6 +1,6 @@
 /** `svc pack config`: the configurations of packs, and setting them (contract 09, 9.3; contract 02, 2.9). */
 import { Option } from 'commander'
-import { secretMask } from '../../redact.ts'
+import { secretMask } from '../../lib/log/index.ts'
 import { CliCommand } from '../command.ts'
 import { recordIn, textOf, toObject } from '../connection/answers.ts'
 import { exitCodes } from '../exit-codes.ts'
@@ -108,7 +108,7 @@ async function askConfig(session: Session, pack: Resource, ref: string, schema: 
 async function preview(schema: Json, values: Json): Promise<string> {
   // A schema is read as the server reads it; that costs time which only this needs.
   const [{ compileSecrets, maskSecrets }, { toYaml }] = await Promise.all([
-    import('../../secrets.ts'),
+    import('../../lib/secrets/secrets.ts'),
     import('../output/yaml.ts'),
   ])
   return toYaml(maskSecrets(values, compileSecrets(schema)))

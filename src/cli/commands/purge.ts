@@ -1,7 +1,7 @@
 /** `svc purge`, also called `svc-purge-executions` and the like: old records go (contract 10, 10.5). */
 import { Argument, InvalidArgumentError, Option } from 'commander'
-import { recordKinds, type RecordKind } from '../../retention.ts'
-import { formatMicros, nowMicros, parseTimestamp } from '../../time.ts'
+import { recordKinds, type RecordKind } from '../../core/retention.ts'
+import { formatMicros, nowMicros, parseTimestamp } from '../../core/time.ts'
 import { CliCommand } from '../command.ts'
 import { recordIn, textOf } from '../connection/answers.ts'
 import { segment } from '../connection/client.ts'

@@ -1,14 +1,14 @@
 /** `svc restore`: a backup takes the place of the database, while no server runs. */
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { otherAccountOf } from '../../account.ts'
+import { otherAccountOf } from '../../lib/process/index.ts'
 import { CliCommand } from '../command.ts'
 import { runAgainAs } from '../control/account.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure } from '../failures.ts'
 import { addServerConfigOption, loadServerSettings } from '../operator-session.ts'
 import { printable } from '../output/print.ts'
-import { size } from '../../size.ts'
+import { size } from '../../lib/text/index.ts'
 import type { CommandContext } from '../session.ts'
 
 interface RestoreFlags {

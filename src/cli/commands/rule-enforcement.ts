@@ -1,6 +1,6 @@
 /** `svc rule-enforcement`: what rules have started (contract 09, 9.3; contract 05, 5.7). */
 import { CliCommand } from '../command.ts'
-import { isId } from '../../ids.ts'
+import { isId } from '../../core/ids.ts'
 import { addTimeOptions, type TimeFlags } from '../options.ts'
 import { createGetCommand, createListCommand, type ListFlags, type Resource } from '../resources.ts'
 import type { CommandContext } from '../session.ts'

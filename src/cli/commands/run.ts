@@ -1,6 +1,6 @@
 /** `svc run`: runs an action; also what `action execute` and `execution re-run` share with it (contract 09, 9.4). */
 import { InvalidArgumentError, Option } from 'commander'
-import { secretMask } from '../../redact.ts'
+import { secretMask } from '../../lib/log/index.ts'
 import { mustBeGiven, parametersOf, type ActionParameter } from '../action-parameters.ts'
 import { CliCommand } from '../command.ts'
 import { segment } from '../connection/client.ts'

@@ -10,15 +10,14 @@ import {
   loadConfig,
   type Config,
   type LoadedConfig,
-} from '../../config/load.ts'
-import { readLogFiles, type LogFiles } from '../../config/logging-files.ts'
-import { isUtf8Locale, localeOf } from '../../locale.ts'
-import { createLog, LogFileError, type RootLog } from '../../log.ts'
-import { keepAddonsIn } from '../../native-addon.ts'
-import { findServiceManager, type TellManager } from '../../service-manager.ts'
-import { quote } from '../../shell-words.ts'
-import { redirectStandardError } from '../../standard-error.ts'
-import { codeOf } from '../../system-error.ts'
+  readLogFiles,
+  type LogFiles,
+} from '../../config/index.ts'
+import { isUtf8Locale, localeOf, quote, codeOf } from '../../lib/process/index.ts'
+import { createLog, LogFileError, type RootLog } from '../../lib/log/index.ts'
+import { keepAddonsIn } from '../../core/native-addon.ts'
+import { findServiceManager, type TellManager } from '../serve/service-manager.ts'
+import { redirectStandardError } from '../serve/standard-error.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { SAME_SIGNAL_MS } from '../signals.ts'
 import { findTerminal, TERMINAL_GONE_MS } from '../terminal.ts'

@@ -1,7 +1,7 @@
 /** `svc service`: the server as a service of systemd. */
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { isSingleExecutable, locate, readPart } from '../../bundle.ts'
+import { isSingleExecutable, locate, readPart } from '../../core/bundle.ts'
 import { CliCommand } from '../command.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure } from '../failures.ts'

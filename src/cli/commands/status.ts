@@ -3,7 +3,7 @@ import { CliCommand } from '../command.ts'
 import { recordIn, toList, toObject } from '../connection/answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { addOperatorOptions, withOperatorSession, type OperatorFlags } from '../operator-session.ts'
-import { size } from '../../size.ts'
+import { size } from '../../lib/text/index.ts'
 import { cellText, formatTime, renderTable, type Json } from '../output/print.ts'
 import type { CommandContext, Session } from '../session.ts'
 

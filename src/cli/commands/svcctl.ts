@@ -2,7 +2,7 @@
  * `svcctl` (contract 10, 10.6): what operators of existing installations know. The components that it speaks of are parts of
  * one process here, so whatever is done to one of them is done to all.
  */
-import { components } from '../../components.ts'
+import { components } from '../../core/components.ts'
 import { CliCommand } from '../command.ts'
 import { recordIn, textOf, toList } from '../connection/answers.ts'
 import { dropData } from '../control/clean.ts'

@@ -1,5 +1,5 @@
 /** `svc token`: making tokens worthless, and asking whether one is valid (contract 01, 1.5 and 1.7). `svc auth` makes them. */
-import { isId } from '../../ids.ts'
+import { isId } from '../../core/ids.ts'
 import { CliCommand } from '../command.ts'
 import { recordIn } from '../connection/answers.ts'
 import { exitCodes } from '../exit-codes.ts'

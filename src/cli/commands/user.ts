@@ -1,7 +1,7 @@
 /** `svc user`: accounts, on a server or in a password file (contract 01, 1.6). */
 import { InvalidArgumentError } from 'commander'
 import { CliCommand } from '../command.ts'
-import { removeUser, PasswordFileProblem, setPassword, userNames } from '../../password-file.ts'
+import { removeUser, PasswordFileProblem, setPassword, userNames } from '../../core/password-file.ts'
 import { recordIn, textOf, toObject } from '../connection/answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, NotFound } from '../failures.ts'

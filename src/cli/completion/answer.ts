@@ -1,6 +1,6 @@
 /** `svc __complete`: what the scripts of the shells ask, and how they are answered. Nothing that goes wrong is ever shown. */
 import type { Command } from 'commander'
-import { escapeUnprintable } from '../../redact.ts'
+import { escapeUnprintable } from '../../lib/log/index.ts'
 import { displayWidth } from '../output/print.ts'
 import { readBashLine, toBashText } from './bash-line.ts'
 import { complete, type Candidate, type Completion } from './engine.ts'

@@ -1,6 +1,6 @@
 /** How servers are reached: one kept connection for each, through a proxy where the environment names one, over TLS. */
 import http from 'node:http'
-import { readBoundedFileSync } from '../../bounded-file.ts'
+import { readBoundedFileSync } from '../../lib/files/index.ts'
 import { CliFailure } from '../failures.ts'
 import { canUseProxies, findProxy, type Proxy } from './proxy.ts'
 import type { Settings } from './settings.ts'

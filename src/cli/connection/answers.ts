@@ -1,6 +1,6 @@
 /** What a server has answered, as what it should be; of a foreign server any of it may be something else. */
 import type { IncomingHttpHeaders } from 'node:http'
-import { readJson } from '../../json.ts'
+import { readJson } from '../../lib/text/index.ts'
 import { CliFailure } from '../failures.ts'
 import type { Json } from '../output/print.ts'
 

@@ -4,8 +4,8 @@
  * `node:http` and not `fetch`: it is loaded in half the time, and a command must answer at once.
  */
 import http from 'node:http'
-import { refuseInfinite } from '../../json.ts'
-import { createRedactor, escapeUnprintable } from '../../redact.ts'
+import { refuseInfinite } from '../../lib/text/index.ts'
+import { createRedactor, escapeUnprintable } from '../../lib/log/index.ts'
 import { CliFailure, ConnectionFailure, Interrupted } from '../failures.ts'
 import { createAgents, secureHttp } from './agents.ts'
 import { isDeeper, MAX_DEPTH, parseJson, recordIn, textOf, type Answer } from './answers.ts'

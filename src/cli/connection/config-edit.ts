@@ -1,9 +1,9 @@
 /** Changes options in a configuration file; every other byte stays as it is. */
 import { chmod, readFile, realpath, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { parseIni, parseIniBytes, type IniFile } from '../../ini.ts'
-import { makeFolder, replaceFile, replaceSecretFile, targetOf, type FileOwnership } from '../../secret-file.ts'
-import { hasCode } from '../../system-error.ts'
+import { parseIni, parseIniBytes, type IniFile } from '../../lib/text/index.ts'
+import { makeFolder, replaceFile, replaceSecretFile, targetOf, type FileOwnership } from '../../lib/files/index.ts'
+import { hasCode } from '../../lib/process/index.ts'
 import { CliFailure } from '../failures.ts'
 import { findUnknown, type ConfigFile } from './settings.ts'
 

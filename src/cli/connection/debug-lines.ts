@@ -1,6 +1,6 @@
 /** What `--debug` prints (contract 09, 9.1): each request as a curl command, each answer as comments; no secrets. */
-import { escapeUnprintable, secretMask, type Redactor } from '../../redact.ts'
-import { quote } from '../../shell-words.ts'
+import { escapeUnprintable, secretMask, type Redactor } from '../../lib/log/index.ts'
+import { quote } from '../../lib/process/index.ts'
 import { parseJson } from './answers.ts'
 import { namesProxy, type Proxy } from './proxy.ts'
 import type { Settings } from './settings.ts'

@@ -1,7 +1,7 @@
 /** What is said when the server does not answer, or refuses. */
 import http from 'node:http'
-import { escapeUnprintable } from '../../redact.ts'
-import { codeOf } from '../../system-error.ts'
+import { escapeUnprintable } from '../../lib/log/index.ts'
+import { codeOf } from '../../lib/process/index.ts'
 import { HttpFailure } from '../failures.ts'
 import { parseJson, textOf, toObject } from './answers.ts'
 import type { Proxy } from './proxy.ts'

@@ -1,7 +1,7 @@
 /** Network proxies of the environment: `http_proxy`, `https_proxy`, `no_proxy`, in either letter case (contract 09, 9.7). */
 import { BlockList, isIP } from 'node:net'
-import { isLoopback } from '../../loopback.ts'
-import { secretMask } from '../../redact.ts'
+import { isLoopback } from '../../lib/network/index.ts'
+import { secretMask } from '../../lib/log/index.ts'
 import { CliFailure } from '../failures.ts'
 
 export interface Proxy {

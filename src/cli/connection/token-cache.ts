@@ -2,14 +2,11 @@
 import { createHash } from 'node:crypto'
 import { unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { readBoundedFileSync } from '../../bounded-file.ts'
-import { readJson } from '../../json.ts'
-import { replaceSecretFile } from '../../secret-file.ts'
-import { hasCode } from '../../system-error.ts'
+import { readBoundedFileSync, replaceSecretFile } from '../../lib/files/index.ts'
+import { readJson } from '../../lib/text/index.ts'
+import { hasCode, quote } from '../../lib/process/index.ts'
 import { CliFailure } from '../failures.ts'
 import { isCredentialText } from './settings.ts'
-import { quote } from '../../shell-words.ts'
-
 const MAX_BYTES = 64 * 1024
 /** A token that ends while a request is under way is of no use. */
 const EARLY_SECONDS = 15

@@ -2,8 +2,8 @@
 import { spawnSync } from 'node:child_process'
 import { realpathSync } from 'node:fs'
 import { resolve } from 'node:path'
-import type { Account } from '../../account.ts'
-import { isSingleExecutable } from '../../bundle.ts'
+import type { Account } from '../../lib/process/index.ts'
+import { isSingleExecutable } from '../../core/bundle.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure } from '../failures.ts'
 

@@ -1,8 +1,8 @@
 /** The server of this machine: whether it runs, signalling it, and waiting for its end. */
 import { accessSync, constants } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import { readRunFile, startTimeOf, type RunFile } from '../../run-file.ts'
-import { hasCode } from '../../system-error.ts'
+import { readRunFile, startTimeOf, type RunFile } from '../../core/run-file.ts'
+import { hasCode } from '../../lib/process/index.ts'
 import { CliFailure } from '../failures.ts'
 import { withProgress } from '../output/progress.ts'
 import { SAME_SIGNAL_MS } from '../signals.ts'

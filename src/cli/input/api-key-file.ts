@@ -1,6 +1,6 @@
 /** Files of API keys, as `svc apikey load` takes them (contract 01, 1.9 "Load file"). */
-import { isId } from '../../ids.ts'
-import { secretMask } from '../../redact.ts'
+import { isId } from '../../core/ids.ts'
+import { secretMask } from '../../lib/log/index.ts'
 import { holdsMoreThan, readEntryFile } from './entry-file.ts'
 import type { Json } from '../output/print.ts'
 

@@ -1,7 +1,7 @@
 /** What an API key may do, and until when, as words of a command line. */
 import { InvalidArgumentError } from 'commander'
-import { readJson } from '../../json.ts'
-import { formatMicros, parseTimestamp } from '../../time.ts'
+import { readJson } from '../../lib/text/index.ts'
+import { formatMicros, parseTimestamp } from '../../core/time.ts'
 
 /** As the server takes it (`scopes` of an API key). */
 export interface Scope {

@@ -1,5 +1,5 @@
 /** Files of entries, as `load` takes them: one object or a list, in JSON or YAML. */
-import { readJson } from '../../json.ts'
+import { readJson } from '../../lib/text/index.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, Interrupted } from '../failures.ts'
 import { printable, type Json } from '../output/print.ts'
@@ -109,7 +109,10 @@ const jsonTypes: ReadonlySet<string> = new Set(['null', 'bool', 'int', 'float', 
 
 /** Reads YAML with the types of JSON alone: a time stays text. */
 async function parseYaml(text: string): Promise<unknown> {
-  const [{ loadAll, Schema }, { pythonYamlSchema }] = await Promise.all([import('js-yaml'), import('../../yaml.ts')])
+  const [{ loadAll, Schema }, { pythonYamlSchema }] = await Promise.all([
+    import('js-yaml'),
+    import('../../lib/text/yaml.ts'),
+  ])
   const tags = pythonYamlSchema.tags.filter(({ tagName }) => jsonTypes.has(tagName.replace('tag:yaml.org,2002:', '')))
   const documents = loadAll(text, { schema: new Schema(tags), maxAliases: MAX_ALIASES })
   // Several documents are as good as a list.

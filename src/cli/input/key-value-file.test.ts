@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from 'vitest'
 import { makeFolder } from '../../../tests/helpers/folders.ts'
-import { formatMicros, nowMicros } from '../../time.ts'
+import { formatMicros, nowMicros } from '../../core/time.ts'
 import { CliFailure } from '../failures.ts'
 import { readPairFile } from './key-value-file.ts'
 

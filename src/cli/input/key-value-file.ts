@@ -1,6 +1,6 @@
 /** Files of key-value pairs, as `svc key load` takes them: what `svc key list -j` prints (contract 05, 5.11). */
-import { refuseInfinite } from '../../json.ts'
-import { parseTimestamp, microsOf, nowMicros } from '../../time.ts'
+import { refuseInfinite } from '../../lib/text/index.ts'
+import { parseTimestamp, microsOf, nowMicros } from '../../core/time.ts'
 import { holdsMoreThan, readEntryFile } from './entry-file.ts'
 import type { Json } from '../output/print.ts'
 

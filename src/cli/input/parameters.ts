@@ -2,8 +2,8 @@
 import { closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { readJson } from '../../json.ts'
-import { codeOf, hasCode } from '../../system-error.ts'
+import { readJson } from '../../lib/text/index.ts'
+import { codeOf, hasCode } from '../../lib/process/index.ts'
 import { CliFailure } from '../failures.ts'
 
 /** More would not fit into a request either. */

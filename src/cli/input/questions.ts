@@ -1,6 +1,6 @@
 /** Asks for the values that a schema describes, one question for each (contract 08, 8.15; contract 02, 2.9). */
 import { isDeepStrictEqual } from 'node:util'
-import { secretMask } from '../../redact.ts'
+import { secretMask } from '../../lib/log/index.ts'
 import { toObject } from '../connection/answers.ts'
 import { CliFailure } from '../failures.ts'
 import { castValue, hasSecret } from './parameters.ts'

@@ -1,5 +1,5 @@
 /** Things that are named by a secret or by an id, such as API keys and tokens. */
-import { isId } from '../../ids.ts'
+import { isId } from '../../core/ids.ts'
 import { withSecretInput } from './prompt.ts'
 import { forEachId, subjectOf, type RecordKind, type Subject } from '../records.ts'
 import type { Session } from '../session.ts'

@@ -1,5 +1,5 @@
 /** Files that are named on the command line. */
-import { readBoundedFile } from '../../bounded-file.ts'
+import { readBoundedFile } from '../../lib/files/index.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure } from '../failures.ts'
 import { printable } from '../output/print.ts'

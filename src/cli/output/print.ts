@@ -1,6 +1,6 @@
 /** How records, lists and times look (contract 09, 9.2). Nothing printed here can carry a terminal's control characters. */
 import { styleText } from 'node:util'
-import { escapeUnprintable } from '../../redact.ts'
+import { escapeUnprintable } from '../../lib/log/index.ts'
 
 export type Json = Record<string, unknown>
 

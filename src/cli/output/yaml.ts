@@ -2,7 +2,7 @@
  * Writes JSON values as YAML: the details of an execution, and `--yaml`. What it writes means the same to readers of YAML
  * 1.1 and 1.2. Own code because a library costs more time to load than most commands take.
  */
-import { escapeUnprintable } from '../../redact.ts'
+import { escapeUnprintable } from '../../lib/log/index.ts'
 
 export interface YamlOptions {
   /** Names in order of the alphabet instead of their own. Default false. */

@@ -19,7 +19,7 @@ import {
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { CliFailure } from '../failures.ts'
-import { codeOf } from '../../system-error.ts'
+import { codeOf } from '../../lib/process/index.ts'
 
 export interface Owner {
   uid: number

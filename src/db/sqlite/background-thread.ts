@@ -1,7 +1,7 @@
 /** The thread behind `Background`: connections of its own, one task after another. */
 import { isMainThread, workerData } from 'node:worker_threads'
 import type Sqlite from 'better-sqlite3'
-import { answerQuestions } from '../../thread.ts'
+import { answerQuestions } from '../../core/thread.ts'
 import { openConnection } from './connection.ts'
 import { createStatementCache } from './statements.ts'
 

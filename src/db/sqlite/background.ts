@@ -1,7 +1,7 @@
 /** What would stop the event loop, on a thread: queries whose cost grows with the table, and checkpoints. */
-import { locateCode } from '../../bundle.ts'
-import { queueFull } from '../../errors.ts'
-import { createThread } from '../../thread.ts'
+import { locateCode } from '../../core/bundle.ts'
+import { queueFull } from '../../core/errors.ts'
+import { createThread } from '../../core/thread.ts'
 import type { BackgroundTask } from './background-thread.ts'
 
 const MAX_WAITING = 32

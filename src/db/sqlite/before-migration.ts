@@ -1,7 +1,7 @@
 /** The copy of a database that is made before a new release changes its structure. */
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { nameBackup, readBackupName } from '../../backup-name.ts'
+import { nameBackup, readBackupName } from '../../core/backup-name.ts'
 import type { DatabaseCopy } from '../database.ts'
 import { copyDatabase, removePartialBackups } from './copy.ts'
 import { makeFolder } from './make-folder.ts'

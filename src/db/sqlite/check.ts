@@ -1,8 +1,8 @@
 /** Looking for damage in a database file, beside its server or without one. */
 import { access, constants } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
-import { locateCode } from '../../bundle.ts'
-import { createThread, type Thread } from '../../thread.ts'
+import { locateCode } from '../../core/bundle.ts'
+import { createThread, type Thread } from '../../core/thread.ts'
 import type { CopyTask, Found } from './copy-thread.ts'
 
 /** A check of a large file cannot be ended on its way; by then it only reads. */

@@ -1,9 +1,9 @@
 /** A copy of a database that its server goes on with, be it on a file system that does not answer. */
 import { lstat, open, readdir, rename, rm, stat, statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { isPartialBackup } from '../../backup-name.ts'
-import { backupFailed, backupHasNoRoom, isAppError } from '../../errors.ts'
-import { codeOf, hasCode } from '../../system-error.ts'
+import { isPartialBackup } from '../../core/backup-name.ts'
+import { backupFailed, backupHasNoRoom, isAppError } from '../../core/errors.ts'
+import { codeOf, hasCode } from '../../lib/process/index.ts'
 import type { DatabaseCopy } from '../database.ts'
 import { readWhole } from './check.ts'
 

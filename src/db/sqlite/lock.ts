@@ -2,7 +2,7 @@
 import { closeSync, fchownSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Sqlite from 'better-sqlite3'
-import { hasCode } from '../../system-error.ts'
+import { hasCode } from '../../lib/process/index.ts'
 
 /** Another server has the database open. */
 export class DatabaseInUse extends Error {

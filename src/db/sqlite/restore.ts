@@ -14,7 +14,7 @@ import {
   type Stats,
 } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import { codeOf, hasCode } from '../../system-error.ts'
+import { codeOf, hasCode } from '../../lib/process/index.ts'
 import { missingMigrations } from '../migrate.ts'
 import { readWhole } from './check.ts'
 import { syncFolder } from './copy.ts'

@@ -1,6 +1,6 @@
 /** Prepared statements of one connection, prepared once per SQL text. */
 import type Sqlite from 'better-sqlite3'
-import { Lru } from '../../lru.ts'
+import { Lru } from '../../lib/cache/index.ts'
 
 const MAX_STATEMENTS = 500
 

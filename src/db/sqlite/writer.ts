@@ -3,8 +3,8 @@
  * itself. Measured: 64 units a commit give three times the rate of a commit each (docs/performance.md).
  */
 import Sqlite from 'better-sqlite3'
-import { storageFailed, storageFull } from '../../errors.ts'
-import type { Fact } from '../../bus/facts.ts'
+import { storageFailed, storageFull } from '../../core/errors.ts'
+import type { Fact } from '../../bus/index.ts'
 import { Conflict, type DatabaseStats, type StepResult, type Unit } from '../database.ts'
 import { isDamage } from './damage.ts'
 import { createStatementCache } from './statements.ts'

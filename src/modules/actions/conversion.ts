@@ -1,9 +1,8 @@
 /** Values to the type their parameter declares, before they are checked (contract 02, 2.4, "Casting"). */
-import { parametersInvalid, shown } from '../../errors.ts'
-import { readJson } from '../../json.ts'
-import { isObject, MASK, represent, type ParameterSchema } from '../../schema.ts'
+import { parametersInvalid } from '../../core/errors.ts'
+import { readJson, shown } from '../../lib/text/index.ts'
+import { isObject, MASK, represent, type ParameterSchema } from '../../lib/schema/index.ts'
 import { parsePythonLiteral } from './python-literal.ts'
-
 const MAX_DEPTH = 100
 
 /**

@@ -1,5 +1,5 @@
 /** What may be registered as an action (contract 02, 2.1–2.4). Pure functions. */
-import { defaultPack, descriptionSchema, nameSchema, packSchema, tagsSchema } from '../../pack-content.ts'
+import { defaultPack, descriptionSchema, nameSchema, packSchema, tagsSchema } from '../../core/pack-content.ts'
 import {
   checkParameterSchema,
   compileSchema,
@@ -7,7 +7,7 @@ import {
   type JsonSchema,
   type ParameterSchema,
   type SchemaProblem,
-} from '../../schema.ts'
+} from '../../lib/schema/index.ts'
 import { MAX_FILES } from './files.ts'
 import { overridableAttributes, type Parameters } from './parameters.ts'
 import type { ActionDefinition, ActionRecord } from './types.ts'

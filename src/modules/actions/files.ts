@@ -2,9 +2,9 @@
 import { constants, type Stats } from 'node:fs'
 import { link, lstat, mkdir, open, realpath, rename, rm, rmdir, stat, unlink } from 'node:fs/promises'
 import { basename, dirname, join, relative, sep } from 'node:path'
-import { dataFileInvalid, isAppError, packFileDenied, packFileFailed, packFolderMissing } from '../../errors.ts'
-import { newId } from '../../ids.ts'
-import { hasCode } from '../../system-error.ts'
+import { dataFileInvalid, isAppError, packFileDenied, packFileFailed, packFolderMissing } from '../../core/errors.ts'
+import { newId } from '../../core/ids.ts'
+import { hasCode } from '../../lib/process/index.ts'
 
 /** As a request has it. */
 export interface DataFile {

@@ -1,13 +1,13 @@
 /** Actions and runner types: what can be run, with which parameters. */
-import type { Database } from '../../db/database.ts'
-import type { Log } from '../../log.ts'
-import type { Module } from '../../module.ts'
-import { createTurns } from '../../turns.ts'
-import type { PlanEvent } from '../datastore/types.ts'
+import type { Database } from '../../db/index.ts'
+import type { Log } from '../../lib/log/index.ts'
+import type { Module } from '../../core/module.ts'
+import { createTurns } from '../../lib/concurrency/index.ts'
 import { createActionChanges } from './changes.ts'
 import { createRoutes } from './routes.ts'
 import { createActionService, type ActionService } from './service.ts'
 import { createActionStore } from './store.ts'
+import type { PlanEvent } from '../datastore/ports.ts'
 
 export interface Actions extends Module, ActionService {}
 

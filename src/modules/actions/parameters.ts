@@ -1,7 +1,7 @@
 /** The parameters an action really has: its runner's, overlaid, and its own (contract 02, 2.4, "Merge with runner"). */
-import { compileParameters, type Check, type ParameterSchema } from '../../schema.ts'
-import { findTemplates, type Templates } from '../../template-values.ts'
-import { compileSecrets, type ReplaceSecrets } from '../../secrets.ts'
+import { compileParameters, type Check, type ParameterSchema } from '../../lib/schema/index.ts'
+import { findTemplates, type Templates } from '../../core/template-values.ts'
+import { compileSecrets, type ReplaceSecrets } from '../../lib/secrets/index.ts'
 
 export type Parameters = Readonly<Record<string, ParameterSchema>>
 

@@ -1,10 +1,10 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
-import { isAppError } from '../../errors.ts'
-import type { ParameterSchema } from '../../schema.ts'
+import { isAppError } from '../../core/errors.ts'
+import type { ParameterSchema } from '../../lib/schema/schema.ts'
 import { createParameterSet, mergeParameters, type Parameters } from './parameters.ts'
-import { createRenderer, findTemplates } from '../../template-values.ts'
+import { createRenderer, findTemplates } from '../../core/template-values.ts'
 import { checkParameters, effectiveParameters, renderParameters } from './resolve.ts'
-import type { TemplateScope } from '../../template.ts'
+import type { TemplateScope } from '../../lib/template/render.ts'
 
 const shell: Record<string, ParameterSchema> = {
   cmd: { type: 'string' },

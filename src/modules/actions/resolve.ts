@@ -2,12 +2,12 @@
  * From what a caller supplies to what a runner gets (contract 02, 2.4 and 2.6), in three steps: `renderParameters` when
  * the request arrives, `checkParameters` after it, `effectiveParameters` when the action runs. Pure functions.
  */
-import { parametersInvalid, templateFailed } from '../../errors.ts'
-import { represent, type ParameterSchema } from '../../schema.ts'
+import { parametersInvalid, templateFailed } from '../../core/errors.ts'
+import { represent, type ParameterSchema } from '../../lib/schema/index.ts'
 import { convertParameter, problemOf } from './conversion.ts'
 import type { ParameterSet } from './parameters.ts'
-import type { TemplateScope } from '../../template.ts'
-import { createRenderer, findTemplates, type Templates } from '../../template-values.ts'
+import type { TemplateScope } from '../../lib/template/index.ts'
+import { createRenderer, findTemplates, type Templates } from '../../core/template-values.ts'
 
 export interface EffectiveParameters {
   /** Values of the runner's parameters, null where there is none. */

@@ -1,5 +1,5 @@
 /** Endpoints of contract 02, 2.2 and 2.3. */
-import { contentNotFound, entryPointNotFound, namedNotFound } from '../../errors.ts'
+import { contentNotFound, entryPointNotFound, namedNotFound } from '../../core/errors.ts'
 import {
   attributeQuery,
   listReply,
@@ -9,19 +9,22 @@ import {
   parseItems,
   parsePage,
   slicePage,
-} from '../../http/list.ts'
-import { actionResource, runnerTypeResource, type Resource } from '../../http/permissions.ts'
-import { Reply, type ApiRequest, type QueryParameter, type Route } from '../../http/route.ts'
-import { aboutCaller } from '../../http/caller.ts'
-import { readContainedFile } from '../../contained-file.ts'
-import type { Log } from '../../log.ts'
-import { defaultPack } from '../../pack-content.ts'
-import type { JsonSchema } from '../../schema.ts'
+  Reply,
+  type ApiRequest,
+  type QueryParameter,
+  type Route,
+  aboutCaller,
+} from '../../http/index.ts'
+import { readContainedFile } from '../../lib/files/index.ts'
+import type { Log } from '../../lib/log/index.ts'
+import { defaultPack } from '../../core/pack-content.ts'
+import type { JsonSchema } from '../../lib/schema/index.ts'
 import type { ActionChanges, ActionRequest } from './changes.ts'
 import { actionRequestSchema } from './definition.ts'
 import type { ActionService } from './service.ts'
 import type { ActionStore } from './store.ts'
 import type { ActionRecord, RunnerTypeRecord } from './types.ts'
+import { actionResource, runnerTypeResource, type Resource } from '../../core/permissions.ts'
 
 const MAX_ENTRY_POINT_BYTES = 5_000_000
 const RUNNER_TYPES_LIMIT = 100

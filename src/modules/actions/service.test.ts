@@ -9,8 +9,8 @@ import { allRights } from '../../http/authenticate.ts'
 import { readQuery } from '../../http/query.ts'
 import { Reply, type JsonRoute } from '../../http/route.ts'
 import type { RunnerTypeDefinition } from '../../runners/runner.ts'
-import { createLog } from '../../log.ts'
-import { compileSchema } from '../../schema.ts'
+import { createLog } from '../../lib/log/log.ts'
+import { compileSchema } from '../../lib/schema/schema.ts'
 import { createActions, type Actions } from './index.ts'
 
 const shell: RunnerTypeDefinition = {

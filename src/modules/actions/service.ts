@@ -1,25 +1,25 @@
 /** Actions and runner types: looking them up, resolving parameters, registering definitions. */
 import { join, resolve } from 'node:path'
-import { problemOfContainedFile } from '../../contained-file.ts'
-import { merge, type Database, type Step, type Unit } from '../../db/database.ts'
-import { namedNotFound } from '../../errors.ts'
-import { isId, newId } from '../../ids.ts'
-import { Lru } from '../../lru.ts'
-import type { RunnerTypeDefinition } from '../../runners/runner.ts'
+import { problemOfContainedFile } from '../../lib/files/index.ts'
+import { merge, type Database, type Step, type Unit } from '../../db/index.ts'
+import { namedNotFound } from '../../core/errors.ts'
+import { isId, newId } from '../../core/ids.ts'
+import { Lru } from '../../lib/cache/index.ts'
+import type { RunnerTypeDefinition } from '../../runners/index.ts'
 import {
   checkPackDefinitions,
   isGone,
   type PackDefinitions,
   type Registration,
   type RegistrationProblem,
-} from '../../pack-content.ts'
-import { isObject, MASK } from '../../schema.ts'
-import type { TemplateScope } from '../../template.ts'
+} from '../../core/pack-content.ts'
+import { isObject, MASK } from '../../lib/schema/index.ts'
+import type { TemplateScope } from '../../lib/template/index.ts'
 import { checkDefinition, fillDefinition, isStored } from './definition.ts'
 import { createParameterSet, mergeParameters, type Parameters, type ParameterSet } from './parameters.ts'
 import { checkParameters, effectiveParameters, renderParameters, type EffectiveParameters } from './resolve.ts'
-import { compileSecrets, maskSecrets, secretsIn, type ReplaceSecrets } from '../../secrets.ts'
-import type { InTurn } from '../../turns.ts'
+import { compileSecrets, maskSecrets, secretsIn, type ReplaceSecrets } from '../../lib/secrets/index.ts'
+import type { InTurn } from '../../lib/concurrency/index.ts'
 import type { ActionStore } from './store.ts'
 import type { ActionDefinition, ActionRecord, RunnerTypeRecord } from './types.ts'
 

@@ -1,7 +1,7 @@
 /** Tables `actions` and `runner_types`. Records are kept whole; what is filtered by has a column of its own. */
-import type { Database, Step } from '../../db/database.ts'
-import type { Page } from '../../http/list.ts'
-import { readJson } from '../../json.ts'
+import type { Database, Step } from '../../db/index.ts'
+import type { Page } from '../../http/index.ts'
+import { readJson } from '../../lib/text/index.ts'
 import type { ActionRecord, RunnerTypeRecord } from './types.ts'
 
 export interface ActionFilter {

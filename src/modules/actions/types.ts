@@ -1,6 +1,6 @@
 /** Wire records of contract 02. They keep the wire's names from row to JSON. */
-import type { ParameterSchema } from '../../schema.ts'
-import type { RunnerTypeDefinition } from '../../runners/runner.ts'
+import type { ParameterSchema } from '../../lib/schema/index.ts'
+import type { RunnerTypeDefinition } from '../../runners/index.ts'
 
 export interface ActionRecord {
   id: string

@@ -7,20 +7,16 @@ import {
   isAppError,
   loginRefused,
   originRefused,
-  shown,
   tokenExpired,
   tokenInvalid,
   tokenUserDisabled,
   userChanged,
   type AppError,
-} from '../../errors.ts'
-import type { AccessControl } from '../../http/authenticate.ts'
-import type { OriginPolicy } from '../../http/origin.ts'
-import type { Peers } from '../../http/peers.ts'
-import type { Principal } from '../../http/route.ts'
-import type { Log, LogFields } from '../../log.ts'
-import { isLoopback } from '../../loopback.ts'
-import { microsOf } from '../../time.ts'
+} from '../../core/errors.ts'
+import type { AccessControl, OriginPolicy, Peers, Principal } from '../../http/index.ts'
+import { type Log, type LogFields, createRepeatLimit } from '../../lib/log/index.ts'
+import { isLoopback } from '../../lib/network/index.ts'
+import { microsOf } from '../../core/time.ts'
 import type { Admit } from './admission.ts'
 import type { ApiKeyObstacle, ApiKeys } from './api-keys/index.ts'
 import type { UserPassword } from './basic.ts'
@@ -28,12 +24,12 @@ import { authCookie, readCredential, type CookieSettings, type Credential } from
 import type { Logins } from './logins.ts'
 import type { PasswordCheck, Source } from './password-check.ts'
 import type { NoRemoteUser, RemoteUser } from './proxy.ts'
-import { createRepeatLimit } from '../../repeat-limit.ts'
 import { createAuthenticate } from './strategies.ts'
 import type { Rbac } from '../rbac/index.ts'
 import { networkOf, type Throttle } from './throttle.ts'
 import type { Tokens } from './tokens.ts'
 import type { Watchers } from './watchers.ts'
+import { shown } from '../../lib/text/index.ts'
 
 const obstacles: Record<ApiKeyObstacle, { event: string; problem: string; refusal: () => AppError }> = {
   disabled: { event: 'api_key.disabled', problem: 'is disabled', refusal: apiKeyDisabled },

@@ -4,7 +4,7 @@ import { makeFolder } from '../../../tests/helpers/folders.ts'
 import { TextSink } from '../../../tests/helpers/text-sink.ts'
 import type { Database } from '../../db/database.ts'
 import { openSqlite } from '../../db/sqlite/open.ts'
-import { createLog, type RootLog } from '../../log.ts'
+import { createLog, type RootLog } from '../../lib/log/log.ts'
 import { createAdmission, type Admit } from './admission.ts'
 import { createAuthStore, type AuthStore } from './store.ts'
 

@@ -1,6 +1,6 @@
 /** What stands between a proved name and a login: disabled users, and the groups that bring roles. */
-import { loginRefused } from '../../errors.ts'
-import type { Log, LogFields } from '../../log.ts'
+import { loginRefused } from '../../core/errors.ts'
+import type { Log, LogFields } from '../../lib/log/index.ts'
 import type { Rbac } from '../rbac/index.ts'
 import type { AuthBackend } from './backends/backend.ts'
 import type { AuthStore } from './store.ts'

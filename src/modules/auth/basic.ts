@@ -1,5 +1,5 @@
 /** Reading `Authorization: Basic …` (contract 01, 1.2). */
-import { MAX_PASSWORD_BYTES, isUserName } from '../../account-rules.ts'
+import { MAX_PASSWORD_BYTES, isUserName } from '../../core/account-rules.ts'
 
 export interface UserPassword {
   user: string

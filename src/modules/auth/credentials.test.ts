@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isAppError } from '../../errors.ts'
+import { isAppError } from '../../core/errors.ts'
 import { authCookie, readCredential } from './credentials.ts'
 
 function read(headers: Record<string, string>, query = ''): unknown {

@@ -1,6 +1,6 @@
 /** What a request brings along to prove who is calling (contract 01, 1.8), and the cookie that answers (00, 0.4). */
 import type { IncomingMessage } from 'node:http'
-import { credentialsMissing, twoCredentials } from '../../errors.ts'
+import { credentialsMissing, twoCredentials } from '../../core/errors.ts'
 
 export interface Credential {
   kind: 'token' | 'api-key'

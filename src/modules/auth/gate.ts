@@ -1,5 +1,5 @@
 /** Lets a few through at a time; the others wait in line, and who finds the line full is turned away. */
-import { queueFull } from '../../errors.ts'
+import { queueFull } from '../../core/errors.ts'
 
 export interface Gate {
   /** @throws QUEUE_FULL, and whatever the work throws */

@@ -1,17 +1,17 @@
 /** Tokens that a service account asks for in the name of somebody else (contract 01, 1.6). */
-import { problemOfUserName } from '../../account-rules.ts'
+import { problemOfUserName } from '../../core/account-rules.ts'
 import {
   bodyInvalid,
   impersonationRefused,
   nicknameAmbiguous,
   nicknameOriginMissing,
   permissionDenied,
-  shown,
   userNotLocated,
-} from '../../errors.ts'
-import type { Principal } from '../../http/route.ts'
+} from '../../core/errors.ts'
+import type { Principal } from '../../http/index.ts'
 import type { Rbac } from '../rbac/index.ts'
 import type { AuthStore } from './store.ts'
+import { shown } from '../../lib/text/index.ts'
 
 /** Part of the body of a token creation. Only `user` counts when both are given; empty is the same as absent. */
 export interface ImpersonationRequest {

@@ -2,7 +2,7 @@
  * Logins that are under way while the user is deleted or gets another password: what they have proved counts no more. A
  * request can take its time between its credentials and its body.
  */
-import type { Principal } from '../../http/route.ts'
+import type { Principal } from '../../http/index.ts'
 
 export interface Logins {
   /** Before the proof is looked at. */

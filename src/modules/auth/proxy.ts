@@ -1,6 +1,6 @@
 /** Whom a web server in front says it has authenticated (proxy mode; contract 01, 1.3). */
 import type { IncomingMessage } from 'node:http'
-import { MAX_USER_CHARACTERS, isUserName } from '../../account-rules.ts'
+import { MAX_USER_CHARACTERS, isUserName } from '../../core/account-rules.ts'
 
 /** In the order in which they count. All of them must be removed or set by whatever stands in front. */
 const userHeaders = ['remote-user', 'x-remote-user', 'x-forwarded-user'] as const

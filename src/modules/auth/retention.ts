@@ -1,6 +1,6 @@
 /** Tokens that expired long ago go (contract 10, 10.5). */
-import type { Database } from '../../db/database.ts'
-import { retire, type OldRecords, type Retention } from '../../retention.ts'
+import type { Database } from '../../db/index.ts'
+import { retire, type OldRecords, type Retention } from '../../core/retention.ts'
 import type { AuthStore } from './store.ts'
 
 const AT_ONCE = 200

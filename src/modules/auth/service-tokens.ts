@@ -1,9 +1,9 @@
 /** Tokens with which actions call the API while they run (contract 01, 1.7). */
-import type { Unit } from '../../db/database.ts'
-import type { Log } from '../../log.ts'
-import type { ServiceTokens } from '../executions/types.ts'
+import type { Unit } from '../../db/index.ts'
+import type { Log } from '../../lib/log/index.ts'
 import type { AuthStore } from './store.ts'
 import type { Tokens } from './tokens.ts'
+import type { ServiceTokens } from '../executions/ports.ts'
 
 export interface ServiceTokensOptions {
   store: Pick<AuthStore, 'findUser' | 'insertServiceToken' | 'deleteTokenIfAny'>

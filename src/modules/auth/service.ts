@@ -1,28 +1,26 @@
 /** Logging in, and what can be done with tokens. */
-import type { Database } from '../../db/database.ts'
-import { Conflict } from '../../db/database.ts'
+import { type Database, Conflict } from '../../db/index.ts'
 import {
   administratorOrSelfRequired,
   isAppError,
   loginRefused,
   permissionDenied,
-  shown,
   tokenNotProvided,
   tokenNotUsed,
   tokenUnknown,
   ttlTooLong,
-} from '../../errors.ts'
-import { aboutCaller, type Caller } from '../../http/caller.ts'
-import type { Principal } from '../../http/route.ts'
-import { isId } from '../../ids.ts'
-import type { Log } from '../../log.ts'
-import { formatMicros } from '../../time.ts'
+} from '../../core/errors.ts'
+import { aboutCaller, type Caller, type Principal } from '../../http/index.ts'
+import { isId } from '../../core/ids.ts'
+import type { Log } from '../../lib/log/index.ts'
+import { formatMicros } from '../../core/time.ts'
 import { refuseScoped } from './api-keys/index.ts'
 import type { Impersonate, ImpersonationRequest } from './impersonation.ts'
 import type { Logins } from './logins.ts'
 import type { AuthStore } from './store.ts'
 import type { Tokens } from './tokens.ts'
 import type { IssuedToken } from './types.ts'
+import { shown } from '../../lib/text/index.ts'
 
 /** Body of a token creation; everything but `ttl` is unchecked (contract 01, 1.2). */
 export interface TokenRequest extends ImpersonationRequest {

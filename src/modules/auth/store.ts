@@ -1,9 +1,14 @@
 /** Tables `users` and `tokens`. */
 import { sql, type Selectable } from 'kysely'
-import type { Database, Step } from '../../db/database.ts'
-import { isAmong } from '../../db/among.ts'
-import { columnsOf, prepared } from '../../db/prepared.ts'
-import type { TokenTable, UserTable } from '../../db/tables.ts'
+import {
+  type Database,
+  type Step,
+  isAmong,
+  columnsOf,
+  prepared,
+  type TokenTable,
+  type UserTable,
+} from '../../db/index.ts'
 import type { TokenCheckRow } from './tokens.ts'
 
 export type User = Selectable<UserTable>

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, test } from 'vitest'
-import { isAppError } from '../../errors.ts'
+import { isAppError } from '../../core/errors.ts'
 import { createThrottle, networkOf, type Throttle, type ThrottleSettings, type Trier, type Wait } from './throttle.ts'
 
 /** Milliseconds. */

@@ -7,8 +7,8 @@
  */
 import { hash } from 'node:crypto'
 import { isIP } from 'node:net'
-import { tooManyFailures } from '../../errors.ts'
-import { Lru } from '../../lru.ts'
+import { tooManyFailures } from '../../core/errors.ts'
+import { Lru } from '../../lib/cache/index.ts'
 
 /**
  * Of users, of addresses, and of users at one address: whoever tries more names than this makes the server forget the

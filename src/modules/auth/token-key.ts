@@ -1,8 +1,8 @@
 /** The key that signs tokens: made at the first start with authentication on, kept in `<base_path>/keys/token.key`. */
 import { createSecretKey, randomBytes, type KeyObject } from 'node:crypto'
 import { readFile, stat } from 'node:fs/promises'
-import { createSecretFile } from '../../secret-file.ts'
-import { hasCode } from '../../system-error.ts'
+import { createSecretFile } from '../../lib/files/index.ts'
+import { hasCode } from '../../lib/process/index.ts'
 
 const KEY_BYTES = 48
 /** At least 32 bytes as URL-safe base64 text. */

@@ -1,7 +1,7 @@
 import { createSecretKey, generateKeyPairSync } from 'node:crypto'
 import jwt from 'jsonwebtoken'
 import { beforeEach, expect, test } from 'vitest'
-import { microsOf } from '../../time.ts'
+import { microsOf } from '../../core/time.ts'
 import { createTokens, type TokenCheckRow, type Tokens } from './tokens.ts'
 
 const key = createSecretKey(Buffer.alloc(48, 7))

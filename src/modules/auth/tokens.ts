@@ -4,12 +4,13 @@
  */
 import { hash, type KeyObject } from 'node:crypto'
 import jwt from 'jsonwebtoken'
-import type { Principal, Scope } from '../../http/route.ts'
-import { isId, newId } from '../../ids.ts'
-import { Lru } from '../../lru.ts'
-import { isObject } from '../../schema.ts'
-import { formatMicros } from '../../time.ts'
-import type { TokenTable } from '../../db/tables.ts'
+import type { Principal } from '../../http/index.ts'
+import { isId, newId } from '../../core/ids.ts'
+import { Lru } from '../../lib/cache/index.ts'
+import { isObject } from '../../lib/schema/index.ts'
+import { formatMicros } from '../../core/time.ts'
+import type { TokenTable } from '../../db/index.ts'
+import type { Scope } from '../../core/permissions.ts'
 
 /** Ours have about 150 characters; longer ones are not even looked at. */
 const MAX_TOKEN_LENGTH = 1024

@@ -1,6 +1,14 @@
-import { flagFilter, listReply, pageHeaders, pageQuery, parsePage, textFilter } from '../../http/list.ts'
-import type { ApiRequest, Route } from '../../http/route.ts'
-import type { JsonSchema } from '../../schema.ts'
+import {
+  flagFilter,
+  listReply,
+  pageHeaders,
+  pageQuery,
+  parsePage,
+  textFilter,
+  type ApiRequest,
+  type Route,
+} from '../../http/index.ts'
+import type { JsonSchema } from '../../lib/schema/index.ts'
 import type { NewUserRequest, UserRequest } from './types.ts'
 import type { Users } from './users.ts'
 

@@ -1,6 +1,6 @@
 /** What can be done with users (contract 01, 1.6), and with their accounts where the backend keeps those. */
-import { problemOfPassword, problemOfUserName } from '../../account-rules.ts'
-import { Conflict, merge, type Database, type Step, type Unit } from '../../db/database.ts'
+import { problemOfPassword, problemOfUserName } from '../../core/account-rules.ts'
+import { Conflict, merge, type Database, type Step, type Unit } from '../../db/index.ts'
 import {
   administratorOrSelfRequired,
   administratorRequired,
@@ -10,18 +10,17 @@ import {
   namedNotFound,
   nameTaken,
   passwordsKeptElsewhere,
-  shown,
-} from '../../errors.ts'
-import { aboutCaller, type Caller } from '../../http/caller.ts'
-import { slicePage, type Page } from '../../http/list.ts'
-import type { Log } from '../../log.ts'
-import { formatMicros } from '../../time.ts'
+} from '../../core/errors.ts'
+import { aboutCaller, type Caller, slicePage, type Page } from '../../http/index.ts'
+import type { Log } from '../../lib/log/index.ts'
+import { formatMicros } from '../../core/time.ts'
 import { refuseScoped, type ApiKeys } from './api-keys/index.ts'
 import type { Accounts } from './backends/backend.ts'
 import type { Logins } from './logins.ts'
 import type { PasswordCheck } from './password-check.ts'
 import type { AuthStore, User, UserChanges } from './store.ts'
 import type { NewUserRequest, UserRecord, UserRequest } from './types.ts'
+import { shown } from '../../lib/text/index.ts'
 
 /** Undefined: whatever it is. */
 export interface UserFilter {

@@ -2,9 +2,8 @@
  * Ends answers that go on when their credential is taken away: revoked, disabled, deleted. One that merely expires was good
  * when the answer began, and lets it go on (contract 04, 4.1).
  */
-import type { Bus, Unsubscribe } from '../../bus/bus.ts'
-import type { LastingAnswer } from '../../http/authenticate.ts'
-import type { Principal } from '../../http/route.ts'
+import type { Bus, Unsubscribe } from '../../bus/index.ts'
+import type { LastingAnswer, Principal } from '../../http/index.ts'
 
 export interface Watchers {
   /** Whether the caller would be admitted again, expiry aside. */

@@ -1,9 +1,9 @@
 /** The backup directory, as the server uses it. */
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { listBackups, type BackupFile } from '../../backup-files.ts'
-import { nameBackup, type BackupKind } from '../../backup-name.ts'
-import { removePartialBackups } from '../../db/sqlite/copy.ts'
+import { listBackups, type BackupFile } from '../../core/backup-files.ts'
+import { nameBackup, type BackupKind } from '../../core/backup-name.ts'
+import { removePartialBackups } from '../../db/index.ts'
 
 export interface BackupFolder {
   /** Newest first; none where there is no directory. @throws what the file system says */

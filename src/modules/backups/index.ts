@@ -1,36 +1,18 @@
 /** Backups of the database: on request, and by a schedule. */
 import { existsSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { BackupFile } from '../../backup-files.ts'
-import type { BackupKind } from '../../backup-name.ts'
-import type { Database } from '../../db/database.ts'
-import { removePartialBackups } from '../../db/sqlite/copy.ts'
-import { backupFailed, backupUnderWay, isAppError, shuttingDown, type AppError } from '../../errors.ts'
-import { aboutCaller, type Caller } from '../../http/caller.ts'
-import type { Log } from '../../log.ts'
-import type { Gauge, Module } from '../../module.ts'
-import { codeOf } from '../../system-error.ts'
-import { now } from '../../time.ts'
+import type { BackupFile } from '../../core/backup-files.ts'
+import type { BackupKind } from '../../core/backup-name.ts'
+import { type Database, removePartialBackups } from '../../db/index.ts'
+import { backupFailed, backupUnderWay, isAppError, shuttingDown, type AppError } from '../../core/errors.ts'
+import { aboutCaller, type Caller } from '../../http/index.ts'
+import type { Log } from '../../lib/log/index.ts'
+import type { Gauge, Module } from '../../core/module.ts'
+import { codeOf } from '../../lib/process/index.ts'
+import { now } from '../../core/time.ts'
 import { createBackupFolder } from './folder.ts'
 import { createRoutes } from './routes.ts'
-
-/** A part of the server that is not in the database. */
-export interface KeptElsewhere {
-  /** In a few words. */
-  what: string
-  path: string
-}
-
-export interface Backup extends BackupFile {
-  /** Lower case hexadecimal digits. */
-  sha256: string
-  started_at: string
-  ended_at: string
-  /** Names of those that had to go for it. */
-  removed: string[]
-  /** What has to be kept besides. */
-  not_included: KeptElsewhere[]
-}
+import type { KeptElsewhere, Backup } from './types.ts'
 
 export interface BackupsDeps {
   database: Pick<Database, 'backup'>

@@ -1,8 +1,8 @@
-import { backupKinds } from '../../backup-name.ts'
-import type { ApiRequest, Route } from '../../http/route.ts'
-import type { JsonSchema } from '../../schema.ts'
-import type { BackupFile } from '../../backup-files.ts'
-import type { Backup } from './index.ts'
+import { backupKinds } from '../../core/backup-name.ts'
+import type { ApiRequest, Route } from '../../http/index.ts'
+import type { JsonSchema } from '../../lib/schema/index.ts'
+import type { BackupFile } from '../../core/backup-files.ts'
+import type { Backup } from './types.ts'
 
 const text: JsonSchema = { type: 'string' }
 

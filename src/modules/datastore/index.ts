@@ -1,15 +1,16 @@
 /** Datastore: key-value pairs of the system and of users, secrets among them encrypted. */
-import type { Database, Unit } from '../../db/database.ts'
-import type { Encryption } from '../../encryption.ts'
-import { isAppError } from '../../errors.ts'
-import type { Rights, Scope } from '../../http/route.ts'
-import type { Log } from '../../log.ts'
-import type { Module } from '../../module.ts'
+import type { Database, Unit } from '../../db/index.ts'
+import type { Encryption } from '../../core/encryption.ts'
+import { isAppError } from '../../core/errors.ts'
+import type { Rights } from '../../http/index.ts'
+import type { Log } from '../../lib/log/index.ts'
+import type { Module } from '../../core/module.ts'
 import { createRoutes } from './routes.ts'
 import { createDatastoreService } from './service.ts'
 import { createKeyStore } from './store.ts'
 import { createTemplates } from './templates.ts'
-import type { DatastoreTemplates, PlanEvent } from './types.ts'
+import type { DatastoreTemplates, PlanEvent } from './ports.ts'
+import type { Scope } from '../../core/permissions.ts'
 
 export interface Datastore extends Module, DatastoreTemplates {
   /** Removes the items of a user who is deleted: somebody else may get the name. */

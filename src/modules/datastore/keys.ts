@@ -1,7 +1,8 @@
 /** Which item, or items, a request is about (contract 05, 5.11). */
-import { bodyInvalid, keyScopeInvalid, keyScopeUnknown, keyUserRefused, queryInvalid, shown } from '../../errors.ts'
-import type { Principal } from '../../http/route.ts'
+import { bodyInvalid, keyScopeInvalid, keyScopeUnknown, keyUserRefused, queryInvalid } from '../../core/errors.ts'
+import type { Principal } from '../../http/index.ts'
 import type { ItemKey, KeyScope } from './types.ts'
+import { shown } from '../../lib/text/index.ts'
 
 export const MAX_NAME_LENGTH = 1024
 

@@ -1,9 +1,8 @@
 /** Which items a list holds: never more than the caller may view, whatever the query says (contract 05, 5.11). */
-import type { Page, SortField } from '../../http/list.ts'
-import { keyResource } from '../../http/permissions.ts'
-import type { Rights, Scope } from '../../http/route.ts'
-import { now } from '../../time.ts'
+import type { Page, SortField, Rights } from '../../http/index.ts'
+import { now } from '../../core/time.ts'
 import type { Head, KeyStore, NameFilter, Section } from './store.ts'
+import { keyResource, type Scope } from '../../core/permissions.ts'
 
 /** The part of a page that is of one section. */
 export interface KeyList {

@@ -1,14 +1,25 @@
 /** Endpoints of contract 05, 5.11. */
-import { bodyInvalid, decryptRefused, shown } from '../../errors.ts'
-import { flagFilter, listReply, pageHeaders, pageQuery, parsePage, parseSort, textFilter } from '../../http/list.ts'
-import { keyResource } from '../../http/permissions.ts'
-import type { ApiRequest, QueryParameter, Route } from '../../http/route.ts'
-import type { JsonSchema } from '../../schema.ts'
+import { bodyInvalid, decryptRefused } from '../../core/errors.ts'
+import {
+  flagFilter,
+  listReply,
+  pageHeaders,
+  pageQuery,
+  parsePage,
+  parseSort,
+  textFilter,
+  type ApiRequest,
+  type QueryParameter,
+  type Route,
+} from '../../http/index.ts'
+import type { JsonSchema } from '../../lib/schema/index.ts'
 import { keyToChange, keyToRead, sectionsToList, type Caller, type Named } from './keys.ts'
 import { listKeys, type KeyList } from './list.ts'
 import { MAX_TTL_SECONDS, MAX_VALUE_BYTES, recordOf, type DatastoreService, type PutRequest } from './service.ts'
 import type { KeyStore } from './store.ts'
 import type { ItemKey, KeyValuePairRecord } from './types.ts'
+import { shown } from '../../lib/text/index.ts'
+import { keyResource } from '../../core/permissions.ts'
 
 const DEFAULT_LIMIT = 100
 

@@ -1,9 +1,15 @@
 /** Table `key_value_pairs`. What has expired is as good as absent, whether its row is still there or not. */
 import { sql, type Expression, type ExpressionBuilder, type SelectQueryBuilder, type SqlBool } from 'kysely'
-import { isAmong } from '../../db/among.ts'
-import type { Compilable, Database, Step } from '../../db/database.ts'
-import { columnsOf, prepared } from '../../db/prepared.ts'
-import type { KeyValuePairTable, Tables } from '../../db/tables.ts'
+import {
+  isAmong,
+  type Compilable,
+  type Database,
+  type Step,
+  columnsOf,
+  prepared,
+  type KeyValuePairTable,
+  type Tables,
+} from '../../db/index.ts'
 import type { ItemKey, KeyScope, KeyValuePair } from './types.ts'
 
 /** All items of a scope, and of a user in the user scope. */

@@ -1,8 +1,9 @@
 /** The datastore in templates: what is read, in whose name, and what errors tell. */
 import { afterEach, describe, expect, test } from 'vitest'
 import { startDatastore, type DatastoreOptions, type TestDatastore } from '../../../tests/helpers/datastore.ts'
-import { render, TemplateError } from '../../template.ts'
-import type { KeyValuePairRecord, TemplateReader } from './types.ts'
+import { render, TemplateError } from '../../lib/template/render.ts'
+import type { KeyValuePairRecord } from './types.ts'
+import type { TemplateReader } from '../../core/template-reader.ts'
 
 let place: TestDatastore
 

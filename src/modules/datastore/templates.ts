@@ -1,13 +1,15 @@
 /** The datastore in templates (contract 02, 2.6; 05, 5.11): `svckv.system.<key>`, `svckv.user.<key>` and `decrypt_kv`. */
-import { isAppError, permissionMissing } from '../../errors.ts'
-import { keyResource } from '../../http/permissions.ts'
-import type { Rights, Scope } from '../../http/route.ts'
-import { TemplateError, type HostFunction, type Namespace } from '../../template.ts'
-import { now } from '../../time.ts'
+import { isAppError, permissionMissing } from '../../core/errors.ts'
+import type { Rights } from '../../http/index.ts'
+import { TemplateError, type HostFunction, type Namespace } from '../../lib/template/index.ts'
+import { now } from '../../core/time.ts'
 import { problemOfName } from './keys.ts'
 import type { DatastoreService } from './service.ts'
 import type { KeyStore } from './store.ts'
-import type { DatastoreScope, DatastoreTemplates, ItemKey, KeyScope, TemplateReader } from './types.ts'
+import type { ItemKey, KeyScope } from './types.ts'
+import type { TemplateReader } from '../../core/template-reader.ts'
+import type { DatastoreScope, DatastoreTemplates } from './ports.ts'
+import { keyResource, type Scope } from '../../core/permissions.ts'
 
 export function createTemplates(deps: {
   store: KeyStore

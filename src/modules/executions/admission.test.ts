@@ -7,12 +7,13 @@ import { watchQueries, type QueryPlans } from '../../../tests/helpers/query-plan
 import { TextSink } from '../../../tests/helpers/text-sink.ts'
 import { waitFor } from '../../../tests/helpers/wait.ts'
 import type { Database } from '../../db/database.ts'
-import { createLog } from '../../log.ts'
+import { createLog } from '../../lib/log/log.ts'
 import { createAdmission, type Admission } from './admission.ts'
 import { createChange, type Change } from './change.ts'
 import { createExecutionStore, type ExecutionStore } from './store.ts'
-import type { Execution, Limit } from './types.ts'
-import { noMetrics } from '../../metrics.ts'
+import type { Execution } from './types.ts'
+import { noMetrics } from '../../core/metrics.ts'
+import type { Limit } from './ports.ts'
 
 let folder: TemporaryFolder
 let database: Database

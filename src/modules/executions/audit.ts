@@ -1,7 +1,6 @@
 /** What becomes of executions, for the audit log (contract 10, 10.3): from the facts, so nothing is missed or said too early. */
-import type { Bus } from '../../bus/bus.ts'
-import type { FactPayloads } from '../../bus/facts.ts'
-import type { Log, LogFields } from '../../log.ts'
+import type { Bus, FactPayloads } from '../../bus/index.ts'
+import type { Log, LogFields } from '../../lib/log/index.ts'
 import { isFinal } from './state.ts'
 import type { Execution } from './types.ts'
 

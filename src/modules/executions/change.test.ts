@@ -2,12 +2,12 @@ import { expect, test } from 'vitest'
 import { makeExecution } from '../../../tests/helpers/execution.ts'
 import { waitFor } from '../../../tests/helpers/wait.ts'
 import type { Database, Unit } from '../../db/database.ts'
-import { storageFailed } from '../../errors.ts'
-import { createLog } from '../../log.ts'
+import { storageFailed } from '../../core/errors.ts'
+import { createLog } from '../../lib/log/log.ts'
 import { createChange } from './change.ts'
 import type { ExecutionStore } from './store.ts'
 import type { Execution } from './types.ts'
-import { noMetrics } from '../../metrics.ts'
+import { noMetrics } from '../../core/metrics.ts'
 
 test('a full storage is waited for until nobody wants to wait any more', async () => {
   let attempts = 0

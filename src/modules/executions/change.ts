@@ -1,14 +1,15 @@
 /** Applying events to executions: the one place where a status change is committed. */
 import { setTimeout as delay } from 'node:timers/promises'
-import { Conflict, merge, type Database, type Unit } from '../../db/database.ts'
-import type { Fact } from '../../bus/facts.ts'
-import { isAppError, isStorageFailure } from '../../errors.ts'
-import type { Log } from '../../log.ts'
-import type { Metrics } from '../../metrics.ts'
-import { now } from '../../time.ts'
+import { Conflict, merge, type Database, type Unit } from '../../db/index.ts'
+import type { Fact } from '../../bus/index.ts'
+import { isAppError, isStorageFailure } from '../../core/errors.ts'
+import type { Log } from '../../lib/log/index.ts'
+import type { Metrics } from '../../core/metrics.ts'
+import { now } from '../../core/time.ts'
 import { hasStarted, isFinal, transition, type ExecutionEvent } from './state.ts'
 import type { ExecutionStore } from './store.ts'
-import type { Execution, PlanReaction } from './types.ts'
+import type { Execution } from './types.ts'
+import type { PlanReaction } from './ports.ts'
 
 const RETRY_AFTER_MS = 1000
 

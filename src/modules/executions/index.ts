@@ -1,17 +1,17 @@
 /** Executions: accepted, scheduled, run, recorded; their output and results. */
 import { isDeepStrictEqual } from 'node:util'
-import type { Bus } from '../../bus/bus.ts'
-import { merge, type Database } from '../../db/database.ts'
-import type { Encryption } from '../../encryption.ts'
-import type { Page } from '../../http/list.ts'
-import { readJson } from '../../json.ts'
-import type { Log } from '../../log.ts'
-import type { Metrics } from '../../metrics.ts'
-import type { Module } from '../../module.ts'
-import { resultJson } from '../../result-json.ts'
-import { createSecretValues } from '../../secret-values.ts'
-import type { TemplateScope } from '../../template.ts'
-import type { OutputType, Runner } from '../../runners/runner.ts'
+import type { Bus } from '../../bus/index.ts'
+import { merge, type Database } from '../../db/index.ts'
+import type { Encryption } from '../../core/encryption.ts'
+import type { Page } from '../../http/index.ts'
+import { readJson } from '../../lib/text/index.ts'
+import type { Log } from '../../lib/log/index.ts'
+import type { Metrics } from '../../core/metrics.ts'
+import type { Module } from '../../core/module.ts'
+import { resultJson } from '../../core/result-json.ts'
+import { createSecretValues } from '../../lib/secrets/index.ts'
+import type { TemplateScope } from '../../lib/template/index.ts'
+import type { OutputType, Runner } from '../../runners/index.ts'
 import type { Actions } from '../actions/index.ts'
 import type { Traces } from '../traces/index.ts'
 import { auditChanges } from './audit.ts'
@@ -26,23 +26,16 @@ import { executionRecord, liveactionRecord, type RecordOptions } from './record.
 import { recover, type SweepLeftovers } from './recovery.ts'
 import { createRetentions } from './retention.ts'
 import { createRoutes } from './routes.ts'
-import { readerOf } from '../../template-reader.ts'
+import { readerOf } from '../../core/template-reader.ts'
 import { templateScope, type RolesOf } from './request.ts'
 import { createSealing } from './sealing.ts'
 import { createScheduler } from './scheduler.ts'
 import { createExecutionService, type ExecutionService } from './service.ts'
 import { isFinal } from './state.ts'
 import { createExecutionStore, type ExecutionStore } from './store.ts'
-import type { TemplateReader } from '../datastore/types.ts'
-import type {
-  Execution,
-  ExecutionPolicies,
-  ExecutionRecord,
-  ExecutionStatus,
-  PackConfigs,
-  PlanReaction,
-  ServiceTokens,
-} from './types.ts'
+import type { Execution, ExecutionRecord, ExecutionStatus } from './types.ts'
+import type { TemplateReader } from '../../core/template-reader.ts'
+import type { ExecutionPolicies, PackConfigs, PlanReaction, ServiceTokens } from './ports.ts'
 
 export interface Executions
   extends Module, Pick<ExecutionService, 'plan' | 'planAgain' | 'request' | 'hasRoom' | 'cancelOld'> {

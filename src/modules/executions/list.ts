@@ -1,5 +1,5 @@
 /** From query parameters to a page of executions (contract 03, 3.3). */
-import { queryInvalid, shown } from '../../errors.ts'
+import { queryInvalid } from '../../core/errors.ts'
 import {
   isNullFilter,
   parseItems,
@@ -9,9 +9,11 @@ import {
   placeQuery,
   textFilter,
   type Place,
-} from '../../http/list.ts'
-import type { QueryParameter, QueryValue } from '../../http/route.ts'
+  type QueryParameter,
+  type QueryValue,
+} from '../../http/index.ts'
 import type { ExecutionFilter, PathColumn, Sort, SortColumn } from './store.ts'
+import { shown } from '../../lib/text/index.ts'
 
 const text = (description: string): QueryParameter => ({ type: 'string', description })
 

@@ -1,5 +1,5 @@
 /** What is known in memory of executions that have not ended, so that readers of a stream need not ask the rows. */
-import type { Bus } from '../../bus/bus.ts'
+import type { Bus } from '../../bus/index.ts'
 import { isFinal } from './state.ts'
 import type { ExecutionStatus } from './types.ts'
 

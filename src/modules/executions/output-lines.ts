@@ -4,7 +4,7 @@
  * Each record tells how many line ends and bytes there are before it. So the record with a line end, or with a byte, is found
  * by halving, whatever is between; and then a few records are read.
  */
-import type { OutputType } from '../../runners/runner.ts'
+import type { OutputType } from '../../runners/index.ts'
 import { placeBehind } from './output-place.ts'
 import type { ExecutionStore, NumberedPlace, PlacedRecord } from './store.ts'
 import type { OutputLine, OutputLines, OutputPart, OutputPlace } from './types.ts'

@@ -2,9 +2,9 @@
  * What a server does about executions that an earlier one was running when it ended: their processes are killed, they are
  * recorded as `abandoned`, and nothing is silently run twice. Runs at every start; harmless when there is nothing.
  */
-import type { Log } from '../../log.ts'
-import { merge, type Database, type Unit } from '../../db/database.ts'
-import type { RecordedProcess } from '../../runners/runner.ts'
+import type { Log } from '../../lib/log/index.ts'
+import { merge, type Database, type Unit } from '../../db/index.ts'
+import type { RecordedProcess } from '../../runners/index.ts'
 import type { Change } from './change.ts'
 import type { ExecutionStore } from './store.ts'
 import type { Execution, ExecutionStatus } from './types.ts'

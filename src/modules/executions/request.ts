@@ -5,25 +5,25 @@ import {
   bodyInvalid,
   headerInvalid,
   isAppError,
-  shown,
   type AppError,
-} from '../../errors.ts'
-import { userResource } from '../../http/permissions.ts'
-import type { ApiRequest } from '../../http/route.ts'
-import { newId } from '../../ids.ts'
-import { readJson } from '../../json.ts'
-import type { JsonSchema } from '../../schema.ts'
-import { formatMicros, nowMicros } from '../../time.ts'
-import { readerOf } from '../../template-reader.ts'
-import { parameterScope, type ReadSecrets } from '../../parameter-scope.ts'
-import { createSecretValues } from '../../secret-values.ts'
-import type { TemplateScope } from '../../template.ts'
+} from '../../core/errors.ts'
+import type { ApiRequest } from '../../http/index.ts'
+import { newId } from '../../core/ids.ts'
+import { readJson, shown } from '../../lib/text/index.ts'
+import type { JsonSchema } from '../../lib/schema/index.ts'
+import { formatMicros, nowMicros } from '../../core/time.ts'
+import { readerOf } from '../../core/template-reader.ts'
+import { parameterScope, type ReadSecrets } from '../../core/parameter-scope.ts'
+import { createSecretValues } from '../../lib/secrets/index.ts'
+import type { TemplateScope } from '../../lib/template/index.ts'
 import type { Actions } from '../actions/index.ts'
 import type { ActionRecord, RunnerTypeRecord } from '../actions/types.ts'
-import type { TemplateReader } from '../datastore/types.ts'
 import type { Cause } from '../traces/types.ts'
 import type { Sealing } from './sealing.ts'
-import type { Execution, ExecutionOrigin, PackConfigs } from './types.ts'
+import type { Execution, ExecutionOrigin } from './types.ts'
+import type { TemplateReader } from '../../core/template-reader.ts'
+import type { PackConfigs } from './ports.ts'
+import { userResource } from '../../core/permissions.ts'
 
 /** Body of `POST /executions`; what else it holds is ignored, because clients of several versions send it. */
 export interface ExecutionRequest {

@@ -1,8 +1,8 @@
 /** Old executions and old output go (contract 10, 10.5). */
-import type { Database } from '../../db/database.ts'
-import { idBound } from '../../ids.ts'
-import { retire, type OldRecords, type Retention } from '../../retention.ts'
-import { microsOf } from '../../time.ts'
+import type { Database } from '../../db/index.ts'
+import { idBound } from '../../core/ids.ts'
+import { retire, type OldRecords, type Retention } from '../../core/retention.ts'
+import { microsOf } from '../../core/time.ts'
 import { isFinal } from './state.ts'
 import type { Aged, ExecutionStore } from './store.ts'
 

@@ -1,6 +1,6 @@
 import { gzip } from 'node:zlib'
 import { promisify } from 'node:util'
-import { isAppError, queryInvalid, resourceNotFound, shown } from '../../errors.ts'
+import { isAppError, queryInvalid, resourceNotFound } from '../../core/errors.ts'
 import {
   listReply,
   pageHeaders,
@@ -9,12 +9,15 @@ import {
   seesSecrets,
   showSecretsQuery,
   type Projection,
-} from '../../http/list.ts'
-import { actionResource, executionResource } from '../../http/permissions.ts'
-import { Reply, type ApiRequest, type QueryParameter, type Rights, type Route } from '../../http/route.ts'
-import { isId } from '../../ids.ts'
-import { readJson } from '../../json.ts'
-import type { OutputType } from '../../runners/runner.ts'
+  Reply,
+  type ApiRequest,
+  type QueryParameter,
+  type Rights,
+  type Route,
+} from '../../http/index.ts'
+import { isId } from '../../core/ids.ts'
+import { readJson, shown } from '../../lib/text/index.ts'
+import type { OutputType } from '../../runners/index.ts'
 import { executionAttributeQuery, executionAttributes, wantedAttributes } from './attributes.ts'
 import { filterParameters, parseListQuery } from './list.ts'
 import { MAX_LINES, type LinesRequest } from './output-lines.ts'
@@ -34,6 +37,7 @@ import {
 import type { ExecutionService } from './service.ts'
 import type { CountDimension, ExecutionStore, Visibility } from './store.ts'
 import type { Execution, ExecutionRecord, ExecutionStatus, OutputLines, OutputMatches } from './types.ts'
+import { actionResource, executionResource } from '../../core/permissions.ts'
 
 const compress = promisify(gzip)
 

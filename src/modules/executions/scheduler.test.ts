@@ -5,17 +5,18 @@ import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders
 import { waitFor } from '../../../tests/helpers/wait.ts'
 import { TextSink } from '../../../tests/helpers/text-sink.ts'
 import type { Database, Unit } from '../../db/database.ts'
-import { storageFailed } from '../../errors.ts'
-import { createLog, type Log } from '../../log.ts'
-import { formatMicros, now, nowMicros } from '../../time.ts'
+import { storageFailed } from '../../core/errors.ts'
+import { createLog, type Log } from '../../lib/log/log.ts'
+import { formatMicros, now, nowMicros } from '../../core/time.ts'
 import { createAdmission } from './admission.ts'
 import { createChange, type Change } from './change.ts'
 import { createDispatcher } from './dispatcher.ts'
 import { createOutput } from './output.ts'
 import { createScheduler, type Scheduler } from './scheduler.ts'
 import { createExecutionStore, type ExecutionStore } from './store.ts'
-import type { Execution, ExecutionStatus, Limit } from './types.ts'
-import { noMetrics } from '../../metrics.ts'
+import type { Execution, ExecutionStatus } from './types.ts'
+import { noMetrics } from '../../core/metrics.ts'
+import type { Limit } from './ports.ts'
 
 let folder: TemporaryFolder
 let database: Database

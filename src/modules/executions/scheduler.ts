@@ -2,13 +2,13 @@
  * Has requested executions started, oldest first, while there are free slots and policies allow it; wakes delayed ones when
  * they are due, and ends pending ones that nobody has settled in their time.
  */
-import type { Bus } from '../../bus/bus.ts'
-import type { Unit } from '../../db/database.ts'
-import { microsOfId } from '../../ids.ts'
-import type { Log } from '../../log.ts'
-import type { Metrics } from '../../metrics.ts'
-import { createRowQueue } from '../../queue/row-queue.ts'
-import { formatMicros, microsOf, now, nowMicros, setBacksSoFar } from '../../time.ts'
+import type { Bus } from '../../bus/index.ts'
+import type { Unit } from '../../db/index.ts'
+import { microsOfId } from '../../core/ids.ts'
+import type { Log } from '../../lib/log/index.ts'
+import type { Metrics } from '../../core/metrics.ts'
+import { createRowQueue } from '../../queue/index.ts'
+import { formatMicros, microsOf, now, nowMicros, setBacksSoFar } from '../../core/time.ts'
 import type { Admission } from './admission.ts'
 import type { Change } from './change.ts'
 import type { Dispatcher } from './dispatcher.ts'

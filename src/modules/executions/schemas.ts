@@ -1,5 +1,5 @@
 /** Response schemas of the execution endpoints, for the OpenAPI document (contract 03, 3.2). */
-import type { JsonSchema } from '../../schema.ts'
+import type { JsonSchema } from '../../lib/schema/index.ts'
 import { executionStatuses } from './types.ts'
 
 const timestamp: JsonSchema = { type: 'string', description: 'ISO 8601 UTC with microseconds.' }

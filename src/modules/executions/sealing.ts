@@ -2,11 +2,11 @@
  * Secret parameters at rest: the row of an execution shows masks in their place, and beside them has everything encrypted,
  * for the run, for a re-run and for administrators who ask.
  */
-import type { Encryption } from '../../encryption.ts'
-import { isAppError } from '../../errors.ts'
-import { readJson } from '../../json.ts'
-import type { Log } from '../../log.ts'
-import { createSecretValues } from '../../secret-values.ts'
+import type { Encryption } from '../../core/encryption.ts'
+import { isAppError } from '../../core/errors.ts'
+import { readJson } from '../../lib/text/index.ts'
+import type { Log } from '../../lib/log/index.ts'
+import { createSecretValues } from '../../lib/secrets/index.ts'
 import type { Actions } from '../actions/index.ts'
 import type { Execution } from './types.ts'
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { startEngine, type Engine } from '../../../tests/helpers/engine.ts'
 import { waitFor } from '../../../tests/helpers/wait.ts'
-import { AppError } from '../../errors.ts'
+import { AppError } from '../../core/errors.ts'
 import { isFinal } from './index.ts'
 
 let engine: Engine

@@ -1,6 +1,5 @@
 /** What can be done with executions: request, read, cancel, settle, run again. */
-import { commitPlan } from '../../db/commit.ts'
-import { merge, type Database, type Unit } from '../../db/database.ts'
+import { commitPlan, merge, type Database, type Unit } from '../../db/index.ts'
 import {
   executionUpdateRefused,
   noExecutions,
@@ -10,13 +9,12 @@ import {
   resourceNotFound,
   transitionRefused,
   type AppError,
-} from '../../errors.ts'
-import { allRights } from '../../http/authenticate.ts'
-import { aboutCaller } from '../../http/caller.ts'
-import type { OldRecords } from '../../retention.ts'
-import { isId } from '../../ids.ts'
-import { inquirerName } from '../../runners/inquirer.ts'
-import type { Log, LogFields } from '../../log.ts'
+} from '../../core/errors.ts'
+import { allRights, aboutCaller } from '../../http/index.ts'
+import type { OldRecords } from '../../core/retention.ts'
+import { isId } from '../../core/ids.ts'
+import { inquirerName } from '../../runners/index.ts'
+import type { Log, LogFields } from '../../lib/log/index.ts'
 import type { Actions } from '../actions/index.ts'
 import type { ActionRecord } from '../actions/types.ts'
 import type { Traces } from '../traces/index.ts'
@@ -40,7 +38,8 @@ import {
 import type { Sealing } from './sealing.ts'
 import { isCancelable, isFinal, type FinalStatus } from './state.ts'
 import type { ExecutionStore } from './store.ts'
-import type { Execution, ExecutionOrigin, ExecutionStatus, PlanReaction } from './types.ts'
+import type { Execution, ExecutionOrigin, ExecutionStatus } from './types.ts'
+import type { PlanReaction } from './ports.ts'
 
 export interface ExecutionService {
   /** @throws see `draftExecution`; TRACE_UNKNOWN, QUEUE_FULL */

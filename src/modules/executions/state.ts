@@ -1,9 +1,9 @@
 /**
  * The life of an execution as one table and one function (docs/architecture.md, section 7). Nothing else assigns `status`.
  */
-import { formatMicros, microsOf, secondsBetween } from '../../time.ts'
-import { resultJson } from '../../result-json.ts'
-import type { RunStatus } from '../../runners/runner.ts'
+import { formatMicros, microsOf, secondsBetween } from '../../core/time.ts'
+import { resultJson } from '../../core/result-json.ts'
+import type { RunStatus } from '../../runners/index.ts'
 import { executionStatuses, type Execution, type ExecutionStatus, type RunnerInfo } from './types.ts'
 
 export type FinalStatus = 'succeeded' | 'failed' | 'timeout' | 'abandoned' | 'canceled'

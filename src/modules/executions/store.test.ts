@@ -4,7 +4,7 @@ import { makeExecution } from '../../../tests/helpers/execution.ts'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
 import type { Compilable, Database } from '../../db/database.ts'
 import { openSqlite } from '../../db/sqlite/open.ts'
-import { newId } from '../../ids.ts'
+import { newId } from '../../core/ids.ts'
 import { createExecutionStore, type ExecutionFilter, type ExecutionStore } from './store.ts'
 import type { ExecutionStatus } from './types.ts'
 

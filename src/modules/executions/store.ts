@@ -4,24 +4,27 @@
  */
 import { createHash } from 'node:crypto'
 import { sql, type ExpressionBuilder, type Expression, type SelectQueryBuilder, type SqlBool } from 'kysely'
-import { isAmong } from '../../db/among.ts'
-import { columnsOf, prepared } from '../../db/prepared.ts'
-import { microsOf } from '../../time.ts'
-import type { Place } from '../../http/list.ts'
-import { idBound } from '../../ids.ts'
-import { readJson } from '../../json.ts'
-import type { Compilable, Database, Step } from '../../db/database.ts'
-import type {
-  ExecutionCountTable,
-  ExecutionResultTable,
-  ExecutionTable,
-  OutputRecordTable,
-  ProcessTable,
-  Tables,
-} from '../../db/tables.ts'
-import type { OutputType, RecordedProcess } from '../../runners/runner.ts'
+import {
+  isAmong,
+  columnsOf,
+  prepared,
+  type Compilable,
+  type Database,
+  type Step,
+  type ExecutionCountTable,
+  type ExecutionResultTable,
+  type ExecutionTable,
+  type OutputRecordTable,
+  type ProcessTable,
+  type Tables,
+} from '../../db/index.ts'
+import { microsOf } from '../../core/time.ts'
+import type { Place } from '../../http/index.ts'
+import { idBound } from '../../core/ids.ts'
+import { readJson } from '../../lib/text/index.ts'
+import type { OutputType, RecordedProcess } from '../../runners/index.ts'
 import type { ActionRecord, RunnerTypeRecord } from '../actions/types.ts'
-import { resultJson } from '../../result-json.ts'
+import { resultJson } from '../../core/result-json.ts'
 import { noPlace } from './output-place.ts'
 import { finalStatuses, openStatuses } from './state.ts'
 import type {

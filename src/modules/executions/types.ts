@@ -1,9 +1,6 @@
 import type { ActionRecord, RunnerTypeRecord } from '../actions/types.ts'
-import type { Unit } from '../../db/database.ts'
-import type { OutputType } from '../../runners/runner.ts'
-import type { TemplateReader } from '../datastore/types.ts'
-
-export type { OutputType } from '../../runners/runner.ts'
+import type { OutputType } from '../../runners/index.ts'
+export type { OutputType } from '../../runners/index.ts'
 
 /** Contract 03, 3.5. `pending` waits for a person; `pausing` … `resuming` are for workflows. */
 export const executionStatuses = [
@@ -234,60 +231,4 @@ export interface OutputMatches {
   is_at_end: boolean
   /** Nothing is written any more. */
   is_complete: boolean
-}
-
-/**
- * Port: what a change of status brings about elsewhere, in the same unit. Whoever knows triggers provides it.
- *
- * @param parameters of the execution, secrets masked
- */
-export type PlanReaction = (execution: Execution, parameters: Record<string, unknown>) => Unit | undefined
-
-/** Of those that are counted under the same key, at most `threshold` have a slot at once. */
-export interface Limit {
-  key: string
-  threshold: number
-  /** What happens to one that comes beyond it: it waits until one of them has ended, or is cancelled. */
-  beyond: 'delay' | 'cancel'
-  /** Reference of the policy that says so. */
-  policy: string
-}
-
-/** Port: what policies say about executions (contract 02, 2.11); whoever knows policies provides it. */
-export interface ExecutionPolicies {
-  /**
-   * What an execution is counted under when it has a slot; the first limit that is reached decides. The answer changes only
-   * when the policies of its action do. Never throws: a policy that cannot be applied does not count.
-   *
-   * @param open its parameters with their secrets, which go nowhere
-   */
-  limitsOf(execution: Execution, open: () => Record<string, unknown>): readonly Limit[]
-  /** What the end of an execution brings about, in the same unit. Never throws. */
-  planRetry(execution: Execution): Unit | undefined
-}
-
-/** Port: the configuration of packs (contract 02, 2.9); whoever knows packs provides it. */
-export interface PackConfigs {
-  /** Resolved in the name of the reader; a pack without configuration has an empty one. @throws TEMPLATE_FAILED */
-  resolve(pack: string, reader: TemplateReader): PackConfig
-}
-
-export interface PackConfig {
-  values: Record<string, unknown>
-  /** Those among the values, at any depth, that must not be seen. */
-  secrets: readonly unknown[]
-}
-
-/** Port: credentials for the API that actions have while they run; whoever knows tokens provides it. */
-export interface ServiceTokens {
-  /** Whether authentication is on. */
-  readonly enabled: boolean
-  /**
-   * A token for the run of an execution; it counts once the unit is committed. Undefined when the run gets none.
-   *
-   * The value is handed to the process and goes nowhere else.
-   */
-  plan(execution: Execution): { token: string; unit: Unit } | undefined
-  /** Makes the token of an execution worthless, if there is one. */
-  planEnd(execution: Execution): Unit
 }

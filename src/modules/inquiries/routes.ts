@@ -1,7 +1,6 @@
 /** Endpoints of contract 08, 8.15. */
-import { listReply, pageHeaders, pageQuery, parsePage } from '../../http/list.ts'
-import type { Route } from '../../http/route.ts'
-import type { JsonSchema } from '../../schema.ts'
+import { listReply, pageHeaders, pageQuery, parsePage, type Route } from '../../http/index.ts'
+import type { JsonSchema } from '../../lib/schema/index.ts'
 import type { InquiryService } from './service.ts'
 
 const INQUIRIES_LIMIT = 20

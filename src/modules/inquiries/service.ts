@@ -7,18 +7,31 @@ import {
   inquiryTimedOut,
   notAnInquiry,
   resourceNotFound,
-} from '../../errors.ts'
-import { aboutCaller, type Caller } from '../../http/caller.ts'
-import type { Page } from '../../http/list.ts'
-import { inquiryResource, type Resource } from '../../http/permissions.ts'
-import { isId } from '../../ids.ts'
-import { inquirerName } from '../../runners/inquirer.ts'
-import { compileDraft4, isObject, MASK, type JsonSchema } from '../../schema.ts'
-import { compileSecrets } from '../../secrets.ts'
-import { now } from '../../time.ts'
+} from '../../core/errors.ts'
+import { aboutCaller, type Caller, type Page } from '../../http/index.ts'
+import { isId } from '../../core/ids.ts'
+import { inquirerName } from '../../runners/index.ts'
+import { compileDraft4, isObject, MASK, type JsonSchema } from '../../lib/schema/index.ts'
+import { compileSecrets } from '../../lib/secrets/index.ts'
+import { now } from '../../core/time.ts'
 import type { Execution } from '../executions/types.ts'
-import type { InquiriesDeps } from './index.ts'
 import type { InquiryRecord } from './types.ts'
+import type { Log } from '../../lib/log/index.ts'
+import type { Executions } from '../executions/index.ts'
+import { inquiryResource, type Resource } from '../../core/permissions.ts'
+
+export interface InquiriesDeps {
+  executions: Pick<Executions, 'find' | 'findWithResult' | 'pending' | 'respond'>
+  log: Log
+  /** Names of the roles of a user; undefined: access control is off, and everybody counts as an administrator. */
+  rolesOf: ((user: string) => string[]) | undefined
+  settings: {
+    /** `api.max_page_size` */
+    maxPageSize: number
+    /** `garbagecollector.purge_inquiries` */
+    expires: boolean
+  }
+}
 
 export interface InquiryService {
   /** Those that wait, newest first. */

@@ -1,5 +1,5 @@
 /** Wire record of contract 08, 8.15. */
-import type { JsonSchema } from '../../schema.ts'
+import type { JsonSchema } from '../../lib/schema/index.ts'
 
 /** A question that an execution waits with. */
 export interface InquiryRecord {

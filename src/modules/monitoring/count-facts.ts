@@ -1,7 +1,7 @@
 /** Measurements of what facts tell, so that those who announce them need not measure. */
-import type { Bus } from '../../bus/bus.ts'
-import type { Metrics } from '../../metrics.ts'
-import { microsOf } from '../../time.ts'
+import type { Bus } from '../../bus/index.ts'
+import type { Metrics } from '../../core/metrics.ts'
+import { microsOf } from '../../core/time.ts'
 import type { Execution, ExecutionStatus, LogEntry } from '../executions/types.ts'
 
 const ends: ReadonlySet<ExecutionStatus> = new Set<ExecutionStatus>([

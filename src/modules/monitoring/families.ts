@@ -3,7 +3,7 @@
  * as the reference of an action, has so many at most; those beyond it are counted as `other`.
  */
 import { Counter, Histogram, type Registry } from 'prom-client'
-import type { MeasurementName, Measurements, Metrics } from '../../metrics.ts'
+import type { MeasurementName, Measurements, Metrics } from '../../core/metrics.ts'
 
 const MAX_VALUES = 500
 const RUN_SECONDS = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 900, 3600]

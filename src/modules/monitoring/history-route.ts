@@ -1,8 +1,7 @@
-import { queryInvalid } from '../../errors.ts'
-import { parseTime } from '../../http/list.ts'
-import type { JsonRoute } from '../../http/route.ts'
-import type { JsonSchema } from '../../schema.ts'
-import { microsOf } from '../../time.ts'
+import { queryInvalid } from '../../core/errors.ts'
+import { parseTime, type JsonRoute } from '../../http/index.ts'
+import type { JsonSchema } from '../../lib/schema/index.ts'
+import { microsOf } from '../../core/time.ts'
 import { KEPT_MINUTES, type History } from './history.ts'
 import type { StatusHistory } from './types.ts'
 

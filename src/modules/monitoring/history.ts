@@ -2,11 +2,11 @@
  * How the server was: one sample a minute, kept for a little more than a day, so that an operator who comes later sees what
  * has happened. The minute that runs is in memory; its row is written when it is over, and when the server stops.
  */
-import type { Database } from '../../db/database.ts'
-import type { Log } from '../../log.ts'
-import type { Metrics } from '../../metrics.ts'
-import type { UpkeepTask } from '../../module.ts'
-import { formatMicros } from '../../time.ts'
+import type { Database } from '../../db/index.ts'
+import type { Log } from '../../lib/log/index.ts'
+import type { Metrics } from '../../core/metrics.ts'
+import type { UpkeepTask } from '../../core/module.ts'
+import { formatMicros } from '../../core/time.ts'
 import { addTo, join, quantile, type Histogram } from './histogram.ts'
 import { createMonitoringStore } from './store.ts'
 import type { GaugeReading, LoopDelay, StatusSample } from './types.ts'

@@ -1,6 +1,6 @@
 /** What belongs to no module: the process, its memory, its event loop, and the file of the database. */
-import type { Database } from '../../db/database.ts'
-import type { Gauge } from '../../module.ts'
+import type { Database } from '../../db/index.ts'
+import type { Gauge } from '../../core/module.ts'
 import type { LoopDelay } from './types.ts'
 
 export function processGauges(deps: {

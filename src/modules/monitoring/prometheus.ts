@@ -1,10 +1,10 @@
 /** The page that Prometheus reads. Gauges are read when it is asked for, and not before. */
 import { readdirSync } from 'node:fs'
 import { Counter, Gauge, Registry } from 'prom-client'
-import type { Database } from '../../db/database.ts'
-import type { RootLog } from '../../log.ts'
-import type { Metrics } from '../../metrics.ts'
-import { version } from '../../version.ts'
+import type { Database } from '../../db/index.ts'
+import type { RootLog } from '../../lib/log/index.ts'
+import type { Metrics } from '../../core/metrics.ts'
+import { version } from '../../core/version.ts'
 import { createFamilies } from './families.ts'
 import type { GaugeReading } from './types.ts'
 

@@ -1,5 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto'
-import { Reply, type Route } from '../../http/route.ts'
+import { Reply, type Route } from '../../http/index.ts'
 import type { Prometheus } from './prometheus.ts'
 
 export function createRoutes({ prometheus, token }: { prometheus: Prometheus; token: string }): Route[] {

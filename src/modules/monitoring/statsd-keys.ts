@@ -1,5 +1,5 @@
 /** What statsd is told of each measurement (contract 10, 10.4). Keys stand behind `svc.` and the prefix. */
-import type { HttpLabels, MeasurementName, Measurements } from '../../metrics.ts'
+import type { HttpLabels, MeasurementName, Measurements } from '../../core/metrics.ts'
 
 export interface StatsdKeys {
   counters?: readonly string[]

@@ -5,8 +5,8 @@
 import { lookup } from 'node:dns'
 import { isIP } from 'node:net'
 import { StatsD } from 'hot-shots'
-import type { Log } from '../../log.ts'
-import type { Metrics } from '../../metrics.ts'
+import type { Log } from '../../lib/log/index.ts'
+import type { Metrics } from '../../core/metrics.ts'
 import { safe, statsdKeys } from './statsd-keys.ts'
 import type { GaugeReading } from './types.ts'
 

@@ -1,11 +1,11 @@
 /** `GET /v1/status`: what an operator looks at first, and whether anything needs attention. */
 import { statfs } from 'node:fs/promises'
 import { setTimeout as delay } from 'node:timers/promises'
-import { components } from '../../components.ts'
-import { starting } from '../../errors.ts'
-import type { JsonRoute } from '../../http/route.ts'
-import type { JsonSchema } from '../../schema.ts'
-import { version } from '../../version.ts'
+import { components } from '../../core/components.ts'
+import { starting } from '../../core/errors.ts'
+import type { JsonRoute } from '../../http/index.ts'
+import type { JsonSchema } from '../../lib/schema/index.ts'
+import { version } from '../../core/version.ts'
 import type { ComponentStatus, DiskStatus, QueueStatus, ServerFacts, StatusRecord, Watch } from './types.ts'
 
 /** The specification: the work queues should stay below this many messages. */

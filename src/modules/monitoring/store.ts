@@ -1,7 +1,5 @@
 /** Table `status_samples`. Reads, and functions that return steps. */
-import type { Database, Step } from '../../db/database.ts'
-import { prepared } from '../../db/prepared.ts'
-import type { StatusSampleTable } from '../../db/tables.ts'
+import { type Database, type Step, prepared, type StatusSampleTable } from '../../db/index.ts'
 
 export interface MonitoringStore {
   /** Those of these minutes, both included, in their order. */

@@ -1,5 +1,5 @@
 /** What is known of the server's own state. */
-import type { LogMessage } from '../../log.ts'
+import type { LogMessage } from '../../lib/log/index.ts'
 
 /** A gauge of a module, read now. */
 export interface GaugeReading {

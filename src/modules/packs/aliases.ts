@@ -1,7 +1,6 @@
 /** Aliases of actions for chat (contract 02, 2.13): what may be one, and registering those of a pack. */
-import type { Database, Step } from '../../db/database.ts'
-import { shown } from '../../errors.ts'
-import { newId } from '../../ids.ts'
+import type { Database, Step } from '../../db/index.ts'
+import { newId } from '../../core/ids.ts'
 import {
   checkPackDefinitions,
   descriptionSchema,
@@ -11,10 +10,11 @@ import {
   packSchema,
   type PackDefinitions,
   type Registration,
-} from '../../pack-content.ts'
-import { compilePattern, compileSchema, type JsonSchema, type SchemaProblem } from '../../schema.ts'
+} from '../../core/pack-content.ts'
+import { compilePattern, compileSchema, type JsonSchema, type SchemaProblem } from '../../lib/schema/index.ts'
 import type { PackStore } from './store.ts'
 import type { AliasDefinition, AliasFormat, AliasRecord } from './types.ts'
+import { shown } from '../../lib/text/index.ts'
 
 const MAX_FORMATS = 100
 const MAX_FORMAT_CHARS = 1_000

@@ -6,8 +6,8 @@ import {
   isObject,
   type JsonSchema,
   type SchemaProblem,
-} from '../../schema.ts'
-import { isTemplate } from '../../template.ts'
+} from '../../lib/schema/index.ts'
+import { isTemplate } from '../../lib/template/index.ts'
 import type { ConfigAttributes } from './types.ts'
 
 /** A text that stands for what is in the datastore. */

@@ -4,10 +4,10 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { openDatabase } from '../../../tests/helpers/database.ts'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
 import type { Database } from '../../db/database.ts'
-import { loadEncryption } from '../../encryption.ts'
-import { readYaml } from '../../metadata.ts'
-import { MASK } from '../../schema.ts'
-import { TemplateError, type TemplateScope } from '../../template.ts'
+import { loadEncryption } from '../../core/encryption.ts'
+import { readYamlDocument } from '../../lib/text/metadata.ts'
+import { MASK } from '../../lib/schema/schema.ts'
+import { TemplateError, type TemplateScope } from '../../lib/template/render.ts'
 import { createConfigs, type Configs } from './configs.ts'
 import { createPackStore } from './store.ts'
 
@@ -58,7 +58,7 @@ afterEach(async () => {
 
 async function register(schema: string | undefined, values?: string) {
   if (values !== undefined) writeFileSync(join(folder.path, 'configs', 'mine.yaml'), values)
-  const document = schema === undefined ? undefined : readYaml(schema)
+  const document = schema === undefined ? undefined : readYamlDocument(schema)
   if (document !== undefined && 'problem' in document) throw new Error(document.problem.message)
   const registration = await configs.register({
     ref: 'mine',
@@ -251,7 +251,7 @@ describe('writing', () => {
     await register(undefined, '{}\n')
     await configs.put('mine', { value })
     const text = readFileSync(configs.fileOf('mine'), 'utf8')
-    expect(readYaml(text)).toMatchObject({ value: { value } })
+    expect(readYamlDocument(text)).toMatchObject({ value: { value } })
     expect(configs.get('mine', true).values).toEqual({ value })
   })
 

@@ -1,25 +1,30 @@
 /** Configurations of packs (contract 02, 2.9): kept from registration on, resolved when an action needs them. */
 import { join } from 'node:path'
 import { dump } from 'js-yaml'
-import { problemOfContainedFile } from '../../contained-file.ts'
-import type { Database } from '../../db/database.ts'
-import type { Encryption } from '../../encryption.ts'
-import { configInvalid, configNotFound, configNotWritten, configTemplateFailed, isAppError } from '../../errors.ts'
-import { newId } from '../../ids.ts'
-import { readJson } from '../../json.ts'
-import { problemAt, readMetadataFile, readYaml, type FileProblem, type MetadataDocument } from '../../metadata.ts'
-import { createRedactor } from '../../redact.ts'
-import { canonical, isObject, MASK } from '../../schema.ts'
-import { compileSecrets, keepMasked, secretsIn, type ReplaceSecrets } from '../../secrets.ts'
-import { replaceSecretFile } from '../../secret-file.ts'
-import { createRenderer, findTemplates } from '../../template-values.ts'
-import type { HostFunction, TemplateScope } from '../../template.ts'
-import type { TemplateReader } from '../datastore/types.ts'
-import type { PackConfig } from '../executions/types.ts'
+import { problemOfContainedFile, replaceSecretFile } from '../../lib/files/index.ts'
+import type { Database } from '../../db/index.ts'
+import type { Encryption } from '../../core/encryption.ts'
+import { configInvalid, configNotFound, configNotWritten, configTemplateFailed, isAppError } from '../../core/errors.ts'
+import { newId } from '../../core/ids.ts'
+import {
+  readJson,
+  problemAt,
+  readMetadataFile,
+  readYamlDocument,
+  type FileProblem,
+  type MetadataDocument,
+} from '../../lib/text/index.ts'
+import { createRedactor } from '../../lib/log/index.ts'
+import { canonical, isObject, MASK } from '../../lib/schema/index.ts'
+import { compileSecrets, keepMasked, secretsIn, type ReplaceSecrets } from '../../lib/secrets/index.ts'
+import { createRenderer, findTemplates } from '../../core/template-values.ts'
+import type { HostFunction, TemplateScope } from '../../lib/template/index.ts'
 import { fillDefaults, isDynamic, mapLeaves, problemOfValues, problemsOfAttributes } from './config-values.ts'
 import { configSchemaFile, type PackContent } from './read.ts'
 import type { PackStore } from './store.ts'
 import type { ConfigAttributes, ConfigRecord } from './types.ts'
+import type { PackConfig } from '../../core/pack-content.ts'
+import type { TemplateReader } from '../../core/template-reader.ts'
 
 const MAX_FILE_BYTES = 1_048_576
 
@@ -329,7 +334,7 @@ const isCipherText = (value: unknown): boolean =>
 function toText(values: Record<string, unknown>): string | undefined {
   return [dump(values, { noRefs: true, lineWidth: -1 }), `${JSON.stringify(values, undefined, 2)}\n`].find((text) => {
     if (Buffer.byteLength(text) > MAX_FILE_BYTES) return false
-    const read = readYaml(text)
+    const read = readYamlDocument(text)
     return 'value' in read && canonical(read.value) === canonical(values)
   })
 }

@@ -1,8 +1,8 @@
 /** The pack `default`: where what people make through the API is put (contract 02, 2.8 "Default start-up"). */
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { defaultPack } from '../../pack-content.ts'
-import { hasCode } from '../../system-error.ts'
+import { defaultPack } from '../../core/pack-content.ts'
+import { hasCode } from '../../lib/process/index.ts'
 import { manifestFile } from './read.ts'
 
 const manifest = `---

@@ -4,11 +4,12 @@ import { lstat, mkdir, open, readdir, realpath } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
 import { createGunzip } from 'node:zlib'
-import { isAppError, packSourceUnusable, packTooLarge, shown } from '../../errors.ts'
-import type { PackWork, ProgramEnd } from '../../runners/pack-manager.ts'
-import { hasCode } from '../../system-error.ts'
+import { isAppError, packSourceUnusable, packTooLarge } from '../../core/errors.ts'
+import type { PackWork, ProgramEnd } from '../../runners/index.ts'
+import { hasCode } from '../../lib/process/index.ts'
 import { exists, type PackSource } from './sources.ts'
 import { copyTree, MAX_PACK_BYTES, MAX_PACK_FILES, PackBounds } from './tree.ts'
+import { shown } from '../../lib/text/index.ts'
 
 /** With what git needs besides; it has no bound of its own. */
 const MAX_FETCHED_BYTES = 4 * MAX_PACK_BYTES

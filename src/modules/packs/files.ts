@@ -4,8 +4,8 @@ import { readdirSync, statSync, type Dirent, type Stats } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Ignore } from 'ignore'
-import { readContainedFile } from '../../contained-file.ts'
-import { version } from '../../version.ts'
+import { readContainedFile } from '../../lib/files/index.ts'
+import { version } from '../../core/version.ts'
 import { configSchemaFile, contentKinds, isMetadataFile, manifestFile } from './read.ts'
 
 const MAX_LISTED = 10_000

@@ -2,16 +2,16 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { loadEncryption } from '../../encryption.ts'
+import { loadEncryption } from '../../core/encryption.ts'
 import { startRules, type RulesWorld } from '../../../tests/helpers/rules.ts'
-import type { Log } from '../../log.ts'
+import type { Log } from '../../lib/log/log.ts'
 import type { RunnerTypeDefinition } from '../../runners/runner.ts'
 import type { Actions } from '../actions/index.ts'
-import { describeProblem } from '../../metadata.ts'
+import { describeProblem } from '../../lib/text/metadata.ts'
 import type { RuleRecord } from '../rules/types.ts'
 import { createPolicies } from '../policies/index.ts'
 import { createPacks, type Packs } from './index.ts'
-import { noMetrics } from '../../metrics.ts'
+import { noMetrics } from '../../core/metrics.ts'
 
 const shell: RunnerTypeDefinition = {
   name: 'local-shell-cmd',

@@ -1,6 +1,6 @@
 /** Endpoints that begin to install and to remove packs (contract 02, 2.8): each starts an execution and answers with its id. */
-import type { ApiRequest, Route } from '../../http/route.ts'
-import type { JsonSchema } from '../../schema.ts'
+import type { ApiRequest, Route } from '../../http/index.ts'
+import type { JsonSchema } from '../../lib/schema/index.ts'
 
 /**
  * Port: starts an execution in the name of the caller, who needs no right on the action; whoever knows executions provides

@@ -12,19 +12,17 @@ import {
   packReserved,
   packSourceUnusable,
   parametersInvalid,
-  shown,
-} from '../../errors.ts'
-import type { Log } from '../../log.ts'
-import { describeProblem, readMetadataFile, type FileProblem } from '../../metadata.ts'
-import type { PackManager, PackOutcome, PackWork } from '../../runners/pack-manager.ts'
-import { isObject } from '../../schema.ts'
-import { versionMatches } from '../../template/filters/version.ts'
+} from '../../core/errors.ts'
+import type { Log } from '../../lib/log/index.ts'
+import { describeProblem, readMetadataFile, type FileProblem, shown } from '../../lib/text/index.ts'
+import type { PackManager, PackOutcome, PackWork } from '../../runners/index.ts'
+import { isObject } from '../../lib/schema/index.ts'
+import { versionMatches } from '../../lib/template/index.ts'
 import { fetchPack } from './fetch.ts'
 import { readPack, type PackManifest } from './read.ts'
 import { allKinds, type PackRegistration } from './register.ts'
 import type { PackService } from './service.ts'
 import { exists, parseSource, type PackSource } from './sources.ts'
-
 /** Packs that nobody installs or removes: they come with the program, or are what people make through the API. */
 const reservedRefs: ReadonlySet<string> = new Set(['core', 'packs', 'default', '_global'])
 /** In the folder of the packs; nobody takes it for one. */

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { describeProblem } from '../../metadata.ts'
+import { describeProblem } from '../../lib/text/metadata.ts'
 import { readPack, type PackContent } from './read.ts'
 
 const manifest = 'name: Mine\ndescription: d\nversion: 1.2.3\nauthor: a\n'

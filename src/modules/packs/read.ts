@@ -1,7 +1,6 @@
 /** Reading a pack folder (contract 02, 2.7 and 2.8). Nothing outside of the folder is read, nothing in it is run. */
 import { basename, resolve } from 'node:path'
-import { problemOfContainedFile } from '../../contained-file.ts'
-import { shown } from '../../errors.ts'
+import { problemOfContainedFile } from '../../lib/files/index.ts'
 import {
   listFiles,
   problemAt,
@@ -9,9 +8,9 @@ import {
   whyUnreadable,
   type FileProblem,
   type MetadataDocument,
-} from '../../metadata.ts'
-import { compileSchema, isObject, type JsonSchema } from '../../schema.ts'
-
+  shown,
+} from '../../lib/text/index.ts'
+import { compileSchema, isObject, type JsonSchema } from '../../lib/schema/index.ts'
 const MAX_FILE_BYTES = 1_048_576
 /** Metadata files of one kind. */
 const MAX_FILES = 5_000

@@ -1,7 +1,7 @@
 /** Endpoints of contract 02: packs (2.8), their configurations (2.9), aliases (2.13). */
-import { configNotFound, contentNotFound, packInvalid } from '../../errors.ts'
-import { aboutCaller } from '../../http/caller.ts'
+import { configNotFound, contentNotFound, packInvalid } from '../../core/errors.ts'
 import {
+  aboutCaller,
   arrayOf,
   attributeQuery,
   jsonReply,
@@ -13,19 +13,21 @@ import {
   seesSecrets,
   showSecretsQuery,
   textFilter,
-} from '../../http/list.ts'
-import { actionAliasResource, packResource } from '../../http/permissions.ts'
-import { Reply, type ApiRequest, type Route } from '../../http/route.ts'
-import { isId } from '../../ids.ts'
-import type { Log } from '../../log.ts'
-import { describeProblem } from '../../metadata.ts'
-import type { JsonSchema } from '../../schema.ts'
+  Reply,
+  type ApiRequest,
+  type Route,
+} from '../../http/index.ts'
+import { isId } from '../../core/ids.ts'
+import type { Log } from '../../lib/log/index.ts'
+import { describeProblem } from '../../lib/text/index.ts'
+import type { JsonSchema } from '../../lib/schema/index.ts'
 import type { Configs } from './configs.ts'
 import type { RegisteredKind } from './register.ts'
 import type { PackService, Registrations } from './service.ts'
 import type { PackStore } from './store.ts'
 import type { AliasRecord, PackRecord } from './types.ts'
 import { packFile, packFileTexts } from './views.ts'
+import { actionAliasResource, packResource } from '../../core/permissions.ts'
 
 const DEFAULT_LIMIT = 100
 const MAX_SHOWN_PROBLEMS = 100

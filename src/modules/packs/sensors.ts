@@ -1,7 +1,13 @@
 /** Sensors of packs (contract 05, 5.10), as far as they are known before they run: what may be one, and its trigger types. */
-import type { Registration, RegistrationProblem } from '../../pack-content.ts'
-import { descriptionSchema, MAX_NAME_CHARS, packSchema, tagsSchema } from '../../pack-content.ts'
-import { compileSchema, type JsonSchema } from '../../schema.ts'
+import {
+  type Registration,
+  type RegistrationProblem,
+  descriptionSchema,
+  MAX_NAME_CHARS,
+  packSchema,
+  tagsSchema,
+} from '../../core/pack-content.ts'
+import { compileSchema, type JsonSchema } from '../../lib/schema/index.ts'
 import type { MetadataFolder } from './read.ts'
 
 const sensorSchema: JsonSchema = {

@@ -1,9 +1,9 @@
 /** Which packs there are, and registering them: one registration at a time. */
 import { readdir, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
-import { packNotOnDisk, shown } from '../../errors.ts'
-import type { Log } from '../../log.ts'
-import { describeProblem } from '../../metadata.ts'
+import { packNotOnDisk } from '../../core/errors.ts'
+import type { Log } from '../../lib/log/index.ts'
+import { describeProblem, shown } from '../../lib/text/index.ts'
 import { scanPack, type PackFiles } from './files.ts'
 import { manifestFile, readPack, type PackProblem } from './read.ts'
 import {
@@ -16,7 +16,6 @@ import {
   type PackRegistration,
   type RegisteredKind,
 } from './register.ts'
-
 /** Folders looked at in one folder of packs. */
 const MAX_PACKS = 2_000
 /** Packs whose files are looked at side by side. */

@@ -2,7 +2,7 @@
 import { stat } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { packSourceUnusable } from '../../errors.ts'
+import { packSourceUnusable } from '../../core/errors.ts'
 
 export type PackSource = {
   /** What the pack is called unless its manifest says so. */

@@ -1,7 +1,7 @@
 /** Tables `packs`, `config_schemas`, `configs` and `action_aliases`. Records are kept whole; what is filtered by has a column of its own. */
-import type { Database, Step } from '../../db/database.ts'
-import { slicePage, type Page } from '../../http/list.ts'
-import { readJson } from '../../json.ts'
+import type { Database, Step } from '../../db/index.ts'
+import { slicePage, type Page } from '../../http/index.ts'
+import { readJson } from '../../lib/text/index.ts'
 import type { AliasRecord, ConfigAttributes, ConfigSchemaRecord, PackRecord } from './types.ts'
 
 /** What has to be known of a pack to tell whether it has changed. */

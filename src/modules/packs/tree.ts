@@ -2,7 +2,7 @@
 import { constants } from 'node:fs'
 import { mkdir, open, readdir, readlink, symlink, type FileHandle } from 'node:fs/promises'
 import { join, posix } from 'node:path'
-import { packTooLarge } from '../../errors.ts'
+import { packTooLarge } from '../../core/errors.ts'
 
 /** Of a pack; what a hostile archive or repository can cost. */
 export const MAX_PACK_FILES = 20_000

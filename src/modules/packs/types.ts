@@ -1,5 +1,5 @@
 /** Wire records of contract 02, 2.8, 2.9 and 2.13. */
-import type { ParameterSchema } from '../../schema.ts'
+import type { ParameterSchema } from '../../lib/schema/index.ts'
 
 /** What the manifest says, in full; other keys of it follow. */
 export interface PackRecord {

@@ -1,10 +1,10 @@
 /** Files of packs, for looking at (contract 02, 2.8): text and pictures, nothing that a browser would run in our name. */
 import { basename } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
-import { readContainedBytes } from '../../contained-file.ts'
-import { packFileNotFound, packFileTooLarge } from '../../errors.ts'
-import { Reply } from '../../http/route.ts'
-import { codeOf } from '../../system-error.ts'
+import { readContainedBytes } from '../../lib/files/index.ts'
+import { packFileNotFound, packFileTooLarge } from '../../core/errors.ts'
+import { Reply } from '../../http/index.ts'
+import { codeOf } from '../../lib/process/index.ts'
 import { createFilter, isGenerated, scanPack } from './files.ts'
 
 export const MAX_SHOWN_BYTES = 500_000

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, expect, test } from 'vitest'
 import { TextSink } from '../../../tests/helpers/text-sink.ts'
 import { waitFor } from '../../../tests/helpers/wait.ts'
-import { createLog } from '../../log.ts'
+import { createLog } from '../../lib/log/log.ts'
 import { createWatcher, type Watcher, type WatcherDeps } from './watcher.ts'
 
 let root: string

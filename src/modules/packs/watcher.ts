@@ -2,8 +2,8 @@
 import { lstat, realpath } from 'node:fs/promises'
 import { basename, dirname, extname, join, sep } from 'node:path'
 import type { FSWatcher } from 'chokidar'
-import type { Log } from '../../log.ts'
-import { codeOf } from '../../system-error.ts'
+import type { Log } from '../../lib/log/index.ts'
+import { codeOf } from '../../lib/process/index.ts'
 import { isGenerated } from './files.ts'
 import { contentKinds } from './read.ts'
 

@@ -1,14 +1,15 @@
 /** What the policies of an action say about its executions. One that cannot be applied is logged, and does not count. */
-import type { Unit } from '../../db/database.ts'
-import { isAppError } from '../../errors.ts'
-import type { Log } from '../../log.ts'
-import { Lru } from '../../lru.ts'
-import { isObject } from '../../schema.ts'
+import type { Unit } from '../../db/index.ts'
+import { isAppError } from '../../core/errors.ts'
+import type { Log } from '../../lib/log/index.ts'
+import { Lru } from '../../lib/cache/index.ts'
+import { isObject } from '../../lib/schema/index.ts'
 import type { Executions } from '../executions/index.ts'
-import type { Execution, ExecutionPolicies, Limit } from '../executions/types.ts'
+import type { Execution } from '../executions/types.ts'
 import type { AppliedPolicy } from './policy-type.ts'
 import { findPolicyType } from './policy-types.ts'
 import type { PolicyStore } from './store.ts'
+import type { ExecutionPolicies, Limit } from '../executions/ports.ts'
 
 const MAX_CACHED = 2_000
 

@@ -1,10 +1,10 @@
 /** `action.concurrency.attr`: so many executions of an action at once among those with equal values of some parameters. */
 import { createHash } from 'node:crypto'
-import { shown } from '../../errors.ts'
-import { isObject } from '../../schema.ts'
+import { isObject } from '../../lib/schema/index.ts'
 import type { Execution } from '../executions/types.ts'
 import { concurrencyParameters, limitOf } from './concurrency.ts'
 import type { PolicyType } from './policy-type.ts'
+import { shown } from '../../lib/text/index.ts'
 
 const MAX_ATTRIBUTES = 100
 

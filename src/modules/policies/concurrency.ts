@@ -1,8 +1,8 @@
 /** `action.concurrency`: so many executions of an action at once. */
-import type { ParameterSchema } from '../../schema.ts'
-import type { Limit } from '../executions/types.ts'
+import type { ParameterSchema } from '../../lib/schema/index.ts'
 import type { PolicyType } from './policy-type.ts'
 import type { Policy } from './types.ts'
+import type { Limit } from '../executions/ports.ts'
 
 export const concurrencyParameters: Record<string, ParameterSchema> = {
   threshold: {

@@ -1,9 +1,9 @@
 /** What may be a policy (contract 02, 2.11), and what is filled in. Pure functions. */
-import { defaultPack, descriptionSchema, MAX_NAME_CHARS, nameSchema, packSchema } from '../../pack-content.ts'
-import { compileParameters, type JsonSchema, type ParameterSchema, type SchemaProblem } from '../../schema.ts'
-import { shown } from '../../errors.ts'
+import { defaultPack, descriptionSchema, MAX_NAME_CHARS, nameSchema, packSchema } from '../../core/pack-content.ts'
+import { compileParameters, type JsonSchema, type ParameterSchema, type SchemaProblem } from '../../lib/schema/index.ts'
 import { findPolicyType, policyTypes } from './policy-types.ts'
 import type { PolicyDefinition, PolicyRecord } from './types.ts'
+import { shown } from '../../lib/text/index.ts'
 
 const properties: Record<string, JsonSchema> = {
   name: nameSchema,

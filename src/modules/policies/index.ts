@@ -1,17 +1,17 @@
 /** Policies: how many executions of an action may run at once, and which are run again. */
-import type { Bus } from '../../bus/bus.ts'
-import type { Database } from '../../db/database.ts'
-import type { Log } from '../../log.ts'
-import type { Module } from '../../module.ts'
-import type { PackDefinitions, Registration } from '../../pack-content.ts'
+import type { Bus } from '../../bus/index.ts'
+import type { Database } from '../../db/index.ts'
+import type { Log } from '../../lib/log/index.ts'
+import type { Module } from '../../core/module.ts'
+import type { PackDefinitions, Registration } from '../../core/pack-content.ts'
 import type { Actions } from '../actions/index.ts'
 import type { Executions } from '../executions/index.ts'
-import type { ExecutionPolicies } from '../executions/types.ts'
 import { createApplying } from './apply.ts'
 import { createRoutes } from './routes.ts'
 import { policyTypes } from './policy-types.ts'
 import { createPolicyService } from './service.ts'
 import { createPolicyStore } from './store.ts'
+import type { ExecutionPolicies } from '../executions/ports.ts'
 
 export interface Policies extends Module, ExecutionPolicies {
   /** For packs. Ids stay; everything becomes what the file says. */

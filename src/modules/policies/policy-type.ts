@@ -1,7 +1,8 @@
 /** What a type of policies is: its record, and what its policies say about executions. */
-import type { ParameterSchema, SchemaProblem } from '../../schema.ts'
-import type { Execution, Limit } from '../executions/types.ts'
+import type { ParameterSchema, SchemaProblem } from '../../lib/schema/index.ts'
+import type { Execution } from '../executions/types.ts'
 import type { Policy, PolicyTypeRecord } from './types.ts'
+import type { Limit } from '../executions/ports.ts'
 
 export interface PolicyType {
   record: PolicyTypeRecord

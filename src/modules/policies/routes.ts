@@ -1,5 +1,5 @@
 /** Endpoints of contract 02, 2.11. */
-import { contentNotFound } from '../../errors.ts'
+import { contentNotFound } from '../../core/errors.ts'
 import {
   attributeQuery,
   listReply,
@@ -10,15 +10,17 @@ import {
   parseSort,
   slicePage,
   textFilter,
-} from '../../http/list.ts'
-import { policyResource, policyTypeResource, type Resource } from '../../http/permissions.ts'
-import type { ApiRequest, QueryParameter, Route } from '../../http/route.ts'
-import type { JsonSchema } from '../../schema.ts'
+  type ApiRequest,
+  type QueryParameter,
+  type Route,
+} from '../../http/index.ts'
+import type { JsonSchema } from '../../lib/schema/index.ts'
 import { policyRequestSchema } from './definition.ts'
 import { findPolicyType, policyTypes } from './policy-types.ts'
 import type { PolicyService } from './service.ts'
 import type { PolicyStore } from './store.ts'
 import type { PolicyDefinition, PolicyTypeRecord } from './types.ts'
+import { policyResource, policyTypeResource, type Resource } from '../../core/permissions.ts'
 
 const text: JsonSchema = { type: 'string' }
 const object: JsonSchema = { type: 'object' }

@@ -1,24 +1,22 @@
 /** What can be done with policies: make, change, delete, read, register those of a pack. */
-import { commitPlan } from '../../db/commit.ts'
-import { merge, type Database, type Unit } from '../../db/database.ts'
-import { contentNotFound, nameTaken, parametersInvalid, policyTypeUnknown, systemPackFixed } from '../../errors.ts'
-import { aboutCaller } from '../../http/caller.ts'
-import { policyResource } from '../../http/permissions.ts'
-import type { ApiRequest } from '../../http/route.ts'
-import { isId, newId } from '../../ids.ts'
-import type { Log, LogFields } from '../../log.ts'
+import { commitPlan, merge, type Database, type Unit } from '../../db/index.ts'
+import { contentNotFound, nameTaken, parametersInvalid, policyTypeUnknown, systemPackFixed } from '../../core/errors.ts'
+import { aboutCaller, type ApiRequest } from '../../http/index.ts'
+import { isId, newId } from '../../core/ids.ts'
+import type { Log, LogFields } from '../../lib/log/index.ts'
 import {
   checkPackDefinitions,
   defaultPack,
   isGone,
   type PackDefinitions,
   type Registration,
-} from '../../pack-content.ts'
-import { compileSchema } from '../../schema.ts'
+} from '../../core/pack-content.ts'
+import { compileSchema } from '../../lib/schema/index.ts'
 import type { Actions } from '../actions/index.ts'
 import { fillDefinition, policyFileSchema, problemOf, type FilledPolicy } from './definition.ts'
 import type { PolicyStore } from './store.ts'
 import type { Policy, PolicyDefinition, PolicyRecord } from './types.ts'
+import { policyResource } from '../../core/permissions.ts'
 
 /** Who asks, from where, and what they may do. */
 export type Caller = Pick<ApiRequest, 'principal' | 'rights' | 'requestId' | 'remoteAddress'>

@@ -1,8 +1,7 @@
 /** Table `policies`. Reads, and functions that return steps. */
-import type { Database, Step } from '../../db/database.ts'
-import type { PolicyTable } from '../../db/tables.ts'
-import type { Page } from '../../http/list.ts'
-import { readJson } from '../../json.ts'
+import type { Database, Step, PolicyTable } from '../../db/index.ts'
+import type { Page } from '../../http/index.ts'
+import { readJson } from '../../lib/text/index.ts'
 import type { Policy } from './types.ts'
 
 export interface PolicyFilter {

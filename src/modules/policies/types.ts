@@ -1,5 +1,5 @@
 /** Wire records of contract 02, 2.11, and the policy as the module keeps it. */
-import type { ParameterSchema } from '../../schema.ts'
+import type { ParameterSchema } from '../../lib/schema/index.ts'
 
 export interface PolicyTypeRecord {
   id: string

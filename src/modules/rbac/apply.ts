@@ -1,7 +1,7 @@
 /** What has to change so that the rows say what the definition files say. */
 import { isDeepStrictEqual } from 'node:util'
-import type { Step } from '../../db/database.ts'
-import { newId } from '../../ids.ts'
+import type { Step } from '../../db/index.ts'
+import { newId } from '../../core/ids.ts'
 import type { RbacStore } from './store.ts'
 import { systemRoles } from './system-roles.ts'
 import type {

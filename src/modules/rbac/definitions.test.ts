@@ -3,8 +3,8 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
-import { MAX_USER_CHARACTERS } from '../../account-rules.ts'
-import { describeProblem } from '../../metadata.ts'
+import { MAX_USER_CHARACTERS } from '../../core/account-rules.ts'
+import { describeProblem } from '../../lib/text/metadata.ts'
 import { readDefinitions } from './definitions.ts'
 
 let folder: TemporaryFolder

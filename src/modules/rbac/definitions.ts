@@ -1,11 +1,17 @@
 /** Reading the definition files of roles, assignments and group mappings (contract 11, 11.6). */
-import { MAX_USER_CHARACTERS } from '../../account-rules.ts'
-import { globalPermissions, isGlobalPermission, isPermission, problemOfGrant } from '../../http/permissions.ts'
-import { shown } from '../../errors.ts'
-import { listFiles, problemAt, readMetadataFile, type FileProblem, type MetadataDocument } from '../../metadata.ts'
-import { compileSchema, isObject, type JsonSchema } from '../../schema.ts'
+import { MAX_USER_CHARACTERS } from '../../core/account-rules.ts'
+import {
+  listFiles,
+  problemAt,
+  readMetadataFile,
+  type FileProblem,
+  type MetadataDocument,
+  shown,
+} from '../../lib/text/index.ts'
+import { compileSchema, isObject, type JsonSchema } from '../../lib/schema/index.ts'
 import { isSystemRole, systemRoles } from './system-roles.ts'
 import type { AssignmentDefinition, Definitions, GrantDefinition, MappingDefinition, RoleDefinition } from './types.ts'
+import { globalPermissions, isGlobalPermission, isPermission, problemOfGrant } from '../../core/permissions.ts'
 
 const MAX_FILES = 10_000
 const MAX_FILE_BYTES = 262_144

@@ -6,10 +6,10 @@ import { openDatabase } from '../../../tests/helpers/database.ts'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
 import { TextSink } from '../../../tests/helpers/text-sink.ts'
 import type { Database } from '../../db/database.ts'
-import { actionResource } from '../../http/permissions.ts'
 import type { Rights } from '../../http/route.ts'
-import { createLog, type RootLog } from '../../log.ts'
+import { createLog, type RootLog } from '../../lib/log/log.ts'
 import { createRbac, type Rbac } from './index.ts'
+import { actionResource } from '../../core/permissions.ts'
 
 const settings = { enable: true, backend: 'default', sync_remote_groups: true, permission_isolation: false } as const
 

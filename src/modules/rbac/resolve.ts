@@ -1,4 +1,3 @@
-/** Whether grants allow something: the resolution rules (contract 11, 11.4). */
 import {
   isGlobalPermission,
   isPermission,
@@ -7,7 +6,7 @@ import {
   type Permission,
   type Resource,
   type ResourceType,
-} from '../../http/permissions.ts'
+} from '../../core/permissions.ts'
 
 /** Names that are no permission types are allowed in, and grant nothing. */
 export interface Grant {

@@ -1,7 +1,10 @@
 /** Contract 11, 11.4: what follows from which grants, rule by rule. */
 import { describe, expect, it, test } from 'vitest'
 import { createRandom, seedOfRun } from '../../../tests/helpers/random.ts'
-import { isAppError } from '../../errors.ts'
+import { isAppError } from '../../core/errors.ts'
+import type { Rights } from '../../http/route.ts'
+import { createGrantSet, type Grant } from './resolve.ts'
+import { createRights, type UserRights } from './rights.ts'
 import {
   actionResource,
   apiKeyResource,
@@ -12,10 +15,8 @@ import {
   userResource,
   type Permission,
   type Resource,
-} from '../../http/permissions.ts'
-import type { Rights, Scope } from '../../http/route.ts'
-import { createGrantSet, type Grant } from './resolve.ts'
-import { createRights, type UserRights } from './rights.ts'
+  type Scope,
+} from '../../core/permissions.ts'
 
 const all = (Object.values(permissionTypes) as object[]).flatMap((types) => Object.keys(types)).filter(isPermission)
 

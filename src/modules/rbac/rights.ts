@@ -1,8 +1,8 @@
 /** What a caller may do, made from its roles and, for API keys, their scopes. */
-import { administratorRequired, isolationDenied, permissionMissing, scopeMissing } from '../../errors.ts'
-import { resourceTypeOf, type Permission, type Resource } from '../../http/permissions.ts'
-import type { Principal, Rights, Scope } from '../../http/route.ts'
+import { administratorRequired, isolationDenied, permissionMissing, scopeMissing } from '../../core/errors.ts'
+import type { Principal, Rights } from '../../http/index.ts'
 import { createGrantSet, observes, type GrantSet } from './resolve.ts'
+import { resourceTypeOf, type Permission, type Resource, type Scope } from '../../core/permissions.ts'
 
 /** What all roles of a user give together. */
 export interface UserRights {

@@ -5,16 +5,25 @@ import {
   namedNotFound,
   resourceNotFound,
   resourceTypeUnknown,
-} from '../../errors.ts'
-import { aboutCaller } from '../../http/caller.ts'
-import { flagFilter, listReply, pageHeaders, pageQuery, parsePage, textFilter, type Page } from '../../http/list.ts'
-import { permissionTypes } from '../../http/permissions.ts'
-import type { ApiRequest, Route } from '../../http/route.ts'
-import { isId } from '../../ids.ts'
-import type { JsonSchema } from '../../schema.ts'
+} from '../../core/errors.ts'
+import {
+  aboutCaller,
+  flagFilter,
+  listReply,
+  pageHeaders,
+  pageQuery,
+  parsePage,
+  textFilter,
+  type Page,
+  type ApiRequest,
+  type Route,
+} from '../../http/index.ts'
+import { isId } from '../../core/ids.ts'
+import type { JsonSchema } from '../../lib/schema/index.ts'
 import type { RbacService } from './service.ts'
 import type { RbacStore } from './store.ts'
 import type { PermissionTypes, Role, RoleAssignment, RoleAssignmentRecord, RoleRecord } from './types.ts'
+import { permissionTypes } from '../../core/permissions.ts'
 
 const DEFAULT_LIMIT = 100
 

@@ -1,8 +1,7 @@
 /** Tables `roles`, `role_assignments` and `group_mappings`. */
-import type { Database, Step } from '../../db/database.ts'
-import type { GroupMappingTable, RoleAssignmentTable, RoleTable } from '../../db/tables.ts'
-import type { Page } from '../../http/list.ts'
-import { readJson } from '../../json.ts'
+import type { Database, Step, GroupMappingTable, RoleAssignmentTable, RoleTable } from '../../db/index.ts'
+import type { Page } from '../../http/index.ts'
+import { readJson } from '../../lib/text/index.ts'
 import type { MappingDefinition, Role, RoleAssignment, StoredGrant } from './types.ts'
 
 export interface AssignmentFilter {

@@ -1,5 +1,5 @@
 /** What users may do, from the rows, kept in memory until they change. */
-import { Lru } from '../../lru.ts'
+import { Lru } from '../../lib/cache/index.ts'
 import { createGrantSet, type GrantSet } from './resolve.ts'
 import type { UserRights } from './rights.ts'
 import type { RbacStore } from './store.ts'

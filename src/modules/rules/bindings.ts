@@ -2,9 +2,9 @@
  * Which enabled rules there are for each trigger, ready to be evaluated. A trigger's rules are read when it is first asked
  * for, and compiled when they are first evaluated; what one event costs depends on its own trigger alone.
  */
-import type { Bus } from '../../bus/bus.ts'
-import { isAppError } from '../../errors.ts'
-import { findTemplates, type Templates } from '../../template-values.ts'
+import type { Bus } from '../../bus/index.ts'
+import { isAppError } from '../../core/errors.ts'
+import { findTemplates, type Templates } from '../../core/template-values.ts'
 import type { ExecutionOrigin } from '../executions/types.ts'
 import type { Triggers } from '../triggers/index.ts'
 import { compileCriteria, type CompiledCriteria } from './criteria.ts'

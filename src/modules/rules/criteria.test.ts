@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { computedMs } from '../../../tests/helpers/work.ts'
 import { createRandom, seedOfRun } from '../../../tests/helpers/random.ts'
-import { isAppError } from '../../errors.ts'
-import { TemplateError, type TemplateScope } from '../../template.ts'
+import { isAppError } from '../../core/errors.ts'
+import { TemplateError, type TemplateScope } from '../../lib/template/render.ts'
 import { compileCriteria, findProblems, type CriteriaResult } from './criteria.ts'
 import { operatorNames } from './operators.ts'
 

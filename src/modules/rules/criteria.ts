@@ -1,14 +1,26 @@
 /** Criteria of rules (contract 05, 5.6): checked and compiled when a rule is read, then evaluated for each payload. */
-import { criteriaInvalid, isAppError, shown } from '../../errors.ts'
-import { isObject, MASK, represent } from '../../schema.ts'
-import { createRenderer, findTemplates, type Renderer, type Templates } from '../../template-values.ts'
-import { isTemplate, references, TemplateError, type TemplateScope } from '../../template.ts'
-import { getMember } from '../../template/access.ts'
-import { filterError, typeError } from '../../template/error.ts'
-import { Budget, defaultLimits } from '../../template/limits.ts'
-import { adopt, isList, isTrue, typeNameOf, type Value } from '../../template/values.ts'
+import { criteriaInvalid, isAppError } from '../../core/errors.ts'
+import { isObject, MASK, represent } from '../../lib/schema/index.ts'
+import { createRenderer, findTemplates, type Renderer, type Templates } from '../../core/template-values.ts'
+import {
+  isTemplate,
+  references,
+  TemplateError,
+  type TemplateScope,
+  getMember,
+  filterError,
+  typeError,
+  Budget,
+  defaultLimits,
+  adopt,
+  isList,
+  isTrue,
+  typeNameOf,
+  type Value,
+} from '../../lib/template/index.ts'
 import { findOperator, operatorNames, SEARCH, searchConditions, type Operator, type Test } from './operators.ts'
 import { compilePath, type CriterionPath, type Roots } from './path.ts'
+import { shown } from '../../lib/text/index.ts'
 
 export interface CriteriaContext {
   /** Of the trigger instance, JSON data: `trigger` of keys and patterns. Templates in it stay text. */

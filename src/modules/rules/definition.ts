@@ -6,8 +6,8 @@ import {
   nameSchema,
   packSchema,
   tagsSchema,
-} from '../../pack-content.ts'
-import type { JsonSchema } from '../../schema.ts'
+} from '../../core/pack-content.ts'
+import type { JsonSchema } from '../../lib/schema/index.ts'
 import type { CriterionDefinition, RuleDefinition, RuleRecord, RuleType } from './types.ts'
 
 const MAX_CRITERIA = 500

@@ -1,16 +1,13 @@
 /** Why a trigger instance caused what it did, and what a rule would do with one: nothing is run, nothing stored. */
-import { bodyInvalid, resourceNotFound, triggerTypeUnknown } from '../../errors.ts'
-import { ruleEnforcementResource, ruleResource, triggerResource } from '../../http/permissions.ts'
-import { isId } from '../../ids.ts'
-import { isObject, MASK, represent } from '../../schema.ts'
-import { findTemplates } from '../../template-values.ts'
-import type { ReadSecrets } from '../../parameter-scope.ts'
-import { createSecretValues } from '../../secret-values.ts'
-import { joinScopes, type TemplateScope } from '../../template.ts'
-import { microsOf, nowMicros } from '../../time.ts'
+import { bodyInvalid, resourceNotFound, triggerTypeUnknown } from '../../core/errors.ts'
+import { isId } from '../../core/ids.ts'
+import { isObject, MASK, represent } from '../../lib/schema/index.ts'
+import { findTemplates } from '../../core/template-values.ts'
+import type { ReadSecrets } from '../../core/parameter-scope.ts'
+import { createSecretValues } from '../../lib/secrets/index.ts'
+import { joinScopes, type TemplateScope } from '../../lib/template/index.ts'
+import { microsOf, nowMicros } from '../../core/time.ts'
 import type { Actions } from '../actions/index.ts'
-import type { TemplateReader } from '../datastore/types.ts'
-import type { PackConfigs } from '../executions/types.ts'
 import type { Traces } from '../traces/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 import type { TriggerInstance } from '../triggers/types.ts'
@@ -30,6 +27,9 @@ import type {
   TestRequest,
   TestResult,
 } from './types.ts'
+import type { TemplateReader } from '../../core/template-reader.ts'
+import type { PackConfigs } from '../executions/ports.ts'
+import { ruleEnforcementResource, ruleResource, triggerResource } from '../../core/permissions.ts'
 
 export interface Explain {
   /** @throws RESOURCE_NOT_FOUND */

@@ -7,8 +7,9 @@ import {
   parseTime,
   textFilter,
   type SortField,
-} from '../../http/list.ts'
-import type { QueryParameter, QueryValue } from '../../http/route.ts'
+  type QueryParameter,
+  type QueryValue,
+} from '../../http/index.ts'
 import type { EnforcementFilter, EnforcementSortColumn, RuleFilter } from './store.ts'
 
 type Query = Readonly<Record<string, QueryValue>>

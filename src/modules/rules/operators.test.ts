@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it, test } from 'vitest'
 import { computedMs } from '../../../tests/helpers/work.ts'
-import { TemplateError } from '../../template.ts'
-import { Budget, defaultLimits } from '../../template/limits.ts'
-import type { Value } from '../../template/values.ts'
+import { TemplateError } from '../../lib/template/render.ts'
+import { Budget, defaultLimits } from '../../lib/template/limits.ts'
+import type { Value } from '../../lib/template/values.ts'
 import { findOperator, operatorNames, operatorRecords, operators, SEARCH } from './operators.ts'
 
 const limits = { ...defaultLimits, maxWork: 16 * 1024 * 1024 }

@@ -3,15 +3,22 @@
  *
  * To add one: an entry in `operators`.
  */
-import { parseDateText } from '../../date-text.ts'
-import { shown } from '../../errors.ts'
-import { compare, contains, equals } from '../../template/compare.ts'
-import { limitError, typeError } from '../../template/error.ts'
-import type { Budget } from '../../template/limits.ts'
-import { compilePattern, type PatternOptions } from '../../template/pattern.ts'
-import { typeNameOf, type Value } from '../../template/values.ts'
+import { parseDateText } from '../../lib/calendar/index.ts'
+import {
+  compare,
+  contains,
+  equals,
+  limitError,
+  typeError,
+  type Budget,
+  compilePattern,
+  type PatternOptions,
+  typeNameOf,
+  type Value,
+} from '../../lib/template/index.ts'
 import type { OperatorRecord } from './types.ts'
 import { compileWildcard, matchesWildcard } from './wildcard.ts'
+import { shown } from '../../lib/text/index.ts'
 
 /** What a comparison goes by besides value and pattern. */
 export interface Comparison {

@@ -1,9 +1,20 @@
 /** Where a criterion reads its value (contract 05, 5.6). */
-import { TemplateError } from '../../template.ts'
-import { parseJsonPath, select, type Step } from '../../template/filters/jsonpath.ts'
-import type { Budget } from '../../template/limits.ts'
-import { isMapping, mappingGet, ownValue } from '../../template/mapping.ts'
-import { adopt, isList, LazyNamespace, settled, Undefined, type Value } from '../../template/values.ts'
+import {
+  TemplateError,
+  parseJsonPath,
+  select,
+  type Step,
+  type Budget,
+  isMapping,
+  mappingGet,
+  ownValue,
+  adopt,
+  isList,
+  LazyNamespace,
+  settled,
+  Undefined,
+  type Value,
+} from '../../lib/template/index.ts'
 
 export interface CriterionPath {
   /** The name that it begins with; undefined when it begins with anything else, such as `*`. */

@@ -1,5 +1,5 @@
 /** Endpoints of contract 05, 5.5 and 5.7, and those that say why. */
-import { isolationDenied, resourceNotFound } from '../../errors.ts'
+import { isolationDenied, resourceNotFound } from '../../core/errors.ts'
 import {
   attributeQuery,
   listReply,
@@ -11,18 +11,14 @@ import {
   showSecretsQuery,
   slicePage,
   type Projection,
-} from '../../http/list.ts'
-import {
-  executionResource,
-  ruleEnforcementResource,
-  ruleResource,
-  triggerResource,
-  type Resource,
-} from '../../http/permissions.ts'
-import { Reply, type ApiRequest, type Rights, type Route } from '../../http/route.ts'
-import { isId } from '../../ids.ts'
-import { defaultPack } from '../../pack-content.ts'
-import { isObject } from '../../schema.ts'
+  Reply,
+  type ApiRequest,
+  type Rights,
+  type Route,
+} from '../../http/index.ts'
+import { isId } from '../../core/ids.ts'
+import { defaultPack } from '../../core/pack-content.ts'
+import { isObject } from '../../lib/schema/index.ts'
 import type { Actions } from '../actions/index.ts'
 import type { Executions } from '../executions/index.ts'
 import type { Triggers } from '../triggers/index.ts'
@@ -60,6 +56,13 @@ import type {
   RuleView,
   TestRequest,
 } from './types.ts'
+import {
+  executionResource,
+  ruleEnforcementResource,
+  ruleResource,
+  triggerResource,
+  type Resource,
+} from '../../core/permissions.ts'
 
 const ENFORCEMENTS_LIMIT = 50
 /** Records of a list that are read at once. */

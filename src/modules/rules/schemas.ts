@@ -1,5 +1,5 @@
 /** Answers of the module, for the OpenAPI document. */
-import type { JsonSchema } from '../../schema.ts'
+import type { JsonSchema } from '../../lib/schema/index.ts'
 import { ruleRequestSchema, ruleTypes } from './definition.ts'
 
 const text: JsonSchema = { type: 'string' }

@@ -1,5 +1,5 @@
 /** Secret action parameters of rules: hidden in replies, and kept when a reply is sent back (contract 00, 0.15). */
-import { isObject, MASK } from '../../schema.ts'
+import { isObject, MASK } from '../../lib/schema/index.ts'
 
 /**
  * What was given, with the value that is stored in place of each mask that stands for one.

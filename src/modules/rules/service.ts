@@ -1,6 +1,5 @@
 /** What can be done with rules: make, change, delete, read, register those of a pack. */
-import { commitPlan } from '../../db/commit.ts'
-import { Conflict, merge, type Database, type Unit } from '../../db/database.ts'
+import { commitPlan, Conflict, merge, type Database, type Unit } from '../../db/index.ts'
 import {
   contentChanged,
   contentNotFound,
@@ -10,21 +9,18 @@ import {
   ruleActionDenied,
   ruleWebhookDenied,
   triggerTypeUnknown,
-} from '../../errors.ts'
-import { aboutCaller } from '../../http/caller.ts'
-import { actionResource, ruleResource, webhookResource, type Resource } from '../../http/permissions.ts'
-import type { ApiRequest } from '../../http/route.ts'
-import { isId, newId } from '../../ids.ts'
-import type { Log, LogFields } from '../../log.ts'
+} from '../../core/errors.ts'
+import { aboutCaller, type ApiRequest } from '../../http/index.ts'
+import { isId, newId } from '../../core/ids.ts'
+import { type Log, type LogFields, createRedactor } from '../../lib/log/index.ts'
 import {
   checkPackDefinitions,
   defaultPack,
   isGone,
   type PackDefinitions,
   type Registration,
-} from '../../pack-content.ts'
-import { createRedactor } from '../../redact.ts'
-import { compileSchema, isObject, MASK } from '../../schema.ts'
+} from '../../core/pack-content.ts'
+import { compileSchema, isObject, MASK } from '../../lib/schema/index.ts'
 import type { Actions } from '../actions/index.ts'
 import { hookOf, webhookTypeRef, type Triggers } from '../triggers/index.ts'
 import type { TriggerRecord } from '../triggers/types.ts'
@@ -34,6 +30,7 @@ import { findAction } from './enforce.ts'
 import { keepSecrets } from './secrets.ts'
 import type { RuleStore } from './store.ts'
 import type { Rule, RuleContext, RuleDefinition, RuleEnforcement, RuleRecord } from './types.ts'
+import { actionResource, ruleResource, webhookResource, type Resource } from '../../core/permissions.ts'
 
 /** Who asks, from where, and what they may do. */
 export type Caller = Pick<ApiRequest, 'principal' | 'rights' | 'requestId' | 'remoteAddress'>

@@ -1,13 +1,19 @@
 /** Tables `rules`, `rule_enforcements` and `rule_enforcement_counts`. Reads, and functions that return steps. */
 import { sql, type Expression, type ExpressionBuilder, type SqlBool } from 'kysely'
-import { isAmong } from '../../db/among.ts'
-import type { Database, Step } from '../../db/database.ts'
-import { columnsOf, prepared } from '../../db/prepared.ts'
-import type { RuleEnforcementTable, RuleTable, Tables } from '../../db/tables.ts'
-import type { Page, SortField } from '../../http/list.ts'
-import { idBound } from '../../ids.ts'
-import { readJson } from '../../json.ts'
-import { microsOf } from '../../time.ts'
+import {
+  isAmong,
+  type Database,
+  type Step,
+  columnsOf,
+  prepared,
+  type RuleEnforcementTable,
+  type RuleTable,
+  type Tables,
+} from '../../db/index.ts'
+import type { Page, SortField } from '../../http/index.ts'
+import { idBound } from '../../core/ids.ts'
+import { readJson } from '../../lib/text/index.ts'
+import { microsOf } from '../../core/time.ts'
 import type { Rule, RuleEnforcement } from './types.ts'
 
 export interface RuleFilter {

@@ -1,7 +1,6 @@
-/** Wire records of contract 05, 5.5 and 5.7, and the rule as the module keeps it. */
-import type { Scope } from '../../http/route.ts'
 import type { ExecutionRecord, ExecutionStatus } from '../executions/types.ts'
 import type { TriggerInstance } from '../triggers/types.ts'
+import type { Scope } from '../../core/permissions.ts'
 
 export type RuleType = 'standard' | 'backstop'
 

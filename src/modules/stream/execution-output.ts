@@ -5,9 +5,9 @@
  * reading costs nothing but its place.
  */
 import { setImmediate } from 'node:timers/promises'
-import type { Bus } from '../../bus/bus.ts'
-import type { EventSink } from '../../http/route.ts'
-import type { OutputType } from '../../runners/runner.ts'
+import type { Bus } from '../../bus/index.ts'
+import type { EventSink } from '../../http/index.ts'
+import type { OutputType } from '../../runners/index.ts'
 import type { Executions } from '../executions/index.ts'
 import type { Execution, ExecutionStatus, OutputRecord } from '../executions/types.ts'
 import { endFrame, resumableOutputFrame, share } from './frames.ts'

@@ -1,5 +1,5 @@
 /** Events as bytes on the wire, each encoded once however many clients listen (contract 04). */
-import { frame } from '../../http/sse.ts'
+import { frame } from '../../http/index.ts'
 import type { OutputRecord } from '../executions/types.ts'
 
 /** What several clients are sent of a record that they all read; made when the first of them needs it. */

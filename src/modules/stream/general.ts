@@ -1,12 +1,11 @@
 /** The general stream: what happens from now on, to whoever listens (contract 04, 4.2). */
-import type { Bus } from '../../bus/bus.ts'
-import { frame } from '../../http/sse.ts'
-import { executionResource, type Resource } from '../../http/permissions.ts'
-import type { EventSink, Rights } from '../../http/route.ts'
-import { isObject } from '../../schema.ts'
+import type { Bus } from '../../bus/index.ts'
+import { frame, type EventSink, type Rights } from '../../http/index.ts'
+import { isObject } from '../../lib/schema/index.ts'
 import { isFinal, type Executions } from '../executions/index.ts'
 import type { Execution, ExecutionRecord, ExecutionStatus } from '../executions/types.ts'
 import { outputEvent, outputFrame } from './frames.ts'
+import { executionResource, type Resource } from '../../core/permissions.ts'
 
 export const defaultEvents = [
   'svc.announcement__*',

@@ -1,6 +1,6 @@
 /** Server-sent events: the general stream and the output of one execution. */
-import type { Bus } from '../../bus/bus.ts'
-import type { Module } from '../../module.ts'
+import type { Bus } from '../../bus/index.ts'
+import type { Module } from '../../core/module.ts'
 import type { Executions } from '../executions/index.ts'
 import { createWakeups } from './execution-output.ts'
 import { createGeneralStream } from './general.ts'

@@ -1,12 +1,12 @@
-import { headerInvalid, noExecutions, resourceNotFound } from '../../errors.ts'
-import { executionResource } from '../../http/permissions.ts'
-import type { ApiRequest, EventSink, Route } from '../../http/route.ts'
-import type { OutputType } from '../../runners/runner.ts'
+import { headerInvalid, noExecutions, resourceNotFound } from '../../core/errors.ts'
+import type { ApiRequest, EventSink, Route } from '../../http/index.ts'
+import type { OutputType } from '../../runners/index.ts'
 import { executionAttributeQuery, wantedAttributes, type Executions } from '../executions/index.ts'
 import type { Execution } from '../executions/types.ts'
 import { followOutput, type Wakeups } from './execution-output.ts'
 import { parsePosition, type Position } from './frames.ts'
 import { defaultEvents, type ExecutionParts, type GeneralStream, type StreamFilter } from './general.ts'
+import { executionResource } from '../../core/permissions.ts'
 
 /** Writes one stream, until it ends. */
 export type Run = (sink: EventSink) => Promise<void>

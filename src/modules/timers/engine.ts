@@ -3,12 +3,11 @@
  * instance, and the row with the time after it, if that still holds the time that was seen. So it never fires twice for
  * one time, whatever dies when.
  */
-import type { Bus } from '../../bus/bus.ts'
-import { Conflict, merge, type Database, type Step } from '../../db/database.ts'
-import type { TimerTable } from '../../db/tables.ts'
-import { microsOfId } from '../../ids.ts'
-import type { Log } from '../../log.ts'
-import { formatMicros, microsOf, offsetTime } from '../../time.ts'
+import type { Bus } from '../../bus/index.ts'
+import { Conflict, merge, type Database, type Step, type TimerTable } from '../../db/index.ts'
+import { microsOfId } from '../../core/ids.ts'
+import type { Log } from '../../lib/log/index.ts'
+import { formatMicros, microsOf, offsetTime } from '../../core/time.ts'
 import {
   isTimerType,
   readTimer,

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { readCron } from '../../cron.ts'
+import { readCron } from '../../lib/calendar/cron.ts'
 import { readTimer, type TimerSchedule, type TimerType } from '../triggers/index.ts'
 import { nextTime } from './next-time.ts'
 

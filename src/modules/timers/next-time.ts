@@ -1,6 +1,5 @@
 /** When a timer fires next: pure functions of its schedule and a time (contract 05, 5.8). */
-import { isEveryHour, nextWallTime, type CronSchedule } from '../../cron.ts'
-import { offsetAt } from '../../time-zone.ts'
+import { isEveryHour, nextWallTime, type CronSchedule, offsetAt } from '../../lib/calendar/index.ts'
 import type { TimerSchedule } from '../triggers/index.ts'
 
 const MICROS = 1_000_000

@@ -1,12 +1,11 @@
 /** Endpoints of contract 05, 5.8. A timer is the record of its trigger, and when it fires. */
-import { contentNotFound, timerTypeUnknown } from '../../errors.ts'
-import { listReply, pageHeaders, textFilter } from '../../http/list.ts'
-import { timerResource } from '../../http/permissions.ts'
-import type { Route } from '../../http/route.ts'
-import type { JsonSchema } from '../../schema.ts'
+import { contentNotFound, timerTypeUnknown } from '../../core/errors.ts'
+import { listReply, pageHeaders, textFilter, type Route } from '../../http/index.ts'
+import type { JsonSchema } from '../../lib/schema/index.ts'
 import { isTimerType, timerTypes, triggerProperties, type Triggers } from '../triggers/index.ts'
 import type { TimerRecord, TriggerRecord } from '../triggers/types.ts'
 import type { TimerStore } from './store.ts'
+import { timerResource } from '../../core/permissions.ts'
 
 const timerSchema: JsonSchema = {
   title: 'Timer',

@@ -1,7 +1,5 @@
 /** Table `timers`. Reads, and functions that return steps. */
-import type { Compilable, Database, Step } from '../../db/database.ts'
-import { prepared } from '../../db/prepared.ts'
-import type { TimerTable } from '../../db/tables.ts'
+import { type Compilable, type Database, type Step, prepared, type TimerTable } from '../../db/index.ts'
 
 /** What a firing changes. */
 export interface Advance {

@@ -1,6 +1,6 @@
 /** Traces: every execution, rule and trigger instance that one event led to, in one group. */
-import type { Database } from '../../db/database.ts'
-import type { Module } from '../../module.ts'
+import type { Database } from '../../db/index.ts'
+import type { Module } from '../../core/module.ts'
 import { planTrace, type TracePlan } from './plan.ts'
 import { createRetention } from './retention.ts'
 import { createRoutes } from './routes.ts'

@@ -1,9 +1,9 @@
 /** Which trace something belongs to, and the steps that put it there (contract 07, 7.3). */
 import { createHash } from 'node:crypto'
-import { traceUnknown } from '../../errors.ts'
-import { isId, newId } from '../../ids.ts'
-import { microsOf } from '../../time.ts'
-import type { Unit } from '../../db/database.ts'
+import { traceUnknown } from '../../core/errors.ts'
+import { isId, newId } from '../../core/ids.ts'
+import { microsOf } from '../../core/time.ts'
+import type { Unit } from '../../db/index.ts'
 import type { TraceStore } from './store.ts'
 import type { Cause, TraceMember } from './types.ts'
 

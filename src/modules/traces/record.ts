@@ -1,6 +1,6 @@
 /** Traces as clients see them (contract 07, 7.1): however long, in pieces, and as they were when the first was made. */
-import type { TraceTable } from '../../db/tables.ts'
-import type { Projection } from '../../http/list.ts'
+import type { TraceTable } from '../../db/index.ts'
+import type { Projection } from '../../http/index.ts'
 import type { ComponentRow, TraceStore } from './store.ts'
 import type {
   CausedBy,

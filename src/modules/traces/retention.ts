@@ -1,6 +1,6 @@
 /** Old traces go with their components (contract 10, 10.5). */
-import type { Database } from '../../db/database.ts'
-import { retire, type OldRecords, type Retention } from '../../retention.ts'
+import type { Database } from '../../db/index.ts'
+import { retire, type OldRecords, type Retention } from '../../core/retention.ts'
 import type { TraceStore } from './store.ts'
 
 const TRACES_AT_ONCE = 50

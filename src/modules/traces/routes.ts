@@ -1,5 +1,5 @@
 /** Endpoints of contract 07, 7.2. */
-import { queryInvalid, resourceNotFound } from '../../errors.ts'
+import { queryInvalid, resourceNotFound } from '../../core/errors.ts'
 import {
   arrayOf,
   attributeQuery,
@@ -16,14 +16,18 @@ import {
   placeQuery,
   textFilter,
   type Projection,
-} from '../../http/list.ts'
-import { traceResource } from '../../http/permissions.ts'
-import type { ApiRequest, QueryParameter, QueryValue, Rights, Route } from '../../http/route.ts'
-import { isId } from '../../ids.ts'
-import type { TraceTable } from '../../db/tables.ts'
-import type { JsonSchema } from '../../schema.ts'
+  type ApiRequest,
+  type QueryParameter,
+  type QueryValue,
+  type Rights,
+  type Route,
+} from '../../http/index.ts'
+import { isId } from '../../core/ids.ts'
+import type { TraceTable } from '../../db/index.ts'
+import type { JsonSchema } from '../../lib/schema/index.ts'
 import { summaryAttributes, toMember, traceAttributes, writeTrace } from './record.ts'
 import type { TraceFilter, TraceSort, TraceStore } from './store.ts'
+import { traceResource } from '../../core/permissions.ts'
 
 const string = { type: 'string' } as const
 const text = (description: string): QueryParameter => ({ type: 'string', description })

@@ -1,12 +1,18 @@
 /** Tables `traces`, `trace_components`, `trace_rules`, `trace_rule_counts`, `trace_tag_counts`, `totals`. */
 import { sql, type RawBuilder, type SqlBool } from 'kysely'
-import { isAmong } from '../../db/among.ts'
-import type { Compilable, Database, Step } from '../../db/database.ts'
-import { columnsOf, prepared } from '../../db/prepared.ts'
-import type { TraceComponentTable, TraceTable } from '../../db/tables.ts'
-import type { Place } from '../../http/list.ts'
-import { idBound } from '../../ids.ts'
-import { microsOf } from '../../time.ts'
+import {
+  isAmong,
+  type Compilable,
+  type Database,
+  type Step,
+  columnsOf,
+  prepared,
+  type TraceComponentTable,
+  type TraceTable,
+} from '../../db/index.ts'
+import type { Place } from '../../http/index.ts'
+import { idBound } from '../../core/ids.ts'
+import { microsOf } from '../../core/time.ts'
 import type { CausedBy, TraceMember, TraceMemberKind } from './types.ts'
 
 /** What a list can be narrowed by; `null` matches traces that have no component of the kind. */

@@ -1,6 +1,6 @@
 /** The ActionTrigger: an execution has reached a status (contract 05, 5.9). */
-import { resultJson } from '../../result-json.ts'
-import { offsetTime } from '../../time.ts'
+import { resultJson } from '../../core/result-json.ts'
+import { offsetTime } from '../../core/time.ts'
 import type { Execution } from '../executions/types.ts'
 
 /** JSON text. The one of the result is not made again: it may be 20 MB. */

@@ -1,6 +1,15 @@
 /** From query parameters to a page of trigger instances (contract 05, 5.3). */
-import { parseItems, parsePlace, parseSort, parseTime, placeQuery, textFilter, type Place } from '../../http/list.ts'
-import type { QueryParameter, QueryValue } from '../../http/route.ts'
+import {
+  parseItems,
+  parsePlace,
+  parseSort,
+  parseTime,
+  placeQuery,
+  textFilter,
+  type Place,
+  type QueryParameter,
+  type QueryValue,
+} from '../../http/index.ts'
 import type { InstanceFilter, InstanceSort, InstanceSortColumn } from './store.ts'
 
 export const instanceFilterParameters: Record<string, QueryParameter> = {

@@ -1,17 +1,18 @@
 /** What executions bring about: ActionTrigger, notifications, that an inquiry waits; in the unit of their change. */
-import { merge, type Unit } from '../../db/database.ts'
-import type { Log } from '../../log.ts'
-import { inquirerName } from '../../runners/inquirer.ts'
-import { isObject } from '../../schema.ts'
-import type { TemplateScope } from '../../template.ts'
-import type { TemplateReader } from '../datastore/types.ts'
-import type { Execution, PlanReaction } from '../executions/types.ts'
+import { merge, type Unit } from '../../db/index.ts'
+import type { Log } from '../../lib/log/index.ts'
+import { inquirerName } from '../../runners/index.ts'
+import { isObject } from '../../lib/schema/index.ts'
+import type { TemplateScope } from '../../lib/template/index.ts'
+import type { Execution } from '../executions/types.ts'
 import type { Cause } from '../traces/types.ts'
 import { actionTriggerPayload } from './action-trigger.ts'
 import { actionTriggerRef, inquiryRef, notifyTriggerRef } from './builtin.ts'
 import type { Catalogue } from './catalogue.ts'
 import { notifyPayloads } from './notify-trigger.ts'
 import type { TriggersService } from './service.ts'
+import type { TemplateReader } from '../../core/template-reader.ts'
+import type { PlanReaction } from '../executions/ports.ts'
 
 export function createReaction(deps: {
   log: Log

@@ -1,7 +1,7 @@
 /** Endpoints of contract 05, 5.1–5.3. */
-import { queryInvalid, queueFull, resourceNotFound, triggerGone } from '../../errors.ts'
-import { aboutCaller } from '../../http/caller.ts'
+import { queryInvalid, queueFull, resourceNotFound, triggerGone } from '../../core/errors.ts'
 import {
+  aboutCaller,
   attributeQuery,
   listReply,
   pageHeaders,
@@ -14,20 +14,17 @@ import {
   textFilter,
   type Projection,
   type SortField,
-} from '../../http/list.ts'
-import { triggerResource } from '../../http/permissions.ts'
-import {
   Reply,
   type ApiRequest,
   type QueryParameter,
   type QueryValue,
   type Rights,
   type Route,
-} from '../../http/route.ts'
-import { isId } from '../../ids.ts'
-import type { Log } from '../../log.ts'
-import { defaultPack, descriptionSchema, nameSchema, packSchema } from '../../pack-content.ts'
-import { isObject, type JsonSchema } from '../../schema.ts'
+} from '../../http/index.ts'
+import { isId } from '../../core/ids.ts'
+import type { Log } from '../../lib/log/index.ts'
+import { defaultPack, descriptionSchema, nameSchema, packSchema } from '../../core/pack-content.ts'
+import { isObject, type JsonSchema } from '../../lib/schema/index.ts'
 import type { Catalogue } from './catalogue.ts'
 import { definitionSchema } from './definition.ts'
 import { instanceFilterParameters, parseInstanceQuery } from './list.ts'
@@ -41,6 +38,7 @@ import type {
   TriggerTypeRecord,
 } from './types.ts'
 import type { TriggerRequest, TypesService } from './types-service.ts'
+import { triggerResource } from '../../core/permissions.ts'
 
 const DEFAULT_LIMIT = 100
 

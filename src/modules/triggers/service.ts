@@ -1,14 +1,13 @@
 /** Trigger types, triggers and instances: looking them up, changing them, dispatching. */
 import { createHash, randomUUID } from 'node:crypto'
-import type { Fact } from '../../bus/facts.ts'
-import { commitPlan } from '../../db/commit.ts'
-import { Conflict, type Database, type Unit } from '../../db/database.ts'
-import type { Encryption } from '../../encryption.ts'
-import { parametersInvalid, storageFull, triggerTypeUnknown } from '../../errors.ts'
-import { newId } from '../../ids.ts'
-import { canonical, MASK } from '../../schema.ts'
-import { keepMasked } from '../../secrets.ts'
-import { formatMicros, nowMicros } from '../../time.ts'
+import type { Fact } from '../../bus/index.ts'
+import { commitPlan, Conflict, type Database, type Unit } from '../../db/index.ts'
+import type { Encryption } from '../../core/encryption.ts'
+import { parametersInvalid, storageFull, triggerTypeUnknown } from '../../core/errors.ts'
+import { newId } from '../../core/ids.ts'
+import { canonical, MASK } from '../../lib/schema/index.ts'
+import { keepMasked } from '../../lib/secrets/index.ts'
+import { formatMicros, nowMicros } from '../../core/time.ts'
 import type { Traces } from '../traces/index.ts'
 import type { Cause } from '../traces/types.ts'
 import { isAlwaysChecked, isBuiltin } from './builtin.ts'
@@ -22,7 +21,8 @@ import {
   problemOfPayload,
   replaceSecrets,
 } from './type-schemas.ts'
-import type { TriggerAuthor, TriggerInstance, TriggerRecord, TriggerService, TriggerTypeRecord } from './types.ts'
+import type { TriggerAuthor, TriggerInstance, TriggerRecord, TriggerTypeRecord } from './types.ts'
+import type { TriggerService } from './ports.ts'
 
 /** What a trigger is made of. */
 export interface TriggerDraft {

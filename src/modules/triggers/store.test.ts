@@ -4,8 +4,8 @@ import { openDatabase } from '../../../tests/helpers/database.ts'
 import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
 import { watchQueries, type QueryPlans } from '../../../tests/helpers/query-plans.ts'
 import type { Database } from '../../db/database.ts'
-import { newId } from '../../ids.ts'
-import { formatMicros } from '../../time.ts'
+import { newId } from '../../core/ids.ts'
+import { formatMicros } from '../../core/time.ts'
 import { createTriggerStore, type InstanceFilter, type InstanceSort, type TriggerStore } from './store.ts'
 
 let folder: TemporaryFolder

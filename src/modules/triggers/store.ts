@@ -1,13 +1,19 @@
 /** Tables `trigger_types`, `triggers`, `trigger_instances`, `trigger_instance_counts`. Reads, and functions that return steps. */
 import { sql, type Expression, type ExpressionBuilder, type SelectQueryBuilder, type SqlBool } from 'kysely'
-import { isAmong } from '../../db/among.ts'
-import type { Database, Step } from '../../db/database.ts'
-import { columnsOf, prepared } from '../../db/prepared.ts'
-import type { Tables, TriggerInstanceTable, TriggerTable } from '../../db/tables.ts'
-import type { Place } from '../../http/list.ts'
-import { idBound } from '../../ids.ts'
-import { readJson } from '../../json.ts'
-import { microsOf } from '../../time.ts'
+import {
+  isAmong,
+  type Database,
+  type Step,
+  columnsOf,
+  prepared,
+  type Tables,
+  type TriggerInstanceTable,
+  type TriggerTable,
+} from '../../db/index.ts'
+import type { Place } from '../../http/index.ts'
+import { idBound } from '../../core/ids.ts'
+import { readJson } from '../../lib/text/index.ts'
+import { microsOf } from '../../core/time.ts'
 import type {
   QueuedInstance,
   TriggerInstance,

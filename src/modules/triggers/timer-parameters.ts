@@ -1,9 +1,14 @@
 /** Trigger types of timers (contract 05, 5.8): what their parameters may be, and what these mean. */
-import { cronFields, readCron, type CronExpressions, type CronSchedule } from '../../cron.ts'
-import { readDateText } from '../../date-text.ts'
-import { shown } from '../../errors.ts'
-import type { JsonSchema } from '../../schema.ts'
-import { isTimeZone } from '../../time-zone.ts'
+import {
+  cronFields,
+  readCron,
+  type CronExpressions,
+  type CronSchedule,
+  readDateText,
+  isTimeZone,
+} from '../../lib/calendar/index.ts'
+import type { JsonSchema } from '../../lib/schema/index.ts'
+import { shown } from '../../lib/text/index.ts'
 
 /** When a timer fires. */
 export type TimerSchedule =

@@ -1,6 +1,5 @@
 /** Making, changing and deleting trigger types and triggers (contract 05, 5.1 and 5.2). */
-import { commitPlan } from '../../db/commit.ts'
-import { Conflict, merge, type Database, type Step, type Unit } from '../../db/database.ts'
+import { commitPlan, Conflict, merge, type Database, type Step, type Unit } from '../../db/index.ts'
 import {
   bodyInvalid,
   conflict,
@@ -11,10 +10,10 @@ import {
   triggerTypeFixed,
   triggerTypeUnknown,
   type AppError,
-} from '../../errors.ts'
-import { isId, newId } from '../../ids.ts'
-import { checkPackDefinitions, isGone, type PackDefinitions, type Registration } from '../../pack-content.ts'
-import { canonical, isObject } from '../../schema.ts'
+} from '../../core/errors.ts'
+import { isId, newId } from '../../core/ids.ts'
+import { checkPackDefinitions, isGone, type PackDefinitions, type Registration } from '../../core/pack-content.ts'
+import { canonical, isObject } from '../../lib/schema/index.ts'
 import { builtinTypes, corePack, isBuiltin } from './builtin.ts'
 import type { Catalogue } from './catalogue.ts'
 import { checkDefinition, takesNoParameters } from './definition.ts'

@@ -1,5 +1,5 @@
 /** The files that the build made of `web/`. */
-import { locate, readPart } from '../../bundle.ts'
+import { locate, readPart } from '../../core/bundle.ts'
 
 /** As `scripts/build.mjs` has compressed them, the shortest first. */
 export const encodings = [

@@ -1,5 +1,5 @@
 /** The web client, at `/` of the API listener. It uses the public API alone, so nothing here knows what it shows. */
-import type { Module } from '../../module.ts'
+import type { Module } from '../../core/module.ts'
 import { createFiles } from './files.ts'
 import { createRoutes } from './routes.ts'
 

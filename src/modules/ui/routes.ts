@@ -1,5 +1,5 @@
-import { routeUnknown } from '../../errors.ts'
-import { Reply, type Route } from '../../http/route.ts'
+import { routeUnknown } from '../../core/errors.ts'
+import { Reply, type Route } from '../../http/index.ts'
 import { encodings, type Encoding, type Files } from './files.ts'
 
 /**

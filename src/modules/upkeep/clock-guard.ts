@@ -3,7 +3,7 @@
  * age for a while after a leap, and for a shorter while after a start before which nothing has happened for long: machines
  * often learn the time only after they have started.
  */
-import { microsOf } from '../../time.ts'
+import { microsOf } from '../../core/time.ts'
 
 export interface ClockGuard {
   /** Why nothing may go by its age now; undefined: it may. */

@@ -1,9 +1,9 @@
 /** The rounds of the garbage collector (contract 10, 10.5): what is too old goes, then what is too much. */
 import { setImmediate, setTimeout as delay } from 'node:timers/promises'
-import type { Database } from '../../db/database.ts'
-import type { Log } from '../../log.ts'
-import type { RecordKind, Retention } from '../../retention.ts'
-import { formatMicros, microsOf } from '../../time.ts'
+import type { Database } from '../../db/index.ts'
+import type { Log } from '../../lib/log/index.ts'
+import type { RecordKind, Retention } from '../../core/retention.ts'
+import { formatMicros, microsOf } from '../../core/time.ts'
 import type { ClockGuard } from './clock-guard.ts'
 
 /** Zero: no limit. */

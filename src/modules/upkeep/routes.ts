@@ -1,12 +1,12 @@
 /** Purging on request: old records of one kind, a bounded piece of work for each request. */
 import { setTimeout as delay } from 'node:timers/promises'
-import { bodyInvalid, namedNotFound, shown } from '../../errors.ts'
-import { aboutCaller } from '../../http/caller.ts'
-import type { ApiRequest, Route } from '../../http/route.ts'
-import type { Log } from '../../log.ts'
-import { recordKinds, type OldRecords, type Retention } from '../../retention.ts'
-import type { JsonSchema } from '../../schema.ts'
-import { parseTimestamp } from '../../time.ts'
+import { bodyInvalid, namedNotFound } from '../../core/errors.ts'
+import { aboutCaller, type ApiRequest, type Route } from '../../http/index.ts'
+import type { Log } from '../../lib/log/index.ts'
+import { recordKinds, type OldRecords, type Retention } from '../../core/retention.ts'
+import type { JsonSchema } from '../../lib/schema/index.ts'
+import { parseTimestamp } from '../../core/time.ts'
+import { shown } from '../../lib/text/index.ts'
 
 /** So long a request goes on with the next slice. */
 const WORK_MS = 200

@@ -1,8 +1,8 @@
 /** What has been delivered already: a repetition, told by its Idempotency-Key or by the id of the delivery, causes nothing. */
 import { createHash } from 'node:crypto'
-import type { Unit } from '../../db/database.ts'
-import { formatMicros, nowMicros } from '../../time.ts'
-import { idempotencyKeyReused } from '../../errors.ts'
+import type { Unit } from '../../db/index.ts'
+import { formatMicros, nowMicros } from '../../core/time.ts'
+import { idempotencyKeyReused } from '../../core/errors.ts'
 import type { SentHeaders } from './headers.ts'
 import type { HookTrigger } from './registry.ts'
 import type { Proof } from './signatures.ts'

@@ -1,10 +1,9 @@
 /** Webhooks: requests from outside that become trigger instances (contract 06). */
-import type { Bus } from '../../bus/bus.ts'
-import type { Database } from '../../db/database.ts'
-import type { Log } from '../../log.ts'
-import type { Module } from '../../module.ts'
-import type { TemplateScope } from '../../template.ts'
-import type { TemplateReader } from '../datastore/types.ts'
+import type { Bus } from '../../bus/index.ts'
+import type { Database } from '../../db/index.ts'
+import type { Log } from '../../lib/log/index.ts'
+import type { Module } from '../../core/module.ts'
+import type { TemplateScope } from '../../lib/template/index.ts'
 import type { Executions } from '../executions/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 import { createDeliveries } from './deliveries.ts'
@@ -14,6 +13,7 @@ import { createSecretReader } from './secrets.ts'
 import { createWebhookService } from './service.ts'
 import { createDeliveryStore } from './store.ts'
 import { createWaits } from './waits.ts'
+import type { TemplateReader } from '../../core/template-reader.ts'
 
 export type Webhooks = Module
 

@@ -1,6 +1,6 @@
 /** Which triggers a request to a hook sets off: rebuilt from the triggers at start, kept fresh by facts (contract 06, 6.1). */
-import type { Bus } from '../../bus/bus.ts'
-import { isObject } from '../../schema.ts'
+import type { Bus } from '../../bus/index.ts'
+import { isObject } from '../../lib/schema/index.ts'
 import { hookOf, webhookTypeRef, type SignatureParameters, type Triggers } from '../triggers/index.ts'
 import type { TriggerAuthor, TriggerRecord } from '../triggers/types.ts'
 import { createVerifier, type Verifier } from './signatures.ts'

@@ -1,10 +1,9 @@
 /** Endpoints of contract 06, 6.2 and 6.3. */
-import { listReply, pageHeaders } from '../../http/list.ts'
-import { webhookResource } from '../../http/permissions.ts'
-import type { ApiRequest, Route } from '../../http/route.ts'
-import type { JsonSchema } from '../../schema.ts'
+import { listReply, pageHeaders, type ApiRequest, type Route } from '../../http/index.ts'
+import type { JsonSchema } from '../../lib/schema/index.ts'
 import { hookOf, triggerProperties } from '../triggers/index.ts'
 import type { WebhookService } from './service.ts'
+import { webhookResource } from '../../core/permissions.ts'
 
 const text = { type: 'string' }
 

@@ -1,6 +1,6 @@
 /** Secrets of signatures that stand in the datastore: `{{ svckv.system.github_secret | decrypt_kv }}`. */
-import { createRenderer, findTemplates } from '../../template-values.ts'
-import type { TemplateScope } from '../../template.ts'
+import { createRenderer, findTemplates } from '../../core/template-values.ts'
+import type { TemplateScope } from '../../lib/template/index.ts'
 import type { TriggerAuthor } from '../triggers/types.ts'
 
 /**

@@ -8,19 +8,15 @@ import {
   permissionDenied,
   queueFull,
   storageFull,
-  shown,
   signatureMissing,
   webhookNotRegistered,
   type AppError,
-} from '../../errors.ts'
-import { Conflict, merge, type Database } from '../../db/database.ts'
-import { jsonTypeOf } from '../../http/json.ts'
-import { executionResource, webhookResource } from '../../http/permissions.ts'
-import { Reply, type ApiRequest, type RawRequest, type Rights } from '../../http/route.ts'
-import type { Log } from '../../log.ts'
-import { createRepeatLimit } from '../../repeat-limit.ts'
-import { isObject, represent } from '../../schema.ts'
-import { nowMicros } from '../../time.ts'
+} from '../../core/errors.ts'
+import { Conflict, merge, type Database } from '../../db/index.ts'
+import { jsonTypeOf, Reply, type ApiRequest, type RawRequest, type Rights } from '../../http/index.ts'
+import { type Log, createRepeatLimit } from '../../lib/log/index.ts'
+import { isObject, represent } from '../../lib/schema/index.ts'
+import { nowMicros } from '../../core/time.ts'
 import { isFinal, type Executions } from '../executions/index.ts'
 import { genericHook, hookOf, traceTagHeader, webhookTypeRef, type Triggers } from '../triggers/index.ts'
 import type { TriggerInstance, TriggerRecord } from '../triggers/types.ts'
@@ -29,6 +25,8 @@ import { canonicalName, forwardHeaders, preferredWait, readHeaders, type SentHea
 import type { Hook, HookTrigger, Registry } from './registry.ts'
 import type { WebhookOutcome } from './types.ts'
 import type { Wait, Waits } from './waits.ts'
+import { shown } from '../../lib/text/index.ts'
+import { executionResource, webhookResource } from '../../core/permissions.ts'
 
 export interface WebhookService {
   /**

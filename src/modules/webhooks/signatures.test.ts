@@ -1,8 +1,8 @@
 /** Every scheme against recorded requests, and against everything that is not quite one of them. */
 import { createHash, createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { isAppError } from '../../errors.ts'
-import { MASK } from '../../schema.ts'
+import { isAppError } from '../../core/errors.ts'
+import { MASK } from '../../lib/schema/schema.ts'
 import type { SignatureParameters } from '../triggers/types.ts'
 import { problemOfWebhook } from '../triggers/webhook-parameters.ts'
 import { readHeaders } from './headers.ts'

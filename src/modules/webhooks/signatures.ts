@@ -8,8 +8,8 @@ import {
   signatureMissing,
   signatureUncheckable,
   type AppError,
-} from '../../errors.ts'
-import { isObject } from '../../schema.ts'
+} from '../../core/errors.ts'
+import { isObject } from '../../lib/schema/index.ts'
 import { standardKey, standardPrefix, type SignatureParameters, type SignatureScheme } from '../triggers/index.ts'
 import type { SentHeaders } from './headers.ts'
 

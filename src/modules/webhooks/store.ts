@@ -1,9 +1,6 @@
 /** Table `webhook_deliveries`. Reads, and functions that return steps. */
 import { sql } from 'kysely'
-import type { Database, Step } from '../../db/database.ts'
-import { columnsOf, prepared } from '../../db/prepared.ts'
-import type { WebhookDeliveryTable } from '../../db/tables.ts'
-
+import { type Database, type Step, columnsOf, prepared, type WebhookDeliveryTable } from '../../db/index.ts'
 export type DeliveryKey = Pick<WebhookDeliveryTable, 'hook' | 'caller' | 'key_hash'>
 
 export interface DeliveryStore {

@@ -1,5 +1,5 @@
 /** Senders that wait until everything has finished that rules started for their trigger instances. */
-import type { Bus } from '../../bus/bus.ts'
+import type { Bus } from '../../bus/index.ts'
 import { isFinal, type Executions } from '../executions/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 

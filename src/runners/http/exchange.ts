@@ -3,7 +3,7 @@ import { constants, createBrotliDecompress, createGunzip, createInflate } from '
 import type { Duplex, Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import type { Agent, buildConnector, Dispatcher, FormData, ProxyAgent } from 'undici'
-import { codeOf } from '../../system-error.ts'
+import { codeOf } from '../../lib/process/index.ts'
 import { AddressRefused, type Addresses } from './addresses.ts'
 
 export interface HttpRequest {

@@ -1,9 +1,9 @@
 /** From the parameters of an http-request action to the request (contract 02, 2.10; 03, 3.6 and 3.9). */
 import { validateHeaderName, validateHeaderValue } from 'node:http'
 import { isAbsolute, relative } from 'node:path'
-import { readContainedBytes } from '../../contained-file.ts'
-import { readJson } from '../../json.ts'
-import { version } from '../../version.ts'
+import { readContainedBytes } from '../../lib/files/index.ts'
+import { readJson } from '../../lib/text/index.ts'
+import { version } from '../../core/version.ts'
 import type { RunContext } from '../runner.ts'
 import { HttpProblem, shownUrl, type HttpRequest } from './exchange.ts'
 

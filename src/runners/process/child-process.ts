@@ -11,7 +11,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { randomUUID } from 'node:crypto'
 import { Readable } from 'node:stream'
-import { codeOf } from '../../system-error.ts'
+import { codeOf } from '../../lib/process/index.ts'
 import { type Child, type Exit, type Launcher, SpawnError, type SpawnRequest } from './launcher.ts'
 import { checkRequest, spawnFailure } from './spawn-request.ts'
 

@@ -9,7 +9,7 @@ import { constants } from 'node:os'
 import { getSystemErrorName } from 'node:util'
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads'
 import koffi from 'koffi'
-import { codeOf } from '../../system-error.ts'
+import { codeOf } from '../../lib/process/index.ts'
 
 /** One process to start. Strings travel as one text with a NUL after each, which is also their shape in C. */
 export interface ThreadSpawn {

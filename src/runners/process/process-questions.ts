@@ -1,5 +1,5 @@
 /** What may be asked about many processes at once, and the answers; asked in `process-reader.ts`, answered on its thread. */
-import { hasCode } from '../../system-error.ts'
+import { hasCode } from '../../lib/process/index.ts'
 import { countChildren, isRunning, type ProcessRow, readMark, readMarker, readProcess } from './process-table.ts'
 
 export type KillSignal = 'SIGTERM' | 'SIGKILL'

@@ -1,5 +1,5 @@
 /** The thread that reads and signals processes for `process-reader.ts`. */
-import { answerQuestions } from '../../thread.ts'
+import { answerQuestions } from '../../core/thread.ts'
 import { answerAbout } from './process-questions.ts'
 
 answerQuestions(answerAbout)

@@ -3,8 +3,8 @@
  * and thousands of them take long in any case: both stopped the event loop (measured: 0.7 s with five storms).
  */
 import { setImmediate } from 'node:timers/promises'
-import { locateCode } from '../../bundle.ts'
-import { createThread } from '../../thread.ts'
+import { locateCode } from '../../core/bundle.ts'
+import { createThread } from '../../core/thread.ts'
 import {
   answerAbout,
   type KillSignal,

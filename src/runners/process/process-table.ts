@@ -5,8 +5,7 @@
 import { randomUUID } from 'node:crypto'
 import { closeSync, openSync, readFileSync, readSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
-import { parseStat } from '../../process-stat.ts'
-import { codeOf } from '../../system-error.ts'
+import { parseStat, codeOf } from '../../lib/process/index.ts'
 
 export interface ProcessRow {
   pid: number

@@ -1,7 +1,7 @@
 /** What both launchers do to a request before and after the system has seen it. */
 import { statSync } from 'node:fs'
 import { constants } from 'node:os'
-import { codeOf } from '../../system-error.ts'
+import { codeOf } from '../../lib/process/index.ts'
 import { type Exit, MAX_STDIN_BYTES, SpawnError, type SpawnRequest } from './launcher.ts'
 
 /** Throws a `SpawnError` for what the system would misread rather than refuse. */

@@ -5,7 +5,7 @@
  * One that waits has read nothing of an execution. It waits on its stdin, whose end it sees when the server ends it, or has
  * ended in whatever way.
  */
-import { locate } from '../../bundle.ts'
+import { locate } from '../../core/bundle.ts'
 import type { Child, Launcher, SpawnRequest } from '../process/launcher.ts'
 
 export interface Interpreters {

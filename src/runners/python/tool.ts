@@ -1,5 +1,5 @@
 /** Runs a program for the server's own purposes, with the care that an execution's processes get. */
-import { newId } from '../../ids.ts'
+import { newId } from '../../core/ids.ts'
 import type { RunContext } from '../runner.ts'
 import { MARKER_NAME } from '../process/kill-tree.ts'
 import type { SpawnRequest } from '../process/launcher.ts'

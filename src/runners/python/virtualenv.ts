@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto'
 import { readFile, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { hasCode } from '../../system-error.ts'
+import { hasCode } from '../../lib/process/index.ts'
 import { DIRECTORY_LIMIT_MS } from '../process/directory-check.ts'
 import { SpawnError } from '../process/launcher.ts'
 import type { CommandDeps } from '../process/run-command.ts'

@@ -1,7 +1,7 @@
 /** One connection to an SSH server: its key checked, its user logged in. */
 import type { Duplex } from 'node:stream'
 import type { Client, ClientChannel, SFTPWrapper } from 'ssh2'
-import { codeOf } from '../../system-error.ts'
+import { codeOf } from '../../lib/process/index.ts'
 import { onDeadline } from '../process/deadline.ts'
 import type { HostKeyCheck, KnownHosts } from './known-hosts.ts'
 

@@ -3,7 +3,7 @@
  * second, and whoever made the key chose how long.
  */
 import ssh2 from 'ssh2'
-import { answerQuestions } from '../../thread.ts'
+import { answerQuestions } from '../../core/thread.ts'
 import { toUnlockedText } from './private-key-text.ts'
 
 export interface PrivateKeyQuestion {

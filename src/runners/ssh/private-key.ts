@@ -1,9 +1,9 @@
 /** Private keys: from the text or the file that an action names, or the file of the system user. */
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { readBoundedFile } from '../../bounded-file.ts'
-import { locateCode } from '../../bundle.ts'
-import { createThread } from '../../thread.ts'
+import { readBoundedFile } from '../../lib/files/index.ts'
+import { locateCode } from '../../core/bundle.ts'
+import { createThread } from '../../core/thread.ts'
 import { isKeyText, roundsOf } from './private-key-text.ts'
 import type { PrivateKeyAnswer, PrivateKeyQuestion } from './private-key-thread.ts'
 

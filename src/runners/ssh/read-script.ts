@@ -1,8 +1,8 @@
 /** Reads what goes to other machines for a script: the script, and `actions/lib` of its pack. */
 import { readdir, realpath } from 'node:fs/promises'
 import { basename, join, sep } from 'node:path'
-import { readBoundedFile } from '../../bounded-file.ts'
-import { hasCode } from '../../system-error.ts'
+import { readBoundedFile } from '../../lib/files/index.ts'
+import { hasCode } from '../../lib/process/index.ts'
 import type { LocalFile } from './copy.ts'
 
 /** Kept in memory while they are copied. */

@@ -6,7 +6,7 @@
  * standard input, and is to be seen there as it is on the machine of the server.
  */
 import { randomUUID } from 'node:crypto'
-import { quote } from '../../shell-words.ts'
+import { quote } from '../../lib/process/index.ts'
 
 /** What every login shell understands; the program comes on standard input. */
 export const READ_PROGRAM = 'exec /bin/sh'

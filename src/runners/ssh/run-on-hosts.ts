@@ -1,5 +1,5 @@
 /** Runs one program on several hosts: one after the other or some at once, and what becomes of the whole (contract 03, 3.9). */
-import type { ParameterSchema } from '../../schema.ts'
+import type { ParameterSchema } from '../../lib/schema/index.ts'
 import { environmentText } from '../environment.ts'
 import { startFailure } from '../process/run-command.ts'
 import { readRunParameters } from '../run-parameters.ts'

@@ -1,6 +1,6 @@
 /** What the configuration of the OpenSSH client says about a host (`ssh_runner.use_ssh_config`). */
 import { homedir } from 'node:os'
-import { readBoundedFile } from '../../bounded-file.ts'
+import { readBoundedFile } from '../../lib/files/index.ts'
 import { expandHome } from './private-key.ts'
 
 export interface HostSettings {

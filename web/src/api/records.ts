@@ -1,6 +1,6 @@
 /** What the server sends, as the server itself declares it. */
 export type { ActionRecord, RunnerTypeRecord } from '../../../src/modules/actions/types.ts'
-export type { BackupFile } from '../../../src/backup-files.ts'
+export type { BackupFile } from '../../../src/core/backup-files.ts'
 export type {
   ApiKeyRecord,
   ApiKeyRequest,
@@ -63,4 +63,4 @@ export type {
   WebhookParameters,
 } from '../../../src/modules/triggers/types.ts'
 export type { WebhookOutcome } from '../../../src/modules/webhooks/types.ts'
-export type { ParameterSchema } from '../../../src/schema.ts'
+export type { ParameterSchema } from '../../../src/lib/schema/index.ts'

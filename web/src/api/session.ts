@@ -77,7 +77,7 @@ const someReason = 'it was ended, here or by an administrator.'
 type Message = 'signed_in' | 'signed_out'
 
 /** Between the pages of this server in this browser. */
-const pages = new BroadcastChannel(`svc session of ${new URL('.', document.baseURI).pathname}`)
+const pages = new BroadcastChannel(`svc session of ${new URL('./', document.baseURI).pathname}`)
 pages.addEventListener('message', ({ data }: MessageEvent<Message>) => {
   if (data === 'signed_out') void leave()
   else if (state.value.phase === 'signed_out') void lookAgain()

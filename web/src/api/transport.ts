@@ -42,7 +42,7 @@ export function addressOf(path: string, query: QueryValues = {}): URL {
 
 /** @param page address of the page. @throws as `addressOf` */
 export function addressBelow(page: string, path: string, query: QueryValues = {}): URL {
-  const base = new URL('.', page)
+  const base = new URL('./', page)
   const url = new URL(path, base)
   const [words = ''] = path.split('?', 1)
   const isThere =

@@ -1,8 +1,8 @@
 /** API keys: what can be done with them, and whether one that a request brings along counts. */
-import type { Bus, Unsubscribe } from '../../../bus/bus.ts'
-import type { Database, Step } from '../../../db/database.ts'
-import type { Principal, Route } from '../../../http/route.ts'
-import type { Log } from '../../../log.ts'
+import type { Bus, Unsubscribe } from '../../../bus/index.ts'
+import type { Database, Step } from '../../../db/index.ts'
+import type { Principal, Route } from '../../../http/index.ts'
+import type { Log } from '../../../lib/log/index.ts'
 import type { AuthStore } from '../store.ts'
 import { createApiKeyRoutes } from './routes.ts'
 import { createApiKeyService } from './service.ts'

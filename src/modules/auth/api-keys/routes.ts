@@ -1,11 +1,20 @@
-import type { ApiKeyTable } from '../../../db/tables.ts'
-import { readJson } from '../../../json.ts'
-import { listReply, pageHeaders, pageQuery, parsePage, seesSecrets, textFilter } from '../../../http/list.ts'
-import { apiKeyResource, type Resource } from '../../../http/permissions.ts'
-import type { ApiRequest, QueryParameter, Route } from '../../../http/route.ts'
-import { MASK, type JsonSchema } from '../../../schema.ts'
+import type { ApiKeyTable } from '../../../db/index.ts'
+import { readJson } from '../../../lib/text/index.ts'
+import {
+  listReply,
+  pageHeaders,
+  pageQuery,
+  parsePage,
+  seesSecrets,
+  textFilter,
+  type ApiRequest,
+  type QueryParameter,
+  type Route,
+} from '../../../http/index.ts'
+import { MASK, type JsonSchema } from '../../../lib/schema/index.ts'
 import type { ApiKeyRecord, ApiKeyRequest, ApiKeyScope, NewApiKeyRecord } from '../types.ts'
 import type { ApiKeyService } from './service.ts'
+import { apiKeyResource, type Resource } from '../../../core/permissions.ts'
 
 const timestamp = { type: 'string', format: 'date-time' }
 

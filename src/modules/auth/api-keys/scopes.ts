@@ -1,8 +1,9 @@
 /** Scopes of API keys: a part of what the owner may do. */
-import { bodyInvalid, permissionDenied, shown } from '../../../errors.ts'
-import { isPermission, problemOfGrant, type Permission } from '../../../http/permissions.ts'
-import type { Principal, Scope } from '../../../http/route.ts'
+import { bodyInvalid, permissionDenied } from '../../../core/errors.ts'
+import type { Principal } from '../../../http/index.ts'
 import type { ApiKeyScope } from '../types.ts'
+import { shown } from '../../../lib/text/index.ts'
+import { isPermission, problemOfGrant, type Permission, type Scope } from '../../../core/permissions.ts'
 
 /**
  * The scopes in the form in which they are stored. A permission that is needed on a resource may stand without one, and

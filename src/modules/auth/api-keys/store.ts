@@ -1,8 +1,5 @@
 /** Table `api_keys`. */
-import type { Database, Step } from '../../../db/database.ts'
-import { columnsOf, prepared } from '../../../db/prepared.ts'
-import type { ApiKeyTable } from '../../../db/tables.ts'
-
+import { type Database, type Step, columnsOf, prepared, type ApiKeyTable } from '../../../db/index.ts'
 /** What deciding about a request takes. */
 export type ApiKeyCheckRow = Pick<ApiKeyTable, 'id' | 'user' | 'enabled' | 'expires_at' | 'scopes'> & {
   /** 1: of the owner. Null: there is no record of the owner. */

@@ -4,8 +4,8 @@ import { makeFolder, type TemporaryFolder } from '../../../../tests/helpers/fold
 import { TextSink } from '../../../../tests/helpers/text-sink.ts'
 import type { Database, Unit } from '../../../db/database.ts'
 import { openSqlite } from '../../../db/sqlite/open.ts'
-import { createLog, type RootLog } from '../../../log.ts'
-import { formatMicros } from '../../../time.ts'
+import { createLog, type RootLog } from '../../../lib/log/log.ts'
+import { formatMicros } from '../../../core/time.ts'
 import { createApiKeyStore, type ApiKeyStore } from './store.ts'
 import { createApiKeyUsage, type ApiKeyUsage } from './usage.ts'
 

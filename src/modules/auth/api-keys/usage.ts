@@ -1,7 +1,7 @@
 /** When API keys were used last: written at most once a minute, many together, and never while a request waits. */
-import type { Database } from '../../../db/database.ts'
-import type { Log } from '../../../log.ts'
-import { formatMicros } from '../../../time.ts'
+import type { Database } from '../../../db/index.ts'
+import type { Log } from '../../../lib/log/index.ts'
+import { formatMicros } from '../../../core/time.ts'
 import type { ApiKeyStore } from './store.ts'
 
 const WRITE_EVERY_MS = 60_000

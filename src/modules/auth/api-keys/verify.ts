@@ -1,11 +1,11 @@
 /** Which API key a request brings along, and whether it counts. */
-import { apiKeyUnknown } from '../../../errors.ts'
-import type { Scope } from '../../../http/route.ts'
-import { Lru } from '../../../lru.ts'
-import { formatMicros } from '../../../time.ts'
+import { apiKeyUnknown } from '../../../core/errors.ts'
+import { Lru } from '../../../lib/cache/index.ts'
+import { formatMicros } from '../../../core/time.ts'
 import { hashKey } from './key.ts'
 import { parseScopes } from './scopes.ts'
 import type { ApiKeyCheckRow, ApiKeyStore } from './store.ts'
+import type { Scope } from '../../../core/permissions.ts'
 
 /** Ours have 47 characters, those of others some 90; longer ones are not looked for. */
 const MAX_KEY_LENGTH = 1024

@@ -1,6 +1,6 @@
 /** Contract of an authentication backend: where user names and passwords are checked in standalone mode. */
-import type { JsonObject } from '../../../config/options.ts'
-import type { Log, LogFields } from '../../../log.ts'
+import type { JsonObject } from '../../../config/index.ts'
+import type { Log, LogFields } from '../../../lib/log/index.ts'
 
 export interface BackendContext {
   /** Absolute `system.base_path`; relative paths among the arguments start there. */

@@ -1,5 +1,5 @@
 /** The thread behind `crypt-worker.ts`: checks one password after another. */
-import { answerQuestions } from '../../../thread.ts'
+import { answerQuestions } from '../../../core/thread.ts'
 import { verifyCrypt } from './crypt.ts'
 
 export interface CryptQuestion {

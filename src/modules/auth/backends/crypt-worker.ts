@@ -1,6 +1,6 @@
 /** Password checks that would hold up the event loop, on a thread of their own. */
-import { locateCode } from '../../../bundle.ts'
-import { createThread } from '../../../thread.ts'
+import { locateCode } from '../../../core/bundle.ts'
+import { createThread } from '../../../core/thread.ts'
 import type { CryptQuestion } from './crypt-thread.ts'
 
 export interface CryptWorker {

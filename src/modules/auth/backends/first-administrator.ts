@@ -2,10 +2,9 @@
 import { randomBytes } from 'node:crypto'
 import { unlink } from 'node:fs/promises'
 import { join } from 'node:path'
-import { readContainedFile } from '../../../contained-file.ts'
-import type { Log } from '../../../log.ts'
-import { hashPassword } from '../../../password-file.ts'
-import { createSecretFile, replaceSecretFile } from '../../../secret-file.ts'
+import { readContainedFile, createSecretFile, replaceSecretFile } from '../../../lib/files/index.ts'
+import type { Log } from '../../../lib/log/index.ts'
+import { hashPassword } from '../../../core/password-file.ts'
 import type { AuthBackend, BackendContext } from './backend.ts'
 
 export const FIRST_ADMINISTRATOR = 'admin'

@@ -2,9 +2,9 @@
 import { createHmac, randomBytes } from 'node:crypto'
 import { stat } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
-import { accountsFailed, isAppError, shown } from '../../../errors.ts'
-import type { JsonObject } from '../../../config/options.ts'
-import type { Log } from '../../../log.ts'
+import { accountsFailed, isAppError } from '../../../core/errors.ts'
+import type { JsonObject } from '../../../config/index.ts'
+import type { Log } from '../../../lib/log/index.ts'
 import {
   openPasswordFile,
   parsePasswordLine,
@@ -12,11 +12,12 @@ import {
   removeUser,
   setPassword,
   userNames,
-} from '../../../password-file.ts'
-import { hasCode } from '../../../system-error.ts'
+} from '../../../core/password-file.ts'
+import { hasCode } from '../../../lib/process/index.ts'
 import { BackendProblem, type AuthBackend, type BackendContext, type BackendType } from './backend.ts'
 import { createFirstAdministrator, createKeptPassword, FIRST_ADMINISTRATOR } from './first-administrator.ts'
 import { createPasswordVerifier, isUsableHash } from './password-hash.ts'
+import { shown } from '../../../lib/text/index.ts'
 
 /** A file changed less than this before it was read may change again and keep size and time: clocks of files are coarse. */
 const SETTLED_MS = 2000

@@ -1,5 +1,5 @@
 /** The list of authentication backends. To add one: its file, and a line here. */
-import type { JsonObject } from '../../../config/options.ts'
+import type { JsonObject } from '../../../config/index.ts'
 import { BackendProblem, type AuthBackend, type BackendContext, type BackendType } from './backend.ts'
 import { flatFile } from './flat-file.ts'
 import { ldap } from './ldap.ts'

@@ -5,9 +5,9 @@
  * own. Whatever goes wrong is no login and a line in the log.
  */
 import { randomBytes } from 'node:crypto'
-import type { JsonObject } from '../../../config/options.ts'
-import type { Log, LogFields } from '../../../log.ts'
-import { isLoopback } from '../../../loopback.ts'
+import type { JsonObject } from '../../../config/index.ts'
+import type { Log, LogFields } from '../../../lib/log/index.ts'
+import { isLoopback } from '../../../lib/network/index.ts'
 import type { AuthBackend, BackendContext, BackendType } from './backend.ts'
 import { DirectoryFailure, DirectoryRefusal, type Search } from './ldap/connection.ts'
 import { createDirectory, type Directory, type LocatedEntry } from './ldap/directory.ts'

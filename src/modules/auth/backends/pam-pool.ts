@@ -1,7 +1,7 @@
 /** The processes that ask PAM (`pam-helper.ts`): a few, started when needed, ended when idle, replaced when they die. */
 import { setTimeout as delay } from 'node:timers/promises'
-import { shuttingDown } from '../../../errors.ts'
-import { createProcessReader } from '../../../runners/process/process-reader.ts'
+import { shuttingDown } from '../../../core/errors.ts'
+import { createProcessReader } from '../../../runners/index.ts'
 import { createGate } from '../gate.ts'
 import type { PamQuestion, PamReport, PamVerdict } from './pam-helper.ts'
 import { PamHelper, type PamHelperOptions } from './pam-process.ts'

@@ -1,10 +1,9 @@
 /** One process that asks PAM (`pam-helper.ts`), as the server sees it: questions, answers, and its end. */
 import { spawn, type ChildProcess } from 'node:child_process'
 import { Socket } from 'node:net'
-import { commandOf, locateCode } from '../../../bundle.ts'
-import type { Log } from '../../../log.ts'
-import type { ProcessReader } from '../../../runners/process/process-reader.ts'
-import { listPids, type ProcessRow } from '../../../runners/process/process-table.ts'
+import { commandOf, locateCode } from '../../../core/bundle.ts'
+import type { Log } from '../../../lib/log/index.ts'
+import { type ProcessReader, listPids, type ProcessRow } from '../../../runners/index.ts'
 import type { PamQuestion, PamReport } from './pam-helper.ts'
 
 /** Much more than the groups of one account. */

@@ -15,7 +15,7 @@ import {
 } from '../../../../tests/helpers/pam.ts'
 import { TextSink } from '../../../../tests/helpers/text-sink.ts'
 import { waitFor } from '../../../../tests/helpers/wait.ts'
-import { createLog, type RootLog } from '../../../log.ts'
+import { createLog, type RootLog } from '../../../lib/log/log.ts'
 import type { AuthBackend } from './backend.ts'
 import { createBackend } from './index.ts'
 import { createPamPool, type PamPool, type PamPoolOptions } from './pam-pool.ts'

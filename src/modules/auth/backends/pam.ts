@@ -3,12 +3,12 @@
  * account rules, such as the end of an account, are not consulted.
  */
 import { stat } from 'node:fs/promises'
-import { MAX_USER_CHARACTERS } from '../../../account-rules.ts'
-import { shown } from '../../../errors.ts'
-import type { JsonObject } from '../../../config/options.ts'
-import { hasCode } from '../../../system-error.ts'
+import { MAX_USER_CHARACTERS } from '../../../core/account-rules.ts'
+import type { JsonObject } from '../../../config/index.ts'
+import { hasCode } from '../../../lib/process/index.ts'
 import { BackendProblem, type AuthBackend, type BackendContext, type BackendType } from './backend.ts'
 import { createPamPool } from './pam-pool.ts'
+import { shown } from '../../../lib/text/index.ts'
 
 const DEFAULT_SERVICE = 'login'
 const servicePattern = /^(?!\.{1,2}$)[A-Za-z0-9_.-]{1,100}$/

@@ -5,8 +5,8 @@
  * One request at a time; what a collector does not take now waits, up to a bound, and is dropped beyond it.
  */
 import { hostname } from 'node:os'
-import type { Log } from '../../../log.ts'
-import { version } from '../../../version.ts'
+import type { Log } from '../../../lib/log/index.ts'
+import { version } from '../../../core/version.ts'
 
 export type AttributeValue = string | number | boolean
 

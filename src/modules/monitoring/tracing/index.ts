@@ -1,5 +1,5 @@
 /** OpenTelemetry; loaded only where `tracing.otlp_endpoint` is given. */
-import type { Bus } from '../../../bus/bus.ts'
+import type { Bus } from '../../../bus/index.ts'
 import { createExporter, type ExporterOptions } from './exporter.ts'
 import { traceFacts } from './trace-facts.ts'
 

@@ -3,8 +3,8 @@
  * execution. Their ids come from the ids of the records, so that a child names its parent whoever saw that.
  */
 import { hash } from 'node:crypto'
-import type { Bus } from '../../../bus/bus.ts'
-import { microsOf, nowMicros } from '../../../time.ts'
+import type { Bus } from '../../../bus/index.ts'
+import { microsOf, nowMicros } from '../../../core/time.ts'
 import type { Execution, ExecutionStatus } from '../../executions/types.ts'
 import type { QueuedInstance } from '../../triggers/types.ts'
 import type { Exporter } from './exporter.ts'

@@ -4,7 +4,7 @@ import { change, messageOf } from '../../api/client.ts'
 import type { ApiKeyRecord, ApiKeyRequest } from '../../api/records.ts'
 import { Confirm } from '../../components/dialog.tsx'
 import { notify } from '../../components/notices.tsx'
-import { nameOf } from './keys.tsx'
+import { nameOf } from './key-form.ts'
 
 /** Switches a key off and on, and deletes it. */
 export function KeyActions({

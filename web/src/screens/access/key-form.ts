@@ -252,3 +252,16 @@ export function curlLine(key: string, page: string): string {
   url.hash = ''
   return `curl -H ${quote(`Svc-Api-Key: ${key}`)} ${quote(url.href)}`
 }
+
+/** What people know it by. */
+export function nameOf({ id, metadata }: Pick<ApiKeyRecord, 'id' | 'metadata'>): string {
+  const { used_by: usedBy } = metadata
+  return typeof usedBy === 'string' && usedBy.trim() !== '' ? cut(usedBy) : `key ${id}`
+}
+
+/** The style sheet shows three lines of it. */
+const MAX_SHOWN = 1000
+
+export function cut(text: string): string {
+  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text
+}

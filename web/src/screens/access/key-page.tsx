@@ -10,10 +10,19 @@ import { Failure } from '../../components/failure.tsx'
 import { notify } from '../../components/notices.tsx'
 import { Time, useNow } from '../../components/time.tsx'
 import { hrefOf, navigate } from '../../router.ts'
-import { emptyForm, formOf, problemsAfter, problemsIn, readForm, type KeyForm, type KeyProblems } from './key-form.ts'
+import {
+  emptyForm,
+  formOf,
+  problemsAfter,
+  problemsIn,
+  readForm,
+  type KeyForm,
+  type KeyProblems,
+  nameOf,
+} from './key-form.ts'
 import { KeyFields } from './key-fields.tsx'
 import { KeyActions } from './key-actions.tsx'
-import { nameOf, StateBadge } from './keys.tsx'
+import { StateBadge } from './keys.tsx'
 import { ShownOnce } from './shown-once.tsx'
 
 const listHref = hrefOf(['access', 'keys'])

@@ -8,12 +8,10 @@ import { Failure } from '../../components/failure.tsx'
 import { offsetIn, Pager } from '../../components/pager.tsx'
 import { Time, useNow } from '../../components/time.tsx'
 import { hrefOf, setQuery } from '../../router.ts'
-import { stateOf, summaryOf } from './key-form.ts'
+import { cut, nameOf, stateOf, summaryOf } from './key-form.ts'
 import { KeyActions } from './key-actions.tsx'
 
 const AT_ONCE = 50
-/** The style sheet shows three lines of it. */
-const MAX_SHOWN = 1000
 
 export function Keys({ user, query }: { user: User; query: URLSearchParams }): JSX.Element {
   const owner = query.get('user') ?? ''
@@ -139,14 +137,4 @@ export function StateBadge({ apiKey, now }: { apiKey: ApiKeyRecord; now: number 
       {state}
     </span>
   )
-}
-
-/** What people know it by. */
-export function nameOf({ id, metadata }: Pick<ApiKeyRecord, 'id' | 'metadata'>): string {
-  const { used_by: usedBy } = metadata
-  return typeof usedBy === 'string' && usedBy.trim() !== '' ? cut(usedBy) : `key ${id}`
-}
-
-function cut(text: string): string {
-  return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text
 }

@@ -1,9 +1,5 @@
-/**
- * `client_options`: options of OpenLDAP's library by number. What they mean is done here with another library; a number
- * that stands for nothing here stops the start, as somebody relies on it.
- */
-import { shown } from '../../../../errors.ts'
 import { BackendProblem } from '../backend.ts'
+import { shown } from '../../../../lib/text/index.ts'
 
 export interface ClientSettings {
   networkTimeoutSeconds?: number

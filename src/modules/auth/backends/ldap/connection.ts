@@ -8,7 +8,7 @@
 import { connect, isIP, type Socket } from 'node:net'
 import { connect as connectTls, type ConnectionOptions, type TLSSocket } from 'node:tls'
 import { Client, ResultCodeError, type Filter } from 'ldapts'
-import { secretMask } from '../../../../redact.ts'
+import { secretMask } from '../../../../lib/log/index.ts'
 import type { LdapOptions, Scope, Server } from './options.ts'
 
 /** What a server did wrong or could not do, be it that it did not answer. */

@@ -1,6 +1,6 @@
 /** The servers of the directory: which one answers, and searches that go on at another. */
 import type { Socket } from 'node:net'
-import type { Log } from '../../../../log.ts'
+import type { Log } from '../../../../lib/log/index.ts'
 import {
   DirectoryFailure,
   DirectoryRefusal,

@@ -1,5 +1,5 @@
 /** The groups of users for a while: nothing else of a login is remembered (contract 01, 1.4). */
-import { Lru } from '../../../../lru.ts'
+import { Lru } from '../../../../lib/cache/index.ts'
 
 export interface GroupCache {
   get(user: string): CachedGroups | undefined

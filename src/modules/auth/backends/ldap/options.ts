@@ -2,14 +2,14 @@
 import { X509Certificate } from 'node:crypto'
 import { isIPv6 } from 'node:net'
 import { resolve } from 'node:path'
-import { readBoundedFile } from '../../../../bounded-file.ts'
-import { shown } from '../../../../errors.ts'
-import type { JsonObject } from '../../../../config/options.ts'
+import { readBoundedFile } from '../../../../lib/files/index.ts'
+import type { JsonObject } from '../../../../config/index.ts'
 import { BackendProblem } from '../backend.ts'
 import { readClientOptions, type ClientSettings } from './client-options.ts'
 import { normaliseDn } from './dn.ts'
 import { PatternProblem, compileFilter, type FilterPattern, type Placeholder } from './filters.ts'
 import { readUserNames, type UserNames } from './user-names.ts'
+import { shown } from '../../../../lib/text/index.ts'
 
 export type Scope = 'base' | 'one' | 'sub'
 

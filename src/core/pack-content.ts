@@ -1,0 +1,104 @@
+/** What packs define, whatever the kind of content: what all definitions have, which of them are good, which records are gone. */
+import type { JsonSchema, SchemaProblem } from '../lib/schema/index.ts'
+
+/** Of what is defined without a pack, through the API. */
+export const defaultPack = 'default'
+
+export const MAX_NAME_CHARS = 255
+
+/** Attributes that definitions of every kind have. */
+export const nameSchema: JsonSchema = {
+  type: 'string',
+  maxLength: MAX_NAME_CHARS,
+  pattern: '^[\\p{L}\\p{N}_][\\p{L}\\p{N}_.-]*$',
+}
+export const packSchema: JsonSchema = { type: 'string', maxLength: MAX_NAME_CHARS, pattern: '^[a-z0-9_-]+$' }
+export const descriptionSchema: JsonSchema = { type: ['string', 'null'], maxLength: 65_536 }
+export const tagsSchema: JsonSchema = {
+  type: ['array', 'null'],
+  maxItems: 100,
+  items: {
+    type: 'object',
+    additionalProperties: false,
+    required: ['name', 'value'],
+    properties: { name: { type: 'string' }, value: { type: 'string' } },
+  },
+}
+
+/** What is found in one folder of a pack. */
+export interface PackDefinitions {
+  pack: string
+  /** Absolute: what was read, a while ago. Absent: whatever files there are, they do not count. */
+  folder?: string
+  definitions: readonly { metadataFile: string; definition: unknown }[]
+  /** Every metadata file there is. Records of a broken one stay, records of a missing one go. */
+  metadataFiles: ReadonlySet<string>
+}
+
+export interface RegistrationProblem extends SchemaProblem {
+  metadataFile: string
+}
+
+/** What came of registering. */
+export interface Registration {
+  registered: number
+  removed: number
+  problems: RegistrationProblem[]
+}
+
+/** What every definition has. */
+interface Named {
+  pack: string
+  name: string
+  metadata_file?: string
+}
+
+/**
+ * The good definitions, each name once, with their files.
+ *
+ * @param kind for messages: `Action`
+ * @param check checks one as its author wrote it
+ */
+export function checkPackDefinitions<D extends Named>(
+  { pack, definitions }: PackDefinitions,
+  kind: string,
+  check: (given: unknown, metadataFile: string) => { definition: D } | { problems: SchemaProblem[] },
+): { definitions: D[]; problems: RegistrationProblem[] } {
+  const good = new Map<string, D>()
+  const problems: RegistrationProblem[] = []
+  for (const { metadataFile, definition: given } of definitions) {
+    const checked = check(given, metadataFile)
+    if ('problems' in checked) {
+      problems.push(...checked.problems.map((problem) => ({ ...problem, metadataFile })))
+      continue
+    }
+    const definition = { ...checked.definition, metadata_file: metadataFile }
+    const same = good.get(definition.name)
+    if (definition.pack !== pack) {
+      const message = `The ${kind.toLowerCase()} says pack "${definition.pack}" but belongs to pack "${pack}".`
+      problems.push({ metadataFile, path: ['pack'], message })
+    } else if (same !== undefined) {
+      const message = `${kind} "${pack}.${definition.name}" is defined in ${same.metadata_file ?? 'another file'} already.`
+      problems.push({ metadataFile, path: ['name'], message })
+    } else {
+      good.set(definition.name, definition)
+    }
+  }
+  return { definitions: [...good.values()], problems }
+}
+
+/** Its file is gone, or defines something of another name now. */
+export function isGone(
+  { name, metadata_file: file }: Pick<Named, 'name' | 'metadata_file'>,
+  { metadataFiles }: PackDefinitions,
+  definitions: readonly Pick<Named, 'name' | 'metadata_file'>[],
+): boolean {
+  if (file === undefined || definitions.some((definition) => definition.name === name)) return false
+  return !metadataFiles.has(file) || definitions.some(({ metadata_file }) => metadata_file === file)
+}
+
+export interface PackConfig {
+  values: Record<string, unknown>
+  /** Those among the values, at any depth, that must not be seen. */
+  secrets: readonly unknown[]
+}

@@ -1,0 +1,259 @@
+/**
+ * Password files in the format of htpasswd: one `user:hash` a line (contract 01, 1.4). What is changed here counts from
+ * the next login; every other line, comment and blank stays as it is, byte by byte.
+ */
+import { randomBytes } from 'node:crypto'
+import type { BigIntStats } from 'node:fs'
+import { constants, link, open, rename, stat, unlink, type FileHandle } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { setTimeout as delay } from 'node:timers/promises'
+import { problemOfPassword, problemOfUserName } from './account-rules.ts'
+import { isAppError } from './errors.ts'
+import { createSecretFile, replaceFile, targetOf, type FileOwnership } from '../lib/files/index.ts'
+import { hasCode } from '../lib/process/index.ts'
+import { shown } from '../lib/text/index.ts'
+
+export const MAX_FILE_BYTES = 16 * 1024 * 1024
+
+/** Without `O_NONBLOCK`, opening a named pipe would wait for its writer. */
+const readFlags = constants.O_RDONLY | constants.O_NONBLOCK
+const LOCK_LOOK_MS = 10
+/** Nobody holds the lock longer than a read and a write take; after this its owner has crashed. */
+const STALE_LOCK_MS = 5000
+const LOCK_WAIT_MS = 30_000
+const MAX_TRIES = 100
+
+/** Why a password file cannot be read or changed as asked, in one line. */
+export class PasswordFileProblem extends Error {}
+
+/** `$argon2id$…`, the form this program writes itself. */
+export async function hashPassword(password: string): Promise<string> {
+  // Only who sets a password waits for the library.
+  const { default: argon2 } = await import('argon2')
+  // 19 MiB, two passes, one lane: some 20 ms; the package's own default takes 64 MiB and four threads per login.
+  return argon2.hash(password, { type: argon2.argon2id, memoryCost: 19_456, timeCost: 2, parallelism: 1 })
+}
+
+export interface PasswordLine {
+  user: string
+  hash: string
+}
+
+/** Undefined for comments and lines that are none of a user. */
+export function parsePasswordLine(rawLine: string): PasswordLine | undefined {
+  const line = rawLine.trim()
+  const colon = line.indexOf(':')
+  if (colon === -1 || line.startsWith('#')) return undefined
+  return { user: line.slice(0, colon), hash: line.slice(colon + 1) }
+}
+
+/** @throws the failure of the file system, and Error if it is no file */
+export async function openPasswordFile(path: string): Promise<FileHandle> {
+  const file = await open(path, readFlags)
+  if ((await file.stat()).isFile()) return file
+  await file.close()
+  throw new Error('it is not a file')
+}
+
+/** The size is bounded whatever `stat` says. @throws Error if it is larger than `MAX_FILE_BYTES` */
+export async function readPasswordFile(file: FileHandle): Promise<Buffer> {
+  const chunks: Buffer[] = []
+  let total = 0
+  for await (const chunk of file.createReadStream({ autoClose: false, end: MAX_FILE_BYTES })) {
+    const bytes: Buffer = chunk // no encoding was asked for
+    chunks.push(bytes)
+    total += bytes.length
+  }
+  if (total > MAX_FILE_BYTES) throw new Error(`it is larger than ${MAX_FILE_BYTES} bytes`)
+  return Buffer.concat(chunks)
+}
+
+/**
+ * Adds the user, or gives another password; makes the file (mode 0600) when there is none. With several lines of the
+ * user one is left.
+ *
+ * @param confirm called right before, with the lock on the file; an `AppError` that it throws leaves the file as it is
+ * @throws PasswordFileProblem, and what `confirm` throws
+ */
+export async function setPassword(path: string, user: string, password: string, confirm?: () => void): Promise<void> {
+  const wrongName = problemOfUserName(user)
+  if (wrongName !== undefined) throw new PasswordFileProblem(`The user name ${wrongName}.`)
+  const wrongPassword = problemOfPassword(password)
+  if (wrongPassword !== undefined) throw new PasswordFileProblem(`The password ${wrongPassword}.`)
+  const line = toBytes(`${user}:${await hashPassword(password)}`)
+  await change(path, (lines) => {
+    confirm?.()
+    const isOf = linesOf(user)
+    const first = lines.findIndex(isOf)
+    if (first !== -1) {
+      const end = lines[first]?.endsWith('\r') === true ? '\r' : ''
+      return lines.flatMap((each, i) => (i === first ? [line + end] : isOf(each) ? [] : [each]))
+    }
+    // What follows the last line break is a line without one, or nothing.
+    return lines.at(-1) === '' ? [...lines.slice(0, -1), line, ''] : [...lines, line, '']
+  })
+}
+
+/** @returns false if there is none of this name. @throws PasswordFileProblem */
+export async function removeUser(path: string, user: string): Promise<boolean> {
+  return change(path, (lines) => {
+    const isOf = linesOf(user)
+    const left = lines.filter((line) => !isOf(line))
+    return left.length === lines.length ? undefined : left
+  })
+}
+
+/** In the order of the file, each once; empty without a file. @throws PasswordFileProblem */
+export async function userNames(path: string): Promise<string[]> {
+  const { content } = await read(path)
+  const names = new Set<string>()
+  for (const line of content.toString('utf8').split('\n')) {
+    const user = parsePasswordLine(line)?.user
+    if (user !== undefined && user !== '') names.add(user)
+  }
+  return [...names]
+}
+
+/** Bytes as text of as many characters, so that what is no UTF-8 stays as it is. */
+const toBytes = (text: string): string => Buffer.from(text).toString('latin1')
+
+/** Whether a line, read as bytes, is of this user. */
+function linesOf(user: string): (line: string) => boolean {
+  return (line) => parsePasswordLine(Buffer.from(line, 'latin1').toString('utf8'))?.user === user
+}
+
+interface State {
+  content: Buffer
+  /** Undefined: there is no file. */
+  found: (FileOwnership & { version: string | undefined }) | undefined
+}
+
+async function read(path: string): Promise<State> {
+  try {
+    const file = await openPasswordFile(path)
+    try {
+      const { mode, uid, gid } = await file.stat()
+      const version = await versionOf(file)
+      return { content: await readPasswordFile(file), found: { mode: mode & 0o7777, uid, gid, version } }
+    } finally {
+      await file.close()
+    }
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return { content: Buffer.alloc(0), found: undefined }
+    throw new PasswordFileProblem(`${shown(path)} cannot be read (${reasonOf(error)})`, { cause: error })
+  }
+}
+
+/** @param edit the lines as bytes, the last one empty if the file ends with a line break; undefined: no change */
+async function change(path: string, edit: (lines: string[]) => string[] | undefined): Promise<boolean> {
+  try {
+    const target = await targetOf(path)
+    const lock = await takeLock(join(dirname(target), `.${basename(target)}.lock`))
+    try {
+      for (let tries = 0; tries < MAX_TRIES; tries++) {
+        const state = await read(target)
+        const lines = edit(state.content.toString('latin1').split('\n'))
+        if (lines === undefined) return false
+        const content = Buffer.from(lines.join('\n'), 'latin1')
+        if (content.length > MAX_FILE_BYTES) throw new Error(`it would be larger than ${MAX_FILE_BYTES} bytes`)
+        if (await replace(target, content, state, lock)) return true
+      }
+      throw new Error('others keep changing it; try again')
+    } finally {
+      await lock.release()
+    }
+  } catch (error) {
+    if (error instanceof PasswordFileProblem || isAppError(error)) throw error
+    throw new PasswordFileProblem(`${shown(path)} cannot be changed (${reasonOf(error)})`, { cause: error })
+  }
+}
+
+/** @returns false, and nothing is changed, if the file is another one than before */
+async function replace(path: string, content: Buffer, { found }: State, lock: Lock): Promise<boolean> {
+  if (found === undefined) return createSecretFile(path, content)
+  return replaceFile(path, content, found, async () => {
+    if (!(await lock.isHeld())) throw new Error('others believed that this change had crashed; try again')
+    // Programs such as htpasswd know nothing of the lock.
+    return (await versionOf(path)) === found.version
+  })
+}
+
+async function versionOf(path: string | FileHandle): Promise<string | undefined> {
+  const stats = await statIfAny(path)
+  return stats && `${stats.ino} ${stats.size} ${stats.mtimeNs} ${stats.ctimeNs}`
+}
+
+async function statIfAny(path: string | FileHandle): Promise<BigIntStats | undefined> {
+  try {
+    return await (typeof path === 'string' ? stat(path, { bigint: true }) : path.stat({ bigint: true }))
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined
+    throw error
+  }
+}
+
+interface Lock {
+  isHeld(): Promise<boolean>
+  release(): Promise<void>
+}
+
+/** Waits until this process has made the lock file. */
+async function takeLock(path: string): Promise<Lock> {
+  const started = performance.now()
+  let seen: { identity: string | undefined; since: number } | undefined
+  let own = await makeLock(path)
+  while (own === undefined) {
+    const now = performance.now()
+    if (now - started > LOCK_WAIT_MS) {
+      throw new Error(`others keep changing it; if nobody does, remove ${shown(path)}`)
+    }
+    const identity = await identityOf(path)
+    if (seen === undefined || seen.identity !== identity) seen = { identity, since: now }
+    else if (identity !== undefined && now - seen.since > STALE_LOCK_MS) await removeStale(path, identity)
+    await delay(LOCK_LOOK_MS)
+    own = await makeLock(path)
+  }
+  const isHeld = async (): Promise<boolean> => (await identityOf(path)) === own
+  return {
+    isHeld,
+    async release() {
+      if (await isHeld()) await unlink(path)
+    },
+  }
+}
+
+/** @returns what tells it from others; undefined if there is one */
+async function makeLock(path: string): Promise<string | undefined> {
+  try {
+    await (await open(path, 'wx', 0o600)).close()
+    return await identityOf(path)
+  } catch (error) {
+    if (hasCode(error, 'EEXIST')) return undefined
+    throw error
+  }
+}
+
+/** Not by its content, which the accounts of other writers may not be allowed to read. */
+async function identityOf(path: string): Promise<string | undefined> {
+  const stats = await statIfAny(path)
+  return stats && `${stats.ino} ${stats.mtimeNs}`
+}
+
+/** Somebody may take it over between the look and the removal: then it is put back. */
+async function removeStale(path: string, identity: string): Promise<void> {
+  const aside = `${path}.${randomBytes(9).toString('base64url')}`
+  try {
+    await rename(path, aside)
+    if ((await identityOf(aside)) !== identity) await link(aside, path)
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT', 'EEXIST')) throw error
+  } finally {
+    await unlink(aside).catch(() => undefined)
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (hasCode(error, 'EACCES', 'EPERM')) return 'permission denied'
+  if (hasCode(error, 'ENOENT')) return 'there is no such folder'
+  return error instanceof Error ? error.message : String(error)
+}

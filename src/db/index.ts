@@ -1,0 +1,34 @@
+export { isAmong } from './among.ts'
+export { commitPlan } from './commit.ts'
+export { Conflict, merge, type Compilable, type Database, type Step, type Unit } from './database.ts'
+export { SchemaTooNew, missingMigrations } from './migrate.ts'
+export { columnsOf, prepared } from './prepared.ts'
+export { checkDatabase } from './sqlite/check.ts'
+export { removePartialBackups } from './sqlite/copy.ts'
+export { newestExecution } from './sqlite/newest.ts'
+export { openSqlite } from './sqlite/open.ts'
+export type {
+  ApiKeyTable,
+  ExecutionCountTable,
+  ExecutionResultTable,
+  ExecutionTable,
+  GroupMappingTable,
+  KeyValuePairTable,
+  OutputRecordTable,
+  PolicyTable,
+  ProcessTable,
+  RoleAssignmentTable,
+  RoleTable,
+  RuleEnforcementTable,
+  RuleTable,
+  StatusSampleTable,
+  Tables,
+  TimerTable,
+  TokenTable,
+  TraceComponentTable,
+  TraceTable,
+  TriggerInstanceTable,
+  TriggerTable,
+  UserTable,
+  WebhookDeliveryTable,
+} from './tables.ts'

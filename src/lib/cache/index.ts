@@ -1,0 +1,1 @@
+export { Lru } from './lru.ts'

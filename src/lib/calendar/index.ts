@@ -1,0 +1,3 @@
+export { cronFields, isEveryHour, nextWallTime, readCron, type CronExpressions, type CronSchedule } from './cron.ts'
+export { parseDateText, readDateText } from './date-text.ts'
+export { isTimeZone, offsetAt } from './time-zone.ts'

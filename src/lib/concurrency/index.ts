@@ -1,0 +1,1 @@
+export { createTurns, type InTurn } from './turns.ts'

@@ -1,0 +1,92 @@
+/** Reading files below a folder that somebody else may name: nothing outside of it is ever opened. */
+import { constants } from 'node:fs'
+import { open, realpath, stat, type FileHandle } from 'node:fs/promises'
+import { join, sep } from 'node:path'
+import { hasCode } from '../process/index.ts'
+
+export type ContainedFile =
+  { text: string } | { problem: 'missing' | 'outside' | 'unreadable' | 'not a file' | 'too large' | 'not UTF-8' }
+
+export type ContainedProblem = Extract<ContainedFile, { problem: string }>['problem']
+
+/**
+ * The text of a file below `folder`. Links are followed, but not out of the folder.
+ *
+ * @param path relative to the folder, with `/`
+ */
+export async function readContainedFile(folder: string, path: string, maxBytes: number): Promise<ContainedFile> {
+  const file = await readContainedBytes(folder, path, maxBytes)
+  return 'problem' in file ? file : decode(file.bytes)
+}
+
+/** The same for any file. */
+export async function readContainedBytes(
+  folder: string,
+  path: string,
+  maxBytes: number,
+): Promise<{ bytes: Buffer; mtimeMs: number } | { problem: Exclude<ContainedProblem, 'not UTF-8'> }> {
+  const found = await locate(folder, path)
+  if ('problem' in found) return found
+  let file: FileHandle
+  try {
+    // Not blocking, so that a named pipe does not hold a thread until somebody writes to it.
+    file = await open(found.target, constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOFOLLOW)
+  } catch (error) {
+    return { problem: isMissing(error) ? 'missing' : 'unreadable' }
+  }
+  try {
+    const status = await file.stat()
+    if (!status.isFile()) return { problem: 'not a file' }
+    if (status.size > maxBytes) return { problem: 'too large' }
+    // The file may grow while it is read; what was announced is what is taken.
+    const bytes = Buffer.alloc(status.size)
+    const { bytesRead } = await file.read(bytes, 0, bytes.length, 0)
+    return { bytes: bytes.subarray(0, bytesRead), mtimeMs: status.mtimeMs }
+  } catch {
+    return { problem: 'unreadable' }
+  } finally {
+    await file.close()
+  }
+}
+
+/** Why there is no such file below `folder`; undefined: there is one. Nothing is opened. */
+export async function problemOfContainedFile(
+  folder: string,
+  path: string,
+): Promise<Extract<ContainedProblem, 'missing' | 'outside' | 'unreadable' | 'not a file'> | undefined> {
+  const found = await locate(folder, path)
+  if ('problem' in found) return found.problem
+  try {
+    return (await stat(found.target)).isFile() ? undefined : 'not a file'
+  } catch (error) {
+    return isMissing(error) ? 'missing' : 'unreadable'
+  }
+}
+
+async function locate(
+  folder: string,
+  path: string,
+): Promise<{ target: string } | { problem: 'missing' | 'outside' | 'unreadable' }> {
+  const segments = path.split('/')
+  if (path === '' || path.startsWith('/') || path.includes('\0') || segments.includes('..'))
+    return { problem: 'outside' }
+  try {
+    const root = await realpath(folder)
+    const target = await realpath(join(root, ...segments))
+    return target.startsWith(root.endsWith(sep) ? root : root + sep) ? { target } : { problem: 'outside' }
+  } catch (error) {
+    return { problem: isMissing(error) ? 'missing' : 'unreadable' }
+  }
+}
+
+function decode(bytes: Uint8Array): ContainedFile {
+  try {
+    return { text: new TextDecoder('utf-8', { fatal: true }).decode(bytes) }
+  } catch {
+    return { problem: 'not UTF-8' }
+  }
+}
+
+function isMissing(error: unknown): boolean {
+  return hasCode(error, 'ENOENT', 'ENOTDIR', 'ENAMETOOLONG')
+}

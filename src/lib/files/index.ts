@@ -1,0 +1,18 @@
+export { readBoundedFile, readBoundedFileSync } from './bounded-file.ts'
+export {
+  problemOfContainedFile,
+  readContainedBytes,
+  readContainedFile,
+  type ContainedProblem,
+} from './contained-file.ts'
+export { holdFolder } from './held-folder.ts'
+export { openLineFile, type LineFile, type Rotation } from './line-file.ts'
+export {
+  createSecretFile,
+  createSecretFileSync,
+  makeFolder,
+  replaceFile,
+  replaceSecretFile,
+  targetOf,
+  type FileOwnership,
+} from './secret-file.ts'

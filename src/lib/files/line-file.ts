@@ -1,0 +1,348 @@
+/**
+ * A file that lines are added to while others rename, delete or fill up what is under it, and that may give way to a new one
+ * when it has become large.
+ *
+ * Adding never waits and never throws: lines of the same moment share a write, and lines that cannot be written wait, up to
+ * a bound, until they can.
+ */
+import {
+  close,
+  constants,
+  fstat,
+  fstatSync,
+  ftruncate,
+  mkdirSync,
+  open,
+  openSync,
+  read,
+  rename,
+  stat,
+  write,
+  type Stats,
+} from 'node:fs'
+import { dirname } from 'node:path'
+import { promisify } from 'node:util'
+import { makeFolder } from './secret-file.ts'
+import { hasCode } from '../process/index.ts'
+
+export interface LineFile {
+  /** @param line without line break */
+  append(line: string): void
+  /**
+   * Goes on in whatever file has the path now, making it when there is none. Every line is in the one or in the other.
+   * Resolves when that is done or has failed, which is reported.
+   */
+  reopen(): Promise<void>
+  /** Resolves when every line is written, at the latest after two seconds. Lines that come later are dropped. */
+  close(): Promise<void>
+}
+
+export interface LineFileReport {
+  /** Once for each time of trouble. */
+  failed(error: unknown): void
+  /** Lines are written again. */
+  resumed(lostLines: number): void
+  /** It is closed, and these have not been written. */
+  lost(lines: number): void
+  /** It has become too large, and grows on because it cannot be renamed. */
+  notRotated(error: unknown): void
+}
+
+export interface Rotation {
+  /** A line that would make the file larger begins a new one; 0: never. */
+  maxBytes: number
+  /** So many old ones are kept, as `<path>.1` (the newest), `<path>.2` and so on; at least 1. */
+  backupCount: number
+}
+
+const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK
+const maximumWaitingLength = 8 * 1024 * 1024
+/** Of one write. */
+const maximumBatchLength = 1024 * 1024
+const retryMs = 1000
+/** Between two looks at whether the file has been deleted. */
+const lookMs = 1000
+const closeMs = 2000
+const rotateAgainMs = 60_000
+
+const openFile = promisify(open)
+const statFile = promisify(fstat)
+const statPath = promisify(stat)
+const renameFile = promisify(rename)
+const truncateFile = promisify(ftruncate)
+const readFile = promisify(read)
+const writeFile = promisify(write)
+
+/** Creates the folder with mode 0700 and the file with 0600. @throws what the file system says */
+export function openLineFile(
+  path: string,
+  report: LineFileReport,
+  { maxBytes, backupCount }: Rotation = { maxBytes: 0, backupCount: 1 },
+): LineFile {
+  for (const folder of foldersOf(path)) {
+    try {
+      mkdirSync(folder, 0o700)
+    } catch (error) {
+      if (!hasCode(error, 'EEXIST')) throw error
+    }
+  }
+  let file = openSync(path, flags, 0o600)
+  /** Only a file has a size. */
+  let isFile: boolean
+  let size: number
+  try {
+    const stats = fstatSync(file)
+    isFile = requireFile(stats)
+    size = stats.size
+  } catch (error) {
+    close(file, () => undefined)
+    throw error
+  }
+
+  /** Whole lines that a write has left over. */
+  let rest: Buffer = Buffer.alloc(0)
+  let waiting: string[] = []
+  let waitingLength = 0
+  let lost = 0
+  let trouble: 'write' | 'open' | undefined
+  /** Half a line is at the end of the file; undefined: nobody has looked yet. */
+  let isTorn: boolean | undefined
+  let reopenWanted = false
+  let pumping: Promise<void> | undefined
+  let retry: NodeJS.Timeout | undefined
+  let lookedAt = performance.now()
+  let rotateAt = 0
+  let isClosed = false
+
+  function fail(kindOfTrouble: 'write' | 'open', error: unknown): void {
+    const isNews = trouble === undefined
+    trouble = kindOfTrouble
+    if (isNews) report.failed(error)
+    if (isClosed) return
+    retry ??= setTimeout(() => {
+      retry = undefined
+      reopenWanted = true
+      void pump()
+    }, retryMs).unref()
+  }
+
+  function succeed(kindOfTrouble: 'write' | 'open'): void {
+    if (trouble !== kindOfTrouble) return
+    trouble = undefined
+    const lines = lost
+    lost = 0
+    report.resumed(lines)
+  }
+
+  async function openAgain(): Promise<void> {
+    reopenWanted = false
+    let next: number | undefined
+    try {
+      await makeFolder(dirname(path))
+      next = await openFile(path, flags, 0o600)
+      const stats = await statFile(next)
+      isFile = requireFile(stats)
+      size = stats.size
+    } catch (error) {
+      if (next !== undefined) close(next, () => undefined)
+      fail('open', error)
+      return
+    }
+    close(file, () => undefined)
+    file = next
+    isTorn = undefined
+    succeed('open')
+  }
+
+  /** A deleted file takes lines as before, and nobody will ever read them. */
+  async function lookForFile(): Promise<void> {
+    if (performance.now() - lookedAt < lookMs) return
+    lookedAt = performance.now()
+    const stats = await statFile(file)
+    // Somebody may have emptied it.
+    size = stats.size
+    if (stats.nlink === 0) await openAgain()
+  }
+
+  function isFull(): boolean {
+    if (maxBytes === 0 || !isFile || size === 0 || performance.now() < rotateAt) return false
+    return size + (rest.length > 0 ? rest.length : bytesOf(waiting[0])) > maxBytes
+  }
+
+  async function rotate(): Promise<void> {
+    try {
+      // Without it somebody else has rotated.
+      await statPath(path)
+      for (let n = backupCount - 1; n > 0; n -= 1) await renameIfThere(`${path}.${n}`, `${path}.${n + 1}`)
+      await renameIfThere(path, `${path}.1`)
+    } catch (error) {
+      if (!hasCode(error, 'ENOENT')) {
+        rotateAt = performance.now() + rotateAgainMs
+        report.notRotated(error)
+        return
+      }
+    }
+    await openAgain()
+  }
+
+  function takeBatch(): Buffer {
+    if (rest.length > 0) return rest
+    const room = maxBytes === 0 || !isFile ? maximumBatchLength : Math.min(maximumBatchLength, maxBytes - size)
+    let count = 0
+    let length = 0
+    let bytes = 0
+    for (const line of waiting) {
+      bytes += bytesOf(line)
+      if (count > 0 && bytes > room) break
+      count += 1
+      length += line.length
+    }
+    const lines = waiting.splice(0, count)
+    waitingLength -= length
+    return Buffer.from(`${lines.join('\n')}\n`)
+  }
+
+  async function writeBatch(): Promise<void> {
+    const batch = takeBatch()
+    let written = 0
+    try {
+      isTorn ??= isFile && (await endsInHalfALine())
+      if (isTorn) await writeFile(file, Buffer.from('\n'))
+      isTorn = false
+      while (written < batch.length) {
+        const { bytesWritten } = await writeFile(file, batch, written, batch.length - written, null)
+        written += bytesWritten
+        size += bytesWritten
+      }
+      rest = Buffer.alloc(0)
+    } catch (error) {
+      const whole = batch.lastIndexOf('\n', written - 1) + 1
+      const wholeLength = written === 0 ? 0 : whole
+      rest = batch.subarray(wholeLength)
+      await takeBack(written - wholeLength)
+      throw error
+    }
+  }
+
+  /** As a process leaves it that was killed while it wrote. */
+  async function endsInHalfALine(): Promise<boolean> {
+    let same: number | undefined
+    try {
+      const { size } = await statFile(file)
+      if (size === 0) return false
+      // For reading, whatever is at the path by now.
+      same = await openFile(`/proc/self/fd/${file}`, constants.O_RDONLY)
+      const { buffer } = await readFile(same, Buffer.alloc(1), 0, 1, size - 1)
+      return buffer.toString('latin1') !== '\n'
+    } catch {
+      // It is for writing alone.
+      return false
+    } finally {
+      if (same !== undefined) close(same, () => undefined)
+    }
+  }
+
+  /** Removes the half line that a full disk has left, so that readers find whole ones alone. */
+  async function takeBack(bytes: number): Promise<void> {
+    if (bytes === 0) return
+    isTorn = true
+    if (!isFile) return
+    try {
+      const stats = await statFile(file)
+      await truncateFile(file, stats.size - bytes)
+      size = stats.size - bytes
+      isTorn = false
+    } catch {
+      // The next line then begins behind the torn one.
+    }
+  }
+
+  async function run(): Promise<void> {
+    // The lines of this turn of the event loop share a write.
+    await new Promise((resolve) => setImmediate(resolve))
+    for (;;) {
+      if (reopenWanted) await openAgain()
+      if (rest.length === 0 && waiting.length === 0) return
+      try {
+        await lookForFile()
+        if (isFull()) await rotate()
+        await writeBatch()
+      } catch (error) {
+        fail('write', error)
+        return
+      }
+      succeed('write')
+    }
+  }
+
+  function pump(): Promise<void> {
+    pumping ??= run().finally(() => {
+      pumping = undefined
+    })
+    return pumping
+  }
+
+  return {
+    append(line) {
+      if (isClosed) return
+      if (waitingLength + rest.length > maximumWaitingLength) {
+        lost += 1
+        fail('write', new Error('the disk takes lines too slowly'))
+        return
+      }
+      waiting.push(line)
+      waitingLength += line.length
+      if (trouble !== 'write') void pump()
+    },
+    async reopen() {
+      if (isClosed) return
+      reopenWanted = true
+      await pumping
+      if (reopenWanted) await pump()
+    },
+    async close() {
+      if (isClosed) return
+      isClosed = true
+      clearTimeout(retry)
+      let timer: NodeJS.Timeout | undefined
+      const late = new Promise((resolve) => {
+        timer = setTimeout(resolve, closeMs)
+      })
+      await Promise.race([Promise.resolve(pumping).then(pump), late])
+      clearTimeout(timer)
+      const left = lost + waiting.length + countLines(rest)
+      if (left > 0) report.lost(left)
+      // A write that does not end holds the file itself.
+      if (pumping === undefined) close(file, () => undefined)
+    },
+  }
+}
+
+/** From the outermost one. Node's own way to make them all never ends where the file system takes none, as in `/proc`. */
+function foldersOf(path: string): string[] {
+  const folder = dirname(path)
+  return folder === dirname(folder) ? [] : [...foldersOf(folder), folder]
+}
+
+/** With its line break. */
+const bytesOf = (line: string | undefined): number => Buffer.byteLength(line ?? '') + 1
+
+async function renameIfThere(from: string, to: string): Promise<void> {
+  try {
+    await renameFile(from, to)
+  } catch (error) {
+    if (!hasCode(error, 'ENOENT')) throw error
+  }
+}
+
+/** Whether it is a file in the narrow sense. @throws for what is no device either, such as a pipe whose reader may go */
+function requireFile(stats: Stats): boolean {
+  if (!stats.isFile() && !stats.isCharacterDevice()) throw new Error('it is neither a file nor a device')
+  return stats.isFile()
+}
+
+function countLines(bytes: Buffer): number {
+  let count = 0
+  for (let at = bytes.indexOf(10); at !== -1; at = bytes.indexOf(10, at + 1)) count += 1
+  return count
+}

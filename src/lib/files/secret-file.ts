@@ -1,0 +1,159 @@
+/** Files that only the server's own account may read. They appear whole or not at all. */
+import { randomBytes } from 'node:crypto'
+import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, unlinkSync, writeFileSync } from 'node:fs'
+import { link, lstat, mkdir, open, readlink, realpath, rename, rm, stat, type FileHandle } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
+import { hasCode } from '../process/index.ts'
+
+const MAX_LINKS = 40
+
+/**
+ * Mode 0700, also of parents that are missing; nothing is changed if it exists. Node's own way of doing so never ends where
+ * a folder refuses new ones with ENOENT, as `/proc` does.
+ */
+export async function makeFolder(path: string): Promise<void> {
+  if (await isFolder(path)) return
+  const parent = dirname(path)
+  if (parent !== path) await makeFolder(parent)
+  try {
+    await mkdir(path, { mode: 0o700 })
+  } catch (error) {
+    // Somebody else may have been faster.
+    if (!(await isFolder(path))) throw error
+  }
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  return stat(path).then(
+    (found) => found.isDirectory(),
+    () => false,
+  )
+}
+
+/** Mode 0600; folders that are missing get 0700. @returns false, and nothing is changed, if the file exists */
+export async function createSecretFile(path: string, content: string | Buffer): Promise<boolean> {
+  await makeFolder(dirname(path))
+  return withTemporaryFile(path, content, async (temporary) => {
+    try {
+      await link(temporary, path)
+      return true
+    } catch (error) {
+      if (hasCode(error, 'EEXIST')) return false
+      throw error
+    }
+  })
+}
+
+/** As `createSecretFile`, before it returns: for a file that is small, and made once in the life of an installation. */
+export function createSecretFileSync(path: string, content: string): boolean {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  const temporary = temporaryNameFor(path)
+  const file = openSync(temporary, 'wx', 0o600)
+  try {
+    writeFileSync(file, content)
+    fsyncSync(file)
+    linkSync(temporary, path)
+    return true
+  } catch (error) {
+    if (hasCode(error, 'EEXIST')) return false
+    throw error
+  } finally {
+    closeSync(file)
+    unlinkSync(temporary)
+  }
+}
+
+/** As `createSecretFile`, in place of whatever is there. */
+export async function replaceSecretFile(path: string, content: string): Promise<void> {
+  await makeFolder(dirname(path))
+  await withTemporaryFile(path, content, (temporary) => rename(temporary, path))
+}
+
+/** Whose a file is, and who may do what with it. */
+export interface FileOwnership {
+  mode: number
+  uid: number
+  gid: number
+}
+
+/**
+ * Replaces a file that others may read as well.
+ *
+ * @param isDue asked when the new content is ready
+ * @returns false, and nothing is changed, if it is not due
+ * @throws also when it cannot be given this owner
+ */
+export async function replaceFile(
+  path: string,
+  content: Buffer,
+  ownership: FileOwnership,
+  isDue: () => Promise<boolean>,
+): Promise<boolean> {
+  const replaceIfDue = async (temporary: string): Promise<boolean> => {
+    const mayReplace = await isDue()
+    if (mayReplace) await rename(temporary, path)
+    return mayReplace
+  }
+  return withTemporaryFile(path, content, replaceIfDue, ownership)
+}
+
+/** The file that links lead to, which need not exist. */
+export async function targetOf(path: string): Promise<string> {
+  let target = resolve(path)
+  for (let links = 0; links < MAX_LINKS; links++) {
+    const folder = await realpath(dirname(target)).catch((error: unknown) => {
+      if (hasCode(error, 'ENOENT')) return dirname(target)
+      throw error
+    })
+    target = join(folder, basename(target))
+    const isLink = await lstat(target).then(
+      (found) => found.isSymbolicLink(),
+      () => false,
+    )
+    if (!isLink) return target
+    target = resolve(folder, await readlink(target))
+  }
+  throw new Error('too many links lead on from it')
+}
+
+const temporaryNameFor = (path: string): string => join(dirname(path), `.${randomBytes(9).toString('base64url')}.tmp`)
+
+/** Whatever `use` leaves of the temporary file goes: it may hold a secret. */
+async function withTemporaryFile<T>(
+  path: string,
+  content: string | Buffer,
+  use: (temporary: string) => Promise<T>,
+  ownership?: FileOwnership,
+): Promise<T> {
+  const temporary = temporaryNameFor(path)
+  const file = await open(temporary, 'wx', 0o600)
+  try {
+    try {
+      if (ownership !== undefined) await setOwnership(file, ownership)
+      await write(file, content).catch((error: unknown) => {
+        // Unlike others, failures of a file that is open do not say which one.
+        throw error instanceof Error ? Object.assign(error, { message: `${error.message} '${path}'` }) : error
+      })
+    } finally {
+      await file.close()
+    }
+    return await use(temporary)
+  } finally {
+    await rm(temporary, { force: true })
+  }
+}
+
+async function write(file: FileHandle, content: string | Buffer): Promise<void> {
+  await file.writeFile(content)
+  await file.sync()
+}
+
+async function setOwnership(file: FileHandle, { mode, uid, gid }: FileOwnership): Promise<void> {
+  const own = await file.stat()
+  if (own.uid !== uid || own.gid !== gid) {
+    await file.chown(uid, gid).catch((error: unknown) => {
+      throw new Error('its owner could not be kept; do it as root, or as the account it belongs to', { cause: error })
+    })
+  }
+  await file.chmod(mode)
+}

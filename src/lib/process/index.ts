@@ -1,0 +1,5 @@
+export { accountOf, otherAccountOf, type Account } from './account.ts'
+export { isUtf8Locale, localeOf } from './locale.ts'
+export { parseStat } from './process-stat.ts'
+export { quote } from './shell-words.ts'
+export { codeOf, hasCode } from './system-error.ts'

@@ -1,0 +1,295 @@
+import { describe, expect, test } from 'vitest'
+import {
+  checkDraft4,
+  checkParameterSchema,
+  compileParameters,
+  compilePattern,
+  compileSchema,
+  represent,
+  type JsonSchema,
+  type ParameterSchema,
+} from './schema.ts'
+const request: JsonSchema = {
+  type: 'object',
+  required: ['action'],
+  additionalProperties: false,
+  properties: {
+    action: { type: 'string', minLength: 1, pattern: '^\\w+\\.' },
+    parameters: { type: 'object', propertyNames: { pattern: '^\\w+$' } },
+    delay: { type: ['integer', 'null'], minimum: 0, maximum: 10 },
+    status: { enum: ['a', 'b'] },
+    tags: { type: 'array', minItems: 2, maxItems: 3, uniqueItems: true, items: { type: 'string', maxLength: 3 } },
+    nested: { type: 'object', properties: { list: { type: 'array', items: { type: 'object', required: ['x'] } } } },
+    mail: { type: 'string', format: 'email' },
+    token: { type: 'string', maxLength: 4, secret: true },
+    either: { anyOf: [{ type: 'string' }, { type: 'integer', minimum: 5 }] },
+  },
+}
+
+describe('messages of request bodies', () => {
+  const check = compileSchema(request)
+  const fit = { action: 'core.local' }
+
+  test.each([
+    [{}, `'action' is a required property`],
+    [{ ...fit, x: 1 }, `Additional properties are not allowed ('x' was unexpected)`],
+    [{ ...fit, b: 1, a: 2 }, `Additional properties are not allowed ('b', 'a' were unexpected)`],
+    [{ action: 1 }, `action: 1 is not of type 'string'`],
+    [{ action: null }, `action: None is not of type 'string'`],
+    [{ action: true }, `action: True is not of type 'string'`],
+    [{ action: ['a', { k: "it's" }] }, `action: ['a', {'k': "it's"}] is not of type 'string'`],
+    [{ action: '' }, `action: '' should be non-empty`],
+    [{ action: 'local' }, `action: 'local' does not match '^\\w+\\.'`],
+    [{ ...fit, parameters: null }, `parameters: None is not of type 'object'`],
+    [{ ...fit, parameters: { 'a-b': 1 } }, `parameters: 'a-b' does not match '^\\w+$'`],
+    [{ ...fit, delay: '1' }, `delay: '1' is not of type 'integer', 'null'`],
+    [{ ...fit, delay: -1 }, `delay: -1 is less than the minimum of 0`],
+    [{ ...fit, delay: 11 }, `delay: 11 is greater than the maximum of 10`],
+    [{ ...fit, status: 'c' }, `status: 'c' is not one of ['a', 'b']`],
+    [{ ...fit, tags: ['a'] }, `tags: ['a'] is too short; at least 2 items are needed`],
+    [{ ...fit, tags: ['a', 'a'] }, `tags: ['a', 'a'] has non-unique elements`],
+    [{ ...fit, tags: ['a', 'abcd'] }, `tags[1]: 'abcd' is too long; at most 3 characters are allowed`],
+    [{ ...fit, nested: { list: [{ x: 1 }, {}] } }, `nested.list[1]: 'x' is a required property`],
+    [{ ...fit, mail: 'nobody' }, `mail: 'nobody' is not a 'email'`],
+    [{ ...fit, either: 1 }, `either: 1 is not valid under any of the given schemas`],
+  ])('%j', (body, message) => {
+    expect(check(body)).toBe(message)
+  })
+
+  test('a fitting body gives nothing', () => {
+    expect(check({ ...fit, parameters: { a: 1 }, delay: null, tags: ['a', 'b'], mail: 'a@b.example' })).toBeUndefined()
+  })
+
+  test('secret values are not repeated, at any depth', () => {
+    expect(check({ ...fit, token: 'hunter2' })).toBe('token: ******** is too long; at most 4 characters are allowed')
+    const deep = compileSchema({
+      type: 'object',
+      properties: { login: { type: 'object', secret: true, properties: { code: { type: 'integer' } } } },
+    })
+    expect(deep({ login: { code: 'hunter2' } })).toBe(`login.code: ******** is not of type 'integer'`)
+    const above = compileSchema({
+      type: 'object',
+      properties: { login: { type: 'object', maxProperties: 1, properties: { code: { secret: true } } } },
+    })
+    expect(above({ login: { code: 'hunter2', a: 1 } })).not.toContain('hunter2')
+  })
+
+  test('long values and many names are cut', () => {
+    const long = check({ ...fit, delay: 'x'.repeat(1_000_000) })
+    expect(long?.length).toBeLessThan(300)
+    expect(long).toMatch(/^delay: 'x+… is not of type/)
+    const many = check({ ...fit, ...Object.fromEntries(Array.from({ length: 5_000 }, (_, i) => [`k${i}`, i])) })
+    expect(many).toMatch(/^Additional properties are not allowed \('k0', .*'k9', … were unexpected\)$/)
+  })
+
+  test('names that every object inherits are not properties', () => {
+    const closed = compileSchema({
+      type: 'object',
+      required: ['toString'],
+      additionalProperties: false,
+      properties: {},
+    })
+    expect(closed({})).toBe(`'toString' is a required property`)
+    expect(check({ ...fit, constructor: 1 })).toContain(`'constructor' was unexpected`)
+  })
+
+  test('a keyword that does not exist is refused when the schema is compiled', () => {
+    expect(() => compileSchema({ type: 'object', propertys: {} })).toThrow(/propertys/)
+  })
+
+  test.each([
+    [{ ...fit, nested: { list: [{}] } }, ['nested', 'list', '0']],
+    [{ ...fit, x: 1 }, ['x']],
+    [{}, []],
+  ])('%j: the place is told too', (body, path) => {
+    expect(check.find(body)?.path).toEqual(path)
+  })
+
+  test('the same schema is compiled once', () => {
+    expect(compileSchema(structuredClone(request))).toBe(check)
+  })
+})
+
+test('objects are compared with those of an enum by what they hold, whatever their keys are called', () => {
+  const check = compileParameters({ p: { enum: [{ toString: [1], b: { constructor: 2 } }, { valueOf: 1 }] } })
+  expect(check({ p: { b: { constructor: 2 }, toString: [1] } })).toBeUndefined()
+  expect(check({ p: { toString: 1 } })).toContain("p: {'toString': 1} is not one of [{'toString': [1]")
+  expect(check({ p: { valueOf: 1, a: 2 } })).toContain('is not one of')
+})
+
+describe('patterns', () => {
+  test('one that backtracks for ever elsewhere comes to an end', () => {
+    const check = compileSchema({ type: 'string', pattern: '^(a+)+$' })
+    expect(check(`${'a'.repeat(50_000)}!`)).toContain('does not match')
+  })
+
+  test('a text beyond the step budget does not match, and the message says so', () => {
+    const check = compileSchema({ type: 'string', pattern: '^a*$' })
+    expect(check('a'.repeat(60_000))).toBeUndefined()
+    expect(check('a'.repeat(70_000))).toContain('too long to be matched')
+    expect(() => compilePattern(`(${'x'.repeat(40)}){900}`)).toThrow('its repetitions are too large')
+    expect(compilePattern('(a{30}){30}').maxChars).toBeLessThan(compilePattern('a').maxChars)
+  })
+
+  test.each(['(?=x)', '(a)\\1', 'a{2000}', '('])('%s cannot be used', (pattern) => {
+    expect(checkParameterSchema({ type: 'string', pattern })?.message).toContain('is not usable')
+  })
+
+  test('a large list is compared for duplicates in linear time', () => {
+    const check = compileSchema({ type: 'array', uniqueItems: true })
+    const items: unknown[] = Array.from({ length: 100_000 }, (_, i) => ({ i }))
+    expect(check(items)).toBeUndefined()
+    expect(check([...items, { i: 5 }])).toContain('non-unique')
+    expect(
+      check([
+        { a: 1, b: 2 },
+        { b: 2, a: 1 },
+      ]),
+    ).toContain('non-unique')
+    expect(check([1, '1', null, 'null'])).toBeUndefined()
+  })
+})
+
+describe('parameters', () => {
+  const parameters: Record<string, ParameterSchema> = {
+    cmd: { type: 'string', required: true, position: 0, minLength: 1 },
+    env: { type: 'object' },
+    level: { enum: ['a', 'b'], immutable: false },
+    password: { type: 'string', secret: true, minLength: 8 },
+    old: { type: 'integer', minimum: 0, exclusiveMinimum: true },
+    deep: {
+      type: 'object',
+      additionalProperties: false,
+      properties: {
+        host: { type: 'string', required: true },
+        port: { type: 'integer' },
+        key: { type: 'string', secret: true },
+      },
+    },
+    list: { type: 'array', items: { type: 'object', properties: { id: { type: 'integer', required: true } } } },
+  }
+  const check = compileParameters(parameters)
+
+  test.each([
+    [{}, `'cmd' is a required property`],
+    [{ cmd: null }, `cmd: None is not of type 'string'`],
+    [{ cmd: 'a', x: 1 }, `Additional properties are not allowed ('x' was unexpected)`],
+    [{ cmd: 'a', env: 'x' }, `env: 'x' is not of type 'object', 'null'`],
+    [{ cmd: 'a', level: 'x' }, `level: 'x' is not one of ['a', 'b']`],
+    [{ cmd: 'a', password: 'hunter2' }, `password: ******** is too short; at least 8 characters are needed`],
+    [{ cmd: 'a', old: 0 }, `old: 0 is less than or equal to the minimum of 0`],
+    [{ cmd: 'a', deep: {} }, `deep: 'host' is a required property`],
+    [{ cmd: 'a', deep: { host: 'h', port: 'x' } }, `deep.port: 'x' is not of type 'integer', 'null'`],
+    [{ cmd: 'a', deep: { host: 'h', key: 5 } }, `deep.key: ******** is not of type 'string', 'null'`],
+    [{ cmd: 'a', list: [{ id: 1 }, {}] }, `list[1]: 'id' is a required property`],
+  ])('%j', (value, message) => {
+    expect(check(value)).toBe(message)
+  })
+
+  test('optional ones may be null, also inside', () => {
+    expect(check({ cmd: 'a', env: null, level: null, deep: { host: 'h', port: null }, list: null })).toBeUndefined()
+  })
+})
+
+describe('the schema of a parameter', () => {
+  test.each([
+    [{ type: 'string', order: 1 }, `Additional properties are not allowed ('order' was unexpected)`],
+    [
+      { type: 'text' },
+      `type: 'text' is not one of ['string', 'integer', 'number', 'boolean', 'object', 'array', 'null']`,
+    ],
+    [{ type: ['string', 'null'] }, `type: ['string', 'null'] is not one of`],
+    [{ required: ['a'] }, `required: ['a'] is not of type 'boolean'`],
+    [{ position: -1 }, 'position: -1 is less than the minimum of 0'],
+    [{ $ref: '#' }, `Additional properties are not allowed ('$ref' was unexpected)`],
+    [
+      { properties: { a: { requird: true } } },
+      `properties.a: Additional properties are not allowed ('requird' was unexpected)`,
+    ],
+    [{ enum: [] }, 'enum: [] should be non-empty'],
+    ['string', `'string' is not of type 'object'`],
+    [null, `None is not of type 'object'`],
+    [{ enum: Array.from({ length: 3_000 }, (_, i) => i) }, 'more than 2000 values'],
+    [nest(40), 'more than 30 deep'],
+  ])('%j', (schema, message) => {
+    expect(checkParameterSchema(schema)?.message).toContain(message)
+  })
+
+  test.each([
+    {},
+    {
+      type: 'string',
+      description: 'd',
+      default: '{{ a }}',
+      required: true,
+      secret: true,
+      immutable: true,
+      position: 3,
+    },
+    { type: 'object', properties: { a: { required: true, secret: true, type: ['string', 'null'] } } },
+    {
+      type: 'object',
+      required: false,
+      patternProperties: { '^\\w+$': { type: 'integer' } },
+      additionalProperties: false,
+    },
+    { type: 'array', items: [{ type: 'string' }], additionalItems: false, uniqueItems: true },
+    { anyOf: [{ type: 'string' }, { type: 'object', required: ['a'], properties: { a: {} } }], format: 'colour' },
+  ])('%j is fine', (schema) => {
+    expect(checkParameterSchema(schema)).toBeUndefined()
+  })
+
+  function nest(depth: number): unknown {
+    return depth === 0 ? {} : { not: nest(depth - 1) }
+  }
+})
+
+describe('a draft 4 schema', () => {
+  test.each<[object, string]>([
+    [{ type: 'strin' }, "type: 'strin' is not one of ['string', 'integer'"],
+    [{ type: ['string', 'nul'] }, "type[1]: 'nul' is not one of"],
+    [{ properties: { version: 'string' } }, "properties.version: 'string' is not of type 'object'"],
+    [{ properties: { a: { properties: { b: { type: 'x' } } } } }, "properties.a.properties.b.type: 'x' is not one of"],
+    [{ patternProperties: { '^a': 'string' } }, "'string' is not of type 'object'"],
+    [{ items: 'string' }, "items: 'string'"],
+    [{ anyOf: [{ type: 'x' }] }, "anyOf[0].type: 'x' is not one of"],
+  ])('%j is refused', (schema, message) => {
+    expect(checkDraft4(schema)).toContain(message)
+  })
+
+  test.each<[object]>([
+    [{}],
+    [{ type: 'object', properties: null }],
+    [{ properties: { a: { type: ['string', 'null'], required: true, order: 1 } }, additionalProperties: false }],
+    [{ items: [{ type: 'string' }, { type: 'array', items: { type: 'number' } }], additionalItems: false }],
+  ])('%j is taken', (schema) => {
+    expect(checkDraft4(schema)).toBeUndefined()
+  })
+})
+
+describe('values in messages', () => {
+  test.each([
+    ["it's", `"it's"`],
+    [`both ' and "`, `'both \\' and "'`],
+    ['a\nb\\c\u0000\u200b', `'a\\nb\\\\c\\x00\\u200b'`],
+    [[1, 2.5, null, true, undefined], '[1, 2.5, None, True, None]'],
+    [{}, '{}'],
+  ])('%j', (value, text) => {
+    expect(represent(value)).toBe(text)
+  })
+
+  test('are cut without walking what is cut', () => {
+    let reads = 0
+    const items = new Proxy<unknown[]>(
+      Array.from({ length: 1_000_000 }, () => 'x'),
+      {
+        get(target, key, receiver) {
+          reads += 1
+          return Reflect.get(target, key, receiver) as unknown
+        },
+      },
+    )
+    expect(represent(items, 20)).toHaveLength(21)
+    expect(reads).toBeLessThan(100)
+  })
+})

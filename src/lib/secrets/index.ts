@@ -1,0 +1,2 @@
+export { createSecretValues, type SecretFilter, type SecretValues } from './secret-values.ts'
+export { compileSecrets, keepMasked, maskSecrets, secretsIn, type Replace, type ReplaceSecrets } from './secrets.ts'

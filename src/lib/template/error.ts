@@ -1,0 +1,39 @@
+import { shown } from '../text/index.ts'
+
+/**
+ * What went wrong: `SYNTAX` text is not a template, `UNDEFINED` a name or attribute is missing, `TYPE` values do not fit an
+ * operation, `LIMIT` a budget is used up, `FILTER` a filter or test is unknown or refused its input, `UNSUPPORTED` a part of
+ * Jinja2 that is left out on purpose.
+ */
+export type TemplateErrorCode = 'SYNTAX' | 'UNDEFINED' | 'TYPE' | 'LIMIT' | 'FILTER' | 'UNSUPPORTED'
+
+/** A template that cannot be parsed or rendered; the message names templates, names and types, never a value. */
+export class TemplateError extends Error {
+  readonly code: TemplateErrorCode
+  /** Offset into the template text, in UTF-16 units, where it is known. */
+  readonly position: number | undefined
+
+  constructor(code: TemplateErrorCode, message: string, position?: number) {
+    super(message)
+    this.name = 'TemplateError'
+    this.code = code
+    this.position = position
+  }
+}
+
+export const syntaxError = (message: string, position: number): TemplateError =>
+  new TemplateError('SYNTAX', message, position)
+
+export const typeError = (message: string): TemplateError => new TemplateError('TYPE', message)
+
+export const limitError = (message: string): TemplateError => new TemplateError('LIMIT', message)
+
+export const filterError = (message: string): TemplateError => new TemplateError('FILTER', message)
+
+export const undefinedError = (message: string): TemplateError => new TemplateError('UNDEFINED', message)
+
+export const unsupportedError = (message: string, position?: number): TemplateError =>
+  new TemplateError('UNSUPPORTED', message, position)
+
+/** A name out of a template, shortened and without control characters, in quotes. */
+export const quoted = (name: string): string => `'${shown(name)}'`

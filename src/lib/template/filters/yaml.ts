@@ -1,0 +1,130 @@
+import {
+  defineScalarTag,
+  DUMP_SCHEMA,
+  dump,
+  floatYaml11Tag,
+  loadAll,
+  NOT_RESOLVED,
+  realMapTag,
+  Schema,
+  YAMLException,
+} from 'js-yaml'
+import { pythonYamlSchema } from '../../text/index.ts'
+import { filterError, limitError, typeError } from '../error.ts'
+import { iterate } from '../iteration.ts'
+import type { Budget } from '../limits.ts'
+import { isMapping, mappingEntries } from '../mapping.ts'
+import { floatText } from '../text.ts'
+import {
+  adopt,
+  Dict,
+  Float,
+  float,
+  isFloatValue,
+  isIntegerValue,
+  isList,
+  numberOf,
+  Range,
+  Sequence,
+  typeNameOf,
+  Undefined,
+  type Value,
+} from '../values.ts'
+
+const MAX_YAML_LENGTH = 1024 * 1024
+const MAX_ALIASES = 100
+
+const floatTag = defineScalarTag<unknown>('tag:yaml.org,2002:float', {
+  implicit: true,
+  implicitFirstChars: floatYaml11Tag.implicitFirstChars,
+  resolve(source, isExplicit, tagName) {
+    const value = floatYaml11Tag.resolve(source, isExplicit, tagName)
+    return value === NOT_RESOLVED ? NOT_RESOLVED : float(value)
+  },
+  identify: (data) => data instanceof Float || (typeof data === 'number' && !Number.isInteger(data)),
+  represent: (data) => yamlFloat(data instanceof Float ? data.value : Number(data)),
+})
+
+// Times stay text: templates have no date type.
+const readTags = pythonYamlSchema.tags.filter((tag) => tag.tagName !== 'tag:yaml.org,2002:timestamp')
+const readSchema = new Schema(readTags).withTags(realMapTag, floatTag)
+const writeSchema = DUMP_SCHEMA.withTags(floatTag)
+
+function yamlFloat(value: number): string {
+  if (Number.isNaN(value)) return '.nan'
+  if (!Number.isFinite(value)) return value > 0 ? '.inf' : '-.inf'
+  // YAML 1.1 knows a float by its point.
+  return floatText(value).replace(/^(-?\d+)e/, '$1.0e')
+}
+
+/** Parses one YAML document (version 1.1, safe types only); a text without any is None. */
+export function readYaml(text: string, budget: Budget): Value {
+  if (text.length > MAX_YAML_LENGTH) throw limitError(`the YAML text is longer than ${MAX_YAML_LENGTH} characters`)
+  budget.work(text.length)
+  let documents: unknown[]
+  try {
+    documents = loadAll(text, { schema: readSchema, maxAliases: MAX_ALIASES })
+  } catch (error) {
+    if (error instanceof RangeError) throw limitError('the YAML text is nested too deeply')
+    // The reason may quote the text, which may be secret.
+    const line = error instanceof YAMLException ? error.mark?.line : undefined
+    throw filterError(`the text is not valid YAML${line === undefined ? '' : ` (line ${line + 1})`}`)
+  }
+  if (documents.length > 1) throw filterError('the text holds more than one YAML document')
+  return fromYaml(documents[0] ?? null, budget, 0)
+}
+
+function fromYaml(value: unknown, budget: Budget, depth: number): Value {
+  budget.visit()
+  budget.depth(depth)
+  if (value instanceof Map) {
+    const dict = new Dict()
+    for (const [key, item] of value) dict.set(fromYaml(key, budget, depth + 1), fromYaml(item, budget, depth + 1))
+    return dict
+  }
+  if (value instanceof Set) return Array.from(value, (item) => fromYaml(item, budget, depth + 1))
+  if (isList(value)) return value.map((item) => fromYaml(item, budget, depth + 1))
+  if (value instanceof Uint8Array) throw filterError('binary values in YAML cannot be used in a template')
+  return adopt(value)
+}
+
+/** Writes YAML in block style with sorted keys. */
+export function writeYaml(value: Value, indent: number | undefined, budget: Budget): string {
+  const text = dump(toYaml(value, budget, 0), {
+    schema: writeSchema,
+    sortKeys: true,
+    seqNoIndent: true,
+    noRefs: true,
+    ...(indent === undefined ? {} : { indent }),
+  })
+  budget.text(text.length)
+  return text
+}
+
+function toYaml(value: Value, budget: Budget, depth: number): unknown {
+  budget.visit()
+  budget.depth(depth)
+  if (value instanceof Undefined) value.raise()
+  if (value === null || typeof value === 'boolean') return value
+  if (typeof value === 'string') {
+    budget.work(value.length)
+    return value
+  }
+  if (isFloatValue(value)) return new Float(numberOf(value))
+  if (isIntegerValue(value)) return typeof value === 'bigint' ? Number(value) : value
+  if (isMapping(value)) {
+    const result: Record<string, unknown> = Object.create(null)
+    for (const [key, item] of mappingEntries(value)) result[yamlKey(key)] = toYaml(item, budget, depth + 1)
+    return result
+  }
+  if (isList(value) || value instanceof Sequence || value instanceof Range) {
+    return iterate(value, budget).map((item) => toYaml(item, budget, depth + 1))
+  }
+  throw typeError(`a value of type ${typeNameOf(value)} cannot be written as YAML`)
+}
+
+function yamlKey(key: Value): string {
+  if (typeof key === 'string') return key
+  if (key === null || typeof key === 'boolean' || isIntegerValue(key)) return String(key)
+  throw typeError(`keys must be text, whole numbers, booleans or None, not ${typeNameOf(key)}`)
+}

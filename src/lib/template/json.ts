@@ -1,0 +1,216 @@
+import { replaceEscapedKeys } from '../text/index.ts'
+import { TemplateError, filterError, limitError, typeError } from './error.ts'
+import type { Budget } from './limits.ts'
+import { isMapping, mappingEntries } from './mapping.ts'
+import { floatText, textOf } from './text.ts'
+import {
+  adopt,
+  Dict,
+  Float,
+  float,
+  isIntegerValue,
+  isList,
+  isNumeric,
+  numberOf,
+  Range,
+  Sequence,
+  typeNameOf,
+  Undefined,
+  type List,
+  type Value,
+} from './values.ts'
+import { compareText } from './compare.ts'
+
+export interface JsonStyle {
+  /** one level of indentation; undefined writes everything on one line */
+  indent?: string | undefined
+  sortKeys?: boolean
+  itemSeparator?: string
+  keySeparator?: string
+}
+
+const escapes: Readonly<Record<string, string>> = {
+  '"': '\\"',
+  '\\': '\\\\',
+  '\n': '\\n',
+  '\r': '\\r',
+  '\t': '\\t',
+  '\f': '\\f',
+  '\b': '\\b',
+}
+
+/** A JSON string in ASCII, with its quotes. */
+export function jsonText(text: string): string {
+  const body = text.replace(
+    // oxlint-disable-next-line no-control-regex
+    /["\\]|[^\x20-\x7e]/g,
+    (unit) => escapes[unit] ?? `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+  return `"${body}"`
+}
+
+/** Writes JSON as Python's `json.dumps` does. */
+export function writeJson(value: Value, style: JsonStyle, budget: Budget): string {
+  const writer = new JsonWriter(style, budget)
+  writer.write(value, 0)
+  const text = writer.parts.join('')
+  budget.text(text.length)
+  return text
+}
+
+class JsonWriter {
+  readonly parts: string[] = []
+  readonly #style: JsonStyle
+  readonly #budget: Budget
+  readonly #itemSeparator: string
+  readonly #keySeparator: string
+
+  constructor(style: JsonStyle, budget: Budget) {
+    this.#style = style
+    this.#budget = budget
+    this.#itemSeparator = style.itemSeparator ?? (style.indent === undefined ? ', ' : ',')
+    this.#keySeparator = style.keySeparator ?? ': '
+  }
+
+  write(value: Value, depth: number): void {
+    this.#budget.visit()
+    this.#budget.depth(depth)
+    if (value instanceof Undefined) value.raise()
+    if (value === null) this.parts.push('null')
+    else if (typeof value === 'string') this.#text(value)
+    else if (typeof value === 'boolean') this.parts.push(String(value))
+    else if (isIntegerValue(value)) this.parts.push(textOf(value, this.#budget))
+    else if (isNumeric(value)) this.parts.push(jsonFloat(numberOf(value)))
+    else if (isMapping(value)) this.#mapping(value, depth)
+    else if (isList(value) || value instanceof Sequence || value instanceof Range) this.#items(value, depth)
+    else throw typeError(`a value of type ${typeNameOf(value)} cannot be written as JSON`)
+  }
+
+  #text(text: string): void {
+    this.#budget.work(text.length)
+    this.parts.push(jsonText(text))
+  }
+
+  #break(depth: number): void {
+    if (this.#style.indent === undefined) return
+    const indent = `\n${this.#style.indent.repeat(depth)}`
+    this.#budget.work(indent.length)
+    this.parts.push(indent)
+  }
+
+  #items(value: List | Sequence | Range, depth: number): void {
+    const items = itemsOf(value)
+    if (items.length === 0) {
+      this.parts.push('[]')
+      return
+    }
+    this.parts.push('[')
+    items.forEach((item, index) => {
+      if (index > 0) this.parts.push(this.#itemSeparator)
+      this.#break(depth + 1)
+      this.write(adopt(item), depth + 1)
+    })
+    this.#break(depth)
+    this.parts.push(']')
+  }
+
+  #mapping(value: Value, depth: number): void {
+    const entries = mappingEntries(value).map(([key, item]) => [keyText(key), item] as const)
+    if (entries.length === 0) {
+      this.parts.push('{}')
+      return
+    }
+    if (this.#style.sortKeys === true) entries.sort(([a], [b]) => compareText(a, b))
+    this.parts.push('{')
+    entries.forEach(([key, item], index) => {
+      if (index > 0) this.parts.push(this.#itemSeparator)
+      this.#break(depth + 1)
+      this.#text(key)
+      this.parts.push(this.#keySeparator)
+      this.write(item, depth + 1)
+    })
+    this.#break(depth)
+    this.parts.push('}')
+  }
+}
+
+function itemsOf(value: List | Sequence | Range): List {
+  if (value instanceof Sequence) return value.items
+  return value instanceof Range ? value.items() : value
+}
+
+function jsonFloat(value: number): string {
+  if (Number.isNaN(value)) return 'NaN'
+  if (!Number.isFinite(value)) return value > 0 ? 'Infinity' : '-Infinity'
+  return floatText(value)
+}
+
+/** A dictionary key as JSON text writes it. */
+function keyText(key: Value): string {
+  if (typeof key === 'string') return key
+  if (key === null) return 'null'
+  if (typeof key === 'boolean') return String(key)
+  if (isIntegerValue(key)) return String(key)
+  if (isNumeric(key)) return jsonFloat(numberOf(key))
+  throw typeError(`keys must be text, numbers, booleans or None, not ${typeNameOf(key)}`)
+}
+
+/** Parsing makes every value before the budget can count them, so the text itself is bounded. */
+const MAX_JSON_LENGTH = 4 * 1024 * 1024
+
+const floatSource = /[.eE]/
+
+/** Parses JSON; `1.0` stays a float and long whole numbers stay exact. */
+export function readJson(text: string, budget: Budget): Value {
+  if (text.length > MAX_JSON_LENGTH) throw limitError(`the JSON text is longer than ${MAX_JSON_LENGTH} characters`)
+  budget.work(text.length)
+  let keys: ReadonlyMap<string, string>
+  function revive(_key: string, value: unknown, context?: { source?: string }): unknown {
+    budget.visit()
+    if (typeof value === 'number') return exactNumber(value, context?.source)
+    if (typeof value !== 'object' || value === null || isList(value)) return value
+    return Dict.from(Object.entries(value).map(([key, item]) => [keys.get(key) ?? key, adopt(item)]))
+  }
+  try {
+    const replaced = replaceEscapedKeys(text)
+    keys = replaced.keys
+    return adopt(JSON.parse(replaced.plainText, revive))
+  } catch (error) {
+    if (error instanceof TemplateError) throw error
+    if (error instanceof RangeError) throw limitError('the JSON text is nested too deeply')
+    throw filterError('the text is not valid JSON')
+  }
+}
+
+function exactNumber(value: number, source: string | undefined): Value {
+  if (source === undefined) return value
+  if (floatSource.test(source)) return float(value)
+  if (Number.isSafeInteger(value)) return value
+  if (source.length > 2000) throw limitError('a number in the JSON text has more than 2000 digits')
+  return BigInt(source)
+}
+
+/**
+ * The value as plain data for the program outside: arrays, objects without a prototype, and JSON's scalars.
+ *
+ * A float becomes a plain number, a whole number beyond 2^53 the nearest one.
+ */
+export function plainValue(value: Value, budget: Budget, depth = 0): unknown {
+  budget.visit()
+  if (value === null || typeof value === 'string' || typeof value === 'boolean' || typeof value === 'number')
+    return value
+  if (typeof value === 'bigint') return Number(value)
+  if (value instanceof Float) return value.value
+  if (value instanceof Undefined) return value.lenient && depth === 0 ? '' : value.raise()
+  budget.depth(depth)
+  if (isMapping(value)) {
+    const result: Record<string, unknown> = Object.create(null)
+    for (const [key, item] of mappingEntries(value)) result[keyText(key)] = plainValue(item, budget, depth + 1)
+    return result
+  }
+  if (isList(value)) return value.map((item) => plainValue(adopt(item), budget, depth + 1))
+  if (value instanceof Sequence || value instanceof Range) {
+    return itemsOf(value).map((item) => plainValue(adopt(item), budget, depth + 1))
+  }
+  throw typeError(`a value of type ${typeNameOf(value)} cannot leave a template`)
+}

@@ -1,0 +1,113 @@
+import { Cache } from './cache.ts'
+import type { Template } from './ast.ts'
+import { TemplateError } from './error.ts'
+import { evaluateTemplate, type HostFunction, type Variables } from './evaluate.ts'
+import { globalNames } from './globals.ts'
+import { defaultLimits, type Limits } from './limits.ts'
+import { parse } from './parser.ts'
+import { collectReferences, type References } from './references.ts'
+
+/**
+ * Jinja2 templates over plain data (contract 02, 2.6): own engine, no code of a template ever reaches a JavaScript object.
+ *
+ * Text with `{{ }}` or `{% %}` is a template; texts print as under Python 3 (decisions #20), and a text that is exactly one
+ * `{{ expression }}` gives the expression's value with its type.
+ */
+
+export { TemplateError, type TemplateErrorCode } from './error.ts'
+export type { HostFunction, Variables } from './evaluate.ts'
+export type { Limits } from './limits.ts'
+export type { References } from './references.ts'
+export type { Namespace } from './values.ts'
+
+export interface RenderOptions {
+  limits?: Partial<Limits>
+  /** filters of the caller, such as `decrypt_kv`; the value is the first positional argument */
+  filters?: Readonly<Record<string, HostFunction>>
+  /** functions of the caller, callable by name */
+  functions?: Readonly<Record<string, HostFunction>>
+}
+
+/** What templates of one origin may read and call. */
+export interface TemplateScope {
+  /** Namespaces such as `action_context` and `svckv`. */
+  readonly variables: Readonly<Record<string, unknown>>
+  /** Such as `decrypt_kv`. */
+  readonly filters?: Readonly<Record<string, HostFunction>>
+}
+
+/** One scope of several; of what has the same name the last counts. */
+export function joinScopes(...scopes: readonly TemplateScope[]): TemplateScope {
+  return {
+    variables: Object.assign({}, ...scopes.map(({ variables }) => variables)),
+    filters: Object.assign({}, ...scopes.map(({ filters }) => filters)),
+  }
+}
+
+const parsed = new Cache<Template | TemplateError>(500, 512 * 1024)
+
+/** The one asked for last, however large: who asks whether a text is a template goes on to use it. */
+let latest: { text: string; result: Template | TemplateError } | undefined
+
+function parseCached(text: string): Template {
+  const known = latest?.text === text ? latest.result : parsed.get(text)
+  if (known !== undefined) return unwrap(known)
+  let result: Template | TemplateError
+  try {
+    result = parse(text)
+  } catch (error) {
+    if (!(error instanceof TemplateError)) throw error
+    result = error
+  }
+  parsed.set(text, result, text.length)
+  latest = { text, result }
+  return unwrap(result)
+}
+
+/** A kept error is thrown as a new one, with the stack of its caller. */
+function unwrap(result: Template | TemplateError): Template {
+  if (!(result instanceof TemplateError)) return result
+  throw new TemplateError(result.code, result.message, result.position)
+}
+
+/**
+ * True when the text contains `{{` or `{%` and is valid template syntax; any other text is to be taken literally.
+ *
+ * Also true for a template that is too large, or uses a statement left out on purpose: rendering it then gives the error.
+ */
+export function isTemplate(text: string): boolean {
+  if (!text.includes('{{') && !text.includes('{%')) return false
+  try {
+    parseCached(text)
+    return true
+  } catch (error) {
+    if (error instanceof TemplateError) return error.code !== 'SYNTAX'
+    throw error
+  }
+}
+
+/**
+ * The variables a template reads and does not set itself, and the static paths of those reads.
+ *
+ * `{{ svckv.system.x ~ name }}` gives names `svckv`, `name` and paths `svckv.system.x`, `name`. Throws `TemplateError`.
+ */
+export function references(text: string): References {
+  return collectReferences(parseCached(text), globalNames)
+}
+
+const noFunctions: Readonly<Record<string, HostFunction>> = {}
+const defaultOptions = { limits: defaultLimits, filters: noFunctions, functions: noFunctions }
+
+/**
+ * Renders a template: text, or the native value of a single expression as JSON data (objects without a prototype).
+ *
+ * Variables are JSON data, maps, or a `Namespace` asked by name. Throws `TemplateError`; its message holds no value.
+ */
+export function render(text: string, variables: Variables, options: RenderOptions = {}): unknown {
+  const { limits, filters = noFunctions, functions = noFunctions } = options
+  const template = parseCached(text)
+  if (limits === undefined && filters === noFunctions && functions === noFunctions) {
+    return evaluateTemplate(template, variables, defaultOptions)
+  }
+  return evaluateTemplate(template, variables, { limits: { ...defaultLimits, ...limits }, filters, functions })
+}

@@ -1,0 +1,17 @@
+export { shown } from './shown.ts'
+export { parseIni, parseIniBytes, type IniFile, type IniValue } from './ini.ts'
+export { readJson, refuseInfinite, replaceEscapedKeys } from './json.ts'
+export {
+  describeProblem,
+  listFiles,
+  problemAt,
+  readJsonDocument,
+  readMetadataFile,
+  readYamlDocument,
+  whyUnreadable,
+  type FileProblem,
+  type MetadataDocument,
+  type MetadataProblem,
+} from './metadata.ts'
+export { size } from './size.ts'
+export { pythonYamlSchema } from './yaml.ts'

@@ -1,0 +1,127 @@
+import { describe, expect, test } from 'vitest'
+import { readJsonDocument, readYamlDocument, type MetadataDocument } from './metadata.ts'
+
+function read(text: string): MetadataDocument {
+  const document = readYamlDocument(text)
+  if ('problem' in document) throw new Error(JSON.stringify(document.problem))
+  return document
+}
+
+const withoutQuotes: unknown = expect.stringContaining('a value that begins with {{ or {% needs quotes around it')
+
+describe('YAML of metadata files', () => {
+  test('is read as YAML 1.1', () => {
+    expect(read('a: yes\nb: on\nc: 014\nd: "014"\ne: ~\nf: 1_000\n').value).toEqual({
+      a: true,
+      b: true,
+      c: 12,
+      d: '014',
+      e: null,
+      f: 1000,
+    })
+  })
+
+  test('merges mappings', () => {
+    const text = 'base: &base\n  type: string\n  secret: true\nother:\n  <<: *base\n  secret: false\n'
+    expect(read(text).value).toEqual({
+      base: { type: 'string', secret: true },
+      other: { type: 'string', secret: false },
+    })
+  })
+
+  test('finds the line of the nearest key', () => {
+    const { lineOf } = read(
+      '---\n# comment\nname: x\nparameters:\n  cmd:\n    type: string\n\n    order: 1\nlist:\n- a\n- b\n',
+    )
+    expect(lineOf(['name'])).toBe(3)
+    expect(lineOf(['parameters', 'cmd', 'order'])).toBe(8)
+    expect(lineOf(['parameters', 'cmd', 'missing'])).toBe(5)
+    expect(lineOf(['list', '1'])).toBe(11)
+    expect(lineOf(['nothing'])).toBeUndefined()
+    expect(lineOf([])).toBeUndefined()
+  })
+
+  test('says nothing of quotes where a template has them', () => {
+    const document = readYamlDocument('a: 1\nb: "{{ trigger.x }}" and more\n')
+    expect(document).toMatchObject({ problem: { line: 2 } })
+    expect(JSON.stringify(document)).not.toContain('quotes')
+  })
+
+  test.each<[string, string, object]>([
+    ['bad syntax', 'a: 1\nb: [1, 2\nc: 3\n', { line: 3 }],
+    ['a key given twice', 'a: 1\nb: 2\na: 3\n', { line: 3 }],
+    ['a tag for code', 'a: 1\nb: !!python/object/apply:os.system ["x"]\n', { line: 2 }],
+    [
+      'a date',
+      'a:\n  b: 2020-01-01\n',
+      { line: 2, key: 'a.b', message: 'this is read as a date; put it in quotes to keep it as text' },
+    ],
+    ['binary', 'a: !!binary aGk=\n', { line: 1, key: 'a' }],
+    ['a set', 'a: !!set {x: null}\n', { line: 1, key: 'a' }],
+    ['infinity', 'a: .inf\n', { line: 1, key: 'a', message: 'Infinity is not a number JSON has' }],
+    ['__proto__', 'a:\n  __proto__: {x: 1}\n', { line: 2, key: 'a.__proto__' }],
+    ['several documents', 'a: 1\n---\nb: 1\n', { message: 'one YAML document is needed, the file has 2' }],
+    [
+      'a key that is a list',
+      'a: 1\nb:\n  ? [c]\n  : d\n',
+      { line: 3, message: 'a key is text, not a list or a mapping' },
+    ],
+    ['a template without quotes', 'a: 1\nb:\n  c: {{ trigger.x }}\n', { line: 3, message: withoutQuotes }],
+    ['a template without quotes in a list', '- 1\n- {{ trigger.x }}\n', { line: 2, message: withoutQuotes }],
+    ['a template without quotes in {}', 'a: {b: {{ trigger.x }}, c: 1}\n', { line: 1, message: withoutQuotes }],
+    [
+      'text after a template without quotes',
+      'a: 1\nc: {{ trigger.x }} and more\n',
+      { line: 2, message: withoutQuotes },
+    ],
+    ['an index in a template without quotes', 'c: {{ trigger.x[0] }}\n', { line: 1, message: withoutQuotes }],
+    [
+      'a block of a template without quotes',
+      'c: {% if trigger.x %}1{% endif %}\n',
+      { line: 1, message: withoutQuotes },
+    ],
+    ['deep nesting', '['.repeat(5_000), {}],
+    ['a loop', 'a: &a [*a]\n', {}],
+  ])('%s is refused with its place', (_, text, problem) => {
+    expect(readYamlDocument(text)).toEqual({ problem: expect.objectContaining(problem) as unknown })
+  })
+
+  test.each([
+    ['no document', ''],
+    ['only a comment', '# nothing\n'],
+  ])('%s is empty', (_, text) => {
+    expect(readYamlDocument(text)).toEqual({
+      problem: { message: 'one YAML document is needed, the file has 0' },
+      isEmpty: true,
+    })
+  })
+
+  test('aliases that stand for billions of values are refused', () => {
+    const lines = ['a0: &a0 [x, x, x, x, x, x, x, x, x, x]']
+    for (let i = 1; i < 10; i++)
+      lines.push(`a${i}: &a${i} [${Array.from({ length: 10 }, () => `*a${i - 1}`).join(', ')}]`)
+    expect(readYamlDocument(lines.join('\n'))).toEqual({
+      problem: expect.objectContaining({
+        message: expect.stringContaining('more than 20000 values') as unknown,
+      }) as unknown,
+    })
+  })
+
+  test('so are very many aliases', () => {
+    const text = `a: &a x\nb: [${Array.from({ length: 1_000 }, () => '*a').join(', ')}]`
+    expect(readYamlDocument(text)).toHaveProperty('problem')
+  })
+})
+
+describe('JSON of metadata files', () => {
+  test('is read', () => {
+    expect(readJsonDocument('{"a": [1]}')).toMatchObject({ value: { a: [1] } })
+    readJsonDocument('{"a": 1, "\\\\": 2}')
+    expect(readJsonDocument('{"a": 1, "\\n": 2}')).toMatchObject({ value: { a: 1, '\n': 2 } })
+  })
+
+  test('is refused with its line', () => {
+    expect(readJsonDocument('{\n"a": 1,\n}')).toEqual({ problem: expect.objectContaining({ line: 3 }) as unknown })
+    expect(readJsonDocument('{"__proto__": {}}')).toHaveProperty('problem.key', '__proto__')
+  })
+})

@@ -1,0 +1,8 @@
+/** Text from outside, fit to be repeated in a message. */
+
+/** At most 200 characters of a client's own value, for repeating it in a message. */
+export function shown(value: unknown): string {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? String(value))
+  const printable = text.replace(/[\p{Cc}\p{Cf}\p{Cs}]/gu, '�')
+  return printable.length <= 200 ? printable : `${printable.slice(0, 200)}…`
+}

@@ -1,4 +1,0 @@
-/** The program behind `cli.ts`, once a fitting Node runs it. */
-import { runCommandLine } from './cli/command-line.ts'
-
-await runCommandLine()

@@ -1,0 +1,1 @@
+export { createRowQueue } from './row-queue.ts'
