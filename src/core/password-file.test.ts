@@ -191,7 +191,7 @@ describe('several writers', () => {
 
   test('in processes of their own lose nothing', async () => {
     const file = newFile('anna:x\n')
-    const fixture = join(import.meta.dirname, '..', 'tests', 'fixtures', 'sets-passwords.ts')
+    const fixture = join(import.meta.dirname, '..', '..', 'tests', 'fixtures', 'sets-passwords.ts')
     const run = promisify(execFile)
     await Promise.all(['a', 'b', 'c'].map((prefix) => run(process.execPath, [fixture, file, prefix, '8'])))
     const expected = ['a', 'b', 'c'].flatMap((prefix) => Array.from({ length: 8 }, (_, i) => `${prefix}${i}`))
