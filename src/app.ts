@@ -46,7 +46,7 @@ import { createTimers } from './modules/timers/index.ts'
 import { createTraces } from './modules/traces/index.ts'
 import { createTriggers } from './modules/triggers/index.ts'
 import { createUi } from './modules/ui/index.ts'
-import { createUpkeep } from './modules/upkeep/index.ts'
+import { createMaintenance } from './modules/maintenance/index.ts'
 import { createWebhooks } from './modules/webhooks/index.ts'
 import type { RecordKind } from './core/retention.ts'
 import { controlSocketName, readRunFile, removeRunFile, writeRunFile } from './core/run-file.ts'
@@ -384,10 +384,10 @@ async function assemble(
     stream,
     createUi(),
   ]
-  const upkeep = createUpkeep({
+  const maintenance = createMaintenance({
     database,
     log: log.of('garbagecollector'),
-    modules: [...stateful, { name: 'runners', upkeep: [...runners.upkeep] }],
+    modules: [...stateful, { name: 'runners', maintenance: [...runners.maintenance] }],
     cancelOld: (caller, old, dryRun) => executions.cancelOld(caller, old, dryRun),
     newest: () => executions.last()?.start_timestamp,
     settings: {
@@ -408,7 +408,7 @@ async function assemble(
     },
     elsewhere: keptElsewhere(config, configFiles),
   })
-  const modules: Module[] = [...stateful, upkeep, backups]
+  const modules: Module[] = [...stateful, maintenance, backups]
   const notReady = (): string[] => [
     ...(database.hasRoom() ? [] : ['storage_full']),
     ...modules.flatMap((module) => module.readiness?.() ?? []),
@@ -488,7 +488,7 @@ async function assemble(
   let stopped: Promise<void> | undefined
   return {
     urls,
-    collect: () => (isStopping ? Promise.resolve() : upkeep.collect()),
+    collect: () => (isStopping ? Promise.resolve() : maintenance.collect()),
     reload: () => (isStopping ? Promise.resolve() : reload()),
     stop() {
       isStopping = true

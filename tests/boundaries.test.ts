@@ -46,7 +46,7 @@ const MODULES: Record<string, readonly string[]> = {
   workflows: ['actions', 'executions'],
   sensors: ['triggers'],
   stream: ['executions'],
-  upkeep: [],
+  maintenance: [],
   backups: [],
   monitoring: [],
   ui: [],

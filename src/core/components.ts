@@ -16,7 +16,7 @@ export const components: readonly Component[] = [
   { name: 'svcapi', about: 'listener of the API', module: 'executions' },
   { name: 'svcstream', about: 'listener of event streams', module: 'stream' },
   { name: 'svcauth', about: 'listener of logins', module: 'auth' },
-  { name: 'svcgarbagecollector', about: 'removes old records', module: 'upkeep' },
+  { name: 'svcgarbagecollector', about: 'removes old records', module: 'maintenance' },
   { name: 'svcnotifier', about: 'tells when executions have ended', module: 'triggers' },
   { name: 'svcrulesengine', about: 'matches events with rules', module: 'rules' },
   { name: 'svcsensorcontainer', about: 'runs sensors', module: undefined },

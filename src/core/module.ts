@@ -3,7 +3,7 @@ import type { Route } from '../http/route.ts'
 import type { Retention } from './retention.ts'
 
 /** Work that a module wants done now and then, in slices. */
-export interface UpkeepTask {
+export interface MaintenanceTask {
   name: string
   everySeconds: number
   run(signal: AbortSignal): Promise<void>
@@ -22,7 +22,7 @@ export interface Gauge {
 export interface Module {
   name: string
   routes?: Route[]
-  upkeep?: UpkeepTask[]
+  maintenance?: MaintenanceTask[]
   /** Records of its own that go when they are old. */
   retention?: readonly Retention[]
   gauges?: readonly Gauge[]

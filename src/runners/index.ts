@@ -2,7 +2,7 @@
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { commandOf, locateCode, pathOnDisk } from '../core/bundle.ts'
-import type { UpkeepTask } from '../core/module.ts'
+import type { MaintenanceTask } from '../core/module.ts'
 import { removeOldFiles } from './python/old-files.ts'
 import { createAnnouncement } from './announcement.ts'
 import { inheritedEnvironment } from './environment.ts'
@@ -98,7 +98,7 @@ const defaultSsh: SshSettings = {
 export interface Runners {
   list: Runner[]
   /** Old bytecode of Python goes. */
-  upkeep: readonly UpkeepTask[]
+  maintenance: readonly MaintenanceTask[]
   /** Of packs with Python requirements. */
   virtualenvs: Virtualenvs
   /** How commands reach the system user; its `reason`, when there is one, is worth a WARNING at start. */
@@ -156,7 +156,7 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
       createPythonScript({ ...processes, findPython, interpreters, virtualenvs, inheritedEnv, settings: python }),
       ...(packManager === undefined ? [] : [createPackManagerRunner({ ...processes, inheritedEnv, packManager })]),
     ] satisfies Runner[],
-    upkeep: [
+    maintenance: [
       {
         name: 'old bytecode of Python',
         everySeconds: 86_400,

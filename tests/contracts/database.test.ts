@@ -583,7 +583,7 @@ describe('SQLite: migrations', () => {
   })
 })
 
-describe('SQLite: upkeep', () => {
+describe('SQLite: maintenance', () => {
   test('the statement cache is bounded and keeps what is used', () => {
     const connection = new Sqlite(':memory:')
     const prepared: string[] = []

@@ -1,1 +1,1 @@
-export { createTurns, type InTurn } from './turns.ts'
+export { createKeyedLock, type KeyedLock } from './keyed-lock.ts'

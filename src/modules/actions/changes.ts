@@ -8,7 +8,7 @@ import { aboutCaller, type Caller, type ApiRequest } from '../../http/index.ts'
 import { newId } from '../../core/ids.ts'
 import type { Log, LogFields } from '../../lib/log/index.ts'
 import { defaultPack } from '../../core/pack-content.ts'
-import type { InTurn } from '../../lib/concurrency/index.ts'
+import type { KeyedLock } from '../../lib/concurrency/index.ts'
 import { checkDefinition } from './definition.ts'
 import { actionsFolder, pathInPack, removeFiles, writeFiles, type DataFile, type FileChange } from './files.ts'
 import { recordOf, type ActionService } from './service.ts'
@@ -46,11 +46,11 @@ export function createActionChanges(deps: {
   store: ActionStore
   service: Pick<ActionService, 'find' | 'findRunnerType' | 'folderOf' | 'commit'>
   /** Registering the content of a pack takes turns with this. */
-  inTurn: InTurn
+  withLock: KeyedLock
   readonly planEvent: PlanEvent
   log: Log
 }): ActionChanges {
-  const { store, service, inTurn, planEvent, log } = deps
+  const { store, service, withLock, planEvent, log } = deps
 
   function get(refOrId: string): ActionRecord {
     const action = service.find(refOrId)
@@ -130,7 +130,7 @@ export function createActionChanges(deps: {
   return {
     async create(caller, given) {
       const definition = check(given)
-      return inTurn(definition.pack, async () => {
+      return withLock(definition.pack, async () => {
         const record = recordOf(withMetadataFile(definition, undefined), newId())
         const same = store.findByRef(record.ref)
         if (same !== undefined) throw nameTaken(`Action "${record.ref}"`, same.id)
@@ -144,7 +144,7 @@ export function createActionChanges(deps: {
       const seen = get(refOrId)
       if (seen.pack === protectedPack) throw packProtected()
       const definition = check({ ...given, pack: given.pack ?? seen.pack })
-      return inTurn(definition.pack, async () => {
+      return withLock(definition.pack, async () => {
         const before = get(seen.id)
         caller.rights.require('action_modify', actionResource(before.ref))
         const record = recordOf(withMetadataFile(definition, before), before.id)
@@ -162,7 +162,7 @@ export function createActionChanges(deps: {
     async delete(caller, refOrId, removesFiles) {
       const { id, pack } = get(refOrId)
       if (pack === protectedPack) throw packProtected()
-      await inTurn(pack, async () => {
+      await withLock(pack, async () => {
         const action = get(id)
         caller.rights.require('action_delete', actionResource(action.ref))
         const shared = new Set(store.ofPack(action.pack).flatMap((other) => (other.id === id ? [] : filesOf(other))))

@@ -2,7 +2,7 @@
 import type { Database } from '../../db/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import type { Module } from '../../core/module.ts'
-import { createTurns } from '../../lib/concurrency/index.ts'
+import { createKeyedLock } from '../../lib/concurrency/index.ts'
 import { createActionChanges } from './changes.ts'
 import { createRoutes } from './routes.ts'
 import { createActionService, type ActionService } from './service.ts'
@@ -22,9 +22,9 @@ export interface ActionsDeps {
 
 export function createActions({ database, log, planEvent, maxPageSize }: ActionsDeps): Actions {
   const store = createActionStore(database)
-  const inTurn = createTurns()
-  const service = createActionService({ database, store, inTurn })
-  const changes = createActionChanges({ store, service, inTurn, planEvent, log })
+  const withLock = createKeyedLock()
+  const service = createActionService({ database, store, withLock })
+  const changes = createActionChanges({ store, service, withLock, planEvent, log })
   return { name: 'actions', routes: createRoutes({ service, changes, store, log, maxPageSize }), ...service }
 }
 

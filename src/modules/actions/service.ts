@@ -19,7 +19,7 @@ import { checkDefinition, fillDefinition, isStored } from './definition.ts'
 import { createParameterSet, mergeParameters, type Parameters, type ParameterSet } from './parameters.ts'
 import { checkParameters, effectiveParameters, renderParameters, type EffectiveParameters } from './resolve.ts'
 import { compileSecrets, maskSecrets, secretsIn, type ReplaceSecrets } from '../../lib/secrets/index.ts'
-import type { InTurn } from '../../lib/concurrency/index.ts'
+import type { KeyedLock } from '../../lib/concurrency/index.ts'
 import type { ActionStore } from './store.ts'
 import type { ActionDefinition, ActionRecord, RunnerTypeRecord } from './types.ts'
 
@@ -97,9 +97,9 @@ export function createActionService(deps: {
   database: Database
   store: ActionStore
   /** By pack: requests that change its actions take turns with this. */
-  inTurn: InTurn
+  withLock: KeyedLock
 }): ActionService {
-  const { database, store, inTurn } = deps
+  const { database, store, withLock } = deps
   const actionsByRef = new Lru<string, ActionRecord>(MAX_CACHED)
   const runnerTypesByName = new Lru<string, RunnerTypeRecord>(MAX_CACHED)
   const packFolders = new Map<string, string>()
@@ -228,7 +228,7 @@ export function createActionService(deps: {
       await apply({ steps: present(steps), facts: [] })
     },
 
-    registerActions: (content, areOurs = false) => inTurn(content.pack, () => register(content, areOurs)),
+    registerActions: (content, areOurs = false) => withLock(content.pack, () => register(content, areOurs)),
 
     commit: apply,
 

@@ -327,7 +327,7 @@ describe('time to live', () => {
     expect(countRows()).toBe(2)
   })
 
-  test('rows that have expired go a few with each change, and all of them by upkeep', async () => {
+  test('rows that have expired go a few with each change, and all of them by maintenance', async () => {
     await start()
     for (let n = 0; n < 12; n += 1) await place.put(`k${n}`, 'x', { ttl: 60 })
     await place.put('stays', 'x')
@@ -335,7 +335,7 @@ describe('time to live', () => {
     expect(countRows()).toBe(13)
     await place.put('another', 'x')
     expect(countRows()).toBe(10)
-    for (const task of place.datastore.upkeep ?? []) await task.run(new AbortController().signal)
+    for (const task of place.datastore.maintenance ?? []) await task.run(new AbortController().signal)
     expect(countRows()).toBe(2)
   })
 })

@@ -67,7 +67,9 @@ export function createDatastore(deps: DatastoreDeps): Datastore {
       isAccessControlled: settings.accessControl,
       maxPageSize: settings.maxPageSize,
     }),
-    upkeep: [{ name: 'expired key-value pairs', everySeconds: SWEEP_SECONDS, run: (signal) => service.sweep(signal) }],
+    maintenance: [
+      { name: 'expired key-value pairs', everySeconds: SWEEP_SECONDS, run: (signal) => service.sweep(signal) },
+    ],
     async start() {
       warnOfLostKey()
     },

@@ -7,7 +7,7 @@ import { newId } from '../../core/ids.ts'
 import type { Log } from '../../lib/log/index.ts'
 import { MASK } from '../../lib/schema/index.ts'
 import { formatMicros, nowMicros, now } from '../../core/time.ts'
-import { createTurns } from '../../lib/concurrency/index.ts'
+import { createKeyedLock } from '../../lib/concurrency/index.ts'
 import type { KeyStore } from './store.ts'
 import type { ItemKey, KeyValuePair, KeyValuePairRecord } from './types.ts'
 import { shown } from '../../lib/text/index.ts'
@@ -68,7 +68,7 @@ export function createDatastoreService(deps: {
 }): DatastoreService {
   const { database, store, encryption, log, planEvent } = deps
   // Of changes of one item each sees what the one before has left.
-  const inTurn = createTurns()
+  const withLock = createKeyedLock()
 
   const reveal = (item: KeyValuePair): string =>
     item.encrypted ? encryption.open(item.value, contextOf(item), whatOf(item)) : item.value
@@ -142,7 +142,7 @@ export function createDatastoreService(deps: {
     },
 
     async put(key, request, caller) {
-      const item = await inTurn(contextOf(key), () =>
+      const item = await withLock(contextOf(key), () =>
         commit(key.name, (at) => {
           const micros = nowMicros()
           const before = store.find(key, at)
@@ -169,7 +169,7 @@ export function createDatastoreService(deps: {
     },
 
     async delete(key, caller) {
-      const item = await inTurn(contextOf(key), () =>
+      const item = await withLock(contextOf(key), () =>
         commit(key.name, (at) => {
           const found = get(key)
           const unit = merge(

@@ -21,7 +21,7 @@ import { createDispatcher, type Prepared } from './dispatcher.ts'
 import { createLive } from './live.ts'
 import { createOutput, type OutputCursor } from './output.ts'
 import { readLines } from './output-lines.ts'
-import { createTurns, searchOutput } from './output-search.ts'
+import { createFairQueue, searchOutput } from './output-search.ts'
 import { executionRecord, liveactionRecord, type RecordOptions } from './record.ts'
 import { recover, type SweepLeftovers } from './recovery.ts'
 import { createRetentions } from './retention.ts'
@@ -276,7 +276,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     }
   }
 
-  const searchTurns = createTurns()
+  const searchQueue = createFairQueue()
 
   const statusOf = (id: string): ExecutionStatus | undefined => live.statusOf(id) ?? store.statusOf(id)
 
@@ -349,7 +349,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
         const status = statusOf(id)
         return {
           is_complete: status === undefined || isFinal(status),
-          ...(await searchOutput(store, id, wanted, searchTurns)),
+          ...(await searchOutput(store, id, wanted, searchQueue)),
         }
       },
     }),

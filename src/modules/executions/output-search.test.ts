@@ -6,14 +6,14 @@ import { linesIn, storeChunks, textOf, type Chunk } from '../../../tests/helpers
 import { createRandom, seedOfRun } from '../../../tests/helpers/random.ts'
 import { withoutControlSequences } from './control-sequences.ts'
 import type { Database } from '../../db/database.ts'
-import { createTurns, searchOutput, type SearchRequest } from './output-search.ts'
+import { createFairQueue, searchOutput, type SearchRequest } from './output-search.ts'
 import { createExecutionStore, type ExecutionStore } from './store.ts'
 import type { OutputMatch } from './types.ts'
 
 let folder: TemporaryFolder
 let database: Database
 let store: ExecutionStore
-const nextTurn = createTurns()
+const nextTurn = createFairQueue()
 
 beforeAll(async () => {
   folder = makeFolder()

@@ -67,10 +67,10 @@ interface Finder {
 }
 
 /** Waits for a turn of the event loop. */
-export type NextTurn = () => Promise<void>
+export type FairQueue = () => Promise<void>
 
 /** Turns for all searches together, one after the other: many of them at once take no more of each turn than one does. */
-export function createTurns(): NextTurn {
+export function createFairQueue(): FairQueue {
   let last: Promise<unknown> = Promise.resolve()
   return async () => {
     last = last.then(() => setImmediate())
@@ -83,7 +83,7 @@ export async function searchOutput(
   store: OutputReadStore,
   executionId: string,
   request: SearchRequest,
-  nextTurn: NextTurn,
+  nextTurn: FairQueue,
 ): Promise<Omit<OutputMatches, 'is_complete'>> {
   const finder = createFinder(request)
   const view = request.type === 'none' ? undefined : viewOutput(store, executionId, request.type)
@@ -100,7 +100,7 @@ async function scan(
   view: OutputView,
   { find, pieceLength, waitsFor }: Finder,
   { from, offset, limit }: SearchRequest,
-  nextTurn: NextTurn,
+  nextTurn: FairQueue,
 ): Promise<Omit<OutputMatches, 'is_complete'>> {
   const { total } = view
   const begin = beginOf(view, from, offset)

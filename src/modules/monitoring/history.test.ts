@@ -211,7 +211,7 @@ test('old samples go, and those of a future that never was', async () => {
     (minute) => ({ query: database.build.insertInto('status_samples').values(row(minute)) }),
   )
   await database.write({ steps, facts: [] })
-  const [task] = history.upkeep
+  const [task] = history.maintenance
   await task?.run(new AbortController().signal)
   expect(stored()).toEqual([present - KEPT_MINUTES, present - 60])
   expect(KEPT_MINUTES).toBeGreaterThan(24 * 60)

@@ -5,7 +5,7 @@
 import type { Database } from '../../db/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import type { Metrics } from '../../core/metrics.ts'
-import type { UpkeepTask } from '../../core/module.ts'
+import type { MaintenanceTask } from '../../core/module.ts'
 import { formatMicros } from '../../core/time.ts'
 import { addTo, join, quantile, type Histogram } from './histogram.ts'
 import { createMonitoringStore } from './store.ts'
@@ -52,7 +52,7 @@ interface Minute {
 export interface History {
   /** Counts what it keeps, and passes over everything else. */
   metrics: Metrics
-  upkeep: UpkeepTask[]
+  maintenance: MaintenanceTask[]
   start(): void
   /** A look at the gauges, and at the clock; called by itself while it is started. */
   tick(): void
@@ -197,7 +197,7 @@ export function createHistory({ database, log, readings, loopDelay, now }: Histo
         else if (name === 'http.response' && 'route' in labels && isDelivery(labels)) count('webhooks')
       },
     },
-    upkeep: [
+    maintenance: [
       {
         name: 'status history',
         everySeconds: TIDY_EVERY_SECONDS,

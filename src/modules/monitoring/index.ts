@@ -94,7 +94,7 @@ export function createMonitoring(deps: MonitoringDeps): Monitoring {
       createHistoryRoute(history),
       ...(prometheus === undefined ? [] : createRoutes({ prometheus, token: config.prometheus_token })),
     ],
-    upkeep: history.upkeep,
+    maintenance: history.maintenance,
     metrics,
     watch(modules, facts) {
       server = facts

@@ -9,7 +9,7 @@ import type { Module } from '../../core/module.ts'
 import type { PackManager, RunnerTypeDefinition } from '../../runners/index.ts'
 import { makeFolder } from '../../lib/files/index.ts'
 import type { TemplateScope } from '../../lib/template/index.ts'
-import { createTurns } from '../../lib/concurrency/index.ts'
+import { createKeyedLock } from '../../lib/concurrency/index.ts'
 import { version } from '../../core/version.ts'
 import type { Actions } from '../actions/index.ts'
 import type { Policies } from '../policies/index.ts'
@@ -79,12 +79,12 @@ const RULE_TYPES = 2
 export function createPacks(deps: PacksDeps): Packs {
   const { database, triggers, actions, rules, policies, encryption, log, templates, runnerTypes, settings } = deps
   const store = createPackStore(database)
-  const turns = createTurns()
-  const inTurn = <T>(work: () => Promise<T>): Promise<T> => turns('packs', work)
+  const lock = createKeyedLock()
+  const withLock = <T>(work: () => Promise<T>): Promise<T> => lock('packs', work)
   const configs = createConfigs({ database, store, encryption, templates, folder: settings.configsPath })
   const service = createPackService({
     owners: { database, store, configs, triggers, actions, rules, policies, metrics: deps.metrics },
-    inTurn,
+    withLock,
     log,
     shipped: ['core', 'packs'].map((name) => shippedFolder(name, settings.cachePath)),
     basePaths: settings.basePaths,
@@ -132,7 +132,7 @@ export function createPacks(deps: PacksDeps): Packs {
         store,
         configs,
         log,
-        inTurn,
+        withLock,
         registerTypes: {
           async runner() {
             await timed(deps.metrics, 'runners', actions.registerRunnerTypes(runnerTypes))
@@ -176,7 +176,7 @@ export function createPacks(deps: PacksDeps): Packs {
       isStopped = true
       await watcher.stop()
       // What is being registered is registered to its end.
-      await inTurn(() => Promise.resolve())
+      await withLock(() => Promise.resolve())
     },
   }
 }

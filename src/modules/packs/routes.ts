@@ -176,7 +176,7 @@ export function createRoutes(deps: {
   log: Log
   /** Registers those of the program; how many there are. */
   registerTypes: Readonly<Record<'runner' | 'rule_type' | 'policy_type', () => Promise<number> | number>>
-  inTurn: <T>(work: () => Promise<T>) => Promise<T>
+  withLock: <T>(work: () => Promise<T>) => Promise<T>
   maxPageSize: number
   /** `api.mask_secrets` */
   maskSecrets: boolean
@@ -393,7 +393,7 @@ export function createRoutes(deps: {
       async handler(request) {
         const pack = request.params['pack'] ?? ''
         if (store.findPackByRef(pack) === undefined) throw configNotFound(pack)
-        await deps.inTurn(() => configs.put(pack, request.body as Record<string, unknown>)) // has passed its schema
+        await deps.withLock(() => configs.put(pack, request.body as Record<string, unknown>)) // has passed its schema
         log.audit('pack.configured', `Configuration of pack "${pack}" changed.`, { pack, ...aboutCaller(request) })
         return configs.get(pack, !deps.maskSecrets || seesSecrets(request))
       },

@@ -59,14 +59,14 @@ export interface PackService {
 export function createPackService(deps: {
   owners: ContentOwners
   /** Runs work on packs one after the other. */
-  inTurn: <T>(work: () => Promise<T>) => Promise<T>
+  withLock: <T>(work: () => Promise<T>) => Promise<T>
   log: Log
   /** Folders of packs that come with the program, whose tests have checked them. */
   shipped: readonly string[]
   /** Absolute; the first is where new packs are installed. */
   basePaths: readonly string[]
 }): PackService {
-  const { owners, inTurn, log, shipped, basePaths } = deps
+  const { owners, withLock, log, shipped, basePaths } = deps
   const { store } = owners
   /** Folder → the problems that were logged last. */
   const told = new Map<string, string>()
@@ -223,14 +223,14 @@ export function createPackService(deps: {
   return {
     folders,
     register: (folder, kinds = allKinds) =>
-      inTurn(async () => {
+      withLock(async () => {
         const registration = await registerOne(resolve(folder), { kinds })
         tell(folder, registration)
         return registration
       }),
 
     registerChanged: (atOnce) =>
-      inTurn(async () => {
+      withLock(async () => {
         for (const { ref, folder } of store.knownPacks()) owners.actions.usePackFolder(ref, folder)
         const done = await registerAll(await changedOf(await folders(), atOnce), allKinds)
         for (const { ref, folder } of store.knownPacks()) {
@@ -240,7 +240,7 @@ export function createPackService(deps: {
       }),
 
     registerSome: (some, packs) =>
-      inTurn(async () => {
+      withLock(async () => {
         const known = store.knownPacks()
         const concerned = new Set(some)
         for (const pack of packs) {
@@ -268,7 +268,7 @@ export function createPackService(deps: {
       }),
 
     registerNamed: (names, kinds) =>
-      inTurn(async () => {
+      withLock(async () => {
         const chosen = names === undefined ? await folders() : await Promise.all([...new Set(names)].map(locate))
         const done =
           kinds.size === 0
@@ -288,7 +288,7 @@ export function createPackService(deps: {
         return { registered, removed, problems }
       }),
 
-    unregister: (ref) => inTurn(() => unregisterContent(owners, ref)),
+    unregister: (ref) => withLock(() => unregisterContent(owners, ref)),
   }
 }
 

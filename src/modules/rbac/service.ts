@@ -48,7 +48,7 @@ export function createRbacService(options: RbacServiceOptions): RbacService {
   let last: Promise<unknown> = Promise.resolve()
 
   /** A plan is made of rows that nobody else may change before it is carried out. */
-  function inTurn<T>(work: () => Promise<T>): Promise<T> {
+  function withLock<T>(work: () => Promise<T>): Promise<T> {
     const turn = last.then(work)
     last = turn.catch(() => undefined)
     return turn
@@ -117,7 +117,7 @@ export function createRbacService(options: RbacServiceOptions): RbacService {
     const user = isNew ? await findFirst() : undefined
     const path = join(folder, 'assignments', FIRST_ASSIGNMENT)
     if (user !== undefined && (await writeFirstAssignment(path, user))) {
-      await inTurn(() => applyNow({}))
+      await withLock(() => applyNow({}))
       const message = `"${user}" is the administrator, because ${path} says so; other users may do nothing until files give them roles`
       log.warning('rbac.first_administrator', message)
       return
@@ -143,17 +143,17 @@ export function createRbacService(options: RbacServiceOptions): RbacService {
       if (!(await exists(folder))) {
         for (const name of definitionFolders) await makeFolder(join(folder, name))
       }
-      const result = await inTurn(() => applyNow({}))
+      const result = await withLock(() => applyNow({}))
       if ('problems' in result) {
         throw new Error([`The definition files in ${folder} cannot be used:`, ...result.problems].join('\n  '))
       }
     },
     async apply(about) {
-      const result = await inTurn(() => applyNow(about))
+      const result = await withLock(() => applyNow(about))
       if ('applied' in result && !isAnybodyAdministrator()) warnOfNoAdministrator()
       return result
     },
-    syncGroups: (user, groups) => inTurn(() => syncNow(user, groups)),
+    syncGroups: (user, groups) => withLock(() => syncNow(user, groups)),
     async ensureAdministrator(findFirst) {
       await findAdministrator(findFirst)
       // Only now: they tell the next start that it is not the first, and one that failed before this was none.

@@ -7,7 +7,7 @@ import { open } from 'node:fs/promises'
 import { dirname } from 'node:path'
 import { setImmediate } from 'node:timers/promises'
 import { readBoundedFile, createSecretFile, makeFolder } from '../../lib/files/index.ts'
-import { createTurns } from '../../lib/concurrency/index.ts'
+import { createKeyedLock } from '../../lib/concurrency/index.ts'
 import { matchesPatternList } from './pattern-list.ts'
 
 export type HostKeyChecking = 'accept-new' | 'strict' | 'off'
@@ -49,7 +49,7 @@ interface KnownKeys {
 }
 
 export function createKnownHosts(path: string, checking: HostKeyChecking): KnownHosts {
-  const inTurn = createTurns()
+  const withLock = createKeyedLock()
 
   function problemOf(known: KnownKeys, key: Buffer, name: string): string | undefined {
     const shown = `${keyTypeOf(key)} ${fingerprint(key)}`
@@ -107,7 +107,7 @@ export function createKnownHosts(path: string, checking: HostKeyChecking): Known
         verify: (key) => problemOf(known, key, name),
         accept: async (key) => {
           if (known.keys.some((one) => one.equals(key))) return
-          await inTurn('append', async () => {
+          await withLock('append', async () => {
             // Another connection to the same host may have been faster.
             const current = await findKeys(path, name)
             const problem = problemOf(current, key, name)

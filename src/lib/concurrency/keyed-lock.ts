@@ -1,9 +1,9 @@
-/** Work that must not overlap with other work about the same thing. */
+/** A mutex for each key. */
 
-export type InTurn = <T>(name: string, work: () => Promise<T>) => Promise<T>
+export type KeyedLock = <T>(name: string, work: () => Promise<T>) => Promise<T>
 
-/** Runs work of the same name one after the other, in the order of the calls, whatever becomes of each. */
-export function createTurns(): InTurn {
+/** Work with the same name runs one after the other, in the order of the calls. A failure does not stop the next one. */
+export function createKeyedLock(): KeyedLock {
   const last = new Map<string, Promise<unknown>>()
   return async (name, work) => {
     const before = last.get(name)

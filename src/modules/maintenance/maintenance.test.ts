@@ -8,7 +8,7 @@ import type { Module } from '../../core/module.ts'
 import { recordKinds, type RecordKind, type Retention } from '../../core/retention.ts'
 import { formatMicros, microsOf } from '../../core/time.ts'
 import { createClockGuard } from './clock-guard.ts'
-import { createUpkeep, type Upkeep } from './index.ts'
+import { createMaintenance, type Maintenance } from './index.ts'
 
 const DAY = 86_400_000_000
 const HOUR_MS = 3_600_000
@@ -60,9 +60,9 @@ class Records {
   }
 }
 
-const stops: Upkeep[] = []
+const stops: Maintenance[] = []
 afterEach(async () => {
-  for (const upkeep of stops.splice(0)) await upkeep.stop?.()
+  for (const maintenance of stops.splice(0)) await maintenance.stop?.()
 })
 
 interface Setting {
@@ -75,10 +75,13 @@ interface Setting {
   clock?: { now: () => number; monotonic: () => number }
 }
 
-async function start(records: readonly Records[], setting: Setting = {}): Promise<{ upkeep: Upkeep; log: TextSink }> {
+async function start(
+  records: readonly Records[],
+  setting: Setting = {},
+): Promise<{ maintenance: Maintenance; log: TextSink }> {
   const sink = new TextSink()
   const none = Object.fromEntries(recordKinds.map((kind) => [kind, 0])) as Record<RecordKind, number>
-  const upkeep = createUpkeep({
+  const maintenance = createMaintenance({
     database: {
       stats: () => ({ usedBytes: setting.usedBytes?.() ?? 0 }) as DatabaseStats,
       reclaim: () => Promise.resolve(),
@@ -96,17 +99,17 @@ async function start(records: readonly Records[], setting: Setting = {}): Promis
       intervalSeconds: 86_400,
     },
   })
-  stops.push(upkeep)
-  await upkeep.start?.()
-  return { upkeep, log: sink }
+  stops.push(maintenance)
+  await maintenance.start?.()
+  return { maintenance, log: sink }
 }
 
 describe('rounds', () => {
   test('what is older than its kind is kept goes, and what has not ended stays', async () => {
     const executions = new Records('executions', [40, 31, 30.5, 29, 1], [31])
     const traces = new Records('traces', [400])
-    const { upkeep } = await start([executions, traces], { days: { executions: 30 } })
-    await upkeep.collect()
+    const { maintenance } = await start([executions, traces], { days: { executions: 30 } })
+    await maintenance.collect()
     expect(executions.left).toEqual([31, 29, 1])
     expect(traces.left).toEqual([400])
     expect(traces.slices).toBe(0)
@@ -114,8 +117,8 @@ describe('rounds', () => {
 
   test('of too many the oldest go that have ended', async () => {
     const executions = new Records('executions', [9, 8, 7, 6, 5, 4], [9, 7])
-    const { upkeep, log } = await start([executions], { maxRecords: 3 })
-    await upkeep.collect()
+    const { maintenance, log } = await start([executions], { maxRecords: 3 })
+    await maintenance.collect()
     expect(executions.left).toEqual([9, 7, 4])
     expect(log.text).toContain('surplus=3')
   })
@@ -126,8 +129,8 @@ describe('rounds', () => {
     const instances = new Records('trigger-instances', days)
     const tokens = new Records('tokens', [100])
     const usedBytes = (): number => (executions.times.length + instances.times.length) * 100
-    const { upkeep } = await start([executions, instances, tokens], { maxDatabaseBytes: 5000, usedBytes })
-    await upkeep.collect()
+    const { maintenance } = await start([executions, instances, tokens], { maxDatabaseBytes: 5000, usedBytes })
+    await maintenance.collect()
     expect(usedBytes()).toBeLessThanOrEqual(5000)
     expect(executions.left.slice(0, 2)).toEqual([50, 49])
     expect(tokens.left).toEqual([100])
@@ -137,8 +140,8 @@ describe('rounds', () => {
 
   test('a database that is too large by what has not ended is told of', async () => {
     const executions = new Records('executions', [3, 2], [3, 2])
-    const { upkeep, log } = await start([executions], { maxDatabaseBytes: 1, usedBytes: () => 100 })
-    await upkeep.collect()
+    const { maintenance, log } = await start([executions], { maxDatabaseBytes: 1, usedBytes: () => 100 })
+    await maintenance.collect()
     expect(log.text).toContain('retention.too_large')
     expect(executions.left).toEqual([3, 2])
   })
@@ -150,7 +153,7 @@ describe('rounds', () => {
     const failing: Module = {
       name: 'failing',
       retention: [{ ...broken, remove: () => Promise.reject(new Error('cannot be read')) }],
-      upkeep: [
+      maintenance: [
         { name: 'breaks', everySeconds: 86_400, run: () => Promise.reject(new Error('breaks')) },
         {
           name: 'works',
@@ -162,8 +165,8 @@ describe('rounds', () => {
         },
       ],
     }
-    const { upkeep, log } = await start([traces], { days: { executions: 1, traces: 1 }, modules: [failing] })
-    await upkeep.collect()
+    const { maintenance, log } = await start([traces], { days: { executions: 1, traces: 1 }, modules: [failing] })
+    await maintenance.collect()
     expect(traces.left).toEqual([])
     expect(log.text).toContain('cannot be read')
     expect(log.text).toContain('The task "breaks" failed')
@@ -184,9 +187,9 @@ describe('rounds', () => {
         runs += 1
       },
     })
-    const { upkeep } = await start([], { modules: [{ name: 'tasks', upkeep: [task('a'), task('b')] }] })
+    const { maintenance } = await start([], { modules: [{ name: 'tasks', maintenance: [task('a'), task('b')] }] })
     await waitFor('some runs', () => runs > 6)
-    await upkeep.stop?.()
+    await maintenance.stop?.()
     const before = runs
     await new Promise((resolve) => setImmediate(resolve))
     expect(runs).toBe(before)
@@ -235,12 +238,12 @@ describe('a clock that is wrong', () => {
 
   test('does not keep too many records', async () => {
     const executions = new Records('executions', [40, 39, 38])
-    const { upkeep, log } = await start([executions], {
+    const { maintenance, log } = await start([executions], {
       days: { executions: 30 },
       maxRecords: 2,
       newest: formatMicros(NOW - 38 * DAY),
     })
-    await upkeep.collect()
+    await maintenance.collect()
     expect(executions.left).toEqual([39, 38])
     expect(log.text).toContain('retention.held')
   })

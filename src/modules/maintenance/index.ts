@@ -2,19 +2,19 @@
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Database } from '../../db/index.ts'
 import type { Log } from '../../lib/log/index.ts'
-import type { Gauge, Module, UpkeepTask } from '../../core/module.ts'
+import type { Gauge, Module, MaintenanceTask } from '../../core/module.ts'
 import { recordKinds, type Retention } from '../../core/retention.ts'
 import { nowMicros } from '../../core/time.ts'
 import { createClockGuard } from './clock-guard.ts'
 import { createCollector, type RetentionLimits } from './collector.ts'
 import { createRoutes, type CancelOld } from './routes.ts'
 
-export interface Upkeep extends Module {
+export interface Maintenance extends Module {
   /** A round of the garbage collector at once, and all tasks (SIGUSR2). Resolves when it is done; never rejects. */
   collect(): Promise<void>
 }
 
-export interface UpkeepDeps {
+export interface MaintenanceDeps {
   database: Pick<Database, 'stats' | 'reclaim'>
   log: Log
   /** Whose tasks and records it looks after. */
@@ -37,7 +37,7 @@ export interface UpkeepDeps {
 /** The first round begins after a moment, so that servers which start together do not work together. */
 const MAX_FIRST_DELAY_MS = 3000
 
-export function createUpkeep(deps: UpkeepDeps): Upkeep {
+export function createMaintenance(deps: MaintenanceDeps): Maintenance {
   const { database, log, modules, settings } = deps
   const clock = deps.clock ?? { now: nowMicros, monotonic: () => performance.now() }
   const all = modules.flatMap((module) => module.retention ?? [])
@@ -50,12 +50,12 @@ export function createUpkeep(deps: UpkeepDeps): Upkeep {
   let collect: () => Promise<void> = () => Promise.resolve()
 
   /** One after the other, whoever asks for them. */
-  function inTurn(work: () => Promise<void>): Promise<void> {
+  function withLock(work: () => Promise<void>): Promise<void> {
     rounds = rounds.then(work)
     return rounds
   }
 
-  async function run(task: UpkeepTask): Promise<void> {
+  async function run(task: MaintenanceTask): Promise<void> {
     if (signal.aborted) return
     try {
       await task.run(signal)
@@ -67,7 +67,7 @@ export function createUpkeep(deps: UpkeepDeps): Upkeep {
   async function every(seconds: number, work: () => Promise<void>, firstMs: number): Promise<void> {
     await wait(firstMs)
     while (!signal.aborted) {
-      await inTurn(work)
+      await withLock(work)
       await wait(seconds * 1000)
     }
   }
@@ -92,15 +92,15 @@ export function createUpkeep(deps: UpkeepDeps): Upkeep {
   ]
 
   return {
-    name: 'upkeep',
+    name: 'maintenance',
     gauges,
     routes: createRoutes({
       retentions,
       cancelOld: deps.cancelOld,
       log,
-      purged: () => void inTurn(reclaim),
+      purged: () => void withLock(reclaim),
     }),
-    collect: () => inTurn(() => collect()),
+    collect: () => withLock(() => collect()),
     start() {
       const collector = createCollector({
         retentions,
@@ -110,7 +110,7 @@ export function createUpkeep(deps: UpkeepDeps): Upkeep {
         log,
         now: clock.now,
       })
-      const tasks = modules.flatMap((module) => module.upkeep ?? [])
+      const tasks = modules.flatMap((module) => module.maintenance ?? [])
       const round = async (): Promise<void> => {
         await collector.round(signal)
         lastRoundMs = clock.monotonic()
