@@ -70,7 +70,7 @@ const TYPE_ONLY: Record<string, readonly string[]> = {
 
 /** Package → where it may be imported. What stands behind a port is replaced in one place. */
 const PACKAGES: Record<string, RegExp> = {
-  kysely: /^(migrations\/|src\/db\/|src\/modules\/[^/]+\/store\.ts$)/,
+  kysely: /^(migrations\/|src\/db\/|src\/modules\/(?:[^/]+\/)+store\.ts$)/,
   'better-sqlite3': /^src\/db\//,
   eventemitter3: /^src\/bus\//,
   koffi: /^src\/(cli\/serve\/service-manager\.ts$|runners\/process\/|modules\/auth\/backends\/pam-helper\.ts$)/,

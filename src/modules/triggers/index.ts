@@ -7,14 +7,18 @@ import type { Module } from '../../core/module.ts'
 import type { PackDefinitions, Registration } from '../../core/pack-content.ts'
 import type { TemplateScope } from '../../lib/template/index.ts'
 import type { Traces } from '../traces/index.ts'
-import { createCatalogue } from './catalogue.ts'
-import { createPendingCount } from './pending-count.ts'
-import { createReaction } from './reaction.ts'
-import { createRetention } from './retention.ts'
-import { createRoutes } from './routes.ts'
+import { createCatalogue } from './definitions/catalogue.ts'
+import { createPendingCount } from './instances/pending-count.ts'
+import { createReaction } from './reactions/reaction.ts'
+import { createRetention } from './instances/retention.ts'
+import { createTypeRoutes } from './definitions/type-routes.ts'
+import { createTriggerRoutes } from './definitions/trigger-routes.ts'
+import { createInstanceRoutes } from './instances/routes.ts'
 import { createTriggersService } from './service.ts'
-import { createTriggerStore } from './store.ts'
-import { createTypesService } from './types-service.ts'
+import { createDefinitionStore } from './definitions/store.ts'
+import { createInstanceStore } from './instances/store.ts'
+import { createTriggerChanges } from './definitions/trigger-changes.ts'
+import { createTypeChanges } from './definitions/type-changes.ts'
 import type { TemplateReader } from '../../core/template-reader.ts'
 import type { PlanReaction } from '../executions/ports.ts'
 import type { TriggerService } from './ports.ts'
@@ -54,12 +58,15 @@ export interface TriggersDeps {
 
 export function createTriggers(deps: TriggersDeps): Triggers {
   const { database, bus, log, traces, encryption, settings } = deps
-  const store = createTriggerStore(database)
+  const { maxPageSize, queueLimit } = settings
+  const store = createDefinitionStore(database)
+  const instances = createInstanceStore(database)
   const catalogue = createCatalogue({ store, bus, encryption, log })
-  const pendingCount = createPendingCount(bus, () => store.pendingCount())
+  const pendingCount = createPendingCount(bus, () => instances.pendingCount())
   const service = createTriggersService({
     database,
     store,
+    instances,
     catalogue,
     traces,
     encryption,
@@ -67,11 +74,16 @@ export function createTriggers(deps: TriggersDeps): Triggers {
     hasRules: deps.hasRules,
     settings,
   })
-  const types = createTypesService({ database, store, catalogue, service })
+  const typeChanges = createTypeChanges({ database, store, catalogue, service })
+  const triggerChanges = createTriggerChanges({ database, store, catalogue, service })
   return {
     ...service,
     name: 'triggers',
-    routes: createRoutes({ store, catalogue, service, types, log, settings }),
+    routes: [
+      ...createTypeRoutes({ catalogue, changes: typeChanges, log, maxPageSize }),
+      ...createTriggerRoutes({ catalogue, changes: triggerChanges, service, log }),
+      ...createInstanceRoutes({ store: instances, catalogue, service, log, maxPageSize, queueLimit }),
+    ],
     planReaction: createReaction({
       log,
       catalogue,
@@ -79,19 +91,26 @@ export function createTriggers(deps: TriggersDeps): Triggers {
       templates: deps.templates,
       emitWhen: settings.emitWhen,
     }),
-    registerTypes: (content) => types.registerTypes(content),
-    openTraces: () => store.pendingTraces(),
-    retention: [createRetention({ store, database })],
+    registerTypes: (content) => typeChanges.registerTypes(content),
+    openTraces: () => instances.pendingTraces(),
+    retention: [createRetention({ store: instances, database })],
     async start() {
       catalogue.load()
-      await types.registerBuiltin()
+      await typeChanges.registerBuiltin()
     },
   }
 }
 
-export { isTimerType, readTimer, timerTypes, type TimerSchedule, type TimerType } from './timer-parameters.ts'
+export { isTimerType, readTimer, timerTypes, type TimerSchedule, type TimerType } from './builtin/timer-parameters.ts'
 
-export { webhookTypeRef } from './builtin.ts'
+export { webhookTypeRef } from './builtin/types.ts'
 export type { SignatureParameters, SignatureScheme } from './types.ts'
-export { triggerProperties } from './routes.ts'
-export { genericHook, hookOf, standardKey, standardPrefix, takenHeaders, traceTagHeader } from './webhook-parameters.ts'
+export { triggerProperties } from './definitions/trigger-routes.ts'
+export {
+  genericHook,
+  hookOf,
+  standardKey,
+  standardPrefix,
+  takenHeaders,
+  traceTagHeader,
+} from './builtin/webhook-parameters.ts'

@@ -10,9 +10,10 @@ import { keepMasked } from '../../lib/secrets/index.ts'
 import { formatMicros, nowMicros } from '../../core/time.ts'
 import type { Traces } from '../traces/index.ts'
 import type { Cause } from '../traces/types.ts'
-import { isAlwaysChecked, isBuiltin } from './builtin.ts'
-import { sealContext, type Catalogue } from './catalogue.ts'
-import type { StoredTrigger, TriggerStore } from './store.ts'
+import { isAlwaysChecked, isBuiltin } from './builtin/types.ts'
+import { sealContext, type Catalogue } from './definitions/catalogue.ts'
+import type { DefinitionStore, StoredTrigger } from './definitions/store.ts'
+import type { InstanceStore } from './instances/store.ts'
 import {
   hasMask,
   hasSecrets,
@@ -20,7 +21,7 @@ import {
   problemOfParameters,
   problemOfPayload,
   replaceSecrets,
-} from './type-schemas.ts'
+} from './definitions/type-schemas.ts'
 import type { TriggerAuthor, TriggerInstance, TriggerRecord, TriggerTypeRecord } from './types.ts'
 import type { TriggerService } from './ports.ts'
 
@@ -65,7 +66,8 @@ export interface StoredPlan {
 
 export interface TriggersServiceDeps {
   database: Database
-  store: TriggerStore
+  store: DefinitionStore
+  instances: InstanceStore
   catalogue: Catalogue
   traces: Pick<Traces, 'plan'>
   encryption: Encryption
@@ -75,7 +77,7 @@ export interface TriggersServiceDeps {
 }
 
 export function createTriggersService(deps: TriggersServiceDeps): TriggersService {
-  const { database, store, catalogue, traces, encryption, settings } = deps
+  const { database, store, instances, catalogue, traces, encryption, settings } = deps
 
   function resolveParameters(
     type: TriggerTypeRecord,
@@ -152,7 +154,7 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
       status: isAwaited ? 'pending' : 'processed',
       trace_id,
     } as const
-    unit.steps.push(store.insertInstance({ ...instance, payloadText }))
+    unit.steps.push(instances.insert({ ...instance, payloadText }))
     if (isAwaited) {
       const { trigger_id, trigger: ref, trigger_type } = instance
       unit.facts.push({
@@ -232,10 +234,10 @@ export function createTriggersService(deps: TriggersServiceDeps): TriggersServic
       return planStored(trigger, JSON.stringify(payload), cause).unit
     },
 
-    findInstance: (id) => store.findInstance(id),
-    pending: (afterId, limit) => store.pending(afterId, limit),
+    findInstance: (id) => instances.find(id),
+    pending: (afterId, limit) => instances.pending(afterId, limit),
     pendingCount: () => deps.pendingCount(),
-    planProcessed: (id, status) => ({ steps: [store.endInstance(id, status)], facts: [] }),
+    planProcessed: (id, status) => ({ steps: [instances.end(id, status)], facts: [] }),
   }
 }
 

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { isAppError } from '../../core/errors.ts'
 import { MASK } from '../../lib/schema/schema.ts'
 import type { SignatureParameters } from '../triggers/types.ts'
-import { problemOfWebhook } from '../triggers/webhook-parameters.ts'
+import { problemOfWebhook } from '../triggers/builtin/webhook-parameters.ts'
 import { readHeaders } from './headers.ts'
 import { createVerifier } from './signatures.ts'
 

@@ -1,7 +1,7 @@
 /** The ActionTrigger: an execution has reached a status (contract 05, 5.9). */
-import { resultJson } from '../../core/result-json.ts'
-import { offsetTime } from '../../core/time.ts'
-import type { Execution } from '../executions/types.ts'
+import { resultJson } from '../../../core/result-json.ts'
+import { offsetTime } from '../../../core/time.ts'
+import type { Execution } from '../../executions/types.ts'
 
 /** JSON text. The one of the result is not made again: it may be 20 MB. */
 export function actionTriggerPayload(execution: Execution, parameters: Record<string, unknown>): string {

@@ -2,9 +2,9 @@
  * Parameters of the trigger type `core.svc.webhook` (contract 06, 6.1): the hook, and how its senders prove themselves.
  * The schema, and what a schema cannot say; the module `webhooks` gives them their meaning.
  */
-import { isTemplate } from '../../lib/template/index.ts'
-import { isObject, type JsonSchema } from '../../lib/schema/index.ts'
-import { signatureSchemes } from './types.ts'
+import { isTemplate } from '../../../lib/template/index.ts'
+import { isObject, type JsonSchema } from '../../../lib/schema/index.ts'
+import { signatureSchemes } from '../types.ts'
 
 /** A name of a header (RFC 9110, 5.1). */
 const header = { type: 'string', minLength: 1, maxLength: 100, pattern: "^[A-Za-z0-9!#$%&'*+.^_`|~-]+$" }

@@ -1,12 +1,12 @@
 /** Old trigger instances go (contract 10, 10.5). */
-import type { Database } from '../../db/index.ts'
-import { retire, type OldRecords, type Retention } from '../../core/retention.ts'
-import type { TriggerStore } from './store.ts'
+import type { Database } from '../../../db/index.ts'
+import { retire, type OldRecords, type Retention } from '../../../core/retention.ts'
+import type { InstanceStore } from './store.ts'
 
 /** Payloads may be long. */
 const AT_ONCE = 100
 
-export function createRetention(deps: { store: TriggerStore; database: Pick<Database, 'write'> }): Retention {
+export function createRetention(deps: { store: InstanceStore; database: Pick<Database, 'write'> }): Retention {
   const { store, database } = deps
 
   function look({ before, after, limit }: OldRecords): { ids: string[]; next: string | undefined } {

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { makeExecution } from '../../../tests/helpers/execution.ts'
-import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
-import { startTriggers, type TriggersWorld } from '../../../tests/helpers/triggers.ts'
-import { resultJson } from '../../core/result-json.ts'
-import { TemplateError, type TemplateScope } from '../../lib/template/render.ts'
-import { executionStatuses, type Execution, type ExecutionStatus } from '../executions/types.ts'
-import type { Triggers } from './index.ts'
-import type { TemplateReader } from '../../core/template-reader.ts'
+import { makeExecution } from '../../../../tests/helpers/execution.ts'
+import { makeFolder, type TemporaryFolder } from '../../../../tests/helpers/folders.ts'
+import { startTriggers, type TriggersWorld } from '../../../../tests/helpers/triggers.ts'
+import { resultJson } from '../../../core/result-json.ts'
+import { TemplateError, type TemplateScope } from '../../../lib/template/render.ts'
+import { executionStatuses, type Execution, type ExecutionStatus } from '../../executions/types.ts'
+import type { Triggers } from '../index.ts'
+import type { TemplateReader } from '../../../core/template-reader.ts'
 
 let folder: TemporaryFolder
 let world: TriggersWorld

@@ -1,13 +1,13 @@
 /** Every trigger type and trigger, in memory: they are few, and each event asks for them. Rows are the truth. */
-import type { Bus } from '../../bus/index.ts'
-import type { Encryption } from '../../core/encryption.ts'
-import { isId } from '../../core/ids.ts'
-import { readJson } from '../../lib/text/index.ts'
-import type { Log } from '../../lib/log/index.ts'
-import { MASK } from '../../lib/schema/index.ts'
-import type { StoredTrigger, TriggerStore } from './store.ts'
+import type { Bus } from '../../../bus/index.ts'
+import type { Encryption } from '../../../core/encryption.ts'
+import { isId } from '../../../core/ids.ts'
+import { readJson } from '../../../lib/text/index.ts'
+import type { Log } from '../../../lib/log/index.ts'
+import { MASK } from '../../../lib/schema/index.ts'
+import type { DefinitionStore, StoredTrigger } from './store.ts'
 import { replaceSecrets } from './type-schemas.ts'
-import type { TriggerRecord, TriggerTypeRecord } from './types.ts'
+import type { TriggerRecord, TriggerTypeRecord } from '../types.ts'
 
 export interface Catalogue {
   /** Reads the rows. */
@@ -32,7 +32,12 @@ export interface Catalogue {
 export const sealContext = (triggerId: string): string => `trigger:${triggerId}`
 
 /** Listens from the start, so that whoever is told about a trigger finds it here. */
-export function createCatalogue(deps: { store: TriggerStore; bus: Bus; encryption: Encryption; log: Log }): Catalogue {
+export function createCatalogue(deps: {
+  store: DefinitionStore
+  bus: Bus
+  encryption: Encryption
+  log: Log
+}): Catalogue {
   const { store, bus, encryption, log } = deps
   const typesByRef = new Map<string, TriggerTypeRecord>()
   const typesById = new Map<string, TriggerTypeRecord>()

@@ -6,9 +6,9 @@ import {
   type CronSchedule,
   readDateText,
   isTimeZone,
-} from '../../lib/calendar/index.ts'
-import type { JsonSchema } from '../../lib/schema/index.ts'
-import { shown } from '../../lib/text/index.ts'
+} from '../../../lib/calendar/index.ts'
+import type { JsonSchema } from '../../../lib/schema/index.ts'
+import { shown } from '../../../lib/text/index.ts'
 
 /** When a timer fires. */
 export type TimerSchedule =

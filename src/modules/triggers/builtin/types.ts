@@ -1,7 +1,7 @@
 /** The trigger types that come with the program, in the pack `core` (contract 05, 5.8 and 5.9; 06). To add one: an entry here. */
-import type { JsonSchema } from '../../lib/schema/index.ts'
+import type { JsonSchema } from '../../../lib/schema/index.ts'
 import { problemOfTimer, timerParameters, timerPayloadSchema, type TimerType } from './timer-parameters.ts'
-import type { TriggerTypeDefinition } from './types.ts'
+import type { TriggerTypeDefinition } from '../types.ts'
 import { problemOfWebhook, webhookParametersSchema } from './webhook-parameters.ts'
 
 export const corePack = 'core'

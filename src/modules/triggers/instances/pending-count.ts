@@ -1,5 +1,5 @@
 /** How many instances wait for rules, in memory: webhooks ask for it with every request. */
-import type { Bus } from '../../bus/index.ts'
+import type { Bus } from '../../../bus/index.ts'
 
 /** Facts may be missed; the rows say it again then. */
 const RECOUNT_AFTER_MS = 5_000

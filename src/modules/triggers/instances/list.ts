@@ -9,7 +9,7 @@ import {
   type Place,
   type QueryParameter,
   type QueryValue,
-} from '../../http/index.ts'
+} from '../../../http/index.ts'
 import type { InstanceFilter, InstanceSort, InstanceSortColumn } from './store.ts'
 
 export const instanceFilterParameters: Record<string, QueryParameter> = {

@@ -1,8 +1,8 @@
 /** What may be registered as a trigger type (contract 05, 5.1). Pure functions. */
-import { defaultPack, descriptionSchema, nameSchema, packSchema } from '../../core/pack-content.ts'
-import { checkDraft4, compileSchema, type JsonSchema, type SchemaProblem } from '../../lib/schema/index.ts'
-import { compileSecrets } from '../../lib/secrets/index.ts'
-import type { TriggerTypeDefinition } from './types.ts'
+import { defaultPack, descriptionSchema, nameSchema, packSchema } from '../../../core/pack-content.ts'
+import { checkDraft4, compileSchema, type JsonSchema, type SchemaProblem } from '../../../lib/schema/index.ts'
+import { compileSecrets } from '../../../lib/secrets/index.ts'
+import type { TriggerTypeDefinition } from '../types.ts'
 
 /** Unknown properties are ignored, as clients of several versions send them. */
 export const definitionSchema: JsonSchema = {

@@ -1,10 +1,10 @@
 /** The schemas of a trigger type, compiled when they are first needed. */
-import { isObject, MASK, compileDraft4, type Check, type JsonSchema } from '../../lib/schema/index.ts'
-import { compileSecrets, type Replace, type ReplaceSecrets } from '../../lib/secrets/index.ts'
-import { findTemplates } from '../../core/template-values.ts'
-import { problemOfBuiltin } from './builtin.ts'
-import { takesNoParameters } from './definition.ts'
-import type { TriggerTypeRecord } from './types.ts'
+import { isObject, MASK, compileDraft4, type Check, type JsonSchema } from '../../../lib/schema/index.ts'
+import { compileSecrets, type Replace, type ReplaceSecrets } from '../../../lib/secrets/index.ts'
+import { findTemplates } from '../../../core/template-values.ts'
+import { problemOfBuiltin } from '../builtin/types.ts'
+import { takesNoParameters } from './type-definition.ts'
+import type { TriggerTypeRecord } from '../types.ts'
 
 interface Compiled {
   parameters?: Check

@@ -1,17 +1,17 @@
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { openDatabase } from '../../../tests/helpers/database.ts'
-import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
-import { watchQueries, type QueryPlans } from '../../../tests/helpers/query-plans.ts'
-import type { Database } from '../../db/database.ts'
-import { newId } from '../../core/ids.ts'
-import { formatMicros } from '../../core/time.ts'
-import { createTriggerStore, type InstanceFilter, type InstanceSort, type TriggerStore } from './store.ts'
+import { openDatabase } from '../../../../tests/helpers/database.ts'
+import { makeFolder, type TemporaryFolder } from '../../../../tests/helpers/folders.ts'
+import { watchQueries, type QueryPlans } from '../../../../tests/helpers/query-plans.ts'
+import type { Database } from '../../../db/database.ts'
+import { newId } from '../../../core/ids.ts'
+import { formatMicros } from '../../../core/time.ts'
+import { createInstanceStore, type InstanceFilter, type InstanceSort, type InstanceStore } from './store.ts'
 
 let folder: TemporaryFolder
 let database: Database
 let queries: QueryPlans
-let store: TriggerStore
+let store: InstanceStore
 
 /** Microseconds; the instances are a second apart. */
 const START = 1_900_000_000_000_000
@@ -22,7 +22,7 @@ beforeEach(async () => {
   const opened = await openDatabase(folder.path)
   database = opened.database
   queries = watchQueries(database, join(folder.path, 'svc.db'))
-  store = createTriggerStore(queries.database)
+  store = createInstanceStore(queries.database)
 })
 
 afterEach(async () => {
@@ -38,7 +38,7 @@ async function fill(count: number, payload: (i: number) => unknown = (i) => ({ i
     const id = newId(micros)
     ids.push(id)
     const type = i % 10 === 0 ? 'p.rare' : 'p.big'
-    return store.insertInstance({
+    return store.insert({
       id,
       trigger: `${type}${i % 2}`,
       trigger_id: 't',
@@ -53,7 +53,7 @@ async function fill(count: number, payload: (i: number) => unknown = (i) => ({ i
   return ids
 }
 
-const page = (filter: InstanceFilter, more: Partial<Parameters<TriggerStore['page']>[0]> = {}): Promise<string[]> =>
+const page = (filter: InstanceFilter, more: Partial<Parameters<InstanceStore['page']>[0]> = {}): Promise<string[]> =>
   store.page({ filter, sort: newestFirst, limit: 10, offset: 0, ...more })
 
 describe('pages and totals', () => {
@@ -149,7 +149,7 @@ describe('pages and totals', () => {
 
   test('counts follow every change', async () => {
     const ids = await fill(40)
-    await database.write({ steps: [store.endInstance(ids[0] ?? '', 'processing_failed')], facts: [] })
+    await database.write({ steps: [store.end(ids[0] ?? '', 'processing_failed')], facts: [] })
     await database.write({
       steps: [{ query: database.build.deleteFrom('trigger_instances').where('id', '=', ids[1] ?? '') }],
       facts: [],

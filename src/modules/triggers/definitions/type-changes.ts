@@ -1,0 +1,162 @@
+/** Makes, changes, deletes and registers trigger types (contract 05, 5.1). */
+import type { Database } from '../../../db/index.ts'
+import { bodyInvalid, conflict, contentNotFound, nameTaken, triggerTypeFixed } from '../../../core/errors.ts'
+import { newId } from '../../../core/ids.ts'
+import { checkPackDefinitions, isGone, type PackDefinitions, type Registration } from '../../../core/pack-content.ts'
+import { isObject } from '../../../lib/schema/index.ts'
+import { builtinTypes, corePack, isBuiltin } from '../builtin/types.ts'
+import type { Catalogue } from './catalogue.ts'
+import { createCommit, refuseTaken } from './commit.ts'
+import { checkDefinition, takesNoParameters } from './type-definition.ts'
+import type { TriggersService } from '../service.ts'
+import type { DefinitionStore } from './store.ts'
+import { createTypePlans } from './type-plans.ts'
+import type { TriggerTypeDefinition, TriggerTypeRecord } from '../types.ts'
+
+export interface TypeChanges {
+  /** @throws CONTENT_NOT_FOUND */
+  getType(refOrId: string): TriggerTypeRecord
+  /** @throws BODY_INVALID, TRIGGER_TYPE_FIXED, NAME_TAKEN */
+  createType(definition: unknown): Promise<TriggerTypeRecord>
+  /** Replaces all but the id. @throws CONTENT_NOT_FOUND, BODY_INVALID, TRIGGER_TYPE_FIXED, NAME_TAKEN, TRIGGER_IN_USE */
+  updateType(refOrId: string, definition: unknown): Promise<TriggerTypeRecord>
+  /** With its triggers. @throws CONTENT_NOT_FOUND, TRIGGER_TYPE_FIXED, TRIGGER_IN_USE */
+  deleteType(refOrId: string): Promise<TriggerTypeRecord>
+
+  /** Ids stay. What is wrong with some definitions does not keep the others out. */
+  registerTypes(content: PackDefinitions): Promise<Registration>
+  /** Makes or updates the types that come with the program. */
+  registerBuiltin(): Promise<void>
+}
+
+export function createTypeChanges(deps: {
+  database: Database
+  store: DefinitionStore
+  catalogue: Catalogue
+  service: TriggersService
+}): TypeChanges {
+  const { store, catalogue } = deps
+  const commit = createCommit(deps)
+  const plans = createTypePlans(deps)
+
+  function getType(refOrId: string): TriggerTypeRecord {
+    const type = catalogue.findType(refOrId)
+    if (type === undefined) throw contentNotFound(refOrId)
+    return type
+  }
+
+  async function commitUpdate(before: TriggerTypeRecord, after: TriggerTypeRecord): Promise<void> {
+    await commit(plans.update(before, after), [after.ref, before.ref], () => conflict(`Trigger type "${before.ref}"`))
+  }
+
+  async function commitDelete(type: TriggerTypeRecord): Promise<void> {
+    await commit(plans.delete(type), [type.ref], () => conflict(`Trigger type "${type.ref}"`))
+  }
+
+  async function register(definition: TriggerTypeDefinition): Promise<void> {
+    const ref = refOf(definition)
+    const before = catalogue.findType(ref)
+    const after = recordOf(definition, before?.id ?? newId())
+    if (before === undefined) {
+      if (takesNoParameters(after)) refuseTaken(catalogue, ref, 'Trigger')
+      await commit(plans.create(after), [ref], () => conflict(`Trigger type "${ref}"`))
+    } else if (JSON.stringify(before) !== JSON.stringify(after)) {
+      await commitUpdate(before, after)
+    }
+  }
+
+  return {
+    getType,
+
+    async createType(given) {
+      const type = recordOf(check(given), newId())
+      if (type.pack === corePack) throw triggerTypeFixed(type.ref)
+      refuseTaken(catalogue, type.ref, 'Trigger type')
+      if (takesNoParameters(type)) refuseTaken(catalogue, type.ref, 'Trigger')
+      await commit(plans.create(type), [type.ref], () => {
+        const existing = store.findType(type.ref)
+        const what = `Trigger type "${type.ref}"`
+        return existing === undefined ? conflict(what) : nameTaken(what, existing.id)
+      })
+      return type
+    },
+
+    async updateType(refOrId, given) {
+      const before = getType(refOrId)
+      if (before.pack === corePack) throw triggerTypeFixed(before.ref)
+      const named = isObject(given) ? { ...given, name: given['name'] ?? before.name } : given
+      const definition = check(isObject(named) ? { ...named, pack: named['pack'] ?? before.pack } : named)
+      const after = recordOf(definition, before.id)
+      if (after.pack === corePack) throw triggerTypeFixed(after.ref)
+      refuseTaken(catalogue, after.ref, 'Trigger type', before.id)
+      if (before.ref !== after.ref && takesNoParameters(after)) refuseTaken(catalogue, after.ref, 'Trigger')
+      await commitUpdate(before, after)
+      return after
+    },
+
+    async deleteType(refOrId) {
+      const type = getType(refOrId)
+      if (type.pack === corePack) throw triggerTypeFixed(type.ref)
+      plans.refuseInUse(type, 'it cannot be deleted')
+      await commitDelete(type)
+      return type
+    },
+
+    async registerTypes(content) {
+      const { definitions, problems } = checkPackDefinitions(content, 'Trigger type', (given) => {
+        const checked = checkDefinition(isObject(given) ? { ...given, pack: given['pack'] ?? content.pack } : given)
+        if ('problems' in checked || !isBuiltin(refOf(checked.definition))) return checked
+        return { problems: [{ path: ['name'], message: triggerTypeFixed(refOf(checked.definition)).message }] }
+      })
+      let registered = 0
+      for (const definition of definitions) {
+        try {
+          await register(definition)
+          registered += 1
+        } catch (error) {
+          problems.push(problemOf(error, definition))
+        }
+      }
+      let removed = 0
+      const ofPack = [...catalogue.types()].filter(({ pack }) => pack === content.pack)
+      for (const type of ofPack.filter((one) => isGone(one, content, definitions))) {
+        try {
+          plans.refuseInUse(type, 'it stays although its file is gone')
+          await commitDelete(type)
+          removed += 1
+        } catch (error) {
+          problems.push(problemOf(error, type))
+        }
+      }
+      return { registered, removed, problems }
+    },
+
+    async registerBuiltin() {
+      for (const definition of builtinTypes) await register(definition)
+    },
+  }
+}
+
+function check(definition: unknown): TriggerTypeDefinition {
+  const checked = checkDefinition(definition)
+  if ('definition' in checked) return checked.definition
+  const [problem] = checked.problems
+  throw bodyInvalid(problem?.message ?? 'The definition of the trigger type is not usable.')
+}
+
+function problemOf(error: unknown, { metadata_file, name }: { metadata_file?: string; name: string }) {
+  return {
+    metadataFile: metadata_file ?? name,
+    path: ['name'],
+    message: error instanceof Error ? error.message : String(error),
+  }
+}
+
+function refOf({ pack, name }: Pick<TriggerTypeDefinition, 'pack' | 'name'>): string {
+  return `${pack}.${name}`
+}
+
+function recordOf(definition: TriggerTypeDefinition, id: string): TriggerTypeRecord {
+  const { pack, name } = definition
+  return { id, uid: `trigger_type:${pack}:${name}`, ref: refOf(definition), ...definition }
+}

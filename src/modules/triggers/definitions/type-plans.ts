@@ -1,0 +1,114 @@
+/** The units that make, change and delete a trigger type together with its triggers. */
+import { merge, type Step, type Unit } from '../../../db/index.ts'
+import { triggerInUse } from '../../../core/errors.ts'
+import type { Catalogue } from './catalogue.ts'
+import { rulesIn, shadowTriggerOf } from './commit.ts'
+import { takesNoParameters } from './type-definition.ts'
+import { triggerFact, type TriggersService } from '../service.ts'
+import type { DefinitionStore } from './store.ts'
+import { hasSecrets, problemOfParameters } from './type-schemas.ts'
+import type { TriggerTypeRecord } from '../types.ts'
+
+export interface TypePlans {
+  /** @throws TRIGGER_IN_USE when a rule uses a trigger of the type. @param what the consequence, for the message */
+  refuseInUse(type: TriggerTypeRecord, what: string): void
+  create(type: TriggerTypeRecord): Unit
+  /**
+   * The type with the changes that its triggers need.
+   *
+   * @throws TRIGGER_IN_USE when a rule would lose its trigger
+   */
+  update(before: TriggerTypeRecord, after: TriggerTypeRecord): Unit
+  /** Fails with `Conflict` when a rule has begun to use one of its triggers. */
+  delete(type: TriggerTypeRecord): Unit
+}
+
+export function createTypePlans(deps: {
+  store: DefinitionStore
+  catalogue: Catalogue
+  service: TriggersService
+}): TypePlans {
+  const { store, catalogue, service } = deps
+
+  function refuseInUse(type: TriggerTypeRecord, what: string): void {
+    const uses = catalogue.ofType(type.ref).reduce((sum, { id }) => sum + store.usesOf(id), 0)
+    if (uses === 0) return
+    throw triggerInUse(
+      `Trigger type "${type.ref}" is used by ${rulesIn(uses)}, so ${what}. Delete these rules, or give them another trigger, first.`,
+    )
+  }
+
+  function planCreate(type: TriggerTypeRecord): Unit {
+    const unit: Unit = { steps: [store.insertType(type)], facts: [] }
+    return merge(unit, takesNoParameters(type) ? planShadow(type) : undefined)
+  }
+
+  function planShadow(type: TriggerTypeRecord): Unit {
+    const shadow = service.shadowOf(type)
+    return { steps: [store.insert(shadow, 0)], facts: [triggerFact('created', shadow.record)] }
+  }
+
+  /** Fails with `Conflict` once a rule uses one of its triggers. */
+  function planDeleteTriggers(type: TriggerTypeRecord): Unit {
+    const triggers = catalogue.ofType(type.ref)
+    return {
+      steps: triggers.map(({ id }) => store.deleteUnused(id)),
+      facts: triggers.map((trigger) => triggerFact('deleted', trigger)),
+    }
+  }
+
+  /**
+   * What of the triggers has to change with their type.
+   *
+   * @throws TRIGGER_IN_USE when rules would lose theirs
+   */
+  function planUpdate(before: TriggerTypeRecord, after: TriggerTypeRecord): Unit {
+    const unit: Unit = { steps: [store.updateType(after)], facts: [] }
+    const isRenamed = before.ref !== after.ref
+    if (isRenamed) {
+      refuseInUse(before, 'its name and its pack cannot be changed')
+      const gone = planDeleteTriggers(before)
+      return merge(unit, gone, takesNoParameters(after) ? planShadow(after) : undefined)
+    }
+    if (takesNoParameters(before) !== takesNoParameters(after)) {
+      refuseInUse(before, 'parameters can neither be added to it nor taken away')
+      return merge(unit, planDeleteTriggers(before), takesNoParameters(after) ? planShadow(after) : undefined)
+    }
+    if (takesNoParameters(after)) {
+      const shadow = shadowTriggerOf(catalogue, before)
+      if (shadow === undefined || shadow.description === after.description) return unit
+      const step = store.update(service.shadowOf(after, shadow.id))
+      return merge(unit, { steps: [step], facts: [triggerFact('updated', shadow)] })
+    }
+    if (JSON.stringify(before.parameters_schema) === JSON.stringify(after.parameters_schema)) return unit
+    return merge(unit, planReschema(before, after))
+  }
+
+  /** What is secret, and so encrypted, may be something else now. */
+  function planReschema(before: TriggerTypeRecord, after: TriggerTypeRecord): Unit {
+    const steps: Step[] = []
+    const triggers = catalogue.ofType(before.ref)
+    for (const trigger of triggers) {
+      const problem = problemOfParameters(after, trigger.parameters)
+      const isUsed = store.usesOf(trigger.id) > 0
+      if (problem !== undefined && isUsed) {
+        // The new schema may not know that a value is secret.
+        const why = hasSecrets(before, trigger.parameters) ? '' : `: ${problem}`
+        throw triggerInUse(
+          `Trigger "${trigger.ref}" is used by rules and its parameters would not fit the new parameters_schema${why}. Change or delete these rules first.`,
+        )
+      }
+      const stored = store.find(trigger.id)
+      if (stored === undefined) continue
+      steps.push(store.update(service.toStored({ ...trigger, type: after, isManaged: stored.isManaged })))
+    }
+    return { steps, facts: triggers.map((trigger) => triggerFact('updated', trigger)) }
+  }
+
+  return {
+    refuseInUse,
+    create: planCreate,
+    update: planUpdate,
+    delete: (type) => merge(planDeleteTriggers(type), { steps: [store.deleteType(type)], facts: [] }),
+  }
+}
