@@ -1,4 +1,4 @@
-/** The README's two commands and the build, on copies of the project. Nothing here reaches for the network. */
+/** The commands of the README and the build, on copies of the project. Nothing here uses the network. */
 import { spawn } from 'node:child_process'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
