@@ -1,5 +1,6 @@
 /**
- * Second half of `npm test`, for a Node that understands it.
+ * Second half of `npm test` (the daily run) and of `npm run test:full` (`--full`), for a Node that understands it. Other
+ * arguments are those of `vitest run`; `--save-durations` also measures the order of the files (tests/durations.json).
  *
  * With `CI=true` a skipped test is a failure, and so is a run that ends without having counted its tests.
  */
@@ -23,7 +24,14 @@ await main(async () => {
   const folder = mkdtempSync(join(tmpdir(), 'svc-test-'))
   const summaryPath = join(folder, 'summary.json')
   try {
-    const code = await runTool('vitest', ['run', ...process.argv.slice(2)], { env: { SVC_TEST_SUMMARY: summaryPath } })
+    const ours = ['--full', '--save-durations']
+    const given = process.argv.slice(2)
+    const env = {
+      SVC_TEST_SUMMARY: summaryPath,
+      SVC_TEST_TIER: given.includes('--full') ? 'full' : 'daily',
+      ...(given.includes('--save-durations') && { SVC_TEST_SAVE_DURATIONS: 'true' }),
+    }
+    const code = await runTool('vitest', ['run', ...given.filter((arg) => !ours.includes(arg))], { env })
     if (code !== 0) return code
     const { failed, skipped } = readSummary(summaryPath)
     return failed > 0 || (process.env.CI === 'true' && skipped > 0) ? 1 : 0

@@ -7,6 +7,7 @@ import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { canMount, mountDisk, mountSilentDisk, type TestDisk } from '../helpers/disks.ts'
 import { run, runToEnd, startServer, waitForStatus, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 let folder: TemporaryFolder
 let basePath = ''
@@ -99,7 +100,7 @@ describe.skipIf(!canMount())('a disk that is full for a while', () => {
     expect(findDamage(basePath)).toEqual([])
   })
 
-  it('takes on nothing new before it is full, and finishes what has begun', async () => {
+  fullOnly(it)('takes on nothing new before it is full, and finishes what has begun', async () => {
     const reserve = 8 * 1_048_576
     const started = await startServer({
       basePath,
@@ -162,7 +163,7 @@ describe.skipIf(!canMount())('a disk that is full for a while', () => {
     expect(findDamage(basePath)).toEqual([])
   })
 
-  it('goes on where the log of audits has no room', async () => {
+  fullOnly(it)('goes on where the log of audits has no room', async () => {
     const logs = join(folder.path, 'logs')
     const small = mountDisk(logs, { megabytes: 1 })
     try {
@@ -184,7 +185,7 @@ describe.skipIf(!canMount())('a disk that is full for a while', () => {
   })
 })
 
-describe.skipIf(!canMount() || !existsSync('/dev/fuse'))('a disk of the backups that does not answer', () => {
+fullOnly(describe.skipIf(!canMount() || !existsSync('/dev/fuse')))('a disk of the backups that does not answer', () => {
   it('keeps nobody waiting but whoever wants a backup, and does not keep the server from stopping', async () => {
     const folder = makeFolder()
     const place = join(folder.path, 'backups')

@@ -1,33 +1,32 @@
-/** Which test files begin first: those that take longest, so that in the end nobody waits for one that began last. */
-import { basename } from 'node:path'
+/**
+ * Order of the test files: those that took longest begin first, so that all workers end at about the same time.
+ * `npm test -- --save-durations` measures anew and writes tests/durations.json, for the tier that it runs.
+ */
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { tier, type Tier } from './tiers.ts'
 
-/** Minutes each, the longest first; for others the size of the file says enough. */
-const longest = [
-  'kill',
-  'stubborn',
-  '09-scenarios',
-  '11-matrix',
-  '09-cli-access',
-  '01-slow-down',
-  'launcher',
-  'cascade',
-  'start',
-  '05-timers',
-  'scripts',
-  '09-cli-events',
-  'security-identity',
-  '09-cli',
-]
+/** Seconds by file, for each tier. */
+export type Durations = Record<Tier, Record<string, number>>
+
+export const DURATIONS_FILE = join(import.meta.dirname, '..', 'durations.json')
+
+/** For files that were not measured yet. */
+const UNKNOWN_SECONDS = 5
+
+export function readDurations(): Durations {
+  if (!existsSync(DURATIONS_FILE)) return { daily: {}, full: {} }
+  return JSON.parse(readFileSync(DURATIONS_FILE, 'utf8')) as Durations // the closing reporter has written it
+}
 
 export class LongestFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const seconds = readDurations()[tier]
+    const root = join(import.meta.dirname, '..', '..')
+    const durationOf = ({ moduleId }: TestSpecification): number =>
+      seconds[moduleId.slice(root.length + 1)] ?? UNKNOWN_SECONDS
     const sorted = await super.sort(files)
-    return sorted.toSorted((a, b) => placeOf(a) - placeOf(b))
+    return sorted.toSorted((a, b) => durationOf(b) - durationOf(a))
   }
-}
-
-function placeOf({ moduleId }: TestSpecification): number {
-  const place = longest.indexOf(basename(moduleId, '.test.ts'))
-  return place === -1 ? longest.length : place
 }

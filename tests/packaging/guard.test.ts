@@ -15,6 +15,7 @@ import { delimiter, join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { makeFolder, ROOT, runToEnd } from './copy.ts'
+import { tier } from '../helpers/tiers.ts'
 
 const PINNED = `node-${process.platform}-${process.arch}`
 const OLD = '20.1.0'
@@ -129,7 +130,7 @@ async function startRepeating(old: OldNode, signals: string) {
   return { child, next, ended }
 }
 
-describe.each([FAKED, ...findOldNodes()])('on $name', (old) => {
+describe.each([FAKED, ...(tier === 'full' ? findOldNodes() : [])])('on $name', (old) => {
   test('the pinned Node runs the program with the same arguments', async () => {
     const { code, stdout, stderr } = await runOn(old, ['exit', '0', '--flag', 'a b', ''])
     expect({ code, stderr }).toEqual({ code: 0, stderr: '' })

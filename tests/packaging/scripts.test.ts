@@ -4,6 +4,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, st
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { copyProject, ROOT, runToEnd, type Ended } from './copy.ts'
+import { fullOnly, tier } from '../helpers/tiers.ts'
 
 const PERMISSIVE = [
   'MIT',
@@ -119,7 +120,7 @@ describe('installing', () => {
   })
 })
 
-describe('building', () => {
+fullOnly(describe)('building', () => {
   let folder = ''
   let dist = ''
 
@@ -230,35 +231,35 @@ describe('building', () => {
   })
 })
 
+/** A key press or a service manager: npm passes both on in the same way. */
+const SIGNALS = tier === 'full' ? (['SIGTERM', 'SIGINT'] as const) : (['SIGTERM'] as const)
+
 describe('npm start', () => {
-  test.for(['SIGTERM', 'SIGINT'] as const)(
-    '%s to npm stops the server in order',
-    async (signal, { onTestFinished }) => {
-      const folder = makeCopy({ installed: true })
-      const ports = ['auth', 'api', 'stream'].flatMap((name) => [`--${name}-port`, '0'])
-      // A group of its own: npm alone is told, not all of them as by a key press.
-      const npm = spawn('npm', ['start', '--', ...ports], { cwd: folder, detached: true, env: cleanEnvironment() })
-      let output = ''
-      for (const stream of [npm.stdout, npm.stderr]) {
-        stream.setEncoding('utf8').on('data', (text: string) => {
-          output += text
-          if (text.includes('svc is ready:')) npm.kill(signal)
-        })
-      }
-      let hasClosed = false
-      onTestFinished(() => {
-        if (!hasClosed && npm.pid !== undefined) process.kill(-npm.pid, 'SIGKILL')
+  test.for(SIGNALS)('%s to npm stops the server in order', async (signal, { onTestFinished }) => {
+    const folder = makeCopy({ installed: true })
+    const ports = ['auth', 'api', 'stream'].flatMap((name) => [`--${name}-port`, '0'])
+    // A group of its own: npm alone is told, not all of them as by a key press.
+    const npm = spawn('npm', ['start', '--', ...ports], { cwd: folder, detached: true, env: cleanEnvironment() })
+    let output = ''
+    for (const stream of [npm.stdout, npm.stderr]) {
+      stream.setEncoding('utf8').on('data', (text: string) => {
+        output += text
+        if (text.includes('svc is ready:')) npm.kill(signal)
       })
-      // The streams close when the last process that holds them has ended.
-      const code = await new Promise((resolve) => npm.once('close', resolve))
-      hasClosed = true
-      expect(output).toContain(`The server is stopping (event=server.stopping, signal=${signal})`)
-      expect(code).toBe(0)
-    },
-  )
+    }
+    let hasClosed = false
+    onTestFinished(() => {
+      if (!hasClosed && npm.pid !== undefined) process.kill(-npm.pid, 'SIGKILL')
+    })
+    // The streams close when the last process that holds them has ended.
+    const code = await new Promise((resolve) => npm.once('close', resolve))
+    hasClosed = true
+    expect(output).toContain(`The server is stopping (event=server.stopping, signal=${signal})`)
+    expect(code).toBe(0)
+  })
 })
 
-describe('npm test', () => {
+fullOnly(describe)('npm test', () => {
   const GOOD = `test('good', () => { expect(1).toBe(1) })`
   const SKIPPED = `test.skip('left out', () => { expect(1).toBe(1) })`
   const BAD = `test('bad', () => { expect(1).toBe(2) })`

@@ -10,11 +10,13 @@ import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { createRandom, seedOfRun, type Random } from '../helpers/random.ts'
 import { startServer, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
+import { rounds } from '../helpers/tiers.ts'
 
-const KILLS = 100
+const KILLS = rounds({ daily: 6, full: 100 })
 const LANES = 2
 const POSTS_PER_LIFE = 16
-const LONGEST_LIFE_MS = 250
+/** From the last request that a server gets to see until it is killed, at most. */
+const LAST_REQUEST_MS = 50
 const seed = seedOfRun()
 
 const settings = { 'scheduler.sleep_interval': '0.2', 'log.level': 'WARNING' }
@@ -251,7 +253,7 @@ describe('a cascade', () => {
     life.reruns.set(answer.body.id, original.id)
   }
 
-  /** Sends jobs until the server is killed, after a random time. */
+  /** Sends jobs until the server is killed: soon after a random number of requests, however slow the machine is. */
   async function liveAndDie(server: TestServer, random: Random, life: Life): Promise<void> {
     let isDead = false
     const kill = (): void => {
@@ -259,12 +261,14 @@ describe('a cascade', () => {
       isDead = true
       process.kill(server.pid, 'SIGKILL')
     }
-    const timer = setTimeout(kill, random.below(LONGEST_LIFE_MS))
+    let timer: NodeJS.Timeout | undefined
     const again = [...life.unanswered]
+    const last = random.below(POSTS_PER_LIFE)
     let left = POSTS_PER_LIFE
     const send = async (): Promise<void> => {
       while (left > 0 && !isDead) {
         left -= 1
+        if (left === last) timer = setTimeout(kill, random.below(LAST_REQUEST_MS))
         try {
           if (random.once(6)) {
             await rerunSome(server, random, life)
@@ -303,9 +307,7 @@ describe('a cascade', () => {
     }
     await first.stop()
     servers.delete(first)
-    // A slow machine gets less done in a life, and needs more of them.
-    const hasDoneEnough = (): boolean => life.jobs > KILLS / LANES && life.reruns.size > KILLS / LANES / 10
-    for (let n = 0; n < KILLS / LANES || (!hasDoneEnough() && n < (3 * KILLS) / LANES); n++) {
+    for (let n = 0; n < KILLS / LANES; n++) {
       const server = await start()
       await liveAndDie(server, random, life)
       servers.delete(server)
@@ -320,7 +322,7 @@ describe('a cascade', () => {
     return life
   }
 
-  it(`is enforced exactly once over ${KILLS} kills (SVC_TEST_SEED=${seed})`, async () => {
+  it(`is enforced exactly once over ${KILLS} kills (SVC_TEST_SEED=${seed})`, { timeout: 1_200_000 }, async () => {
     const ends = await Promise.allSettled(
       folders.map((folder, index) => runLane(createRandom(seed + index), folder.path)),
     )

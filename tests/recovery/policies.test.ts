@@ -133,7 +133,7 @@ function problemsOf(executions: readonly Ended[]): string[] {
   return problems
 }
 
-it(`keeps what policies promise over ${KILLS} kills (SVC_TEST_SEED=${seed})`, async () => {
+it(`keeps what policies promise over ${KILLS} kills (SVC_TEST_SEED=${seed})`, { timeout: 1_200_000 }, async () => {
   const folder = makeFolder()
   const random = createRandom(seed)
   for (const [file, text] of Object.entries(pack)) {

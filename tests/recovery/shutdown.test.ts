@@ -10,6 +10,7 @@ import { run, startServer, waitForLog, waitForStatus, type TestServer } from '..
 import { openEvents, type EventClient } from '../helpers/sse.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { findDamage, findProcesses, readOutput, readRecordedIds, readRows } from '../helpers/audit.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 let folder: TemporaryFolder
 const servers: TestServer[] = []
@@ -80,7 +81,7 @@ function historyOf(id: string): string {
 }
 
 describe('a server that is told to stop', () => {
-  it('ends also while a file system that does not answer holds one of its threads', async () => {
+  fullOnly(it)('ends also while a file system that does not answer holds one of its threads', async () => {
     const pipe = join(folder.path, 'silent')
     execFileSync('mkfifo', [pipe])
     const preload = join(import.meta.dirname, '../fixtures/opens-silent-file.cjs')
@@ -89,54 +90,63 @@ describe('a server that is told to stop', () => {
     expect(await ended(server)).toBe(0)
   })
 
-  it('lets commands finish for the grace, then ends the others, and keeps the rest for the next start', async () => {
-    const settings = { 'actionrunner.actions_pool_size': '4', 'actionrunner.shutdown_grace_seconds': '600' }
-    const server = await start(settings)
-    // Long enough for the others to have taken every slot before, on a busy machine as well.
-    const delayed = await run(server, command('echo delayed'), { delay: 10_000 })
-    await waitForStatus(server, delayed.id, ['delayed'])
-    const quick = await runUntilUp(server, `echo up; until [ -e ${folder.path}/go ]; do sleep 0.02; done; echo done`)
-    const slow = await runUntilUp(server, 'echo up; sleep 1000')
-    const stubborn = await runUntilUp(server, `setsid sh -c 'trap "" TERM; echo up; while :; do sleep 1; done' & wait`)
-    const last = await runUntilUp(server, 'echo up; trap "echo cleaned; exit 7" TERM; while :; do sleep 0.02; done')
-    const waiting = await run(server, command('echo waited'))
+  fullOnly(it)(
+    'lets commands finish for the grace, then ends the others, and keeps the rest for the next start',
+    async () => {
+      const settings = { 'actionrunner.actions_pool_size': '4', 'actionrunner.shutdown_grace_seconds': '600' }
+      const server = await start(settings)
+      // Long enough for the others to have taken every slot before, on a busy machine as well.
+      const delayed = await run(server, command('echo delayed'), { delay: 10_000 })
+      await waitForStatus(server, delayed.id, ['delayed'])
+      const quick = await runUntilUp(server, `echo up; until [ -e ${folder.path}/go ]; do sleep 0.02; done; echo done`)
+      const slow = await runUntilUp(server, 'echo up; sleep 1000')
+      const stubborn = await runUntilUp(
+        server,
+        `setsid sh -c 'trap "" TERM; echo up; while :; do sleep 1; done' & wait`,
+      )
+      const last = await runUntilUp(server, 'echo up; trap "echo cleaned; exit 7" TERM; while :; do sleep 0.02; done')
+      const waiting = await run(server, command('echo waited'))
 
-    const output = await open(`${server.urls.stream}/v1/executions/${slow}/output`)
-    await output.frame(({ data }) => data.includes('up'))
-    const general = await open(`${server.urls.stream}/v1/stream`)
-    const { pid } = server
-    process.kill(pid, 'SIGTERM')
-    const streamEnds = Promise.all([output.ended, general.ended])
-    expect(await streamEnds).toEqual(['end', 'end'])
-    expect(output.raw()).not.toContain('EOF')
-    // Still in its grace: nothing was ended yet, and nobody can ask for more.
-    expect(await isRefused(server)).toBe(true)
-    expect(readRows(folder.path).get(quick)?.status).toBe('running')
-    writeFileSync(join(folder.path, 'go'), '')
-    await waitFor('the command to end', () => readRows(folder.path).get(quick)?.status === 'succeeded')
-    expect(await hurried(server, slow)).toBe(0)
+      const output = await open(`${server.urls.stream}/v1/executions/${slow}/output`)
+      await output.frame(({ data }) => data.includes('up'))
+      const general = await open(`${server.urls.stream}/v1/stream`)
+      const { pid } = server
+      process.kill(pid, 'SIGTERM')
+      const streamEnds = Promise.all([output.ended, general.ended])
+      expect(await streamEnds).toEqual(['end', 'end'])
+      expect(output.raw()).not.toContain('EOF')
+      // Still in its grace: nothing was ended yet, and nobody can ask for more.
+      expect(await isRefused(server)).toBe(true)
+      expect(readRows(folder.path).get(quick)?.status).toBe('running')
+      writeFileSync(join(folder.path, 'go'), '')
+      await waitFor('the command to end', () => readRows(folder.path).get(quick)?.status === 'succeeded')
+      expect(await hurried(server, slow)).toBe(0)
 
-    expect(findProcesses(folder.path)).toEqual([])
-    expect(historyOf(quick)).toBe('requested scheduled running succeeded')
-    expect(historyOf(slow)).toBe('requested scheduled running abandoned')
-    expect(historyOf(stubborn)).toBe('requested scheduled running abandoned')
-    expect(historyOf(last)).toBe('requested scheduled running abandoned')
-    const said = readOutput(folder.path, last).filter(({ output_type }) => output_type === 'stdout')
-    expect(said.map(({ data }) => data).join('')).toBe('up\ncleaned\n')
-    expect(historyOf(waiting.id)).toBe('requested')
-    expect(historyOf(delayed.id)).toMatch(/^requested delayed( requested)?$/)
-    expect(readRecordedIds(folder.path)).toEqual([])
-    expect(findDamage(folder.path)).toEqual([])
+      expect(findProcesses(folder.path)).toEqual([])
+      expect(historyOf(quick)).toBe('requested scheduled running succeeded')
+      expect(historyOf(slow)).toBe('requested scheduled running abandoned')
+      expect(historyOf(stubborn)).toBe('requested scheduled running abandoned')
+      expect(historyOf(last)).toBe('requested scheduled running abandoned')
+      const said = readOutput(folder.path, last).filter(({ output_type }) => output_type === 'stdout')
+      expect(said.map(({ data }) => data).join('')).toBe('up\ncleaned\n')
+      expect(historyOf(waiting.id)).toBe('requested')
+      expect(historyOf(delayed.id)).toMatch(/^requested delayed( requested)?$/)
+      expect(readRecordedIds(folder.path)).toEqual([])
+      expect(findDamage(folder.path)).toEqual([])
 
-    const next = await start(settings)
-    for (const { id } of [waiting, delayed]) {
-      expect(await waitForStatus(next, id)).toMatchObject({ status: 'succeeded' })
-    }
-    const again = await next.call<{ status: string; result: unknown }>('GET', `/v1/executions/${slow}`)
-    expect(again.body).toMatchObject({ status: 'abandoned', result: { stdout: 'up', succeeded: false, failed: true } })
-    process.kill(next.pid, 'SIGINT')
-    expect(await ended(next)).toBe(0)
-  })
+      const next = await start(settings)
+      for (const { id } of [waiting, delayed]) {
+        expect(await waitForStatus(next, id)).toMatchObject({ status: 'succeeded' })
+      }
+      const again = await next.call<{ status: string; result: unknown }>('GET', `/v1/executions/${slow}`)
+      expect(again.body).toMatchObject({
+        status: 'abandoned',
+        result: { stdout: 'up', succeeded: false, failed: true },
+      })
+      process.kill(next.pid, 'SIGINT')
+      expect(await ended(next)).toBe(0)
+    },
+  )
 
   it('takes the same signal right after the first for the same request', async () => {
     const server = await start({ 'actionrunner.shutdown_grace_seconds': '20' })
@@ -171,7 +181,7 @@ describe('a server that is told to stop', () => {
   })
 })
 
-describe('an error that nobody caught', () => {
+fullOnly(describe)('an error that nobody caught', () => {
   it.each([
     ['thrown', `throw new Error('a bug in disguise')`],
     ['rejected', `void Promise.reject(new Error('a bug in disguise'))`],

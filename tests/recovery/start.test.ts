@@ -9,6 +9,7 @@ import { executable, run, runToEnd, startServer, waitForStatus, type TestServer 
 import { waitFor } from '../helpers/wait.ts'
 import { findDamage, findProcesses, readRecordedIds, readRows, readStartTime } from '../helpers/audit.ts'
 import { createRandom, seedOfRun } from '../helpers/random.ts'
+import { fullOnly, rounds } from '../helpers/tiers.ts'
 
 const seed = seedOfRun()
 const random = createRandom(seed)
@@ -70,13 +71,16 @@ function waitForRecord(id: string): Promise<true | undefined> {
   return waitFor(`the process of ${id} to be recorded`, () => readRecordedIds(folder.path).includes(id) || undefined)
 }
 
+const FRESH_STARTS = rounds({ daily: 1, full: 12 })
+const KILLED_STARTS = rounds({ daily: 2, full: 8 })
+
 describe(`a server killed while it starts (SVC_TEST_SEED=${seed})`, () => {
   it('leaves a new database that the next one can use, whenever it is killed', async () => {
     const begunAt = performance.now()
     const first = await start()
     const startMs = performance.now() - begunAt
     await kill(first)
-    for (let n = 0; n < 12; n++) {
+    for (let n = 0; n < FRESH_STARTS; n++) {
       const basePath = join(folder.path, `fresh-${n}`)
       const configFile = join(folder.path, `fresh-${n}.conf`)
       const ports = ['auth', 'api', 'stream'].map((section) => `[${section}]\nport = 0\n`).join('')
@@ -127,7 +131,7 @@ describe(`a server killed while it starts (SVC_TEST_SEED=${seed})`, () => {
     await kill(server)
 
     // The stubborn ones make a recovery take two seconds.
-    for (let n = 0; n < 8; n++) await startAndKill(server.configFile, 150 + random.below(2500))
+    for (let n = 0; n < KILLED_STARTS; n++) await startAndKill(server.configFile, 150 + random.below(2500))
 
     server = await start(settings)
     const born = readStartTime(server.pid) ?? 0
@@ -170,7 +174,7 @@ describe('a second server on the same data', () => {
   })
 })
 
-describe('a recorded process', () => {
+fullOnly(describe)('a recorded process', () => {
   /** A process that is none of the server's, leads its session and says so. */
   async function makeStranger(): Promise<{ child: ChildProcess; pid: number; startTime: string }> {
     const child = spawn('sleep', ['1000'], { detached: true, stdio: 'ignore' })
@@ -230,7 +234,7 @@ describe('a recorded process', () => {
   })
 })
 
-describe('a server that cannot finish its start', () => {
+fullOnly(describe)('a server that cannot finish its start', () => {
   it('ends when it is told to, although it waits for room on the disk', async () => {
     const server = await start()
     const { id } = await runToEnd(server, command('true'))

@@ -6,6 +6,7 @@ import { readRows } from '../helpers/audit.ts'
 import { countFiles } from '../helpers/resources.ts'
 import { run, startServer, waitForStatus, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
+import { fullOnly, rounds } from '../helpers/tiers.ts'
 
 let server: TestServer
 const sockets: Socket[] = []
@@ -21,10 +22,10 @@ function countByStatus(): Record<string, number> {
   return counts
 }
 
-describe('two thousand executions at once', () => {
+describe('many executions at once', () => {
   it('all run, each once, the oldest first', async () => {
     server = await startServer({ settings: { 'log.level': 'WARNING', 'actionrunner.actions_pool_size': '20' } })
-    const total = 2000
+    const total = rounds({ daily: 100, full: 2000 })
     let next = 0
     const post = async (): Promise<void> => {
       while (next < total) {
@@ -84,7 +85,7 @@ describe('a full queue', () => {
   })
 })
 
-describe('clients that vanish', () => {
+fullOnly(describe)('clients that vanish', () => {
   /** A request whose answer is only awaited, in one piece or in part. */
   function send(url: string, text: (host: string) => string): Promise<Socket> {
     const { hostname, port, host } = new URL(url)

@@ -1,0 +1,44 @@
+/**
+ * The two tiers of tests. `npm test` is the daily run; `npm run test:full` runs everything.
+ *
+ * Files in `FULL_ONLY` run in the full run only. `fullOnly` leaves single tests of other files to the full run, and `rounds`
+ * says how often a test repeats itself in each. Every slow kind of test keeps at least one test in the daily run.
+ */
+export type Tier = 'daily' | 'full'
+
+/** Set by scripts/run-tests.mjs. A developer who starts vitest directly names files, and gets all that is in them. */
+export const tier: Tier = process.env['SVC_TEST_TIER'] === 'daily' ? 'daily' : 'full'
+
+export const FULL_ONLY = [
+  'tests/packaging/binary.test.ts',
+  'tests/recovery/hangup.test.ts',
+  'tests/recovery/policies.test.ts',
+  ...['clock', 'database-unusable', 'flood', 'idle-streams'].map((name) => `tests/faults/${name}.test.ts`),
+  ...['ldap-gone', 'open-files', 'statsd-gone'].map((name) => `tests/faults/${name}.test.ts`),
+  ...['memory', 'resume', 'stubborn'].map((name) => `tests/stress/${name}.test.ts`),
+  ...['history-many', 'hostile', 'output-large', 'output-lost'].map((name) => `tests/web/${name}.test.ts`),
+  'tests/web/without-stream.test.ts',
+]
+
+/** Files that load the whole machine, or measure it: the full run starts them one by one when all others have ended. */
+export const ALONE = [
+  'tests/stress/load.test.ts',
+  'tests/stress/memory.test.ts',
+  'tests/stress/resume.test.ts',
+  'tests/web/output-large.test.ts',
+  ...['flood', 'idle-streams', 'open-files', 'statsd-gone'].map((name) => `tests/faults/${name}.test.ts`),
+]
+
+/**
+ * Registers a test, or a group of tests, in the full run only: `fullOnly(test)('…', …)`, `fullOnly(test.for(cases))('…', …)`.
+ * In the daily run it registers nothing, because a skipped test fails a run with `CI=true`.
+ */
+export function fullOnly<R extends (...args: never[]) => unknown>(register: R): R {
+  const leaveOut: unknown = () => undefined
+  return tier === 'full' ? register : (leaveOut as R) // nobody uses what a registration returns
+}
+
+/** How often a test repeats what it does, with random choices or under load. */
+export function rounds(count: Record<Tier, number>): number {
+  return count[tier]
+}
