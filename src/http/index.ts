@@ -13,6 +13,7 @@ export {
   flagFilter,
   isNullFilter,
   jsonReply,
+  listEndpoint,
   listReply,
   pageHeaders,
   pageQuery,
@@ -27,6 +28,9 @@ export {
   showSecretsQuery,
   slicePage,
   textFilter,
+  type AttributeOptions,
+  type Found,
+  type ListRequest,
   type Page,
   type Place,
   type Projection,
@@ -37,6 +41,7 @@ export { createOriginPolicy, type OriginPolicy } from './origin.ts'
 export { createPeers, type Peers } from './peers.ts'
 export {
   Reply,
+  route,
   surfaces,
   type ApiRequest,
   type EventSink,

@@ -3,7 +3,20 @@ import { setImmediate } from 'node:timers/promises'
 import { limitAboveMaximum, limitNeedsAdmin, queryInvalid } from '../core/errors.ts'
 import { isId } from '../core/ids.ts'
 import { parseTimestamp } from '../core/time.ts'
-import { Reply, type Principal, type QueryParameter, type QueryValue } from './route.ts'
+import {
+  Reply,
+  type ApiRequest,
+  type Guard,
+  type Principal,
+  type QueryParameter,
+  type QueryValue,
+  type Queries,
+  type QueryOf,
+  type ParamsOf,
+  type RequestOf,
+  type Route,
+} from './route.ts'
+import type { Schema } from '../lib/schema/index.ts'
 import { shown } from '../lib/text/index.ts'
 
 type Query = Readonly<Record<string, QueryValue>>
@@ -337,4 +350,96 @@ function pick(record: Record<string, unknown>, wanted: Wanted): Record<string, u
     }
   }
   return Object.fromEntries(picked)
+}
+
+/** The headers of every list, for the OpenAPI document. */
+const listHeaders = {
+  'X-Total-Count': 'Records that match, however many are on this page.',
+  'X-Limit': 'Most records of this page; absent when all are returned.',
+}
+
+const sortQuery = (names: readonly string[]): QueryParameter => ({
+  type: 'array',
+  description: `Fields to sort by, "-" before a name for descending: ${names.join(', ')}.`,
+})
+
+/** A request for a list, with what every list reads of its query. */
+export interface ListRequest<Query, Params extends Record<string, string>, S extends string> extends ApiRequest<
+  undefined,
+  Query,
+  Params
+> {
+  page: Page
+  /** Which attributes to return; all of them where the list offers no choice. */
+  projection: Projection
+  /** As asked for; empty: in the order of the list itself. */
+  sort: SortField<S>[]
+}
+
+export interface Found<T> {
+  /** Those of the page, made when they are asked for. What is not asked for of a record is left out afterwards. */
+  records: Iterable<T>
+  /** Matching records, limit and offset ignored; undefined: not told, such as to who goes on from a place. */
+  total: number | undefined
+  /** The JSON text of a record, in pieces, for long ones; it leaves out itself what is not asked for. */
+  write?: (record: T) => Iterable<string>
+}
+
+interface ListDeclaration<P extends string, Q extends Queries, S extends string, T extends object> {
+  path: P
+  summary: string
+  /** Of one record. */
+  record: Schema
+  /** Query parameters of this list alone, such as filters. */
+  query?: Q
+  page: PageOptions
+  /** What of a record may be asked for; absent: records come whole. */
+  attributes?: AttributeOptions | ((query: Query) => AttributeOptions)
+  /** Fields that `sort` may name; absent: the list has one order. */
+  sort?: readonly S[]
+  /** Statuses besides 400, 403 and 503. */
+  failures?: number[]
+  find: (request: ListRequest<QueryOf<Q>, ParamsOf<P>, S>) => Found<T> | Promise<Found<T>>
+}
+
+const whole: Projection = { needed: undefined, apply: (record) => record }
+
+/** The endpoint of a list on the API listener: paging, sorting, attributes and their headers, the same for every list. */
+export function listEndpoint<
+  const P extends string,
+  T extends object,
+  const Q extends Queries = {},
+  const S extends string = never,
+>(declared: ListDeclaration<P, Q, S, T> & Guard<RequestOf<P, Q, undefined>>): Route {
+  const { path, summary, record, query, page, attributes, sort, failures = [], find, ...guard } = declared
+  return {
+    surface: 'api',
+    method: 'get',
+    path,
+    ...guard,
+    summary,
+    query: {
+      ...query,
+      ...(sort === undefined ? {} : { sort: sortQuery(sort) }),
+      ...pageQuery,
+      ...(attributes === undefined ? {} : attributeQuery),
+    },
+    response: { type: 'array', items: record },
+    answerHeaders: listHeaders,
+    failures: [400, 403, 503, ...failures],
+    async handler(request) {
+      const wanted = parsePage(request.query, request.principal, page)
+      const options = typeof attributes === 'function' ? attributes(request.query) : attributes
+      const projection = options === undefined ? whole : parseAttributes(request.query, options)
+      const fields = parseSort(request.query['sort'], sort ?? [])
+      const typed = request as RequestOf<P, Q, undefined> // of a route with this path, these parameters and no body
+      const { records, total, write } = await find({ ...typed, page: wanted, projection, sort: fields })
+      const text = write === undefined ? arrayOf(projected(records, projection), writeWhole) : arrayOf(records, write)
+      return jsonReply(text, pageHeaders(wanted, total))
+    },
+  }
+}
+
+function* projected(records: Iterable<object>, projection: Projection): Generator<object> {
+  for (const record of records) yield projection === whole ? record : projection.apply({ ...record })
 }

@@ -1,6 +1,6 @@
 /** The OpenAPI document, made from the route table and the schemas that check requests. */
 import { version } from '../core/version.ts'
-import type { JsonSchema } from '../lib/schema/index.ts'
+import { record, Type, type JsonSchema } from '../lib/schema/index.ts'
 import { healthPaths, healthSchema } from './health.ts'
 import { mayBeRepeated, repeatHeaders } from './repeats.ts'
 import type { QueryParameter, Route, Surface } from './route.ts'
@@ -9,26 +9,63 @@ import { isPermission } from '../core/permissions.ts'
 /** Where the paths of each surface are reached through the API listener. */
 const prefixes: Record<Surface, string> = { api: '/v1', auth: '/auth/v1', stream: '/stream/v1' }
 
-const errorTexts: Record<number, string> = {
-  400: 'Something in the request has to be changed; `faultstring` says what.',
-  401: 'The credential is missing or not valid.',
-  403: 'The caller may not do this.',
-  404: 'There is no such object.',
-  409: 'It exists already, or was changed by someone else at the same time.',
-  412: 'It is not any more what `If-Match` names.',
-  413: 'The body is too large.',
-  503: 'The server cannot do this at the moment; try again.',
-  507: 'The disk of the server has no room for it; try again when there is.',
+/** What a failure of each status means, and the component it is listed as. */
+const failureResponses: Record<number, { name: string; description: string }> = {
+  400: { name: 'BadRequest', description: 'The request is not valid; `faultstring` says what to change.' },
+  401: { name: 'Unauthorized', description: 'The credential is missing or not valid.' },
+  403: { name: 'Forbidden', description: 'The caller has no permission for this.' },
+  404: { name: 'NotFound', description: 'The object does not exist.' },
+  405: {
+    name: 'MethodNotAllowed',
+    description: 'The path exists, but not with this method; `Allow` lists its methods.',
+  },
+  409: {
+    name: 'Conflict',
+    description:
+      'The object exists already, was changed by another request at the same time, or its state does not permit this.',
+  },
+  412: { name: 'PreconditionFailed', description: 'The object has changed since the `ETag` in `If-Match` was read.' },
+  413: { name: 'PayloadTooLarge', description: 'The body is larger than `api.max_body_bytes`.' },
+  429: { name: 'TooManyRequests', description: 'Too many failed logins; `Retry-After` says how many seconds to wait.' },
+  500: { name: 'InternalError', description: 'The server failed; its log says why.' },
+  503: {
+    name: 'Unavailable',
+    description: 'The server is starting, stopping or too busy; try again after the seconds in `Retry-After`.',
+  },
+  507: {
+    name: 'InsufficientStorage',
+    description: 'The disk has too little free space and nothing was stored; free space, then try again.',
+  },
 }
 
-const errorSchema: JsonSchema = {
-  type: 'object',
-  required: ['faultstring'],
-  properties: {
-    faultstring: { type: 'string', description: 'What is wrong, for people.' },
-    code: { type: 'string', description: 'What is wrong, for programs.' },
-    'conflict-id': { type: 'string', description: 'On 409: id of the object that exists.' },
+/** Failures that say when to try again. */
+const temporary = [429, 503, 507]
+
+const ErrorRecord = record(
+  'Error',
+  Type.Object({
+    faultstring: Type.String({ description: 'What failed and what to do, for people.' }),
+    code: Type.String({ description: 'What failed, for programs; docs/errors.md lists the codes.' }),
+    'conflict-id': Type.Optional(Type.String({ description: 'With 409: id of the object that exists.' })),
+    details: Type.Optional(
+      Type.FreeForm({ description: 'What the message says, for programs; each code has its own.' }),
+    ),
+  }),
+  {
+    example: {
+      faultstring: 'Unable to identify resource with id "67a1f0c2e4b0a1d2c3e4f506".',
+      code: 'RESOURCE_NOT_FOUND',
+    },
   },
+)
+
+function failureResponse(status: number): Record<string, unknown> {
+  const seconds = { description: 'Seconds to wait.', schema: { type: 'integer' } }
+  return {
+    description: failureResponses[status]?.description ?? 'The request failed.',
+    ...(temporary.includes(status) ? { headers: { 'Retry-After': seconds } } : {}),
+    content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
+  }
 }
 
 /**
@@ -36,7 +73,8 @@ const errorSchema: JsonSchema = {
  * @returns an OpenAPI 3.1 document as plain data
  */
 export function openApiDocument(routes: readonly Route[], publicPath: string): JsonSchema {
-  const components = new Map<string, unknown>([['Error', errorSchema]])
+  const components = new Map<string, unknown>()
+  hoist(ErrorRecord, components)
   const paths: Record<string, Record<string, unknown>> = {}
   for (const route of routes) {
     const path = documentPath(route)
@@ -58,6 +96,9 @@ export function openApiDocument(routes: readonly Route[], publicPath: string): J
     paths,
     components: {
       schemas: Object.fromEntries(components),
+      responses: Object.fromEntries(
+        Object.entries(failureResponses).map(([status, { name }]) => [name, failureResponse(Number(status))]),
+      ),
       securitySchemes: {
         token: { type: 'apiKey', in: 'header', name: 'X-Auth-Token' },
         apiKey: { type: 'apiKey', in: 'header', name: 'Svc-Api-Key' },
@@ -117,10 +158,7 @@ function operationOf(route: Route, components: Map<string, unknown>): Record<str
           .toSorted((a, b) => a - b)
           .map((status) => [
             String(status),
-            {
-              description: errorTexts[status] ?? 'It failed.',
-              content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } },
-            },
+            { $ref: `#/components/responses/${failureResponses[status]?.name ?? 'InternalError'}` },
           ]),
       ),
     },
@@ -201,13 +239,29 @@ function queryParameter([name, { type, description, required }]: [string, QueryP
   }
 }
 
-/** Schemas with a title are listed once, under that name, and referred to. */
+/** Keywords whose values are data, whatever they look like. */
+const dataKeywords = ['default', 'enum', 'const', 'examples']
+
+/**
+ * Lists named schemas once, under their names, and refers to them.
+ *
+ * @throws Error for two schemas of one name
+ */
 function hoist(schema: unknown, components: Map<string, unknown>): unknown {
   if (Array.isArray(schema)) return schema.map((item) => hoist(item, components))
   if (typeof schema !== 'object' || schema === null) return schema
-  const inner = Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, hoist(value, components)]))
+  const inner = Object.fromEntries(
+    Object.entries(schema).map(([name, value]) => [
+      name,
+      dataKeywords.includes(name) ? (value as unknown) : hoist(value, components),
+    ]),
+  )
   const { title } = inner
   if (typeof title !== 'string' || inner['type'] === undefined) return inner
+  const known = components.get(title)
+  if (known !== undefined && JSON.stringify(known) !== JSON.stringify(inner)) {
+    throw new Error(`two schemas have the name ${title}`)
+  }
   components.set(title, inner)
   return { $ref: `#/components/schemas/${title}` }
 }

@@ -20,12 +20,21 @@ interface Operation {
   security?: Record<string, string[]>[]
   parameters: Parameter[]
   requestBody?: { content: Record<string, { schema: object }> }
-  responses: Record<string, { content?: Record<string, { schema: object }>; headers?: object }>
+  responses: Record<string, Answer | { $ref: string }>
+}
+
+interface Answer {
+  content?: Record<string, { schema: object }>
+  headers?: object
 }
 
 interface Document {
   paths: Record<string, Record<string, Operation>>
-  components: { schemas: Record<string, object>; securitySchemes: Record<string, object> }
+  components: {
+    schemas: Record<string, object>
+    responses: Record<string, Answer>
+    securitySchemes: Record<string, object>
+  }
 }
 
 let server: TestServer
@@ -111,8 +120,14 @@ function holdToDocument(operation: Operation, answer: RawAnswer): void {
   )
 }
 
+function declaredAnswer(operation: Operation, status: number): Answer | undefined {
+  const declared = operation.responses[String(status)]
+  if (declared === undefined || !('$ref' in declared)) return declared
+  return document.components.responses[declared.$ref.replace('#/components/responses/', '')]
+}
+
 function contradiction(operation: Operation, answer: RawAnswer): string {
-  const declared = operation.responses[String(answer.status)]
+  const declared = declaredAnswer(operation, answer.status)
   if (declared === undefined) return `is not among ${Object.keys(operation.responses).join(', ')}`
   if (declared.content === undefined) return answer.text === '' ? 'fits' : 'has a body'
   const type = String(answer.headers['content-type'] ?? '').split(';', 1)[0] ?? ''
@@ -164,6 +179,14 @@ describe('the document is an OpenAPI 3.1 document', () => {
     items: { type: 'object', additionalProperties: { type: 'array', items: text }, maxProperties: 1 },
   }
   /** What OpenAPI 3.1.0 asks of the parts that this document uses; parts it does not use are not allowed. */
+  const answer = closed(['description'], {
+    description: text,
+    content,
+    headers: {
+      type: 'object',
+      additionalProperties: closed(['schema'], { description: text, schema: { type: 'object' } }),
+    },
+  })
   const metaSchema = closed(['openapi', 'info', 'paths', 'components', 'servers', 'security'], {
     openapi: { const: '3.1.0' },
     info: closed(['title', 'version'], {
@@ -202,19 +225,13 @@ describe('the document is an OpenAPI 3.1 document', () => {
             type: 'object',
             minProperties: 1,
             propertyNames: { pattern: '^[1-5]\\d\\d$' },
-            additionalProperties: closed(['description'], {
-              description: text,
-              content,
-              headers: {
-                type: 'object',
-                additionalProperties: closed(['schema'], { description: text, schema: { type: 'object' } }),
-              },
-            }),
+            additionalProperties: { oneOf: [answer, closed(['$ref'], { $ref: text })] },
           },
         }),
       },
     },
-    components: closed(['schemas', 'securitySchemes'], {
+    components: closed(['schemas', 'responses', 'securitySchemes'], {
+      responses: { type: 'object', additionalProperties: answer },
       schemas: { type: 'object', propertyNames: { pattern: '^[A-Za-z0-9._-]+$' } },
       securitySchemes: {
         type: 'object',
@@ -241,19 +258,22 @@ describe('the document is an OpenAPI 3.1 document', () => {
     const check = new Ajv2020({ strict: false })
     const schemas = [
       ...Object.values(document.components.schemas),
-      ...operations().flatMap(([, , { parameters, requestBody, responses }]) => [
-        ...parameters.map(({ schema }) => schema),
-        ...[requestBody, ...Object.values(responses)].flatMap((part) =>
-          Object.values(part?.content ?? {}).map(({ schema }) => schema),
-        ),
+      ...operations().flatMap(([, , operation]) => [
+        ...operation.parameters.map(({ schema }) => schema),
+        ...[
+          operation.requestBody,
+          ...Object.keys(operation.responses).map((status) => declaredAnswer(operation, Number(status))),
+        ].flatMap((part) => Object.values(part?.content ?? {}).map(({ schema }) => schema)),
       ]),
     ]
     expect(schemas.length).toBeGreaterThan(50)
     for (const schema of schemas)
       expect([check.validateSchema(schema), check.errorsText()]).toEqual([true, 'No errors'])
-    const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/components\/schemas\/([^"]+)"/g)]
+    const references = [...JSON.stringify(document).matchAll(/"\$ref":"#\/components\/(schemas|responses)\/([^"]+)"/g)]
     expect(references.length).toBeGreaterThan(10)
-    for (const [, name = ''] of references) expect(Object.keys(document.components.schemas)).toContain(name)
+    for (const [, kind, name = ''] of references) {
+      expect(Object.keys(document.components[kind === 'responses' ? kind : 'schemas'])).toContain(name)
+    }
   })
 
   it('openapi: operation ids are unique; path parameters are those of the path; security schemes exist', () => {
@@ -280,12 +300,12 @@ describe('the document lists exactly the routes', () => {
       .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
       .flatMap((name) => [
         ...readFileSync(join(source, name), 'utf8').matchAll(
-          /surface: '(auth|api|stream)',\s+method: '(get|post|put|delete)',\s+path: '([^']+)'/g,
+          /(?:surface: '(auth|api|stream)',\s+method: '(get|post|put|delete)'|listEndpoint\(\{),?\s+path: '([^']+)'/g,
         ),
       ])
-      // The expression gives every group.
+      // The expression gives the path, and the others unless it is a list.
       .map(
-        ([, surface, method, path]) =>
+        ([, surface = 'api', method = 'get', path]) =>
           `${method} ${prefixes[surface as 'api']}${String(path).replace(/[:*](\w+)/g, '{$1}')}`,
       )
     expect(declared.length).toBeGreaterThan(20)
@@ -695,7 +715,7 @@ describe('recorded answers fit the document', () => {
     const answer = await request('post', '/v1/webhooks/headers', {}, used)
     const [trace] = JSON.parse((await request('get', '/v1/traces?trace_tag=of-the-document')).text) as [{ id: string }]
     expect(answer.headers['svc-trace-id']).toBe(trace.id)
-    const declared = Object.keys(operation.responses[String(answer.status)]?.headers ?? {})
+    const declared = Object.keys(declaredAnswer(operation, answer.status)?.headers ?? {})
     expect(declared.map((name) => name.toLowerCase()).toSorted()).toEqual(
       Object.keys(answer.headers)
         .filter((name) => /^(svc-|location$|idempotent-|preference-)/.test(name))

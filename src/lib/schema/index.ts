@@ -1,4 +1,5 @@
 export { MAX_PATTERN_INSTRUCTIONS, patternSize } from './pattern-size.ts'
+export { record, Type, type Schema, type Static, type TObject, type TProperties } from './record.ts'
 export {
   MASK,
   canonical,

@@ -6,6 +6,7 @@ import { RE2JS } from 're2js'
 import { Lru } from '../cache/index.ts'
 import { MAX_PATTERN_INSTRUCTIONS, patternSize } from './pattern-size.ts'
 import { shown } from '../text/index.ts'
+import type { Schema } from './record.ts'
 
 /** A JSON schema as plain data. */
 export type JsonSchema = { readonly [keyword: string]: unknown }
@@ -63,7 +64,7 @@ const compiled = new Lru<string, Check>(500)
  *
  * @throws Error when the schema itself is wrong: a keyword that does not exist, a pattern that cannot be compiled
  */
-export function compileSchema(schema: JsonSchema): Check {
+export function compileSchema(schema: Schema): Check {
   return compileOnce(`7${JSON.stringify(schema)}`, schema, () => new Ajv({ ...options, strictSchema: true }))
 }
 
@@ -104,7 +105,7 @@ const options: Options = {
   },
 }
 
-function compileOnce(key: string, schema: JsonSchema, createAjv: () => Ajv): Check {
+function compileOnce(key: string, schema: Schema, createAjv: () => Ajv): Check {
   const known = compiled.get(key)
   if (known !== undefined) return known
 
@@ -255,7 +256,7 @@ export function canonical(value: unknown): string {
 // Messages
 
 interface Root {
-  schema: JsonSchema
+  schema: Schema
   hasSecrets: boolean
 }
 
@@ -387,7 +388,7 @@ function printPath(path: readonly string[]): string {
 }
 
 /** Whether a value lies at or below something marked `secret`; in doubt it does. */
-function isSecretAt(root: JsonSchema, path: readonly string[]): boolean {
+function isSecretAt(root: Schema, path: readonly string[]): boolean {
   let schema: unknown = root
   for (const segment of path) {
     if (!isObject(schema)) return true

@@ -1,8 +1,13 @@
-/** Contract 07. */
-export type TraceMemberKind = 'execution' | 'rule' | 'trigger_instance'
+/** Records of contract 07. */
+import { record, Type, type Static } from '../../lib/schema/index.ts'
+
+const TraceMemberKind = Type.Enum(['execution', 'rule', 'trigger_instance'])
+export type TraceMemberKind = Static<typeof TraceMemberKind>
+
+const CauseType = Type.Enum(['action_execution', 'rule', 'trigger_instance'])
 
 export interface CausedBy {
-  type: 'action_execution' | 'rule' | 'trigger_instance'
+  type: Static<typeof CauseType>
   id: string
 }
 
@@ -19,34 +24,80 @@ export interface TraceMember {
   ref: string
 }
 
-export interface TraceComponent {
-  object_id: string
-  ref: string
-  updated_at: string
-  caused_by: CausedBy | Record<string, never>
+const component = {
+  object_id: Type.String({ description: 'Id of the execution, rule or trigger instance.' }),
+  ref: Type.String({ description: 'Reference of the action, the rule or the trigger.' }),
+  updated_at: Type.String({ description: 'When it was added.' }),
+  caused_by: Type.Object(
+    { type: Type.Optional(CauseType), id: Type.Optional(Type.String()) },
+    {
+      description:
+        'Empty for a request from outside. The id of a rule is followed by `:` and the id of the trigger instance.',
+    },
+  ),
 }
+
+const componentExample = {
+  object_id: '67a1f0c2e4b0a1d2c3e4f506',
+  ref: 'core.local',
+  updated_at: '2026-01-31T12:00:00.000000Z',
+  caused_by: {},
+}
+
+export const TraceComponent = record('TraceComponent', Type.Object(component), { example: componentExample })
+export type TraceComponent = Static<typeof TraceComponent>
+
+const member = {
+  seq: Type.Integer({
+    description: 'Place among the components of all traces; later components have greater numbers.',
+  }),
+  kind: TraceMemberKind,
+  ...component,
+}
+const memberExample = { seq: 1, kind: 'execution', ...componentExample } as const
 
 /** One of a list of components of every kind. */
-export interface TraceMemberRecord extends TraceComponent {
-  /** Its place among the components of all traces; later ones have a greater number. */
-  seq: number
-  kind: TraceMemberKind
+export const TraceMemberRecord = record('TraceMember', Type.Object(member), { example: memberExample })
+export type TraceMemberRecord = Static<typeof TraceMemberRecord>
+
+const components = { ...Type.Array(TraceComponent), description: 'In the order in which they were added.' }
+
+const trace = Type.Object({
+  id: Type.String(),
+  uid: Type.String(),
+  trace_tag: Type.String(),
+  start_timestamp: Type.String(),
+  action_executions: components,
+  rules: components,
+  trigger_instances: components,
+})
+export type TraceRecord = Static<typeof trace>
+
+/** Attributes of a trace that are returned only to who names them. */
+const summary = Type.Object({
+  origin: {
+    ...Type.Nullable(Type.Object(member)),
+    description: 'The component that was added first, if `include_attributes` names it; null when there is none.',
+  },
+  component_count: Type.Integer({
+    description: 'Number of components, if `include_attributes` names it; counted up to 1,000.',
+  }),
+})
+export type TraceSummary = Static<typeof summary>
+
+const traceExample = {
+  id: '67a1f0c2e4b0a1d2c3e4f507',
+  uid: 'trace:67a1f0c2e4b0a1d2c3e4f507',
+  trace_tag: 'deploy-42',
+  start_timestamp: '2026-01-31T12:00:00.000000Z',
+  action_executions: [componentExample],
+  rules: [],
+  trigger_instances: [],
 }
 
-export interface TraceRecord {
-  id: string
-  uid: string
-  trace_tag: string
-  start_timestamp: string
-  action_executions: TraceComponent[]
-  rules: TraceComponent[]
-  trigger_instances: TraceComponent[]
-}
-
-/** Attributes of a trace that are there for who asks for them by name. */
-export interface TraceSummary {
-  /** The component that was added first; null when there is none any more. */
-  origin: TraceMemberRecord | null
-  /** Components, of whatever kind; at most 1,000 are counted. */
-  component_count: number
-}
+/** A trace in an answer: `include_attributes` and `exclude_attributes` decide which attributes it has. */
+export const Trace = record(
+  'Trace',
+  Type.Object({ ...Type.Partial(trace).properties, ...Type.Partial(summary).properties, id: Type.String() }),
+  { example: traceExample },
+)
