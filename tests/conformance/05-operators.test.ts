@@ -1,7 +1,7 @@
 /** Contract 05, 5.6: every operator under each of its names, by itself and in rules of a real server. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { compileCriteria } from '../../src/modules/rules/criteria.ts'
-import { operatorNames } from '../../src/modules/rules/operators.ts'
+import { compileCriteria } from '../../src/modules/rules/criteria/criteria.ts'
+import { operatorNames } from '../../src/modules/rules/criteria/operators.ts'
 import { nowMicros } from '../../src/core/time.ts'
 import { startServer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'

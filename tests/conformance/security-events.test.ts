@@ -3,7 +3,7 @@
  * timers and the datastore, and does not happen here. Some reports are held where what they are about is:
  *
  * - CVE-2022-44009, st2#6379, CVE-2018-20345, for keys: `05-datastore-rights`
- * - CVE-2021-44657 ways out of templates: `src/template/escape.test.ts`, and through rules `src/modules/rules/engine.test.ts`
+ * - CVE-2021-44657 ways out of templates: `src/lib/template/escape.test.ts`, and through rules `src/modules/rules/enforcement/engine.test.ts`
  * - CVE-2022-31044, CVE-2025-2877 secrets of the datastore in files and logs: `05-datastore`
  * - CVE-2026-39969 signatures that are missing, empty, malformed or given twice: `06-signatures`
  * - CVE-2026-21858 bodies that say they are of another type: `src/http/body.test.ts`

@@ -1,9 +1,9 @@
 /** The paths that the web client offers: what the server reads at them, as the key of a criterion and in a template. */
 import { expect, it } from 'vitest'
-import { compilePath } from '../../src/modules/rules/path.ts'
+import { compilePath } from '../../src/modules/rules/criteria/path.ts'
 import { findTemplates } from '../../src/core/template-values.ts'
 import { Budget, defaultLimits } from '../../src/lib/template/limits.ts'
-import { renderParameters } from '../../src/modules/rules/render.ts'
+import { renderParameters } from '../../src/modules/rules/enforcement/render.ts'
 import { pathsOfPayload, templateOf } from '../../web/src/components/rules/paths.ts'
 
 const names = [

@@ -10,14 +10,20 @@ import type { Actions } from '../actions/index.ts'
 import type { Executions } from '../executions/index.ts'
 import type { Traces } from '../traces/index.ts'
 import type { Triggers } from '../triggers/index.ts'
-import { auditEnforcements } from './audit.ts'
-import { createBindings } from './bindings.ts'
-import { createEnforcer } from './enforce.ts'
-import { createEngine } from './engine.ts'
-import { createScopes, type EvaluationContext } from './evaluate.ts'
-import { createExplain } from './explain.ts'
-import { createRetention } from './retention.ts'
-import { createRoutes } from './routes.ts'
+import { auditEnforcements } from './enforcement/audit.ts'
+import { createBindings } from './enforcement/bindings.ts'
+import { createEnforcer } from './enforcement/enforce.ts'
+import { createEngine } from './enforcement/engine.ts'
+import { createScopes, type EvaluationContext } from './enforcement/evaluate.ts'
+import { createExplain } from './explain/explain.ts'
+import { createRetention } from './enforcement/retention.ts'
+import { createEnforcementRoutes } from './enforcement/routes.ts'
+import { createEnforcementStore } from './enforcement/store.ts'
+import { createExplainRoutes } from './explain/routes.ts'
+import { createRuleChanges } from './changes.ts'
+import { createRegistration } from './registration.ts'
+import { referenceRoutes } from './reference-routes.ts'
+import { createRuleRoutes } from './routes.ts'
 import { createRuleService } from './service.ts'
 import { createRuleStore } from './store.ts'
 import type { TemplateReader } from '../../core/template-reader.ts'
@@ -55,13 +61,16 @@ export function createRules(deps: RulesDeps): Rules {
   const { database, bus, log, metrics, actions, executions, triggers, traces, templates, packConfigs, settings } = deps
   const { systemUser, maskSecrets, maxPageSize } = settings
   const store = createRuleStore(database)
+  const enforcements = createEnforcementStore(database)
   const bindings = createBindings({ store, bus, triggers })
-  const service = createRuleService({ database, store, actions, triggers, log, maskSecrets, systemUser })
+  const changes = createRuleChanges({ database, store, triggers })
+  const service = createRuleService({ changes, store, actions, triggers, log, maskSecrets })
   const scopesFor = (payload: unknown): EvaluationContext['scopeOf'] => createScopes(templates, systemUser, payload)
-  const enforcer = createEnforcer({ store, actions, executions, traces, packConfigs, systemUser })
+  const enforcer = createEnforcer({ store: enforcements, actions, executions, traces, packConfigs, systemUser })
   const engine = createEngine({ bindings, enforcer, triggers, executions, scopesFor, database, bus, log, metrics })
   const explain = createExplain({
     store,
+    enforcements,
     service,
     actions,
     triggers,
@@ -82,10 +91,15 @@ export function createRules(deps: RulesDeps): Rules {
         read: () => triggers.pendingCount(),
       },
     ],
-    routes: createRoutes({ service, store, explain, actions, executions, triggers, maxPageSize }),
-    retention: [createRetention({ store, database })],
+    routes: [
+      ...createRuleRoutes({ service, store, enforcements, actions, executions, triggers, maxPageSize }),
+      ...createExplainRoutes({ explain }),
+      ...createEnforcementRoutes({ store: enforcements, rules: store, executions, triggers, maxPageSize }),
+      ...referenceRoutes,
+    ],
+    retention: [createRetention({ store: enforcements, database })],
     hasRules: (triggerId) => bindings.has(triggerId),
-    registerRules: (content) => service.register(content),
+    registerRules: createRegistration({ store, changes, triggers, log, systemUser }),
     start() {
       engine.start()
       return Promise.resolve()

@@ -1,20 +1,8 @@
-/** Tables `rules`, `rule_enforcements` and `rule_enforcement_counts`. Reads, and functions that return steps. */
-import { sql, type Expression, type ExpressionBuilder, type SqlBool } from 'kysely'
-import {
-  isAmong,
-  type Database,
-  type Step,
-  columnsOf,
-  prepared,
-  type RuleEnforcementTable,
-  type RuleTable,
-  type Tables,
-} from '../../db/index.ts'
-import type { Page, SortField } from '../../http/index.ts'
-import { idBound } from '../../core/ids.ts'
+/** Table `rules`: reads, and functions that return steps. */
+import { isAmong, type Database, type Step, type RuleTable } from '../../db/index.ts'
+import type { Page } from '../../http/index.ts'
 import { readJson } from '../../lib/text/index.ts'
-import { microsOf } from '../../core/time.ts'
-import type { Rule, RuleEnforcement } from './types.ts'
+import type { Rule } from './types.ts'
 
 export interface RuleFilter {
   name?: string | undefined
@@ -26,23 +14,6 @@ export interface RuleFilter {
   enabled?: boolean | undefined
   user?: string | undefined
 }
-
-export interface EnforcementFilter {
-  rule_ref?: string
-  rule_id?: string
-  /** Id; null: enforcements that no execution came of. */
-  execution?: string | null
-  /** Ids, of which each will do. */
-  trigger_instances?: readonly string[]
-  /** Wire timestamps, exclusive. */
-  after?: string
-  before?: string
-  /** References of the rules whose enforcements may be seen; absent: of all. */
-  within?: readonly string[]
-}
-
-/** `id` is the order of time. */
-export type EnforcementSortColumn = 'id' | 'rule_ref' | 'rule_id' | 'execution_id' | 'trigger_instance_id'
 
 export interface RuleStore {
   find(id: string): Rule | undefined
@@ -65,33 +36,10 @@ export interface RuleStore {
   update(rule: Rule, seenRevision: number): Step
   /** Fails with `Conflict` likewise. */
   delete(rule: Rule): Step
-
-  findEnforcement(id: string): RuleEnforcement | undefined
-  findEnforcementsByIds(ids: readonly string[]): RuleEnforcement[]
-  /** Of an instance, oldest first. */
-  enforcementsOf(triggerInstanceId: string): RuleEnforcement[]
-  /** Ids. */
-  pageEnforcements(
-    filter: EnforcementFilter,
-    sort: readonly SortField<EnforcementSortColumn>[],
-    page: Page,
-  ): Promise<string[]>
-  countEnforcements(filter: EnforcementFilter): Promise<number>
-  /** The newest of each of these rules, by the ids of the rules. */
-  lastEnforcements(ruleIds: readonly string[]): Map<string, RuleEnforcement>
-  /** How many there are of all rules. */
-  countAllEnforcements(): number
-  /** References of the rules that have been enforced. */
-  enforcedRefs(): string[]
-  insertEnforcement(enforcement: RuleEnforcement): Step
-  /** Those made before a time, oldest first. */
-  enforcedBefore(before: string, afterId: string, limit: number): { id: string; enforced_at: string }[]
-  deleteEnforcements(ids: readonly string[]): Step
 }
 
-/** More are read, or skipped, on the scan thread, where only so many searches may wait. */
+/** More are read on the scan thread, where only so many searches may wait. */
 const MAX_QUICK_ROWS = 1000
-const MAX_QUICK_OFFSET = 10_000
 
 /** The text of a row's column `record`. */
 export function readRule(text: string): Rule {
@@ -100,22 +48,6 @@ export function readRule(text: string): Rule {
 
 export function createRuleStore(database: Database): RuleStore {
   const { build } = database
-  const enforcementRow: RuleEnforcementTable = {
-    id: '',
-    rule_id: '',
-    rule_ref: '',
-    rule_uid: '',
-    trigger_instance_id: '',
-    execution_id: '',
-    failure_reason: '',
-    enforced_at: '',
-    status: '',
-  }
-  const insertEnforcement = prepared(
-    build.insertInto('rule_enforcements').values(enforcementRow),
-    columnsOf(enforcementRow),
-  )
-
   function matching(filter: RuleFilter) {
     let query = build.selectFrom('rules')
     if (filter.pack !== undefined) query = query.where('pack', '=', filter.pack)
@@ -176,98 +108,6 @@ export function createRuleStore(database: Database): RuleStore {
       query: build.deleteFrom('rules').where('id', '=', id).where('revision', '=', revision),
       expect: 1,
     }),
-
-    findEnforcement(id) {
-      const row = database.first(build.selectFrom('rule_enforcements').selectAll().where('id', '=', id))
-      return row === undefined ? undefined : toEnforcement(row)
-    },
-    findEnforcementsByIds: (ids) =>
-      database.all(build.selectFrom('rule_enforcements').selectAll().where(isAmong('id', ids))).map(toEnforcement),
-    enforcementsOf: (triggerInstanceId) =>
-      database
-        .all(
-          build
-            .selectFrom('rule_enforcements')
-            .selectAll()
-            .where('trigger_instance_id', '=', triggerInstanceId)
-            .orderBy('id'),
-        )
-        .map(toEnforcement),
-    async pageEnforcements(filter, sort, { limit, offset }) {
-      let query = build.selectFrom('rule_enforcements').select('id').where(conditions(filter))
-      for (const { name, descending } of sort) query = query.orderBy(name, descending ? 'desc' : 'asc')
-      if (sort.at(-1)?.name !== 'id') query = query.orderBy('id', 'desc')
-      query = query.limit(limit ?? -1).offset(offset)
-      const isInOrder = sort.length === 0 || (sort.length === 1 && sort[0]?.name === 'id')
-      const isShort = (limit ?? Infinity) <= MAX_QUICK_ROWS && offset <= MAX_QUICK_OFFSET
-      const isQuick = isFew(filter) || (isInOrder && isShort && isServedByOneIndex(filter))
-      return (isQuick ? database.all(query) : await database.scan(query)).map(({ id }) => id)
-    },
-    async countEnforcements(filter) {
-      const { rule_ref: ref, rule_id: ruleId, execution, trigger_instances: instances, after, before, within } = filter
-      if (instances === undefined && typeof execution !== 'string' && after === undefined && before === undefined) {
-        let query = build
-          .selectFrom('rule_enforcement_counts')
-          .select((on) => on.fn.sum<number | null>('count').as('n'))
-        if (ref !== undefined) query = query.where('rule_ref', '=', ref)
-        if (ruleId !== undefined) query = query.where('rule_id', '=', ruleId)
-        // No execution came of those that failed, and of no others.
-        if (execution === null) query = query.where('status', '=', 'failed')
-        if (within !== undefined) query = query.where(isAmong('rule_ref', within))
-        return database.first(query)?.n ?? 0
-      }
-      const query = build
-        .selectFrom('rule_enforcements')
-        .select((on) => on.fn.countAll<number>().as('n'))
-        .where(conditions(filter))
-      const [row] = isFew(filter) ? database.all(query) : await database.scan(query)
-      return row?.n ?? 0
-    },
-    lastEnforcements(ruleIds) {
-      // One look into the index for each rule, however often it was enforced.
-      const newest = sql`select (
-        select id from rule_enforcements where rule_id = rule.value order by id desc limit 1
-      ) from json_each(${JSON.stringify(ruleIds)}) as rule`
-      const rows = database.all(
-        build
-          .selectFrom('rule_enforcements')
-          .selectAll()
-          .where(sql<SqlBool>`id in (${newest})`),
-      )
-      return new Map(rows.map((row) => [row.rule_id, toEnforcement(row)]))
-    },
-    enforcedRefs: () =>
-      database
-        .all(build.selectFrom('rule_enforcement_counts').select('rule_ref').distinct())
-        .map(({ rule_ref: ref }) => ref),
-    countAllEnforcements: () =>
-      database.first(
-        build.selectFrom('rule_enforcement_counts').select((on) => on.fn.sum<number | null>('count').as('n')),
-      )?.n ?? 0,
-    enforcedBefore: (before, afterId, limit) =>
-      database.all(
-        build
-          .selectFrom('rule_enforcements')
-          .select(['id', 'enforced_at'])
-          .where('id', '>', afterId)
-          .where('id', '<', idBound(microsOf(before)))
-          .orderBy('id')
-          .limit(limit),
-      ),
-    deleteEnforcements: (ids) => ({ query: build.deleteFrom('rule_enforcements').where(isAmong('id', ids)) }),
-    insertEnforcement: (enforcement) => ({
-      query: insertEnforcement({
-        id: enforcement.id,
-        rule_id: enforcement.rule.id,
-        rule_ref: enforcement.rule.ref,
-        rule_uid: enforcement.rule.uid,
-        trigger_instance_id: enforcement.trigger_instance_id,
-        execution_id: enforcement.execution_id ?? null,
-        failure_reason: enforcement.failure_reason ?? null,
-        enforced_at: enforcement.enforced_at,
-        status: enforcement.status,
-      }),
-    }),
   }
 }
 
@@ -284,63 +124,5 @@ function ruleRow(rule: Rule): RuleTable {
     trigger: rule.trigger.ref,
     user: rule.context.user,
     record: JSON.stringify(rule),
-  }
-}
-
-function toEnforcement(row: RuleEnforcementTable): RuleEnforcement {
-  return {
-    id: row.id,
-    trigger_instance_id: row.trigger_instance_id,
-    ...(row.execution_id === null ? {} : { execution_id: row.execution_id }),
-    ...(row.failure_reason === null ? {} : { failure_reason: row.failure_reason }),
-    rule: { ref: row.rule_ref, uid: row.rule_uid, id: row.rule_id },
-    enforced_at: row.enforced_at,
-    status: row.status as RuleEnforcement['status'], // written by `insertEnforcement`
-  }
-}
-
-const equalities = {
-  execution: 'execution_id',
-  trigger_instances: 'trigger_instance_id',
-  rule_id: 'rule_id',
-  rule_ref: 'rule_ref',
-} as const satisfies Partial<Record<keyof EnforcementFilter, keyof RuleEnforcementTable>>
-
-/** One execution has one enforcement, and an instance no more than its trigger has rules. */
-function isFew({ execution, trigger_instances: instances }: EnforcementFilter): boolean {
-  return typeof execution === 'string' || instances !== undefined
-}
-
-/** Otherwise every enforcement there is may have to be looked at. */
-function isServedByOneIndex({ rule_ref: ref, rule_id: id, execution, within }: EnforcementFilter): boolean {
-  return within === undefined && execution !== null && (ref === undefined || id === undefined)
-}
-
-function conditions(
-  filter: EnforcementFilter,
-): (on: ExpressionBuilder<Tables, 'rule_enforcements'>) => Expression<SqlBool> {
-  return (on) => {
-    const all: Expression<SqlBool>[] = []
-    let driven = false
-    for (const [name, column] of Object.entries(equalities)) {
-      const value = filter[name as keyof typeof equalities] // its own keys
-      if (value === undefined) continue
-      if (value === null) {
-        all.push(on(column, 'is', null))
-        continue
-      }
-      // With a sign in front it is no column any more, and no index fits it: the first leads to the fewest rows.
-      const left = driven ? sql`+${sql.ref(column)}` : sql.ref(column)
-      const [first, ...others] = typeof value === 'string' ? [value] : value
-      all.push(
-        first !== undefined && others.length === 0 ? sql<SqlBool>`${left} = ${first}` : isAmong(left, [value].flat()),
-      )
-      driven = true
-    }
-    // Ids are made from the time of enforcement, so the primary key serves time ranges.
-    if (filter.after !== undefined) all.push(on('id', '>=', idBound(microsOf(filter.after) + 1)))
-    if (filter.before !== undefined) all.push(on('id', '<', idBound(microsOf(filter.before))))
-    if (filter.within !== undefined) all.push(isAmong('rule_ref', filter.within))
-    return on.and(all)
   }
 }

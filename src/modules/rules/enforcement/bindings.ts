@@ -2,14 +2,14 @@
  * Which enabled rules there are for each trigger, ready to be evaluated. A trigger's rules are read when it is first asked
  * for, and compiled when they are first evaluated; what one event costs depends on its own trigger alone.
  */
-import type { Bus } from '../../bus/index.ts'
-import { isAppError } from '../../core/errors.ts'
-import { findTemplates, type Templates } from '../../core/template-values.ts'
-import type { ExecutionOrigin } from '../executions/types.ts'
-import type { Triggers } from '../triggers/index.ts'
-import { compileCriteria, type CompiledCriteria } from './criteria.ts'
-import { readRule, type RuleStore } from './store.ts'
-import type { Rule } from './types.ts'
+import type { Bus } from '../../../bus/index.ts'
+import { isAppError } from '../../../core/errors.ts'
+import { findTemplates, type Templates } from '../../../core/template-values.ts'
+import type { ExecutionOrigin } from '../../executions/types.ts'
+import type { Triggers } from '../../triggers/index.ts'
+import { compileCriteria, type CompiledCriteria } from '../criteria/criteria.ts'
+import { readRule, type RuleStore } from '../store.ts'
+import type { Rule } from '../types.ts'
 
 export interface CompiledRule {
   readonly rule: Rule

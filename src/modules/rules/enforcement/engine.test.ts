@@ -1,12 +1,12 @@
 import { isDeepStrictEqual } from 'node:util'
 import { afterEach, describe, expect, it } from 'vitest'
-import { escapes } from '../../../tests/helpers/escapes.ts'
-import { startRules, type RulesOptions, type RulesWorld } from '../../../tests/helpers/rules.ts'
-import { waitFor } from '../../../tests/helpers/wait.ts'
-import type { Database, Unit } from '../../db/database.ts'
-import { storageFailed } from '../../core/errors.ts'
-import type { RuleEnforcement } from './types.ts'
-import type { TemplateReader } from '../../core/template-reader.ts'
+import { escapes } from '../../../../tests/helpers/escapes.ts'
+import { startRules, type RulesOptions, type RulesWorld } from '../../../../tests/helpers/rules.ts'
+import { waitFor } from '../../../../tests/helpers/wait.ts'
+import type { Database, Unit } from '../../../db/database.ts'
+import { storageFailed } from '../../../core/errors.ts'
+import type { RuleEnforcement } from '../types.ts'
+import type { TemplateReader } from '../../../core/template-reader.ts'
 
 let world: RulesWorld
 afterEach(() => world.stop())

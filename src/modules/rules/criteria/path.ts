@@ -14,7 +14,7 @@ import {
   settled,
   Undefined,
   type Value,
-} from '../../lib/template/index.ts'
+} from '../../../lib/template/index.ts'
 
 export interface CriterionPath {
   /** The name that it begins with; undefined when it begins with anything else, such as `*`. */

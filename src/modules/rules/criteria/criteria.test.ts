@@ -1,9 +1,10 @@
 import { describe, expect, it } from 'vitest'
-import { computedMs } from '../../../tests/helpers/work.ts'
-import { createRandom, seedOfRun } from '../../../tests/helpers/random.ts'
-import { isAppError } from '../../core/errors.ts'
-import { TemplateError, type TemplateScope } from '../../lib/template/render.ts'
-import { compileCriteria, findProblems, type CriteriaResult } from './criteria.ts'
+import { computedMs } from '../../../../tests/helpers/work.ts'
+import { createRandom, seedOfRun } from '../../../../tests/helpers/random.ts'
+import { isAppError } from '../../../core/errors.ts'
+import { TemplateError, type TemplateScope } from '../../../lib/template/render.ts'
+import { compileCriteria, findProblems } from './criteria.ts'
+import type { CriteriaResult } from './run.ts'
 import { operatorNames } from './operators.ts'
 
 const noScope: TemplateScope = { variables: {} }

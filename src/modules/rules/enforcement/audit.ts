@@ -1,6 +1,6 @@
 /** What comes of rules, for the audit log (contract 10, 10.3): from the facts, so nothing is said too early. */
-import type { Bus } from '../../bus/index.ts'
-import type { Log } from '../../lib/log/index.ts'
+import type { Bus } from '../../../bus/index.ts'
+import type { Log } from '../../../lib/log/index.ts'
 
 /** `rule.enforced` and `rule.enforcement_failed`. */
 export function auditEnforcements(bus: Bus, log: Log): void {

@@ -1,11 +1,11 @@
 /** Old rule enforcements go (contract 10, 10.5). */
-import type { Database } from '../../db/index.ts'
-import { retire, type OldRecords, type Retention } from '../../core/retention.ts'
-import type { RuleStore } from './store.ts'
+import type { Database } from '../../../db/index.ts'
+import { retire, type OldRecords, type Retention } from '../../../core/retention.ts'
+import type { EnforcementStore } from './store.ts'
 
 const AT_ONCE = 200
 
-export function createRetention(deps: { store: RuleStore; database: Pick<Database, 'write'> }): Retention {
+export function createRetention(deps: { store: EnforcementStore; database: Pick<Database, 'write'> }): Retention {
   const { store, database } = deps
 
   function look({ before, after, limit }: OldRecords): { ids: string[]; next: string | undefined } {
@@ -19,11 +19,11 @@ export function createRetention(deps: { store: RuleStore; database: Pick<Databas
       atOnce: AT_ONCE,
       look,
       async removeAll(ids) {
-        const [result] = await database.write({ steps: [store.deleteEnforcements(ids)], facts: [] })
+        const [result] = await database.write({ steps: [store.delete(ids)], facts: [] })
         return result?.changes ?? 0
       },
     }),
-    total: () => store.countAllEnforcements(),
+    total: () => store.countAll(),
     oldest: (skip) => store.enforcedBefore('9999-12-31T00:00:00.000000Z', '', skip + 1).at(skip)?.enforced_at,
   }
 }

@@ -1,10 +1,10 @@
 /** Which rules match one payload (contract 05, 5.7): standard ones first, backstop ones when none of those does. */
 import { setImmediate } from 'node:timers/promises'
-import { joinScopes, type TemplateScope } from '../../lib/template/index.ts'
+import { joinScopes, type TemplateScope } from '../../../lib/template/index.ts'
 import type { CompiledRule } from './bindings.ts'
-import type { CriteriaResult } from './criteria.ts'
-import type { Rule, RuleVerdict } from './types.ts'
-import type { TemplateReader } from '../../core/template-reader.ts'
+import type { CriteriaResult } from '../criteria/run.ts'
+import type { Rule, RuleVerdict } from '../types.ts'
+import type { TemplateReader } from '../../../core/template-reader.ts'
 
 export interface Evaluation {
   compiled: CompiledRule

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, it, test } from 'vitest'
-import { computedMs } from '../../../tests/helpers/work.ts'
-import { TemplateError } from '../../lib/template/render.ts'
-import { Budget, defaultLimits } from '../../lib/template/limits.ts'
-import type { Value } from '../../lib/template/values.ts'
+import { computedMs } from '../../../../tests/helpers/work.ts'
+import { TemplateError } from '../../../lib/template/render.ts'
+import { Budget, defaultLimits } from '../../../lib/template/limits.ts'
+import type { Value } from '../../../lib/template/values.ts'
 import { findOperator, operatorNames, operatorRecords, operators, SEARCH } from './operators.ts'
 
 const limits = { ...defaultLimits, maxWork: 16 * 1024 * 1024 }
@@ -64,7 +64,7 @@ test.each(operatorRecords.filter(({ pattern }) => pattern !== 'criteria'))(
 describe('operators', () => {
   // The generator writes this shape.
   const golden = JSON.parse(
-    readFileSync(new URL('../../../tests/golden/criteria/comparisons.json', import.meta.url), 'utf8'),
+    readFileSync(new URL('../../../../tests/golden/criteria/comparisons.json', import.meta.url), 'utf8'),
   ) as { cases: [name: string, value: Value, pattern: Value, result: boolean | null][] }
 
   it.for([...new Set(golden.cases.map(([name]) => name))])('%s compares as Python does', (name) => {

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from 'vitest'
-import { startRules, type RulesOptions, type RulesWorld } from '../../../tests/helpers/rules.ts'
-import { waitFor } from '../../../tests/helpers/wait.ts'
-import { TemplateError } from '../../lib/template/render.ts'
-import type { Explanation, RuleRecord, TestResult } from './types.ts'
-import type { TemplateReader } from '../../core/template-reader.ts'
+import { startRules, type RulesOptions, type RulesWorld } from '../../../../tests/helpers/rules.ts'
+import { waitFor } from '../../../../tests/helpers/wait.ts'
+import { TemplateError } from '../../../lib/template/render.ts'
+import type { Explanation, RuleRecord, TestResult } from '../types.ts'
+import type { TemplateReader } from '../../../core/template-reader.ts'
 
 let world: RulesWorld
 afterEach(() => world.stop())

@@ -1,22 +1,22 @@
 /** What comes of a rule that one trigger instance concerns: an execution and a rule enforcement (contract 05, 5.7). */
-import { merge, type Unit } from '../../db/index.ts'
-import { isAppError, type AppError } from '../../core/errors.ts'
-import { newId } from '../../core/ids.ts'
-import { lengthOf } from '../../core/template-values.ts'
-import { parameterScope, type ReadSecrets } from '../../core/parameter-scope.ts'
-import type { TemplateScope } from '../../lib/template/index.ts'
-import { formatMicros, nowMicros } from '../../core/time.ts'
-import type { Actions } from '../actions/index.ts'
-import type { ActionRecord } from '../actions/types.ts'
-import type { Executions } from '../executions/index.ts'
-import type { Traces } from '../traces/index.ts'
-import type { TriggerInstance } from '../triggers/types.ts'
+import { merge, type Unit } from '../../../db/index.ts'
+import { isAppError, type AppError } from '../../../core/errors.ts'
+import { newId } from '../../../core/ids.ts'
+import { lengthOf } from '../../../core/template-values.ts'
+import { parameterScope, type ReadSecrets } from '../../../core/parameter-scope.ts'
+import type { TemplateScope } from '../../../lib/template/index.ts'
+import { formatMicros, nowMicros } from '../../../core/time.ts'
+import type { Actions } from '../../actions/index.ts'
+import type { ActionRecord } from '../../actions/types.ts'
+import type { Executions } from '../../executions/index.ts'
+import type { Traces } from '../../traces/index.ts'
+import type { TriggerInstance } from '../../triggers/types.ts'
 import type { CompiledRule } from './bindings.ts'
 import { renderParameters } from './render.ts'
-import type { RuleStore } from './store.ts'
-import type { Rule, RuleEnforcement } from './types.ts'
-import type { TemplateReader } from '../../core/template-reader.ts'
-import type { PackConfigs } from '../executions/ports.ts'
+import type { EnforcementStore } from './store.ts'
+import type { Rule, RuleEnforcement } from '../types.ts'
+import type { TemplateReader } from '../../../core/template-reader.ts'
+import type { PackConfigs } from '../../executions/ports.ts'
 
 export interface PlannedEnforcement {
   enforcement: RuleEnforcement
@@ -93,7 +93,7 @@ export function findAction(actions: Actions, ref: string): ActionRecord | undefi
 }
 
 export function createEnforcer(deps: {
-  store: RuleStore
+  store: EnforcementStore
   actions: Actions
   executions: Pick<Executions, 'plan'>
   traces: Traces
@@ -187,7 +187,7 @@ export function createEnforcer(deps: {
     return {
       enforcement,
       unit: {
-        steps: [store.insertEnforcement(enforcement)],
+        steps: [store.insert(enforcement)],
         facts: [{ name: 'rule.enforced', payload: enforcement }],
       },
     }

@@ -1,6 +1,6 @@
 /** Action parameters of a rule for one trigger instance (contract 05, 5.7). What comes out is data for good. */
-import { createRenderer, type Templates } from '../../core/template-values.ts'
-import type { TemplateScope } from '../../lib/template/index.ts'
+import { createRenderer, type Templates } from '../../../core/template-values.ts'
+import type { TemplateScope } from '../../../lib/template/index.ts'
 
 /**
  * A copy with every template replaced by what it gives.

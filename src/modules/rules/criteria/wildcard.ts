@@ -1,5 +1,5 @@
 /** Shell wildcards over a whole text, as Python's `fnmatch` reads them. */
-import { limitError, type Budget } from '../../lib/template/index.ts'
+import { limitError, type Budget } from '../../../lib/template/index.ts'
 /** Says whether the character, given as its code point, is one that the part stands for. */
 type Part = (character: number) => boolean
 

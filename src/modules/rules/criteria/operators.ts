@@ -3,7 +3,7 @@
  *
  * To add one: an entry in `operators`.
  */
-import { parseDateText } from '../../lib/calendar/index.ts'
+import { parseDateText } from '../../../lib/calendar/index.ts'
 import {
   compare,
   contains,
@@ -15,10 +15,10 @@ import {
   type PatternOptions,
   typeNameOf,
   type Value,
-} from '../../lib/template/index.ts'
-import type { OperatorRecord } from './types.ts'
+} from '../../../lib/template/index.ts'
+import type { OperatorRecord } from '../types.ts'
 import { compileWildcard, matchesWildcard } from './wildcard.ts'
-import { shown } from '../../lib/text/index.ts'
+import { shown } from '../../../lib/text/index.ts'
 
 /** What a comparison goes by besides value and pattern. */
 export interface Comparison {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { computedMs } from '../../../tests/helpers/work.ts'
-import { Budget, defaultLimits } from '../../lib/template/limits.ts'
+import { computedMs } from '../../../../tests/helpers/work.ts'
+import { Budget, defaultLimits } from '../../../lib/template/limits.ts'
 import { compileWildcard, matchesWildcard } from './wildcard.ts'
 
 const matches = (text: string, pattern: string): boolean =>

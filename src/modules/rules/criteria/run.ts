@@ -1,0 +1,249 @@
+/** One evaluation of compiled criteria. */
+import { isAppError } from '../../../core/errors.ts'
+import { isObject, MASK, represent } from '../../../lib/schema/index.ts'
+import { createRenderer, type Renderer } from '../../../core/template-values.ts'
+import {
+  TemplateError,
+  type TemplateScope,
+  getMember,
+  filterError,
+  typeError,
+  Budget,
+  defaultLimits,
+  adopt,
+  isList,
+  typeNameOf,
+  type Value,
+} from '../../../lib/template/index.ts'
+import { searchConditions, type Test } from './operators.ts'
+import type { Roots } from './path.ts'
+import { compile, type Compiled, type Criterion, type SearchOperator, type TestOperator } from './compile.ts'
+import { shown } from '../../../lib/text/index.ts'
+
+export interface CriteriaContext {
+  /** Of the trigger instance, JSON data: `trigger` of keys and patterns. Templates in it stay text. */
+  payload: unknown
+  /** What patterns may read besides the payload; `svckv.system` is `system` too. */
+  scope: TemplateScope
+  /** Microseconds since the epoch. */
+  now: number
+}
+
+/** A criterion with what it was compared with; of a result, the first that does not hold. */
+export interface FailedCriterion {
+  key: string
+  type: string
+  /** Rendered, if that was possible; masked when it decrypts something. */
+  pattern: unknown
+  condition?: string
+  /** What it saw; not a copy. */
+  value: unknown
+}
+
+export type CriteriaResult =
+  | { matches: true }
+  | {
+      matches: false
+      failed: FailedCriterion
+      /** The two could not be compared: that is a failed rule enforcement. Holds no value but dates. */
+      reason?: string
+      /** Why, where criterion and value do not tell. */
+      note?: string
+    }
+
+/** What one evaluation may spend, besides its templates: less than half a second in the worst case that was tried. */
+export const limits = { ...defaultLimits, maxWork: 16 * 1024 * 1024, maxMilliseconds: 500 }
+const MAX_TEMPLATE_MILLISECONDS = 500
+const RENDERING_STEPS = 100
+/** Within `search` a criterion that cannot be compared does not end the evaluation, and takes longer than one that can. */
+const FAILURE_STEPS = 20
+export const SUBJECT = 'the comparison'
+
+export type Failure = Extract<CriteriaResult, { matches: false }>
+export type Stage = 'pattern' | 'value' | 'comparison'
+
+/** What a comparison had before it, as far as it came. */
+export interface Compared {
+  /** Rendered. */
+  pattern: Value | undefined
+  value: Value
+}
+
+/** One evaluation: what its criteria share. */
+export class Run {
+  readonly #budget = new Budget(limits, SUBJECT)
+  readonly #context: CriteriaContext
+  readonly #roots: Roots
+  readonly #templates: Compiled['templates']
+  #variables: Map<string, unknown> | undefined
+  #renderer: Renderer | undefined
+  readonly #rendered = new Map<Criterion, Value>()
+
+  constructor(templates: Compiled['templates'], context: CriteriaContext) {
+    this.#templates = templates
+    this.#context = context
+    this.#roots = { data: { trigger: context.payload }, system: () => this.#system() }
+  }
+
+  /** Why a criterion does not hold; undefined when it does. @param compared is filled in */
+  check(criterion: Criterion, roots: Roots = this.#roots, compared?: Compared): Failure | undefined {
+    let pattern: Value | undefined
+    let value: Value = null
+    let stage: Stage = 'value'
+    let found: Failure | undefined
+    try {
+      value = criterion.path.read(roots, this.#budget)
+      stage = 'pattern'
+      pattern = this.#patternOf(criterion, roots)
+      stage = 'comparison'
+      if (compared !== undefined) Object.assign(compared, { pattern, value } satisfies Compared)
+      const { operator } = criterion
+      if (operator.kind === 'search') {
+        if (pattern !== null) {
+          const outcome = this.#search(criterion, itemsOf(operator, pattern), value)
+          if (outcome === true) return undefined
+          if (outcome !== false) found = outcome
+        }
+      } else if (
+        (pattern !== null || operator.operator.acceptsNull === true) &&
+        this.#testOf(criterion, operator, pattern)(value, { budget: this.#budget, now: this.#context.now })
+      ) {
+        return undefined
+      }
+    } catch (error) {
+      const isRunOver = isOver(error) && roots !== this.#roots
+      if (isRunOver || !(error instanceof TemplateError || isAppError(error))) throw error
+      return { matches: false, failed: describe(criterion, pattern, value), reason: reasonOf(criterion, stage, error) }
+    }
+    return {
+      matches: false,
+      failed: describe(criterion, pattern, value),
+      ...(found?.reason === undefined ? {} : { reason: found.reason }),
+    }
+  }
+
+  #patternOf(criterion: Criterion, roots: Roots): Value {
+    const { pattern } = criterion
+    if (pattern.kind === 'fixed') return pattern.value
+    if (pattern.kind === 'broken') throw pattern.error
+    const known = this.#rendered.get(criterion)
+    if (known !== undefined) return known
+
+    this.#budget.step(RENDERING_STEPS)
+    this.#renderer ??= createRenderer(this.#templates, {
+      filters: this.#context.scope.filters,
+      maxMilliseconds: MAX_TEMPLATE_MILLISECONDS,
+      fail: (_, why) => filterError(why),
+    })
+    this.#variables ??= this.#makeVariables()
+    const readsItem = 'item' in roots.data && pattern.names.has('item')
+    const variables = readsItem ? new Map(this.#variables).set('item', roots.data['item']) : this.#variables
+    const rendered = adopt(this.#renderer.render(criterion.key, criterion.written, variables))
+    if (!readsItem) this.#rendered.set(criterion, rendered)
+    return rendered
+  }
+
+  #makeVariables(): Map<string, unknown> {
+    const variables = new Map(Object.entries(this.#context.scope.variables))
+    variables.set('trigger', this.#context.payload)
+    const system = this.#system()
+    if (system !== undefined) variables.set('system', system)
+    return variables
+  }
+
+  /** The part of the datastore that is everybody's. */
+  #system(): unknown {
+    const { system, svckv } = this.#context.scope.variables
+    if (system !== undefined || svckv === undefined) return system
+    return getMember(adopt(svckv), 'system')
+  }
+
+  #testOf(criterion: Criterion, operator: TestOperator, pattern: Value): Test {
+    if (criterion.pattern.kind !== 'fixed') return operator.operator.prepare(pattern, this.#budget)
+    if (operator.test === undefined) {
+      try {
+        operator.test = operator.operator.prepare(pattern, this.#budget)
+      } catch (error) {
+        // What this evaluation had no means for the next one may have.
+        if (!(error instanceof TemplateError) || isOver(error)) throw error
+        operator.test = error
+      }
+    }
+    if (operator.test instanceof TemplateError) throw operator.test
+    return operator.test
+  }
+
+  /** True when enough items fit, else false, or the first failure that was no comparison. */
+  #search(criterion: Criterion, criteria: readonly Criterion[], value: Value): boolean | Failure {
+    const condition = requireCondition(criterion)
+    const items = listOf(value)
+    let failure: Failure | undefined
+    const holds = items[condition.items]((item) => {
+      const roots: Roots = { data: { item }, system: () => undefined }
+      return criteria[condition.criteria]((inner) => {
+        this.#budget.step()
+        const outcome = this.check(inner, roots)
+        if (outcome?.reason !== undefined) {
+          failure ??= outcome
+          this.#budget.step(FAILURE_STEPS)
+        }
+        return outcome === undefined
+      })
+    })
+    return holds || (failure ?? false)
+  }
+}
+
+function itemsOf(operator: SearchOperator, pattern: Value): readonly Criterion[] {
+  if (operator.items !== undefined) return operator.items
+  if (!isObject(pattern))
+    throw typeError(`the pattern of search has to be an object of criteria, not '${typeNameOf(pattern)}'`)
+  return compile(pattern, true, true).criteria
+}
+
+function listOf(value: Value): readonly unknown[] {
+  if (isList(value)) return value
+  if (isObject(value)) return [value]
+  throw typeError(
+    `search compares the items of a list, or one object, under one of the conditions ${conditionNames}; the value is of type '${typeNameOf(value)}'`,
+  )
+}
+
+const conditionNames = [...searchConditions.keys()].join(', ')
+
+export function requireCondition({ condition }: Criterion): { items: 'some' | 'every'; criteria: 'some' | 'every' } {
+  const known = condition === undefined ? undefined : searchConditions.get(condition)
+  if (known !== undefined) return known
+  const given = condition === undefined ? 'has no condition' : `does not know the condition ${condition}`
+  throw typeError(`search ${given}; it is one of ${conditionNames}`)
+}
+
+/** Whether what may be spent has been spent. */
+export function isOver(error: unknown): boolean {
+  return error instanceof TemplateError && error.code === 'LIMIT'
+}
+
+export function describe(criterion: Criterion, rendered: Value | undefined, value: Value): FailedCriterion {
+  const { key, type, pattern, condition, written } = criterion
+  const isHidden = pattern.kind === 'template' && pattern.isSecret && rendered !== undefined
+  return {
+    key,
+    type,
+    pattern: isHidden ? MASK : rendered === undefined ? written : rendered,
+    ...(condition === undefined ? {} : { condition }),
+    value,
+  }
+}
+
+/** @param error a TemplateError or AppError */
+export function reasonOf({ key, type, written, pattern, operator }: Criterion, stage: Stage, error: unknown): string {
+  const field = shown(key)
+  const why = error instanceof Error ? error.message : String(error)
+  if (stage === 'pattern') {
+    const text = typeof written === 'string' ? shown(written) : represent(written)
+    return `Failed to render pattern value "${text}" for key "${field}": ${why}`
+  }
+  if (stage === 'value') return `Failed to read the value of key "${field}": ${why}`
+  const isHidden = pattern.kind === 'template' && pattern.isSecret && operator.kind === 'search'
+  return `key "${field}", operator ${shown(type)}: ${isHidden ? 'the decrypted pattern cannot be used' : why}`
+}

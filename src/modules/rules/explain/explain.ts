@@ -1,0 +1,103 @@
+/** Explains why a trigger instance caused what it did: runs nothing, stores nothing. */
+import { resourceNotFound } from '../../../core/errors.ts'
+import { isId } from '../../../core/ids.ts'
+import type { TemplateScope } from '../../../lib/template/index.ts'
+import { microsOf } from '../../../core/time.ts'
+import type { Actions } from '../../actions/index.ts'
+import type { Traces } from '../../traces/index.ts'
+import type { Triggers } from '../../triggers/index.ts'
+import type { TriggerInstance } from '../../triggers/types.ts'
+import { compileLater } from '../enforcement/bindings.ts'
+import { createPause, evaluateRules, type EvaluationContext } from '../enforcement/evaluate.ts'
+import { isIsolated, resourceOf, type Caller, type RuleService } from '../service.ts'
+import type { RuleStore } from '../store.ts'
+import type { Explanation, RuleEnforcement, TestRequest, TestResult } from '../types.ts'
+import type { TemplateReader } from '../../../core/template-reader.ts'
+import type { PackConfigs } from '../../executions/ports.ts'
+import { ruleEnforcementResource } from '../../../core/permissions.ts'
+import { censored, withReason } from './censor.ts'
+import { sentenceOf } from './sentence.ts'
+import { createTrial } from './trial.ts'
+import type { EnforcementStore } from '../enforcement/store.ts'
+
+export interface Explain {
+  /** @throws RESOURCE_NOT_FOUND */
+  instance(id: string): TriggerInstance
+  /** @throws RESOURCE_NOT_FOUND */
+  explain(caller: Caller, id: string): Promise<Explanation>
+  /** @throws BODY_INVALID, CONTENT_NOT_FOUND, RESOURCE_NOT_FOUND, PERMISSION_DENIED, TRIGGER_TYPE_UNKNOWN, CRITERIA_INVALID */
+  test(caller: Caller, request: TestRequest): TestResult
+}
+
+export function createExplain(deps: {
+  store: RuleStore
+  enforcements: EnforcementStore
+  service: RuleService
+  actions: Actions
+  triggers: Triggers
+  traces: Traces
+  readonly templates: (reader: TemplateReader) => TemplateScope
+  readonly scopesFor: (payload: unknown) => EvaluationContext['scopeOf']
+  packConfigs: PackConfigs
+  systemUser: string
+}): Explain {
+  const { store, enforcements, triggers, scopesFor } = deps
+
+  function instanceOf(id: string): TriggerInstance {
+    const instance = isId(id) ? triggers.findInstance(id) : undefined
+    if (instance === undefined) throw resourceNotFound(id)
+    return instance
+  }
+
+  async function explain(caller: Caller, id: string): Promise<Explanation> {
+    const instance = instanceOf(id)
+    const rules = store.boundTo(instance.trigger_id).map(({ record }) => compileLater(record, triggers))
+    const context = {
+      payload: instance.payload,
+      // What the engine has seen, as nearly as can be said.
+      now: microsOf(instance.occurrence_time),
+      scopeOf: scopesFor(instance.payload),
+    }
+    const left = new Map(enforcements.ofInstance(id).map((enforcement) => [enforcement.rule.id, enforcement]))
+    const shown: Explanation['rules'] = []
+    let hidden = 0
+    const pause = createPause()
+    for (const { compiled, verdict } of evaluateRules(rules, context)) {
+      const { rule } = compiled
+      const enforcement = left.get(rule.id)
+      left.delete(rule.id)
+      if (!caller.rights.may('rule_view', resourceOf(rule))) hidden += 1
+      else {
+        const said = withReason(censored(caller, rule, verdict))
+        shown.push({ ...said, ...(enforcement && { enforcement: partOf(enforcement) }) })
+      }
+      await pause()
+    }
+    const { trigger, status, occurrence_time, trace_id } = instance
+    const gone = [...left.values()].filter(
+      (enforcement) =>
+        !isIsolated(store, enforcement, caller.rights) &&
+        caller.rights.may(
+          'rule_enforcement_view',
+          ruleEnforcementResource({ id: enforcement.id, rule_ref: enforcement.rule.ref }),
+        ),
+    )
+    return {
+      trigger_instance: { id, trigger, status, occurrence_time, trace_id },
+      rules: shown,
+      hidden,
+      message: sentenceOf(instance, shown, hidden, gone, triggers.find(trigger) !== undefined),
+    }
+  }
+
+  return { instance: instanceOf, explain, test: createTrial({ ...deps, instanceOf }) }
+}
+
+function partOf({ id, status, execution_id, failure_reason }: RuleEnforcement) {
+  return {
+    id,
+    status,
+    ...(execution_id === undefined ? {} : { execution_id }),
+    ...(failure_reason === undefined ? {} : { failure_reason }),
+  }
+}

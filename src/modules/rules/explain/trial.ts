@@ -1,0 +1,203 @@
+/** Tests a rule against a trigger instance: runs nothing, stores nothing. */
+import { bodyInvalid, triggerTypeUnknown } from '../../../core/errors.ts'
+import { MASK } from '../../../lib/schema/index.ts'
+import { findTemplates } from '../../../core/template-values.ts'
+import type { ReadSecrets } from '../../../core/parameter-scope.ts'
+import { createSecretValues } from '../../../lib/secrets/index.ts'
+import { joinScopes, type TemplateScope } from '../../../lib/template/index.ts'
+import { microsOf, nowMicros } from '../../../core/time.ts'
+import type { Actions } from '../../actions/index.ts'
+import type { Traces } from '../../traces/index.ts'
+import type { Triggers } from '../../triggers/index.ts'
+import type { TriggerInstance } from '../../triggers/types.ts'
+import { compileRule, type CompiledRule } from '../enforcement/bindings.ts'
+import { findProblems } from '../criteria/criteria.ts'
+import { actionMissing, contextOf, findAction, refusalIn, scopeOfAction } from '../enforcement/enforce.ts'
+import { aboutRule, verdictOf, type EvaluationContext } from '../enforcement/evaluate.ts'
+import { renderParameters } from '../enforcement/render.ts'
+import { resourceOf, type Caller, type RuleService } from '../service.ts'
+import type { Rule, TestRequest, TestResult } from '../types.ts'
+import type { TemplateReader } from '../../../core/template-reader.ts'
+import type { PackConfigs } from '../../executions/ports.ts'
+import { ruleResource, triggerResource } from '../../../core/permissions.ts'
+import { censored, censoredCriterion } from './censor.ts'
+
+/** @throws BODY_INVALID, CONTENT_NOT_FOUND, RESOURCE_NOT_FOUND, PERMISSION_DENIED, TRIGGER_TYPE_UNKNOWN, CRITERIA_INVALID */
+export type TestRule = (caller: Caller, request: TestRequest) => TestResult
+
+export function createTrial(deps: {
+  service: RuleService
+  actions: Actions
+  triggers: Triggers
+  traces: Traces
+  readonly instanceOf: (id: string) => TriggerInstance
+  readonly templates: (reader: TemplateReader) => TemplateScope
+  readonly scopesFor: (payload: unknown) => EvaluationContext['scopeOf']
+  packConfigs: PackConfigs
+  systemUser: string
+}): TestRule {
+  const { service, actions, triggers, traces, instanceOf, templates, scopesFor, packConfigs, systemUser } = deps
+
+  /** @throws PERMISSION_DENIED, CONTENT_NOT_FOUND, BODY_INVALID, TRIGGER_TYPE_UNKNOWN */
+  function ruleOf(caller: Caller, { rule: given, rule_ref: ref }: TestRequest): Rule {
+    if (given !== undefined && ref === undefined) {
+      const draft = { ...service.draft(caller, given), id: '' }
+      caller.rights.require('rule_create', ruleResource({ ref: draft.ref, user: caller.principal.user }))
+      return draft
+    }
+    if (given !== undefined || ref === undefined) throw bodyInvalid('Give either "rule" or "rule_ref".')
+    const rule = service.get(ref)
+    caller.rights.require('rule_view', resourceOf(rule))
+    return rule
+  }
+
+  /** @throws PERMISSION_DENIED, RESOURCE_NOT_FOUND, BODY_INVALID, TRIGGER_TYPE_UNKNOWN */
+  function occurrenceOf(caller: Caller, request: TestRequest): TriggerInstance {
+    const { trigger_instance: given, trigger_instance_id: id } = request
+    if ((given === undefined) === (id === undefined)) {
+      throw bodyInvalid('Give either "trigger_instance" or "trigger_instance_id".')
+    }
+    if (id !== undefined) {
+      const instance = instanceOf(id)
+      caller.rights.require('trigger_view', triggerResource(instance.trigger_type))
+      return instance
+    }
+    const { trigger: ref = '', payload = {} } = given ?? {}
+    const type = triggers.find(ref)?.type ?? triggers.findType(ref)?.ref
+    if (type === undefined) throw triggerTypeUnknown(ref)
+    return {
+      id: given?.id ?? '',
+      trigger: ref,
+      trigger_id: '',
+      trigger_type: type,
+      occurrence_time: given?.occurrence_time ?? '',
+      status: 'pending',
+      trace_id: '',
+      payload,
+    }
+  }
+
+  function test(caller: Caller, request: TestRequest): TestResult {
+    const rule = ruleOf(caller, request)
+    const instance = occurrenceOf(caller, request)
+    if (instance.trigger_type !== rule.trigger.type) {
+      const problem = `The rule is for trigger type "${rule.trigger.type}", the trigger instance is of "${instance.trigger_type}".`
+      const verdict = { ...aboutRule(rule), verdict: 'not_matched', reason: problem } as const
+      return { matches: false, verdict, criteria: [], problem }
+    }
+    const compiled = compileRule({ ...rule, enabled: true }, triggers)
+    const scope = scopesFor(instance.payload)(rule)
+    const { result, outcomes } = compiled.criteria.evaluateEach({
+      payload: instance.payload,
+      now: request.trigger_instance_id === undefined ? nowMicros() : microsOf(instance.occurrence_time),
+      scope,
+    })
+    const criteria = outcomes.map(({ seen, holds, reason }) => ({
+      ...censoredCriterion(caller, rule, seen),
+      holds,
+      ...(reason === undefined ? {} : { reason }),
+    }))
+    const verdict = verdictOf(rule, result)
+    if (!result.matches) {
+      // What could never match is told beside why it does not match this time.
+      const problem = findProblems(rule.criteria).find((one) => verdict.reason?.includes(one) !== true)
+      return {
+        matches: false,
+        verdict: censored(caller, rule, verdict),
+        criteria,
+        ...(problem === undefined ? {} : { problem }),
+      }
+    }
+    const isDisabled = request.rule_ref !== undefined && !rule.enabled
+    return {
+      matches: true,
+      verdict: { ...verdict, ...(isDisabled ? { reason: 'The rule is disabled, so it would not be enforced.' } : {}) },
+      criteria,
+      ...tryParameters(caller, compiled, instance, scope),
+    }
+  }
+
+  function tryParameters(
+    caller: Caller,
+    { rule, templates: found }: CompiledRule,
+    instance: TriggerInstance,
+    scope: TemplateScope,
+  ): Pick<TestResult, 'parameters' | 'problem'> {
+    const action = findAction(actions, rule.action.ref)
+    const runner = action === undefined ? undefined : actions.findRunnerType(action.runner_type)
+    const context = contextOf(rule, instance, traces.tagOf(instance.trace_id) ?? '')
+    const concerns = { context, user: systemUser, pack: action?.pack ?? '' }
+    const read: ReadSecrets = []
+    const within = (base: TemplateScope): TemplateScope => scopeOfAction(base, concerns, packConfigs, read)
+    let isConcealed = false
+    const conceal = (): void => {
+      isConcealed = true
+    }
+    const problemOf = (error: unknown): string => {
+      const { message } = refusalIn(error)
+      return isConcealed || read.length > 0 ? CONCEALED : message
+    }
+    try {
+      const full = within(scope)
+      const parameters = renderParameters(rule.action.parameters, found, full)
+      const visible = visibleParameters(caller, rule, instance, parameters, within, conceal)
+      const shown = (createSecretValues(read)?.maskValue(visible) ?? visible) as typeof visible // a copy of it
+      if (action === undefined || runner === undefined) {
+        const { ref } = rule.action
+        return { parameters: service.maskedParameters({ ref, parameters: shown }), problem: actionMissing(ref) }
+      }
+      const result = { parameters: actions.mask(action, runner, shown) }
+      const literals = new Set(Object.keys(parameters))
+      try {
+        const converted = actions.render(action, runner, parameters, full, literals)
+        actions.check(action, runner, converted, parameters)
+      } catch (error) {
+        return { ...result, problem: problemOf(error) }
+      }
+      return result
+    } catch (error) {
+      return { problem: problemOf(error) }
+    }
+  }
+
+  /** What is decrypted, or comes from items of the datastore that the caller may not view, is not shown. */
+  function visibleParameters(
+    { principal }: Caller,
+    rule: Rule,
+    { payload }: TriggerInstance,
+    rendered: Record<string, unknown>,
+    within: (base: TemplateScope) => TemplateScope,
+    conceal: () => void,
+  ): Record<string, unknown> {
+    let own: TemplateScope | undefined
+    return Object.fromEntries(
+      Object.entries(rule.action.parameters).map(([name, written]) => {
+        const found = findTemplates(written)
+        if (found === undefined) return [name, rendered[name]]
+        if (decrypts(written)) return [name, MASK]
+        const { user, scopes } = principal
+        own ??= within(
+          joinScopes(
+            { variables: { trigger: payload } },
+            templates({ user: systemUser, author: user, ...(scopes === undefined ? {} : { scopes }) }),
+            { variables: {}, filters: { decrypt_kv: () => MASK } },
+          ),
+        )
+        try {
+          return [name, renderParameters({ [name]: written }, found, own)[name]]
+        } catch (error) {
+          refusalIn(error)
+          conceal()
+          return [name, MASK]
+        }
+      }),
+    )
+  }
+
+  return test
+}
+
+const CONCEALED =
+  'The action would not be given these parameters. Why is not said here, since it could tell a value of the datastore.'
+
+const decrypts = (written: unknown): boolean => JSON.stringify(written).includes('decrypt_kv')
