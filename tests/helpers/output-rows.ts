@@ -1,8 +1,8 @@
 /** Output in rows as executions leave it, without an execution. */
 import type { Database } from '../../src/db/database.ts'
 import { newId } from '../../src/core/ids.ts'
-import { noPlace, placeBehind } from '../../src/modules/executions/output-place.ts'
-import type { ExecutionStore } from '../../src/modules/executions/store.ts'
+import { noPlace, placeBehind } from '../../src/modules/executions/output/place.ts'
+import type { OutputStore } from '../../src/modules/executions/output/store.ts'
 import type { OutputRecord, OutputType } from '../../src/modules/executions/types.ts'
 
 export type Chunk = [type: OutputType, data: string, host?: string]
@@ -14,7 +14,7 @@ export type Chunk = [type: OutputType, data: string, host?: string]
  * @returns the id of the execution
  */
 export async function storeChunks(
-  { database, store }: { database: Database; store: ExecutionStore },
+  { database, store }: { database: Database; store: OutputStore },
   chunks: readonly Chunk[],
   firstSeq = 1,
 ): Promise<string> {

@@ -1,16 +1,56 @@
 /** Executions as clients see them (contract 03, 3.2; 04, 4.2; 00, 0.15). */
+import type { ParameterSecrets } from './secrets/parameters.ts'
+import type { ResultSecrets } from './secrets/results.ts'
 import type { Execution, ExecutionRecord, Liveaction, LiveactionRecord } from './types.ts'
 
-export interface RecordOptions {
-  /** As the reader may see them. */
-  parametersOf(execution: Execution): Record<string, unknown>
-  /** The result as it is shown. */
-  resultOf(execution: Execution): unknown
+export interface Records {
+  /** @param children ids, oldest first @param unmasked with the secrets, for administrators who ask */
+  of(execution: Execution, options: { children: string[]; unmasked: boolean }): ExecutionRecord
+  /** As streams send it. */
+  masked(execution: Execution): ExecutionRecord
+  /** The live action record of the event stream. */
+  maskedLiveaction(execution: Execution): Record<string, unknown>
+}
+
+export function createRecords(deps: {
+  parameters: Pick<ParameterSecrets, 'decryptOrMask' | 'masked'>
+  results: Pick<ResultSecrets, 'decrypt'>
+  /** `api.mask_secrets` and `log.mask_secrets` */
+  maskSecrets: boolean
+  /** Address of the web client, without a trailing slash. */
+  webUrl(): string
+}): Records {
+  const { parameters, results, maskSecrets } = deps
+  const withSecrets = {
+    parametersOf: (execution: Execution) => parameters.decryptOrMask(execution).parameters,
+    resultOf: (execution: Execution) => results.decrypt(execution),
+  }
+  const withMasks = {
+    parametersOf: (execution: Execution) => parameters.masked(execution),
+    resultOf: ({ result }: Execution) => result,
+  }
+
+  const optionsOf = (unmasked: boolean): RecordOptions => ({
+    ...(unmasked || !maskSecrets ? withSecrets : withMasks),
+    webUrl: deps.webUrl(),
+  })
+
+  return {
+    of: (execution, { children, unmasked }) => executionRecord(execution, optionsOf(unmasked), children),
+    masked: (execution) => executionRecord(execution, optionsOf(false)),
+    maskedLiveaction: (execution) => liveactionRecord(execution, optionsOf(false)),
+  }
+}
+
+interface RecordOptions {
+  /** With or without masks, as the reader may see them. */
+  readonly parametersOf: (execution: Execution) => Record<string, unknown>
+  readonly resultOf: (execution: Execution) => unknown
   /** Address of the web client, without a trailing slash. */
   webUrl: string
 }
 
-/** Every top-level attribute that is empty is left out. */
+/** Leaves out every top-level attribute that is empty. */
 function withoutEmpty(record: {
   [name in Exclude<keyof ExecutionRecord, 'parameters_size'>]: unknown
 }): ExecutionRecord {
@@ -29,12 +69,7 @@ function isEmpty(value: unknown): boolean {
   return true
 }
 
-/** @param children ids, oldest first */
-export function executionRecord(
-  execution: Execution,
-  options: RecordOptions,
-  children: string[] = [],
-): ExecutionRecord {
+function executionRecord(execution: Execution, options: RecordOptions, children: string[] = []): ExecutionRecord {
   const parameters = options.parametersOf(execution)
   return withoutEmpty({
     id: execution.id,
@@ -61,7 +96,7 @@ export function executionRecord(
   })
 }
 
-/** Keeps its empties, unlike the execution around it. */
+/** Keeps empty attributes, unlike the execution around it. */
 function liveactionPart(
   execution: Execution,
   parameters: Record<string, unknown>,
@@ -78,7 +113,7 @@ function liveactionPart(
   }
 }
 
-/** With what the context tells of it, which only the server writes. */
+/** With what the context says about it; only the server writes that part of the context. */
 export function triggerInstanceOf({
   trigger_instance: id,
   context,
@@ -92,8 +127,7 @@ function namedReference(name: string | null): { name: string } | null {
   return name === null ? null : { name }
 }
 
-/** The live action record of the event stream. */
-export function liveactionRecord(execution: Execution, options: RecordOptions): Record<string, unknown> {
+function liveactionRecord(execution: Execution, options: RecordOptions): Record<string, unknown> {
   return {
     ...liveactionPart(execution, options.parametersOf(execution), execution.liveaction),
     status: execution.status,

@@ -8,7 +8,8 @@ import { openSqlite } from '../../db/sqlite/open.ts'
 import { newId } from '../../core/ids.ts'
 import type { RecordKind, Retention } from '../../core/retention.ts'
 import { formatMicros, nowMicros } from '../../core/time.ts'
-import { noPlace } from './output-place.ts'
+import { noPlace } from './output/place.ts'
+import { createOutputStore, type OutputStore } from './output/store.ts'
 import { createRetentions } from './retention.ts'
 import { createExecutionStore, type ExecutionStore } from './store.ts'
 import type { ExecutionStatus } from './types.ts'
@@ -17,13 +18,15 @@ const DAY = 86_400_000_000
 let folder: TemporaryFolder
 let database: Database
 let store: ExecutionStore
+let outputStore: OutputStore
 let retentions: Retention[]
 
 beforeEach(async () => {
   folder = makeFolder()
   database = await openSqlite({ path: `${folder.path}/svc.db`, synchronous: 'normal', announce: () => undefined })
   store = createExecutionStore(database)
-  retentions = createRetentions({ store, database })
+  outputStore = createOutputStore(database)
+  retentions = createRetentions({ store, outputStore, database })
 })
 
 afterEach(async () => {
@@ -58,7 +61,7 @@ async function make({
     result: { stdout: 'kept' },
   })
   const output = Array.from({ length: outputRecords }, (_, index) =>
-    store.insertOutput(
+    outputStore.insertOutput(
       {
         id: newId(start + index),
         execution_id: id,
@@ -146,8 +149,8 @@ test('old output goes alone, also of executions that run', async () => {
   const young = await make({ daysAgo: 1, outputRecords: 4 })
   expect(await removeAll('output', 7)).toBe(255)
   expect(store.find(ended)).toBeDefined()
-  expect(store.outputAfter(running, 0, 10)).toEqual([])
-  expect(store.outputAfter(young, 0, 10)).toHaveLength(4)
+  expect(outputStore.outputAfter(running, 0, 10)).toEqual([])
+  expect(outputStore.outputAfter(young, 0, 10)).toHaveLength(4)
   expect(await removeAll('output', 7)).toBe(0)
 })
 

@@ -4,6 +4,7 @@ import { idBound } from '../../core/ids.ts'
 import { retire, type OldRecords, type Retention } from '../../core/retention.ts'
 import { microsOf } from '../../core/time.ts'
 import { isFinal } from './state.ts'
+import type { OutputStore } from './output/store.ts'
 import type { Aged, ExecutionStore } from './store.ts'
 
 /** Output records are up to 16 KiB: so many take a few milliseconds. */
@@ -11,8 +12,12 @@ const OUTPUT_AT_ONCE = 100
 /** Each is in a dozen indexes. */
 const EXECUTIONS_AT_ONCE = 50
 
-export function createRetentions(deps: { store: ExecutionStore; database: Pick<Database, 'write'> }): Retention[] {
-  const { store, database } = deps
+export function createRetentions(deps: {
+  store: ExecutionStore
+  outputStore: OutputStore
+  database: Pick<Database, 'write'>
+}): Retention[] {
+  const { store, outputStore, database } = deps
 
   /** Executions of a parent that goes on are a part of it. */
   function mayGo(rows: readonly Aged[], before: string): string[] {
@@ -35,7 +40,7 @@ export function createRetentions(deps: { store: ExecutionStore; database: Pick<D
     // First, and in as many commits as it takes: killed in between, there is an execution without output, as there is one
     // whose output has gone before it.
     for (;;) {
-      const [result] = await database.write({ steps: [store.deleteOutputOf(ids, OUTPUT_AT_ONCE)], facts: [] })
+      const [result] = await database.write({ steps: [outputStore.deleteOutputOf(ids, OUTPUT_AT_ONCE)], facts: [] })
       if ((result?.changes ?? 0) < OUTPUT_AT_ONCE) break
     }
     const results = await database.write({ steps: store.deleteEnded(ids), facts: [] })
@@ -45,7 +50,7 @@ export function createRetentions(deps: { store: ExecutionStore; database: Pick<D
   /** They are stored in the order of time, so those that are old are the first ones. */
   function lookAtOutput({ before, after, limit }: OldRecords): { rows: number[]; next: string | undefined } {
     const bound = idBound(microsOf(before))
-    const rows = store.outputFrom(Number(after === '' ? 0 : after), limit)
+    const rows = outputStore.outputFrom(Number(after === '' ? 0 : after), limit)
     const young = rows.findIndex(({ id }) => id >= bound)
     const old = young === -1 ? rows : rows.slice(0, young)
     const isMore = young === -1 && rows.length === limit
@@ -68,7 +73,7 @@ export function createRetentions(deps: { store: ExecutionStore; database: Pick<D
         const { rows, next } = lookAtOutput({ ...old, limit: Math.min(old.limit, OUTPUT_AT_ONCE) })
         const [first, last] = [rows[0], rows.at(-1)]
         if (first === undefined || last === undefined) return { records: 0, next }
-        const [result] = await database.write({ steps: [store.deleteOutputRows(first, last)], facts: [] })
+        const [result] = await database.write({ steps: [outputStore.deleteOutputRows(first, last)], facts: [] })
         return { records: result?.changes ?? 0, next }
       },
     },

@@ -24,7 +24,7 @@ export interface Applying extends ExecutionPolicies {
 
 export function createApplying(deps: {
   store: Pick<PolicyStore, 'enabledOf'>
-  executions: Pick<Executions, 'planAgain'>
+  executions: Pick<Executions, 'planRetry'>
   log: Log
 }): Applying {
   const { store, executions, log } = deps
@@ -83,7 +83,7 @@ export function createApplying(deps: {
         delayMs: Math.round(retry.delaySeconds * 1000),
       }
       try {
-        return executions.planAgain(ended, again, { policy: ref, retried_execution_id: ended.id }).unit
+        return executions.planRetry(ended, again, { policy: ref, retried_execution_id: ended.id }).unit
       } catch (error) {
         if (!isAppError(error)) throw error
         const about = { execution_id: ended.id, action: ended.action_ref, policy: ref }

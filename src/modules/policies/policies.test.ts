@@ -133,10 +133,10 @@ describe('registering the policies of a pack', () => {
 describe('a policy that cannot be applied', () => {
   const open = (): Record<string, unknown> => ({})
   let applying: Applying
-  let planAgain: () => { execution: Execution; unit: Unit }
+  let planRetry: () => { execution: Execution; unit: Unit }
 
   beforeEach(async () => {
-    applying = createApplying({ store, executions: { planAgain: () => planAgain() }, log })
+    applying = createApplying({ store, executions: { planRetry: () => planRetry() }, log })
     await service.register(
       content('policies', {
         'a.yaml': {
@@ -179,7 +179,7 @@ describe('a policy that cannot be applied', () => {
           throw new Error('disk I/O error')
         },
       },
-      executions: { planAgain: () => planAgain() },
+      executions: { planRetry: () => planRetry() },
       log,
     })
     expect(unreadable.limitsOf(makeExecution(), open)).toEqual([])
@@ -196,7 +196,7 @@ describe('a policy that cannot be applied', () => {
   }
 
   test('ends the retries with a line when the action has been switched off', () => {
-    planAgain = () => {
+    planRetry = () => {
       throw actionDisabled('mine.do')
     }
     expect(applying.planRetry(failed())).toBeUndefined()
@@ -204,7 +204,7 @@ describe('a policy that cannot be applied', () => {
   })
 
   test('or has failed in a way that nobody has thought of, and the end of the execution is recorded all the same', () => {
-    planAgain = () => {
+    planRetry = () => {
       throw new TypeError('what was that')
     }
     expect(applying.planRetry(failed())).toBeUndefined()
@@ -224,7 +224,7 @@ describe('a policy that cannot be applied', () => {
     ['the last retry', { context: { policies: { retry: { retry_count: 2 } } } }, false],
   ])('is not the same as one that does not apply: %s', (_, more, isRetried) => {
     const unit: Unit = { steps: [], facts: [] }
-    planAgain = () => ({ execution: makeExecution(), unit })
+    planRetry = () => ({ execution: makeExecution(), unit })
     expect(applying.planRetry(failed(more))).toBe(isRetried ? unit : undefined)
   })
 })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { withoutControlSequences } from '../../../../src/modules/executions/control-sequences.ts'
+import { withoutControlSequences } from '../../../../src/modules/executions/output/control-sequences.ts'
 import { beginningOf, plainText, RGB, spansOf, widthOf, type TextStyle } from './terminal-text.ts'
 
 /** Text and style of each span of what came on standard output. */

@@ -5,13 +5,13 @@
 import { setImmediate } from 'node:timers/promises'
 import { RE2JS, RE2JSException } from 're2js'
 import { withoutControlSequences } from './control-sequences.ts'
-import { queryInvalid } from '../../core/errors.ts'
-import { patternSize } from '../../lib/schema/index.ts'
-import type { OutputType } from '../../runners/index.ts'
-import { viewOutput, type OutputReadStore, type OutputView } from './output-lines.ts'
-import { countLineEnds } from './output-place.ts'
-import type { OutputMatch, OutputMatches } from './types.ts'
-import { shown } from '../../lib/text/index.ts'
+import { queryInvalid } from '../../../core/errors.ts'
+import { patternSize } from '../../../lib/schema/index.ts'
+import type { OutputType } from '../../../runners/index.ts'
+import { viewOutput, type OutputReadStore, type OutputView } from './lines.ts'
+import { countLineEnds } from './place.ts'
+import type { OutputMatch, OutputMatches } from '../types.ts'
+import { shown } from '../../../lib/text/index.ts'
 
 /** Bytes that one request looks through. */
 const MAX_BYTES = 16 * 1024 * 1024

@@ -1,12 +1,12 @@
 /** Which attributes of executions a reader wants: in answers and on the event stream alike (contract 00, 0.11). */
-import { queryInvalid } from '../../core/errors.ts'
+import { queryInvalid } from '../../../core/errors.ts'
 import {
   attributeQuery,
   parseAttributes,
   type Projection,
   type QueryParameter,
   type QueryValue,
-} from '../../http/index.ts'
+} from '../../../http/index.ts'
 /** Those that an include list can name; inner paths below them are allowed. */
 export const executionAttributes: readonly string[] = [
   'id',

@@ -1,27 +1,27 @@
 import { createHash } from 'node:crypto'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
-import { makeExecution } from '../../../tests/helpers/execution.ts'
-import { openDatabase } from '../../../tests/helpers/database.ts'
-import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
-import { waitFor } from '../../../tests/helpers/wait.ts'
-import { TextSink } from '../../../tests/helpers/text-sink.ts'
-import type { Bus } from '../../bus/bus.ts'
-import { Conflict, type Database, type Unit } from '../../db/database.ts'
-import { storageFailed } from '../../core/errors.ts'
-import { newId } from '../../core/ids.ts'
-import { createLog } from '../../lib/log/log.ts'
-import type { OutputType } from '../../runners/runner.ts'
-import { noPlace } from './output-place.ts'
+import { makeExecution } from '../../../../tests/helpers/execution.ts'
+import { openDatabase } from '../../../../tests/helpers/database.ts'
+import { makeFolder, type TemporaryFolder } from '../../../../tests/helpers/folders.ts'
+import { waitFor } from '../../../../tests/helpers/wait.ts'
+import { TextSink } from '../../../../tests/helpers/text-sink.ts'
+import type { Bus } from '../../../bus/bus.ts'
+import { Conflict, type Database, type Unit } from '../../../db/database.ts'
+import { storageFailed } from '../../../core/errors.ts'
+import { newId } from '../../../core/ids.ts'
+import { createLog } from '../../../lib/log/log.ts'
+import type { OutputType } from '../../../runners/runner.ts'
+import { noPlace } from './place.ts'
 import { createOutput, type Output, type OutputIntake } from './output.ts'
-import { createExecutionStore, type ExecutionStore } from './store.ts'
-import type { OutputRecord } from './types.ts'
+import { createOutputStore, type OutputStore } from './store.ts'
+import type { OutputRecord } from '../types.ts'
 
 const MAX_CHUNK_LENGTH = 16_384
 const types: OutputType[] = ['stdout', 'stderr', 'other']
 
 let folder: TemporaryFolder
 let database: Database
-let store: ExecutionStore
+let store: OutputStore
 let bus: Bus
 let output: Output
 let logged: TextSink
@@ -53,7 +53,7 @@ beforeEach(async () => {
     },
   }
   logged = new TextSink()
-  store = createExecutionStore(database)
+  store = createOutputStore(database)
   output = createOutput({
     store,
     database,

@@ -1,5 +1,5 @@
 /** From query parameters to a page of executions (contract 03, 3.3). */
-import { queryInvalid } from '../../core/errors.ts'
+import { queryInvalid } from '../../../core/errors.ts'
 import {
   isNullFilter,
   parseItems,
@@ -11,9 +11,9 @@ import {
   type Place,
   type QueryParameter,
   type QueryValue,
-} from '../../http/index.ts'
-import type { ExecutionFilter, PathColumn, Sort, SortColumn } from './store.ts'
-import { shown } from '../../lib/text/index.ts'
+} from '../../../http/index.ts'
+import type { ExecutionFilter, PathColumn, Sort, SortColumn } from './filter.ts'
+import { shown } from '../../../lib/text/index.ts'
 
 const text = (description: string): QueryParameter => ({ type: 'string', description })
 

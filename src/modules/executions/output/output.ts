@@ -5,16 +5,16 @@
  * 10 ms under load. A reader is a cursor over `seq`: it reads from the ring of recent records or from the rows.
  */
 import { setTimeout as delay } from 'node:timers/promises'
-import type { Bus } from '../../bus/index.ts'
-import type { Database, Unit } from '../../db/index.ts'
-import { isStorageFailure } from '../../core/errors.ts'
-import { newId } from '../../core/ids.ts'
-import type { Log } from '../../lib/log/index.ts'
-import type { OutputType } from '../../runners/index.ts'
-import { now } from '../../core/time.ts'
-import { noPlace, placeBehind } from './output-place.ts'
-import type { ExecutionStore } from './store.ts'
-import type { Execution, OutputPlace, OutputRecord } from './types.ts'
+import type { Bus } from '../../../bus/index.ts'
+import type { Database, Unit } from '../../../db/index.ts'
+import { isStorageFailure } from '../../../core/errors.ts'
+import { newId } from '../../../core/ids.ts'
+import type { Log } from '../../../lib/log/index.ts'
+import type { OutputType } from '../../../runners/index.ts'
+import { now } from '../../../core/time.ts'
+import { noPlace, placeBehind } from './place.ts'
+import type { OutputStore } from './store.ts'
+import type { Execution, OutputPlace, OutputRecord } from '../types.ts'
 
 const FLUSH_EVERY_MS = 10
 /** A record holds at most this many UTF-16 units. */
@@ -78,7 +78,7 @@ interface Owed {
 }
 
 export function createOutput(deps: {
-  store: ExecutionStore
+  store: OutputStore
   database: Database
   bus: Bus
   log: Log

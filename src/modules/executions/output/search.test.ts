@@ -1,24 +1,24 @@
 import { Matcher } from 're2js'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
-import { openDatabase } from '../../../tests/helpers/database.ts'
-import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
-import { linesIn, storeChunks, textOf, type Chunk } from '../../../tests/helpers/output-rows.ts'
-import { createRandom, seedOfRun } from '../../../tests/helpers/random.ts'
+import { openDatabase } from '../../../../tests/helpers/database.ts'
+import { makeFolder, type TemporaryFolder } from '../../../../tests/helpers/folders.ts'
+import { linesIn, storeChunks, textOf, type Chunk } from '../../../../tests/helpers/output-rows.ts'
+import { createRandom, seedOfRun } from '../../../../tests/helpers/random.ts'
 import { withoutControlSequences } from './control-sequences.ts'
-import type { Database } from '../../db/database.ts'
-import { createFairQueue, searchOutput, type SearchRequest } from './output-search.ts'
-import { createExecutionStore, type ExecutionStore } from './store.ts'
-import type { OutputMatch } from './types.ts'
+import type { Database } from '../../../db/database.ts'
+import { createFairQueue, searchOutput, type SearchRequest } from './search.ts'
+import { createOutputStore, type OutputStore } from './store.ts'
+import type { OutputMatch } from '../types.ts'
 
 let folder: TemporaryFolder
 let database: Database
-let store: ExecutionStore
+let store: OutputStore
 const nextTurn = createFairQueue()
 
 beforeAll(async () => {
   folder = makeFolder()
   database = (await openDatabase(folder.path)).database
-  store = createExecutionStore(database)
+  store = createOutputStore(database)
 })
 
 afterAll(async () => {

@@ -2,18 +2,18 @@
  * Has requested executions started, oldest first, while there are free slots and policies allow it; wakes delayed ones when
  * they are due, and ends pending ones that nobody has settled in their time.
  */
-import type { Bus } from '../../bus/index.ts'
-import type { Unit } from '../../db/index.ts'
-import { microsOfId } from '../../core/ids.ts'
-import type { Log } from '../../lib/log/index.ts'
-import type { Metrics } from '../../core/metrics.ts'
-import { createRowQueue } from '../../queue/index.ts'
-import { formatMicros, microsOf, now, nowMicros, setBacksSoFar } from '../../core/time.ts'
+import type { Bus } from '../../../bus/index.ts'
+import type { Unit } from '../../../db/index.ts'
+import { microsOfId } from '../../../core/ids.ts'
+import type { Log } from '../../../lib/log/index.ts'
+import type { Metrics } from '../../../core/metrics.ts'
+import { createRowQueue } from '../../../queue/index.ts'
+import { formatMicros, microsOf, now, nowMicros, setBacksSoFar } from '../../../core/time.ts'
 import type { Admission } from './admission.ts'
-import type { Change } from './change.ts'
+import type { Change } from '../change.ts'
 import type { Dispatcher } from './dispatcher.ts'
-import type { DueStatus, ExecutionStore } from './store.ts'
-import type { Execution } from './types.ts'
+import type { DueStatus, ExecutionStore } from '../store.ts'
+import type { Execution } from '../types.ts'
 
 /** Longest single timeout: the clock may be set, and stands still for timers while the machine sleeps. */
 const MAX_TIMEOUT_MS = 60_000

@@ -1,20 +1,22 @@
 /** Starts executions, at most so many at once, and records how they end. */
 import { hostname } from 'node:os'
-import type { Bus } from '../../bus/index.ts'
-import { merge, type Unit } from '../../db/index.ts'
-import type { Log } from '../../lib/log/index.ts'
-import type { Metrics } from '../../core/metrics.ts'
-import { createRowQueue } from '../../queue/index.ts'
-import type { RunContext, Runner, RunResult, StopReason } from '../../runners/index.ts'
-import type { SecretValues } from '../../lib/secrets/index.ts'
-import type { Change } from './change.ts'
-import type { Output, OutputIntake } from './output.ts'
-import { createRunSecrets, isCutText, maskOutput, type RunSecrets } from './run-secrets.ts'
-import { isFinal } from './state.ts'
-import type { ExecutionStore } from './store.ts'
-import type { Execution } from './types.ts'
-import { shown } from '../../lib/text/index.ts'
-import type { ServiceTokens } from './ports.ts'
+import type { Bus } from '../../../bus/index.ts'
+import { merge, type Unit } from '../../../db/index.ts'
+import type { Log } from '../../../lib/log/index.ts'
+import type { Metrics } from '../../../core/metrics.ts'
+import { createRowQueue } from '../../../queue/index.ts'
+import type { RunContext, Runner, RunResult, StopReason } from '../../../runners/index.ts'
+import type { SecretValues } from '../../../lib/secrets/index.ts'
+import type { Change } from '../change.ts'
+import type { Output, OutputIntake } from '../output/output.ts'
+import { createRunSecrets, isCutText, maskOutput, type RunSecrets } from '../secrets/run-secrets.ts'
+import type { ResultSecrets } from '../secrets/results.ts'
+import { isFinal } from '../state.ts'
+import type { ExecutionStore } from '../store.ts'
+import type { ProcessStore } from './store.ts'
+import type { Execution } from '../types.ts'
+import { shown } from '../../../lib/text/index.ts'
+import type { ServiceTokens } from '../ports.ts'
 
 export type Prepared = Pick<
   RunContext,
@@ -59,12 +61,12 @@ interface Run {
 
 export function createDispatcher(deps: {
   store: ExecutionStore
+  processes: ProcessStore
   change: Change
   output: Output
   runners: ReadonlyMap<string, Runner>
   prepare: Prepare
-  /** Hides what the schema of a result marks as secret; `sealed` is the whole, encrypted. */
-  concealResult(execution: Execution, result: RunResult['result']): { result: unknown; sealed?: string }
+  maskResult: ResultSecrets['mask']
   bus: Bus
   log: Log
   metrics: Metrics
@@ -78,7 +80,7 @@ export function createDispatcher(deps: {
   pollSeconds: number
   bootId: string
 }): Dispatcher {
-  const { store, change, bus, log, metrics } = deps
+  const { store, processes, change, bus, log, metrics } = deps
   /** Each holds a slot. */
   const runs = new Map<string, Run>()
   const freeSlotListeners: ((ended: Execution) => void)[] = []
@@ -200,10 +202,10 @@ export function createDispatcher(deps: {
     await processKnown
     const masks = masksOf(ready.secrets)
     const rest = await intake.finish()
-    const ended = merge(rest, { steps: [store.deleteProcess(execution.id)], facts: [] })
+    const ended = merge(rest, { steps: [processes.deleteProcess(execution.id)], facts: [] })
     try {
       const said = masks === undefined ? outcome.result : await masks.maskLater(outcome.result, isCutText)
-      const { result, sealed } = deps.concealResult(execution, said as RunResult['result']) // a copy of one
+      const { result, sealed } = deps.maskResult(execution, said as RunResult['result']) // a copy of one
       const { ttlSeconds } = outcome
       const exit = {
         kind: 'exit',
@@ -250,7 +252,7 @@ export function createDispatcher(deps: {
           }),
         hides: (text) => secrets.values?.isIn(text) ?? false,
         processStarted: (identity) =>
-          record({ steps: [store.insertProcess(execution.id, { ...identity, bootId: deps.bootId })], facts: [] }),
+          record({ steps: [processes.insertProcess(execution.id, { ...identity, bootId: deps.bootId })], facts: [] }),
         signal,
       })
     } catch (error) {

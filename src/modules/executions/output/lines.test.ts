@@ -1,21 +1,21 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { openDatabase } from '../../../tests/helpers/database.ts'
-import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
-import { linesIn, storeChunks, textOf, type Chunk } from '../../../tests/helpers/output-rows.ts'
-import { createRandom, seedOfRun } from '../../../tests/helpers/random.ts'
-import type { Database } from '../../db/database.ts'
-import { readLines, type LinesRequest } from './output-lines.ts'
-import { createExecutionStore, type ExecutionStore } from './store.ts'
-import type { OutputLine } from './types.ts'
+import { openDatabase } from '../../../../tests/helpers/database.ts'
+import { makeFolder, type TemporaryFolder } from '../../../../tests/helpers/folders.ts'
+import { linesIn, storeChunks, textOf, type Chunk } from '../../../../tests/helpers/output-rows.ts'
+import { createRandom, seedOfRun } from '../../../../tests/helpers/random.ts'
+import type { Database } from '../../../db/database.ts'
+import { readLines, type LinesRequest } from './lines.ts'
+import { createOutputStore, type OutputStore } from './store.ts'
+import type { OutputLine } from '../types.ts'
 
 let folder: TemporaryFolder
 let database: Database
-let store: ExecutionStore
+let store: OutputStore
 
 beforeAll(async () => {
   folder = makeFolder()
   database = (await openDatabase(folder.path)).database
-  store = createExecutionStore(database)
+  store = createOutputStore(database)
 })
 
 afterAll(async () => {

@@ -3,13 +3,13 @@
  * Those that may not wait as rows, `delayed` without a time; here are only their ids, in the order in which they are to run.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { Bus } from '../../bus/index.ts'
-import type { Log } from '../../lib/log/index.ts'
-import type { Change } from './change.ts'
-import { isFinal } from './state.ts'
-import type { ExecutionStore } from './store.ts'
-import type { Execution } from './types.ts'
-import type { Limit } from './ports.ts'
+import type { Bus } from '../../../bus/index.ts'
+import type { Log } from '../../../lib/log/index.ts'
+import type { Change } from '../change.ts'
+import { isFinal } from '../state.ts'
+import type { ExecutionStore } from '../store.ts'
+import type { Execution } from '../types.ts'
+import type { Limit } from '../ports.ts'
 
 const PAGE = 200
 /** Pause after a failure: a storage that is full would be asked without end. */

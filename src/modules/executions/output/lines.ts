@@ -4,10 +4,10 @@
  * Each record tells how many line ends and bytes there are before it. So the record with a line end, or with a byte, is found
  * by halving, whatever is between; and then a few records are read.
  */
-import type { OutputType } from '../../runners/index.ts'
-import { placeBehind } from './output-place.ts'
-import type { ExecutionStore, NumberedPlace, PlacedRecord } from './store.ts'
-import type { OutputLine, OutputLines, OutputPart, OutputPlace } from './types.ts'
+import type { OutputType } from '../../../runners/index.ts'
+import { placeBehind } from './place.ts'
+import type { NumberedPlace, OutputStore, PlacedRecord } from './store.ts'
+import type { OutputLine, OutputLines, OutputPart, OutputPlace } from '../types.ts'
 
 export const MAX_LINES = 1000
 /** Shown of one line, in UTF-16 units. */
@@ -23,7 +23,7 @@ const MAX_RECORDS = 1024
 const FIRST_BATCH = 2
 const MAX_BATCH = 32
 
-export type OutputReadStore = Pick<ExecutionStore, 'outputPlace' | 'outputBetween' | 'lastOutput'>
+export type OutputReadStore = Pick<OutputStore, 'outputPlace' | 'outputBetween' | 'lastOutput'>
 
 /** Where something is in the output of one type, or of all. */
 export interface Spot {

@@ -1,5 +1,5 @@
 /** What there is of an output before a place. Every byte of output is counted here once, at a gigabyte a second or more. */
-import type { OutputPlace, OutputRecord } from './types.ts'
+import type { OutputPlace, OutputRecord } from '../types.ts'
 
 export const noPlace: Readonly<OutputPlace> = {
   stdout_lines: 0,

@@ -1,16 +1,19 @@
 import Sqlite from 'better-sqlite3'
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { makeExecution } from '../../../tests/helpers/execution.ts'
-import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
-import type { Compilable, Database } from '../../db/database.ts'
-import { openSqlite } from '../../db/sqlite/open.ts'
-import { newId } from '../../core/ids.ts'
-import { createExecutionStore, type ExecutionFilter, type ExecutionStore } from './store.ts'
-import type { ExecutionStatus } from './types.ts'
+import { makeExecution } from '../../../../tests/helpers/execution.ts'
+import { makeFolder, type TemporaryFolder } from '../../../../tests/helpers/folders.ts'
+import type { Compilable, Database } from '../../../db/database.ts'
+import { openSqlite } from '../../../db/sqlite/open.ts'
+import { newId } from '../../../core/ids.ts'
+import { createExecutionStore, type ExecutionStore } from '../store.ts'
+import type { ExecutionFilter } from './filter.ts'
+import { createExecutionListStore, type ExecutionListStore } from './store.ts'
+import type { ExecutionStatus } from '../types.ts'
 
 let folder: TemporaryFolder
 let database: Database
 let store: ExecutionStore
+let list: ExecutionListStore
 /** The last search that was made. */
 let searched: Compilable | undefined
 
@@ -26,6 +29,7 @@ beforeEach(async () => {
     },
   }
   store = createExecutionStore(database)
+  list = createExecutionListStore(database)
 })
 
 afterEach(async () => {
@@ -57,9 +61,9 @@ test('a search walks the index that leads to the fewest executions', async () =>
   await add(2, 'failed', 'svc', parent)
   const search = async (filter: ExecutionFilter): Promise<string> => {
     const page = { filter, sort: [], limit: 10, offset: 0 }
-    const ids = await store.page(page)
-    expect(ids).toHaveLength(Math.min(10, await store.total(filter)))
-    await store.page(page)
+    const ids = await list.page(page)
+    expect(ids).toHaveLength(Math.min(10, await list.total(filter)))
+    await list.page(page)
     return planOfSearch()
   }
   expect(await search({ status: 'succeeded', user: 'once' })).toMatch(/executions_user \(user=\?\)$/)
@@ -82,13 +86,13 @@ test('what has one of several values is merged in the order of ids, without a lo
     await add(1, 'failed', 'ada', parent)
   }
   const search = async (filter: ExecutionFilter): Promise<[ids: string[], total: number, plan: string]> => {
-    const ids = await store.page({ filter, sort: [], limit: -1, offset: 0 })
+    const ids = await list.page({ filter, sort: [], limit: -1, offset: 0 })
     // Far enough for the thread.
-    await store.page({ filter, sort: [], limit: 10, offset: 10_001 })
+    await list.page({ filter, sort: [], limit: 10, offset: 10_001 })
     const plan = planOfSearch()
-    return [ids, await store.total(filter), plan]
+    return [ids, await list.total(filter), plan]
   }
-  const rows = store.findByIds(await store.page({ filter: {}, sort: [], limit: 1000, offset: 0 }))
+  const rows = store.findByIds(await list.page({ filter: {}, sort: [], limit: 1000, offset: 0 }))
   const newest = rows.toSorted((a, b) => (a.id < b.id ? 1 : -1))
   const idsOf = (fits: (row: (typeof rows)[number]) => boolean): string[] => newest.filter(fits).map(({ id }) => id)
   const isBad = ({ status }: { status: ExecutionStatus }): boolean => status === 'failed' || status === 'timeout'
@@ -121,7 +125,7 @@ test('what has one of several values is merged in the order of ids, without a lo
   ])
   expect((await search({ words: ['nobody'], startedAfter })).slice(0, 2)).toEqual([[], 0])
 
-  const byStatus = await store.page({
+  const byStatus = await list.page({
     filter: { statuses: ['failed', 'timeout'] },
     sort: [{ column: 'status', direction: 'asc' }],
     limit: 100,
@@ -141,7 +145,7 @@ test('what no rule has started is looked for on the thread, what one has started
   await database.write({ steps, facts: [] })
   const search = async (filter: ExecutionFilter): Promise<[string[], string]> => {
     searched = undefined
-    const ids = await store.page({ filter, sort: [], limit: 10, offset: 0 })
+    const ids = await list.page({ filter, sort: [], limit: 10, offset: 0 })
     return [ids.toSorted(), searched === undefined ? 'here' : planOfSearch()]
   }
   const all = started.map(({ id }) => id).toSorted()
@@ -164,9 +168,9 @@ test('of few that may be seen, all are looked at, instead of all that there are'
   await add(3, 'succeeded', 'once')
   const few = [makeExecution({ action_ref: 'core.rare' }), makeExecution({ action_ref: 'core.rarer', user: 'once' })]
   await database.write({ steps: few.flatMap((execution) => store.insert(execution)), facts: [] })
-  expect(store.actionRefs()).toEqual(['core.local', 'core.rare', 'core.rarer'])
+  expect(list.actionRefs()).toEqual(['core.local', 'core.rare', 'core.rarer'])
   const search = async (filter: ExecutionFilter): Promise<[number, string]> => {
-    const ids = await store.page({ filter, sort: [], limit: 10, offset: 0 })
+    const ids = await list.page({ filter, sort: [], limit: 10, offset: 0 })
     return [ids.length, planOfSearch()]
   }
   const actionRefs = ['core.rare', 'core.rarer']
@@ -187,7 +191,7 @@ test('a filter finds booleans by the words of JSON', async () => {
     await database.write({ steps: store.insert(makeExecution({ parameters: { flag } })), facts: [] })
   }
   const totals = ['true', 'false', '1'].map((value) =>
-    store.total({ paths: [{ column: 'parameters', path: '$.flag', value }] }),
+    list.total({ paths: [{ column: 'parameters', path: '$.flag', value }] }),
   )
   expect(await Promise.all(totals)).toEqual([1, 1, 0])
 })
@@ -198,10 +202,8 @@ test('for words, what is counted is added up on the thread, however many combina
   const first = vi.spyOn(database, 'first')
   const all = vi.spyOn(database, 'all')
   const filter = { words: ['local'], statuses: ['succeeded', 'failed'] }
-  expect(await store.total(filter)).toBe(5)
-  expect(await store.page({ filter, sort: [{ column: 'id', direction: 'desc' }], limit: 10, offset: 0 })).toHaveLength(
-    5,
-  )
+  expect(await list.total(filter)).toBe(5)
+  expect(await list.page({ filter, sort: [{ column: 'id', direction: 'desc' }], limit: 10, offset: 0 })).toHaveLength(5)
   const here = [...first.mock.calls, ...all.mock.calls].map(([query]) => query.compile().sql)
   expect(here.filter((text) => text.includes('execution_counts'))).toEqual([])
 })

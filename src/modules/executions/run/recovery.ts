@@ -2,12 +2,13 @@
  * What a server does about executions that an earlier one was running when it ended: their processes are killed, they are
  * recorded as `abandoned`, and nothing is silently run twice. Runs at every start; harmless when there is nothing.
  */
-import type { Log } from '../../lib/log/index.ts'
-import { merge, type Database, type Unit } from '../../db/index.ts'
-import type { RecordedProcess } from '../../runners/index.ts'
-import type { Change } from './change.ts'
-import type { ExecutionStore } from './store.ts'
-import type { Execution, ExecutionStatus } from './types.ts'
+import type { Log } from '../../../lib/log/index.ts'
+import { merge, type Database, type Unit } from '../../../db/index.ts'
+import type { RecordedProcess } from '../../../runners/index.ts'
+import type { Change } from '../change.ts'
+import type { ExecutionStore } from '../store.ts'
+import type { ProcessStore } from './store.ts'
+import type { Execution, ExecutionStatus } from '../types.ts'
 
 /** Kills what is left of these executions. @returns how many processes it killed */
 export type SweepLeftovers = (
@@ -20,6 +21,7 @@ const PAGE = 200
 
 export async function recover(deps: {
   store: ExecutionStore
+  processes: ProcessStore
   change: Change
   database: Database
   sweep: SweepLeftovers
@@ -27,8 +29,8 @@ export async function recover(deps: {
   readonly planEnd: (execution: Execution) => Unit
   log: Log
 }): Promise<void> {
-  const { store, change, log } = deps
-  const processes = store.processes()
+  const { store, processes: processStore, change, log } = deps
+  const processes = processStore.processes()
   for (const status of owned) {
     let afterId = ''
     for (;;) {
@@ -41,7 +43,7 @@ export async function recover(deps: {
       for (const execution of page) {
         processes.delete(execution.id)
         // Authentication may have been on when it began, and be off now.
-        const ended = merge(deps.planEnd(execution), { steps: [store.deleteProcess(execution.id)], facts: [] })
+        const ended = merge(deps.planEnd(execution), { steps: [processStore.deleteProcess(execution.id)], facts: [] })
         await change.settle(execution, [{ kind: 'lost' }], ended)
       }
       log.warning('executions.recovered', 'Executions were running when the server ended', {
@@ -55,6 +57,6 @@ export async function recover(deps: {
   const orphans = [...processes].map(([executionId, process]) => ({ executionId, process }))
   if (orphans.length === 0) return
   await deps.sweep(orphans)
-  const steps = orphans.map(({ executionId }) => store.deleteProcess(executionId))
+  const steps = orphans.map(({ executionId }) => processStore.deleteProcess(executionId))
   await deps.database.write({ steps, facts: [] })
 }

@@ -1,22 +1,24 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest'
-import { makeExecution } from '../../../tests/helpers/execution.ts'
-import { openDatabase } from '../../../tests/helpers/database.ts'
-import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders.ts'
-import { waitFor } from '../../../tests/helpers/wait.ts'
-import { TextSink } from '../../../tests/helpers/text-sink.ts'
-import type { Database, Unit } from '../../db/database.ts'
-import { storageFailed } from '../../core/errors.ts'
-import { createLog, type Log } from '../../lib/log/log.ts'
-import { formatMicros, now, nowMicros } from '../../core/time.ts'
+import { makeExecution } from '../../../../tests/helpers/execution.ts'
+import { openDatabase } from '../../../../tests/helpers/database.ts'
+import { makeFolder, type TemporaryFolder } from '../../../../tests/helpers/folders.ts'
+import { waitFor } from '../../../../tests/helpers/wait.ts'
+import { TextSink } from '../../../../tests/helpers/text-sink.ts'
+import type { Database, Unit } from '../../../db/database.ts'
+import { storageFailed } from '../../../core/errors.ts'
+import { createLog, type Log } from '../../../lib/log/log.ts'
+import { formatMicros, now, nowMicros } from '../../../core/time.ts'
 import { createAdmission } from './admission.ts'
-import { createChange, type Change } from './change.ts'
+import { createChange, type Change } from '../change.ts'
 import { createDispatcher } from './dispatcher.ts'
-import { createOutput } from './output.ts'
+import { createOutput } from '../output/output.ts'
 import { createScheduler, type Scheduler } from './scheduler.ts'
-import { createExecutionStore, type ExecutionStore } from './store.ts'
-import type { Execution, ExecutionStatus } from './types.ts'
-import { noMetrics } from '../../core/metrics.ts'
-import type { Limit } from './ports.ts'
+import { createOutputStore } from '../output/store.ts'
+import { createProcessStore } from './store.ts'
+import { createExecutionStore, type ExecutionStore } from '../store.ts'
+import type { Execution, ExecutionStatus } from '../types.ts'
+import { noMetrics } from '../../../core/metrics.ts'
+import type { Limit } from '../ports.ts'
 
 let folder: TemporaryFolder
 let database: Database
@@ -68,8 +70,9 @@ beforeEach(async () => {
   const dispatcher = createDispatcher({
     metrics: noMetrics,
     store,
+    processes: createProcessStore(database),
     change,
-    output: createOutput({ store, database, bus, log, givingUp }),
+    output: createOutput({ store: createOutputStore(database), database, bus, log, givingUp }),
     // None, so that whatever is started fails at once.
     runners: new Map(),
     prepare: () => ({
@@ -81,7 +84,7 @@ beforeEach(async () => {
       config: () => ({}),
       env: {},
     }),
-    concealResult: (_, result) => ({ result }),
+    maskResult: (_, result) => ({ result }),
     bus,
     log,
     write: (unit) => database.write(unit),

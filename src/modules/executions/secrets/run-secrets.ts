@@ -1,7 +1,7 @@
 /** Keeps the secrets of a run out of whatever it says: output, result, messages (contract 00, 0.15). */
-import { createSecretValues, type SecretFilter, type SecretValues } from '../../lib/secrets/index.ts'
-import type { OutputType } from '../../runners/index.ts'
-import type { OutputIntake } from './output.ts'
+import { createSecretValues, type SecretFilter, type SecretValues } from '../../../lib/secrets/index.ts'
+import type { OutputType } from '../../../runners/index.ts'
+import type { OutputIntake } from '../output/output.ts'
 
 export interface RunSecrets {
   /** Added to as they become known. */

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import { startEngine, type Engine } from '../../../tests/helpers/engine.ts'
-import { waitFor } from '../../../tests/helpers/wait.ts'
-import type { Unit } from '../../db/database.ts'
-import type { RunContext, RunResult } from '../../runners/runner.ts'
+import { startEngine, type Engine } from '../../../../tests/helpers/engine.ts'
+import { waitFor } from '../../../../tests/helpers/wait.ts'
+import type { Unit } from '../../../db/database.ts'
+import type { RunContext, RunResult } from '../../../runners/runner.ts'
 
 let engine: Engine
 let run: (context: RunContext) => Promise<RunResult>

@@ -1,0 +1,39 @@
+import type { Gauge } from '../../core/module.ts'
+import type { Runs } from './run/runs.ts'
+import type { ExecutionStore } from './store.ts'
+
+/** @param slots `actionrunner.actions_pool_size` */
+export function createGauges(
+  store: Pick<ExecutionStore, 'countWithStatus'>,
+  runs: Pick<Runs, 'freeSlots'>,
+  slots: number,
+): Gauge[] {
+  return [
+    {
+      key: 'actionrunner.queue.request',
+      about: 'Executions that wait for a slot.',
+      read: () => store.countWithStatus('requested'),
+    },
+    {
+      key: 'actionrunner.queue.work',
+      about: 'Executions that have a slot and have not begun.',
+      read: () => store.countWithStatus('scheduled'),
+    },
+    {
+      key: 'actionrunner.queue.cancel',
+      about: 'Cancelled executions whose processes have not ended.',
+      read: () => store.countWithStatus('canceling'),
+    },
+    { key: 'actionrunner.slots.used', about: 'Executions that run now.', read: () => slots - runs.freeSlots() },
+    {
+      key: 'actionrunner.slots.size',
+      about: 'How many may run at once (actionrunner.actions_pool_size).',
+      read: () => slots,
+    },
+    ...(['delayed', 'running', 'pending'] as const).map((status) => ({
+      key: `executions.${status}`,
+      about: `Executions with status ${status}.`,
+      read: () => store.countWithStatus(status),
+    })),
+  ]
+}

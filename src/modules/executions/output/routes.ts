@@ -1,0 +1,117 @@
+import { queryInvalid } from '../../../core/errors.ts'
+import { executionResource } from '../../../core/permissions.ts'
+import type { ApiRequest, QueryParameter, Route } from '../../../http/index.ts'
+import type { OutputType } from '../../../runners/index.ts'
+import { idOrLastOf } from '../path.ts'
+import { outputLinesSchema, outputMatchesSchema } from '../schemas.ts'
+import type { ExecutionService } from '../service.ts'
+import { MAX_LINES } from './lines.ts'
+import type { OutputReader } from './read.ts'
+
+/** The output of an execution: as text, by line, by search. */
+export function outputRoutes(service: Pick<ExecutionService, 'getOrLast'>, output: OutputReader): Route[] {
+  return [
+    {
+      surface: 'api',
+      method: 'get',
+      path: '/executions/:id/output',
+      permission: 'execution_view',
+      resource: (request) => executionResource(service.getOrLast(idOrLastOf(request))),
+      summary: 'The output produced so far, as plain text; `last` works too.',
+      query: { output_type: outputTypeParameter },
+      response: { type: 'string' },
+      mediaType: 'text/plain; charset=UTF-8',
+      failures: [400, 404],
+      handler(request) {
+        const { id } = service.getOrLast(idOrLastOf(request))
+        const type = outputTypeOf(request)
+        return type === 'none' ? '' : output.text(id, type)
+      },
+    },
+    {
+      surface: 'api',
+      method: 'get',
+      path: '/executions/:id/output/lines',
+      permission: 'execution_view',
+      resource: (request) => executionResource(service.getOrLast(idOrLastOf(request))),
+      summary: 'Lines of the output produced so far, numbered as in the text of it; `last` works too.',
+      query: {
+        output_type: outputTypeParameter,
+        from: {
+          type: 'integer',
+          description: 'Number of the first line, from 1, the default. Negative: counted from the end, -1 is the last.',
+        },
+        limit: {
+          type: 'integer',
+          description: `At most so many lines, up to ${MAX_LINES}; default 100. Fewer when they are long.`,
+        },
+        offset: {
+          type: 'integer',
+          description: 'Bytes of the first line that are passed over, such as `next_offset`.',
+        },
+      },
+      response: outputLinesSchema,
+      failures: [400, 404],
+      handler(request) {
+        const { from, limit, offset } = readLinesQuery(request.query)
+        const { id } = service.getOrLast(idOrLastOf(request))
+        return output.lines(id, { type: outputTypeOf(request), from, limit, offset })
+      },
+    },
+    {
+      surface: 'api',
+      method: 'get',
+      path: '/executions/:id/output/search',
+      permission: 'execution_view',
+      resource: (request) => executionResource(service.getOrLast(idOrLastOf(request))),
+      summary: 'Lines of the output that have a text. Looks through a part of it: go on with `next` until `is_at_end`.',
+      query: {
+        query: { type: 'string', description: 'What to search for, within one line.', required: true },
+        output_type: outputTypeParameter,
+        ignore_case: { type: 'boolean', description: 'Capital and small letters are the same.' },
+        is_pattern: { type: 'boolean', description: '`query` is a regular expression, in the notation of RE2.' },
+        from: { type: 'integer', description: 'Number of the line to begin with, from 1, the default.' },
+        offset: { type: 'integer', description: 'Bytes of that line that are passed over.' },
+        limit: { type: 'integer', description: `At most so many lines, up to ${MAX_LINES}; default 100.` },
+      },
+      response: outputMatchesSchema,
+      failures: [400, 404],
+      handler(request) {
+        const { from, limit, offset } = readLinesQuery(request.query)
+        if (from < 1) throw queryInvalid('Parameter "from" must be 1 or more')
+        const { query, ignore_case: ignoreCase, is_pattern: isPattern } = request.query
+        const { id } = service.getOrLast(idOrLastOf(request))
+        return output.search(id, {
+          type: outputTypeOf(request),
+          query: String(query),
+          ignoreCase: ignoreCase === true,
+          isPattern: isPattern === true,
+          from,
+          offset,
+          limit,
+        })
+      },
+    },
+  ]
+}
+
+const outputTypeParameter: QueryParameter = {
+  type: 'string',
+  description: '`stdout`, `stderr`, `other`; absent or `all`: everything.',
+}
+
+/** Undefined: all. `none`: a type that no record has. */
+function outputTypeOf({ query }: ApiRequest): OutputType | undefined | 'none' {
+  const type = query['output_type']
+  if (type === undefined || type === '' || type === 'all') return undefined
+  return type === 'stdout' || type === 'stderr' || type === 'other' ? type : 'none'
+}
+
+/** @throws QUERY_INVALID */
+function readLinesQuery(query: ApiRequest['query']): { from: number; limit: number; offset: number } {
+  const { from = 1, limit = 100, offset = 0 } = query as { from?: number; limit?: number; offset?: number } // declared so
+  if (from === 0) throw queryInvalid('Parameter "from" is 0: the first line has the number 1, the last one -1')
+  if (limit < 1 || limit > MAX_LINES) throw queryInvalid(`Parameter "limit" must be from 1 to ${MAX_LINES}`)
+  if (offset < 0) throw queryInvalid('Parameter "offset" must not be negative')
+  return { from, limit, offset }
+}

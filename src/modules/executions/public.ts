@@ -1,0 +1,100 @@
+/** The public API of the module, and what it needs. */
+import type { Bus } from '../../bus/index.ts'
+import type { Encryption } from '../../core/encryption.ts'
+import type { Metrics } from '../../core/metrics.ts'
+import type { Module } from '../../core/module.ts'
+import type { TemplateReader } from '../../core/template-reader.ts'
+import type { Database } from '../../db/index.ts'
+import type { Page } from '../../http/index.ts'
+import type { Log } from '../../lib/log/index.ts'
+import type { TemplateScope } from '../../lib/template/index.ts'
+import type { Runner } from '../../runners/index.ts'
+import type { Actions } from '../actions/index.ts'
+import type { Traces } from '../traces/index.ts'
+import type { OutputCursor } from './output/output.ts'
+import type { ExecutionPolicies, PackConfigs, PlanReaction, ServiceTokens } from './ports.ts'
+import type { RolesOf } from './request/draft.ts'
+import type { SweepLeftovers } from './run/recovery.ts'
+import type { ExecutionService } from './service.ts'
+import type { Execution, ExecutionRecord, ExecutionStatus } from './types.ts'
+
+export interface Executions
+  extends Module, Pick<ExecutionService, 'plan' | 'planRetry' | 'request' | 'hasRoom' | 'cancelOld'> {
+  find(id: string): Execution | undefined
+  /** With `result`: null when there is none. */
+  findWithResult(id: string): Execution | undefined
+  /** Ids of those that rules started for a trigger instance, oldest first. */
+  ofTriggerInstance(id: string): string[]
+  /** The one with the greatest id. */
+  last(): Execution | undefined
+  /** Cheap while it runs; undefined when there is no such execution. */
+  statusOf(id: string): ExecutionStatus | undefined
+  outputCursor(id: string): OutputCursor
+  /**
+   * Pending executions of a runner type with their results, newest first. The generator reads each one when it is asked for.
+   *
+   * @param runner name of the runner type
+   */
+  pending(runner: string, page: Page): Promise<{ executions: Iterable<Execution>; total: number }>
+  /**
+   * Ends a pending execution with the result it waits for.
+   *
+   * @param masked the same result without its secrets, when it has some: then the result is stored encrypted as well
+   * @throws CRYPTO_KEY_MISSING when there are secrets to store
+   * @returns undefined when it is not pending any more
+   */
+  respond(
+    seen: Execution,
+    result: Record<string, unknown>,
+    masked?: Record<string, unknown>,
+  ): Promise<Execution | undefined>
+  /** The masked wire record, as streams send it. */
+  record(execution: Execution): ExecutionRecord
+  liveactionRecord(execution: Execution): Record<string, unknown>
+  /** Ids of the traces with executions that have not ended. */
+  openTraces(): string[]
+  /** The policies of an action have changed. */
+  policiesChanged(actionRef: string): void
+  /** While stopping: skips the rest of the grace period, and gives up writes that fail. */
+  hurry(): void
+}
+
+export interface ExecutionsDeps {
+  database: Database
+  bus: Bus
+  log: Log
+  metrics: Metrics
+  encryption: Encryption
+  actions: Actions
+  /** Default: access control is off. */
+  rolesOf?: RolesOf
+  traces: Traces
+  runners: readonly Runner[]
+  sweep: SweepLeftovers
+  /** Stored with the processes of executions. */
+  bootId: string
+  serviceTokens: ServiceTokens
+  /** What templates in parameters may read, besides parameters and the context. */
+  readonly templates: (reader: TemplateReader) => TemplateScope
+  readonly planReaction: PlanReaction
+  packConfigs: PackConfigs
+  readonly policies: ExecutionPolicies
+  settings: {
+    streamOutput: boolean
+    actionsPoolSize: number
+    shutdownGraceSeconds: number
+    queueLimit: number
+    /** Acting user of what the system starts by itself. */
+    systemUser: string
+    pollSeconds: number
+    /** `garbagecollector.purge_inquiries` */
+    expiresPending: boolean
+    maxPageSize: number
+    /** `api.mask_secrets` and `log.mask_secrets` */
+    maskSecrets: boolean
+    /** Address of the web client, without a trailing slash. Asked when needed: with port 0 it is known late. */
+    webUrl(): string
+    /** Public address of the API with its version, for `SVC_ACTION_API_URL`. */
+    apiUrl(): string
+  }
+}

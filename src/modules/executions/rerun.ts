@@ -1,0 +1,120 @@
+/** Re-runs an execution: with its parameters, and overrides merged into them. */
+import { executionUpdateRefused, permissionDenied } from '../../core/errors.ts'
+import { draftExecution, type Caller, type Draft, type DraftOptions } from './request/draft.ts'
+import type { RerunRequest } from './request/schemas.ts'
+import type { ParameterSecrets } from './secrets/parameters.ts'
+import type { Execution } from './types.ts'
+
+/** The parameters of the original that a re-run inherits unchanged. */
+interface Kept {
+  parameters: Record<string, unknown>
+  isAll: boolean
+}
+
+export interface Reruns {
+  /**
+   * Checks a re-run.
+   *
+   * @param merges whether all original parameters are inherited, instead of those that the request keeps
+   * @throws EXECUTION_UPDATE_REFUSED, PERMISSION_DENIED, CRYPTO_KEY_MISSING, CIPHER_TEXT_INVALID
+   * @returns makes the draft, and throws what `draftExecution` throws
+   */
+  prepare(caller: Caller, original: Execution, request: RerunRequest, merges: boolean): () => Draft
+}
+
+export function createReruns(
+  options: Pick<DraftOptions, 'actions' | 'rolesOf' | 'sources' | 'findExecution'> & {
+    parameters: ParameterSecrets
+    /** `api.mask_secrets` and `log.mask_secrets` */
+    maskSecrets: boolean
+  },
+): Reruns {
+  const { parameters: secrets, maskSecrets, ...draftOptions } = options
+
+  /** Names of the parameters with secrets that are masked for callers other than administrators. */
+  const secretNames = (execution: Execution): string[] => (maskSecrets ? secrets.secretNames(execution) : [])
+
+  /** @param names undefined: all */
+  function keptOf(original: Execution, names: readonly string[] | undefined): Kept {
+    if (names?.length === 0) return { parameters: {}, isAll: false }
+    const entries = Object.entries(secrets.decrypt(original).parameters)
+    const kept = names === undefined ? entries : entries.filter(([name]) => names.includes(name))
+    return { parameters: Object.fromEntries(kept), isAll: kept.length === entries.length }
+  }
+
+  /**
+   * A caller who may not see the secrets of another user can re-run with all of them unchanged. With other values beside
+   * them, or without some of them, a template could print them, or another command or address would get them.
+   *
+   * @param kept the parameters that the re-run inherits
+   * @returns users whose secrets are among them
+   * @throws PERMISSION_DENIED
+   */
+  function inheritSecrets(
+    original: Execution,
+    kept: Kept,
+    { parameters = {}, user }: RerunRequest,
+    caller: Caller,
+  ): string[] {
+    const { isAdmin, user: callingUser, scopes } = caller.principal
+    const names = secretNames(original).filter(
+      (name) => Object.hasOwn(kept.parameters, name) && !Object.hasOwn(parameters, name),
+    )
+    if (names.length === 0) return []
+    const owners = original.liveaction.secret_owners ?? [original.user]
+    // An API key with scopes does not have all permissions of its user.
+    const foreign = scopes === undefined ? owners.filter((owner) => owner !== (user ?? callingUser)) : owners
+    const isUnchanged = kept.isAll && Object.keys(parameters).length === 0
+    if (isAdmin || foreign.length === 0 || isUnchanged) return owners
+    throw permissionDenied(
+      `The execution has secret parameters (${names.join(', ')}) of "${foreign.join('" and "')}". Give other values for these too, or run it again without any changes.`,
+    )
+  }
+
+  return {
+    prepare(caller, original, request, merges) {
+      checkTasks(request)
+      const kept = keptOf(original, merges ? undefined : (request.keep ?? []))
+      const secretOwners = inheritSecrets(original, kept, request, caller)
+      return () => {
+        const inherited = kept.parameters
+        const overrides = request.parameters ?? {}
+        const templated = new Set([...Object.keys(overrides), ...(original.liveaction.unrendered ?? [])])
+        const draft = draftExecution({
+          ...draftOptions,
+          parameters: secrets,
+          caller,
+          literals: new Set(Object.keys(inherited).filter((name) => !templated.has(name))),
+          request: {
+            action: original.action_ref,
+            parameters: { ...inherited, ...overrides },
+            user: request.user ?? null,
+            delay: request.delay ?? null,
+          },
+          extraContext: { 're-run': { ref: original.id } },
+          cause: { kind: 'inherited', trace_id: original.trace_id, caused_by: undefined },
+          // A secret of the original stays one, even if the action has changed.
+          secrets: Object.keys(inherited).length === 0 ? [] : secrets.secretsOf(original),
+        })
+        const { execution } = draft
+        if (secretOwners.length > 0) {
+          const hasOwn = secretNames(execution).some((name) => Object.hasOwn(overrides, name))
+          execution.liveaction.secret_owners = [...new Set([...secretOwners, ...(hasOwn ? [execution.user] : [])])]
+        }
+        return draft
+      }
+    },
+  }
+}
+
+/** Names of tasks make sense for workflows only. @throws EXECUTION_UPDATE_REFUSED */
+function checkTasks({ tasks = [], reset = [], parameters = {} }: RerunRequest): void {
+  if (tasks.length === 0 && reset.length === 0) return
+  if (Object.keys(parameters).length > 0) {
+    throw executionUpdateRefused('Parameters override is not supported when re-running task(s) for a workflow.')
+  }
+  if (reset.some((task) => !tasks.includes(task))) {
+    throw executionUpdateRefused('List of tasks to reset does not match the tasks to rerun.')
+  }
+  throw executionUpdateRefused('Task option is only supported for Orquesta workflows.')
+}

@@ -1,0 +1,83 @@
+/** Wires what runs executions: who may have a slot, who gets the next one, and the run itself. */
+import type { Change } from '../change.ts'
+import type { Output } from '../output/output.ts'
+import type { ExecutionsDeps } from '../public.ts'
+import type { ParameterSecrets } from '../secrets/parameters.ts'
+import type { ResultSecrets } from '../secrets/results.ts'
+import type { ExecutionStore } from '../store.ts'
+import type { Execution } from '../types.ts'
+import { createAdmission } from './admission.ts'
+import { createDispatcher } from './dispatcher.ts'
+import { createPrepare } from './prepare.ts'
+import { recover } from './recovery.ts'
+import { createScheduler } from './scheduler.ts'
+import { createProcessStore } from './store.ts'
+
+export interface Runs {
+  /** How many more may be started now. */
+  freeSlots(): number
+  /** The policies of an action have changed. */
+  policiesChanged(actionRef: string): void
+  /** Recovers what an earlier server left, then starts what waits. */
+  start(): Promise<void>
+  /** Lets runs finish within the grace period, then stops them. Resolves when nothing runs. */
+  stop(): Promise<void>
+  /** Skips the rest of the grace period of a `stop` under way. */
+  hurry(): void
+}
+
+export function createRuns(
+  deps: ExecutionsDeps & {
+    store: ExecutionStore
+    change: Change
+    output: Output
+    parameters: ParameterSecrets
+    results: ResultSecrets
+  },
+): Runs {
+  const { store, database, bus, log, metrics, change, output, parameters, results, settings, serviceTokens } = deps
+  const { pollSeconds, actionsPoolSize: slots } = settings
+  const processes = createProcessStore(database)
+  const common = { store, change, bus, log, metrics, pollSeconds, write: database.write.bind(database) }
+  const dispatcher = createDispatcher({
+    ...common,
+    processes,
+    output,
+    runners: new Map(deps.runners.map((runner) => [runner.definition.name, runner])),
+    prepare: createPrepare({ actions: deps.actions, parameters, sources: deps, apiUrl: () => settings.apiUrl() }),
+    maskResult: (execution, result) => results.mask(execution, result),
+    slots,
+    serviceTokens,
+    streamOutput: settings.streamOutput,
+    maskSecrets: settings.maskSecrets,
+    bootId: deps.bootId,
+  })
+  const admission = createAdmission({
+    ...common,
+    limitsOf: (execution) => deps.policies.limitsOf(execution, () => parameters.decrypt(execution).parameters),
+    maxPromised: slots,
+  })
+  const scheduler = createScheduler({
+    ...common,
+    dispatcher,
+    admission,
+    hasRoom: () => database.hasRoom(),
+    expiresPending: settings.expiresPending,
+  })
+  const planEnd = (execution: Execution) => serviceTokens.planEnd(execution)
+
+  return {
+    freeSlots: () => dispatcher.freeSlots,
+    policiesChanged: (actionRef) => admission.reconsider(actionRef),
+    async start() {
+      await recover({ store, processes, change, database, sweep: deps.sweep, planEnd, log })
+      dispatcher.start()
+      await scheduler.start()
+    },
+    async stop() {
+      scheduler.stop()
+      await dispatcher.stop(settings.shutdownGraceSeconds)
+    },
+    hurry: () => dispatcher.hurry(),
+  }
+}

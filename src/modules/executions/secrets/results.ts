@@ -1,0 +1,92 @@
+/**
+ * Secrets in results: the row of an execution holds masks in their place, and beside them the whole result encrypted, for
+ * administrators who ask for it.
+ */
+import type { Encryption } from '../../../core/encryption.ts'
+import { resultJson } from '../../../core/result-json.ts'
+import type { Log } from '../../../lib/log/index.ts'
+import { createSecretValues } from '../../../lib/secrets/index.ts'
+import { readJson } from '../../../lib/text/index.ts'
+import type { Actions } from '../../actions/index.ts'
+import type { ExecutionStore } from '../store.ts'
+import type { Execution } from '../types.ts'
+import type { ParameterSecrets } from './parameters.ts'
+
+/** A result as its row holds it; `sealed`: the result with its secrets, encrypted. */
+export interface StoredResult {
+  result: unknown
+  sealed?: string
+}
+
+export interface ResultSecrets {
+  /** Masks what the output schema of the action marks as secret. */
+  mask(execution: Execution, result: Record<string, unknown>): StoredResult
+  /** The same for a result from outside: the secrets in the parameters may be in it as well. */
+  maskReport(execution: Execution, result: Record<string, unknown>): StoredResult
+  /** The result with its secrets, where they can be decrypted. */
+  decrypt(execution: Execution): unknown
+  /** Cipher text of a result. @throws CRYPTO_KEY_MISSING */
+  encrypt(execution: Execution, result: Record<string, unknown>): string
+}
+
+export function createResultSecrets(deps: {
+  store: Pick<ExecutionStore, 'sealedResult'>
+  actions: Pick<Actions, 'maskResult' | 'secretsIn'>
+  encryption: Encryption
+  parameters: Pick<ParameterSecrets, 'decryptOrMask'>
+  log: Log
+  /** `api.mask_secrets` and `log.mask_secrets` */
+  maskSecrets: boolean
+}): ResultSecrets {
+  const { actions, encryption, log, maskSecrets } = deps
+
+  const encrypt = (execution: Execution, result: Record<string, unknown>): string =>
+    encryption.seal(resultJson(result), contextOf(execution), 'the result')
+
+  function mask(execution: Execution, result: Record<string, unknown>): StoredResult {
+    const masked = actions.maskResult(execution.action, execution.runner, result)
+    if (masked === result) return { result }
+    if (!encryption.enabled) return { result: maskSecrets ? masked : result }
+    try {
+      return { result: masked, sealed: encrypt(execution, result) }
+    } catch (error) {
+      log.error(
+        'execution.result_sealed',
+        'Could not encrypt the secrets in the result of an execution: they are lost',
+        {
+          execution_id: execution.id,
+          error,
+        },
+      )
+      return { result: masked }
+    }
+  }
+
+  return {
+    mask,
+    encrypt,
+    maskReport(execution, result) {
+      if (!maskSecrets) return mask(execution, result)
+      const { parameters, secrets } = deps.parameters.decryptOrMask(execution)
+      const marked = actions.secretsIn(execution.action, execution.runner, parameters)
+      const masked = createSecretValues([...marked, ...secrets])?.maskValue(result) ?? result
+      return mask(execution, masked as Record<string, unknown>) // a copy of one
+    },
+    decrypt(execution) {
+      const sealed = execution.result === undefined ? undefined : deps.store.sealedResult(execution.id)
+      if (sealed === undefined) return execution.result
+      try {
+        return readJson(encryption.open(sealed, contextOf(execution), 'the result'))
+      } catch (error) {
+        log.error('execution.result_sealed', 'Could not decrypt the secrets in the result of an execution', {
+          execution_id: execution.id,
+          error,
+        })
+        return execution.result
+      }
+    },
+  }
+}
+
+/** What the cipher text belongs to. */
+const contextOf = ({ id }: Execution): string => `result of execution ${id}`

@@ -1,0 +1,148 @@
+/** Cancels executions, and updates that come from outside (contract 03, 3.4). */
+import { executionUpdateRefused, transitionRefused } from '../../core/errors.ts'
+import { aboutCaller } from '../../http/index.ts'
+import type { Log } from '../../lib/log/index.ts'
+import { inquirerName } from '../../runners/index.ts'
+import { aboutExecution, idsOf } from './audit.ts'
+import type { Change } from './change.ts'
+import type { Caller } from './request/draft.ts'
+import type { ResultSecrets } from './secrets/results.ts'
+import { isCancelable, isFinal, type FinalStatus } from './state.ts'
+import type { ExecutionStore } from './store.ts'
+import type { OldRecords } from '../../core/retention.ts'
+import type { Execution, ExecutionStatus } from './types.ts'
+
+export interface Updates {
+  /** @throws RESOURCE_NOT_FOUND; TRANSITION_REFUSED when it cannot be cancelled any more */
+  cancel(caller: Caller, id: string): Promise<Execution>
+  /**
+   * Cancels those of the next old executions that have not ended.
+   *
+   * @param dryRun counts them only
+   * @returns how many
+   */
+  cancelOld(caller: Caller, old: OldRecords, dryRun: boolean): Promise<number>
+  /** Pause, resume, cancel, or a final status set from outside. @throws RESOURCE_NOT_FOUND, EXECUTION_UPDATE_REFUSED */
+  update(caller: Caller, id: string, status: ExecutionStatus, result?: Record<string, unknown>): Promise<Execution>
+}
+
+export function createUpdates(deps: {
+  store: Pick<ExecutionStore, 'find' | 'madeBefore'>
+  /** @throws RESOURCE_NOT_FOUND */
+  readonly get: (id: string) => Execution
+  change: Pick<Change, 'try'>
+  results: Pick<ResultSecrets, 'maskReport'>
+  log: Log
+}): Updates {
+  const { store, get, change, log } = deps
+
+  /**
+   * Reads the execution again and retries when somebody else has changed it in between.
+   *
+   * @param stays whether the execution stays as it is; throws when it cannot be cancelled
+   */
+  async function cancelSeen(
+    execution: Execution,
+    caller: Caller,
+    stays: (seen: Execution) => boolean,
+  ): Promise<Execution> {
+    let seen = execution
+    for (;;) {
+      if (stays(seen)) return seen
+      const changed = await change.try(seen, { kind: 'cancel', user: caller.principal.user })
+      if (changed !== undefined) {
+        const { status } = changed
+        const message = `Canceling action execution. ${idsOf(changed)}`
+        log.audit('execution.canceled', message, { ...aboutExecution(changed, aboutCaller(caller)), status })
+        return changed
+      }
+      seen = get(execution.id)
+    }
+  }
+
+  async function settleSeen(
+    execution: Execution,
+    caller: Caller,
+    status: FinalStatus,
+    result: Record<string, unknown> | undefined,
+  ): Promise<Execution> {
+    const stored = result === undefined ? { result } : deps.results.maskReport(execution, result)
+    let seen = execution
+    for (;;) {
+      refuseFinal(seen)
+      const changed = await change.try(seen, { kind: 'settle', status, ...stored })
+      if (changed !== undefined) {
+        const message = `Action execution updated. ${idsOf(changed)}`
+        log.audit('execution.updated', message, { ...aboutExecution(changed, aboutCaller(caller)), status })
+        return changed
+      }
+      seen = get(execution.id)
+    }
+  }
+
+  return {
+    async cancel(caller, id) {
+      return cancelSeen(get(id), caller, ({ status }) => {
+        if (status === 'canceled') return true
+        if (isCancelable(status)) return false
+        throw transitionRefused(`Action cannot be canceled. State = ${status}.`)
+      })
+    },
+
+    async cancelOld(caller, { before, after, limit, actionRef }, dryRun) {
+      const open = store.madeBefore(before, after, limit, actionRef).filter(({ status }) => isCancelable(status))
+      if (dryRun) return open.length
+      let canceled = 0
+      for (const { id } of open) {
+        const execution = store.find(id)
+        if (execution === undefined) continue
+        await cancelSeen(execution, caller, ({ status }) => !isCancelable(status))
+        canceled += 1
+      }
+      return canceled
+    },
+
+    async update(caller, id, status, result) {
+      const execution = get(id)
+      refuseFinal(execution)
+      if (status === 'succeeded' && execution.runner.name === inquirerName) {
+        // Only the people that an inquiry asks may answer it.
+        throw executionUpdateRefused(`An inquiry succeeds by a response: PUT /inquiries/${id}.`)
+      }
+      switch (status) {
+        case 'pausing':
+        case 'paused':
+          throw executionUpdateRefused(pauseRefusal(execution, 'pause'))
+        case 'resuming':
+          throw executionUpdateRefused(pauseRefusal(execution, 'resume'))
+        case 'canceling':
+        case 'canceled':
+          return cancelSeen(execution, caller, (seen) => {
+            refuseFinal(seen)
+            return !isCancelable(seen.status)
+          })
+        case 'succeeded':
+        case 'failed':
+        case 'timeout':
+        case 'abandoned':
+          return settleSeen(execution, caller, status, result)
+        default:
+          throw executionUpdateRefused(
+            `status: "${status}" is set by the server itself; use a final status, canceling, pausing or resuming.`,
+          )
+      }
+    },
+  }
+}
+
+/** @throws EXECUTION_UPDATE_REFUSED */
+function refuseFinal({ status }: Execution): void {
+  if (isFinal(status)) throw executionUpdateRefused('Execution is already in completed state.')
+}
+
+function pauseRefusal(execution: Execution, verb: 'pause' | 'resume'): string {
+  return (
+    `Failed updating execution. Unable to ${verb} liveaction "${execution.liveaction_id}" because it is not supported ` +
+    `by the "${execution.runner.name}" runner.`
+  )
+}
