@@ -1,6 +1,7 @@
 /** Contract 00: what every endpoint has in common. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startServer, runToEnd, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { runToEnd, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 import { openEvents } from '../helpers/sse.ts'
 import {
   countExecutions,
@@ -13,11 +14,11 @@ import {
   type ErrorAnswer,
 } from './support.ts'
 
-let server: TestServer
+let server: TestApp
 let first: ExecutionAnswer
 
 beforeAll(async () => {
-  server = await startServer()
+  server = await createTestApp()
   first = await runToEnd(server, { cmd: 'echo first' })
   await runToEnd(server, { cmd: 'echo second' }, { context: { parent: { execution_id: first.id } } })
   await runToEnd(server, { cmd: 'echo third' })

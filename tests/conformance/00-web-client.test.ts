@@ -3,15 +3,16 @@ import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { brotliDecompressSync, gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { projectRoot, startServer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { projectRoot, type TestApp } from '../helpers/server.ts'
 import { send, type RawAnswer } from './support.ts'
 
-let server: TestServer
+let server: TestApp
 /** Names of its files beside the page. */
 const files = readdirSync(join(projectRoot, 'dist', 'web', 'ui'))
 
 beforeAll(async () => {
-  server = await startServer({ settings: { 'auth.enable': 'True' } })
+  server = await createTestApp({ settings: { 'auth.enable': 'True' } })
 })
 
 afterAll(async () => {

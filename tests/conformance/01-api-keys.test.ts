@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
-import { call, startServer, type Answer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { call, type Answer, type TestApp } from '../helpers/server.ts'
 import { openEvents } from '../helpers/sse.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { idPattern, impossibleIds, rowsOf, send, timestampPattern, unknownId } from './support.ts'
@@ -35,16 +36,16 @@ interface UserAnswer {
 
 const mask = '********'
 const folder = makeFolder()
-let server: TestServer
+let server: TestApp
 let administrator: Record<string, string>
 
-const login = (at: TestServer): Promise<Record<string, string>> => signIn(at, 'admin', firstPassword(at.basePath))
+const login = (at: TestApp): Promise<Record<string, string>> => signIn(at, 'admin', firstPassword(at.basePath))
 
 /** The fuzz below would otherwise have to wait after each failure. */
 const settings = { 'auth.enable': 'True', 'auth.failures_per_address': '0', 'log.level': 'DEBUG' }
 
 beforeAll(async () => {
-  server = await startServer({ basePath: folder.path, settings })
+  server = await createTestApp({ basePath: folder.path, settings })
   administrator = await login(server)
 })
 
@@ -206,14 +207,14 @@ describe('01.9 create', () => {
 
 describe('01.9 list', () => {
   let ids: string[]
-  let emptied: TestServer
+  let emptied: TestApp
   let headers: Record<string, string>
   const base = makeFolder()
   const list = (query = ''): Promise<Answer<KeyAnswer[] & { faultstring: string }>> =>
     emptied.call<KeyAnswer[] & { faultstring: string }>('GET', `/v1/apikeys${query}`, undefined, headers)
 
   beforeAll(async () => {
-    emptied = await startServer({ basePath: base.path, settings })
+    emptied = await createTestApp({ basePath: base.path, settings })
     headers = await login(emptied)
     ids = []
     for (let i = 0; i < 60; i++) {
@@ -521,7 +522,7 @@ it('10.3 makes audit lines that name the key by its id', async () => {
 
 describe('with access control', () => {
   const base = makeFolder()
-  let guarded: TestServer
+  let guarded: TestApp
   let root: Record<string, string>
   /** User name → headers of a key without scopes. */
   const as: Record<string, Record<string, string>> = {}
@@ -548,7 +549,7 @@ describe('with access control', () => {
     for (const [user, role] of Object.entries(assigned)) {
       define('assignments', user, `username: ${user}\nroles: [${role}]\n`)
     }
-    guarded = await startServer({
+    guarded = await createTestApp({
       basePath: base.path,
       settings: { ...settings, 'rbac.enable': 'True', 'rbac.backend': 'default' },
     })
@@ -653,7 +654,7 @@ describe('with access control', () => {
 
 describe('while authentication is off', () => {
   it('01.9 keys can be prepared, and belong to the system user', async () => {
-    const open = await startServer()
+    const open = await createTestApp()
     try {
       const { status, body } = await open.call<KeyAnswer>('POST', '/v1/apikeys', {})
       expect(status).toBe(201)
@@ -669,7 +670,7 @@ describe('while authentication is off', () => {
   })
 
   it('00.15 api.mask_secrets = False shows digests to all', async () => {
-    const open = await startServer({ settings: { 'api.mask_secrets': 'False' } })
+    const open = await createTestApp({ settings: { 'api.mask_secrets': 'False' } })
     try {
       const { body } = await open.call<KeyAnswer>('POST', '/v1/apikeys', {})
       expect(body).not.toHaveProperty('key_hash')
@@ -685,7 +686,7 @@ describe('while authentication is off', () => {
 it('CVE-2022-31044 the value of a key is found nowhere under base_path and in no log, and works after a restart', async () => {
   const base = makeFolder()
   try {
-    const first = await startServer({ basePath: base.path, settings: { ...settings, 'log.audit_file': 'audit.log' } })
+    const first = await createTestApp({ basePath: base.path, settings: { ...settings, 'log.audit_file': 'audit.log' } })
     const headers = await login(first)
     const { id, key } = (await first.call<KeyAnswer>('POST', '/v1/apikeys', {}, headers)).body
     const wrong = 'svc_canary-canary-canary-canary-canary-canary-12'
@@ -721,7 +722,7 @@ it('CVE-2022-31044 the value of a key is found nowhere under base_path and in no
       }
     }
 
-    const second = await startServer({ basePath: base.path, settings })
+    const second = await createTestApp({ basePath: base.path, settings })
     try {
       const [row] = rowsOf<{ last_used_at: string }>(second, 'select last_used_at from api_keys')
       expect(row?.last_used_at).toBe(used)

@@ -11,7 +11,8 @@ import { createLdapBackend } from '../../src/modules/auth/backends/ldap.ts'
 import { makeAuthority, type Authority } from '../helpers/certificates.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { basicAuth } from '../helpers/logins.ts'
-import { call, startServer, waitForLog, type Answer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { call, waitForLog, type Answer, type TestApp } from '../helpers/server.ts'
 import { findPort, startSlapd, suffix, type Slapd } from '../helpers/slapd.ts'
 import { TextSink } from '../helpers/text-sink.ts'
 import { waitFor } from '../helpers/wait.ts'
@@ -840,7 +841,7 @@ describe('01.4 ldap: the log', () => {
 })
 
 describe('01.4 ldap behind the server', () => {
-  let server: TestServer
+  let server: TestApp
   let own: Slapd
 
   const settings = (kwargs: Record<string, unknown>): Record<string, string> => ({
@@ -863,7 +864,7 @@ describe('01.4 ldap behind the server', () => {
       certificate: authority.issue('own', 'IP:127.0.0.1'),
       ldif: ldif('ref: ldap://127.0.0.9/\n'),
     })
-    server = await startServer({
+    server = await createTestApp({
       settings: settings({ port: own.port, use_tls: true, cacert: authority.caFile, network_timeout: 5, debug: true }),
     })
   })
@@ -908,7 +909,7 @@ describe('01.4 ldap behind the server', () => {
     [{ cacert: '/nonexistent/ca.pem' }, 'auth.backend_kwargs: cacert /nonexistent/ca.pem does not exist'],
     [{ account_pattern: '(uid={username}' }, 'auth.backend_kwargs: account_pattern is no search filter'],
   ])('01.4 %j stops the start', async (kwargs, message) => {
-    const failure = await startServer({ settings: settings(kwargs) }).then(
+    const failure = await createTestApp({ settings: settings(kwargs) }).then(
       async (started) => {
         await started.stop()
         return ''

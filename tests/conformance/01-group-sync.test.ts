@@ -5,7 +5,8 @@ import { Attribute, Change } from 'ldapts'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
 import { signIn } from '../helpers/logins.ts'
-import { startServer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { type TestApp } from '../helpers/server.ts'
 import { startSlapd, suffix, type Slapd } from '../helpers/slapd.ts'
 
 const folder = makeFolder()
@@ -17,7 +18,7 @@ const group = (dn: string, cn: string, members: string[]): string =>
   `dn: ${dn}\nobjectClass: groupOfNames\ncn: ${cn}\n${members.map((uid) => `member: uid=${uid},${suffix}\n`).join('')}`
 
 let slapd: Slapd
-let server: TestServer
+let server: TestApp
 
 beforeAll(async () => {
   slapd = await startSlapd({
@@ -32,7 +33,7 @@ beforeAll(async () => {
   for (const name of ['mappings', 'assignments']) mkdirSync(join(folder.path, 'rbac', name), { recursive: true })
   writeFileSync(join(folder.path, 'rbac', 'mappings', 'admins.yaml'), `group: "${admins}"\nroles: [admin]\n`)
   writeFileSync(join(folder.path, 'rbac', 'mappings', 'staff.yaml'), `group: "${staff}"\nroles: [observer]\n`)
-  server = await startServer({
+  server = await createTestApp({
     basePath: folder.path,
     settings: {
       'auth.enable': 'True',
@@ -112,7 +113,7 @@ it('a deleted user loses the roles of groups until the next login', async () => 
 it('a backend that knows of no groups stops the start', async () => {
   const other = makeFolder()
   try {
-    const error = await startServer({
+    const error = await createTestApp({
       basePath: other.path,
       settings: {
         'auth.enable': 'True',

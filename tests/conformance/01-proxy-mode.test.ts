@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
 import { basicAuth } from '../helpers/logins.ts'
-import { call, startServer, waitForLog, type Answer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { call, waitForLog, type Answer, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { auditRecords, send, type ErrorAnswer } from './support.ts'
 
@@ -29,7 +30,7 @@ interface LoginOptions {
 
 type Headers = Record<string, string | string[]>
 
-async function loginAt(server: TestServer, headers: Headers, options: LoginOptions = {}): Promise<Login> {
+async function loginAt(server: TestApp, headers: Headers, options: LoginOptions = {}): Promise<Login> {
   const { from = PROXY, path = '/tokens', surface = 'auth' } = options
   const answer = await send(server.urls[surface], { method: 'POST', path, headers, from })
   const retryAfter = answer.headers['retry-after']
@@ -44,10 +45,10 @@ async function loginAt(server: TestServer, headers: Headers, options: LoginOptio
 const utf8 = (text: string): string => Buffer.from(text).toString('latin1')
 
 const folder = makeFolder()
-let server: TestServer
+let server: TestApp
 
 beforeAll(async () => {
-  server = await startServer({
+  server = await createTestApp({
     basePath: folder.path,
     settings: {
       'auth.enable': 'True',
@@ -237,7 +238,7 @@ describe('01.3 anybody else', () => {
 
 describe('01.3 settings', () => {
   it('01.3 spoofs slow down, the proxy does not', async () => {
-    const limited = await startServer({
+    const limited = await createTestApp({
       settings: {
         'auth.enable': 'True',
         'auth.mode': 'proxy',
@@ -265,7 +266,7 @@ describe('01.3 settings', () => {
   })
 
   it('01.3 in standalone mode the headers are nothing', async () => {
-    const standalone = await startServer({ settings: { 'auth.enable': 'True' } })
+    const standalone = await createTestApp({ settings: { 'auth.enable': 'True' } })
     try {
       for (const header of ['Remote-User', 'X-Remote-User', 'X-Forwarded-User']) {
         expect((await loginAt(standalone, { [header]: 'admin' })).status).toBe(401)
@@ -291,7 +292,7 @@ describe('01.3 settings', () => {
     [{ 'auth.mode': 'Basic' }, 'auth.mode: must be one of standalone, proxy'],
   ])('01.3 %j stops the start in one line', async (settings, line) => {
     const all = { 'auth.enable': 'True', 'auth.mode': 'proxy', ...settings }
-    const outcome = await startServer({ settings: all }).then(
+    const outcome = await createTestApp({ settings: all }).then(
       (started) => started.stop().then(() => 'it started'),
       (failure: unknown) => String(failure),
     )
@@ -300,7 +301,7 @@ describe('01.3 settings', () => {
   })
 
   it('01.3 with authentication off nobody is asked', async () => {
-    const open = await startServer({ settings: { 'auth.mode': 'proxy' } })
+    const open = await createTestApp({ settings: { 'auth.mode': 'proxy' } })
     try {
       const answer = await call<ErrorAnswer>(`${open.urls.auth}/tokens`, 'POST', {}, { 'Remote-User': 'alice' })
       expect(answer.status).toBe(404)

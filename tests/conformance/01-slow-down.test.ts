@@ -1,7 +1,8 @@
 /** Failed logins of one user, or from one address, slow down: 429 with `Retry-After`. */
 import { afterEach, describe, expect, it } from 'vitest'
 import { basicAuth, firstPassword } from '../helpers/logins.ts'
-import { startServer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { auditRecords, send, type ErrorAnswer, type RawAnswer } from './support.ts'
 
@@ -10,11 +11,11 @@ const ELSEWHERE = '127.0.0.2'
 /** Waits that are over after seconds, counts that stay for the test. */
 const usual = { 'auth.failure_window': '86400' }
 
-let server: TestServer
+let server: TestApp
 let password: string
 
 async function start(settings: Record<string, string>): Promise<void> {
-  server = await startServer({ settings: { 'auth.enable': 'True', ...usual, ...settings } })
+  server = await createTestApp({ settings: { 'auth.enable': 'True', ...usual, ...settings } })
   password = firstPassword(server.basePath)
 }
 

@@ -7,7 +7,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
 import { basicAuth, firstPassword, signIn } from '../helpers/logins.ts'
-import { call, startServer, type Answer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { call, type Answer, type TestApp } from '../helpers/server.ts'
 import { openEvents } from '../helpers/sse.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { rowsOf, timestampPattern, type ErrorAnswer } from './support.ts'
@@ -31,7 +32,7 @@ type Headers = Record<string, string>
 
 const folder = makeFolder()
 const auditFile = join(folder.path, 'audit.log')
-let server: TestServer
+let server: TestApp
 let adminPassword: string
 let admin: Headers
 /** May follow streams and make API keys. */
@@ -48,7 +49,7 @@ beforeAll(async () => {
       '  - permission_types: [action_all]\n    resource_uid: pack:core\n',
   )
   for (const name of PEOPLE) write(`assignments/${name}.yaml`, `username: ${name}\nroles: [people]\n`)
-  server = await startServer({
+  server = await createTestApp({
     basePath: folder.path,
     settings: {
       'auth.enable': 'True',
@@ -609,7 +610,7 @@ describe('01.6 acting for somebody else', () => {
 })
 
 it('with authentication off there are no users to manage', async () => {
-  const open = await startServer()
+  const open = await createTestApp()
   try {
     for (const [method, path] of [
       ['GET', '/v1/users'],

@@ -1,7 +1,7 @@
 /** Contract 02, 2.1 to 2.4, 2.6 and 2.10, as far as actions can be read and run but not yet written. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { waitForStatus, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
-import { create, idPattern, send, startWithExamples, unknownId, type ErrorAnswer } from './support.ts'
+import { waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
+import { create, idPattern, send, createAppWithExamples, unknownId, type ErrorAnswer } from './support.ts'
 
 interface Action {
   id: string
@@ -13,9 +13,9 @@ interface Action {
   [attribute: string]: unknown
 }
 
-let server: TestServer
+let server: TestApp
 beforeAll(async () => {
-  server = await startWithExamples()
+  server = await createAppWithExamples()
 })
 afterAll(async () => {
   await server.stop()

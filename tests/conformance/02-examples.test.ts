@@ -3,10 +3,11 @@ import { execFileSync } from 'node:child_process'
 import { createServer, type Server } from 'node:http'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { ensureDebianPackage } from '../helpers/apt.ts'
-import { startServer, waitForStatus, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 
-let server: TestServer
+let server: TestApp
 let web: Server
 let url: string
 let installation: ExecutionAnswer
@@ -21,7 +22,7 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => void web.listen(0, '127.0.0.1', resolve))
   const address = web.address()
   url = `http://127.0.0.1:${typeof address === 'object' ? address?.port : 0}/`
-  server = await startServer({ settings: { 'http_runner.allowed_private_networks': '127.0.0.0/8' } })
+  server = await createTestApp({ settings: { 'http_runner.allowed_private_networks': '127.0.0.0/8' } })
   installation = await run('packs.install', { packs: ['examples'] })
 }, 120_000)
 afterAll(async () => {

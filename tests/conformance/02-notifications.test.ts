@@ -1,15 +1,15 @@
 /** Contract 02, 2.12, as far as it is about the metadata of actions: the rest is in `05-triggers`. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { waitForStatus, type TestServer } from '../helpers/server.ts'
-import { create, startWithExamples } from './support.ts'
+import { waitForStatus, type TestApp } from '../helpers/server.ts'
+import { create, createAppWithExamples } from './support.ts'
 
 interface Instance {
   payload: Record<string, unknown>
 }
 
-let server: TestServer
+let server: TestApp
 beforeAll(async () => {
-  server = await startWithExamples()
+  server = await createAppWithExamples()
 })
 afterAll(async () => {
   await server.stop()

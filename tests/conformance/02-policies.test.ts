@@ -3,14 +3,14 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
-import { waitForStatus, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
+import { waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import {
   auditRecords,
   create,
   idPattern,
   rowsOf,
-  startWithExamples,
+  createAppWithExamples,
   unknownId,
   type ErrorAnswer,
   type TraceAnswer,
@@ -30,11 +30,11 @@ interface Policy {
 const SLOTS = 24
 const settings = { 'actionrunner.actions_pool_size': String(SLOTS) }
 
-let server: TestServer
+let server: TestApp
 let scratch: TemporaryFolder
 beforeAll(async () => {
   scratch = makeFolder()
-  server = await startWithExamples({ settings })
+  server = await createAppWithExamples({ settings })
 })
 afterAll(async () => {
   await server.stop()
@@ -488,7 +488,7 @@ describe('02.11 retry', () => {
 
 describe('02.11 concurrency and the queue', () => {
   it('02.11 those that wait because of a policy count in the queue until they run', async () => {
-    const limited = await startWithExamples({ settings: { ...settings, 'actionrunner.queue_limit': '300' } })
+    const limited = await createAppWithExamples({ settings: { ...settings, 'actionrunner.queue_limit': '300' } })
     try {
       const policy = (
         await post(

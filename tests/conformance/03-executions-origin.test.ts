@@ -1,6 +1,7 @@
 /** What an execution tells about the rule that started it, and how it is found by that (contract 03, 3.2 and 3.3). */
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { startServer, waitForStatus, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 
 interface Origin extends ExecutionAnswer {
@@ -10,12 +11,12 @@ interface Origin extends ExecutionAnswer {
   trigger_instance: Record<string, string>
 }
 
-let server: TestServer
+let server: TestApp
 let started: Origin
 let byHand: ExecutionAnswer
 
 beforeAll(async () => {
-  server = await startServer()
+  server = await createTestApp()
   const rule = await server.call('POST', '/v1/rules', {
     name: 'on_call',
     description: 'when called',

@@ -1,11 +1,12 @@
 /** Contract 03, 3.3: lists, single executions and their parts. */
 import { gunzipSync } from 'node:zlib'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startServer, run, runToEnd, waitForStatus, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { run, runToEnd, waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { create, idPattern, impossibleIds, rowsOf, send, unknownId, type ErrorAnswer } from './support.ts'
 
-let server: TestServer
+let server: TestApp
 /** Oldest first. */
 let all: ExecutionAnswer[]
 let parent: ExecutionAnswer
@@ -23,7 +24,7 @@ const list = async (query: string) => {
 const idsOf = (records: readonly { id: string }[]): string[] => records.map(({ id }) => id)
 
 beforeAll(async () => {
-  server = await startServer()
+  server = await createTestApp()
   parent = await runToEnd(server, { cmd: 'echo parent' }, { user: 'ada', context: { team: { name: 'red' } } })
   child = await runToEnd(
     server,
@@ -437,7 +438,7 @@ describe('03.3 one execution', () => {
 
 describe('03.3 last', () => {
   it('03.3 last: none at all → 400', async () => {
-    const empty = await startServer()
+    const empty = await createTestApp()
     try {
       for (const [url, path] of [
         [empty.urls.api, '/v1/executions/last'],
@@ -510,7 +511,7 @@ describe('03.3 output', () => {
   })
 
   it('03.3 output: every byte, also beyond what the result holds', async () => {
-    const small = await startServer({ settings: { 'actionrunner.max_result_bytes': '1000' } })
+    const small = await createTestApp({ settings: { 'actionrunner.max_result_bytes': '1000' } })
     try {
       const execution = await runToEnd(small, { cmd: 'seq 1 200000' })
       const expected = Array.from({ length: 200_000 }, (_, i) => `${i + 1}\n`).join('')

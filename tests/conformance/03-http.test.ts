@@ -3,13 +3,14 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { run, runToEnd, startServer, waitForStatus, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { run, runToEnd, waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 
 let web: Server
 let url: string
-let open: TestServer
-let closed: TestServer
+let open: TestApp
+let closed: TestApp
 let requests: string[] = []
 
 function answer(request: IncomingMessage, response: ServerResponse): void {
@@ -36,8 +37,8 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => web.listen(0, '127.0.0.1', resolve))
   url = `http://127.0.0.1:${(web.address() as AddressInfo).port}` // it listens on a port
   ;[open, closed] = await Promise.all([
-    startServer({ settings: { 'http_runner.allowed_private_networks': '127.0.0.0/8' } }),
-    startServer(),
+    createTestApp({ settings: { 'http_runner.allowed_private_networks': '127.0.0.0/8' } }),
+    createTestApp(),
   ])
 })
 afterAll(async () => {

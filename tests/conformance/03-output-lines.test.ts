@@ -7,7 +7,8 @@ import type { OutputLine, OutputLines, OutputMatches } from '../../src/modules/e
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { linesIn } from '../helpers/output-rows.ts'
 import { createRandom, seedOfRun } from '../helpers/random.ts'
-import { run, runToEnd, startServer, waitForStatus, type Answer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { run, runToEnd, waitForStatus, type Answer, type TestApp } from '../helpers/server.ts'
 import { openEvents } from '../helpers/sse.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { unknownId, type ErrorAnswer } from './support.ts'
@@ -17,7 +18,7 @@ const types = ['all', 'stdout', 'stderr', 'other'] as const
 type Type = (typeof types)[number]
 
 let folder: TemporaryFolder
-let server: TestServer
+let server: TestApp
 
 beforeAll(async () => {
   folder = makeFolder()
@@ -29,7 +30,7 @@ afterAll(async () => {
   folder.remove()
 })
 
-const start = (): Promise<TestServer> => startServer({ basePath: folder.path })
+const start = (): Promise<TestApp> => createTestApp({ basePath: folder.path })
 
 /** Changes rows while nobody else has them. */
 async function withRows(change: (database: Sqlite.Database) => void): Promise<void> {
@@ -396,7 +397,7 @@ it('03.3 a search for a text that is too long → 400', async () => {
 })
 
 it('03.3 lines say that output is not stored, where it is not', async () => {
-  const other = await startServer({ settings: { 'actionrunner.stream_output': 'False' } })
+  const other = await createTestApp({ settings: { 'actionrunner.stream_output': 'False' } })
   try {
     const { id } = await runToEnd(other, { cmd: 'echo a' })
     const { body } = await other.call<OutputLines>('GET', `/v1/executions/${id}/output/lines`)

@@ -3,7 +3,8 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { markedProcesses } from '../helpers/marked-processes.ts'
-import { run, runToEnd, startServer, waitForStatus, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { run, runToEnd, waitForStatus, type TestApp } from '../helpers/server.ts'
 import { openEvents } from '../helpers/sse.ts'
 import { makeSshSite, type Sshd, type SshSite } from '../helpers/sshd.ts'
 import { waitFor } from '../helpers/wait.ts'
@@ -11,14 +12,14 @@ import { waitFor } from '../helpers/wait.ts'
 let site: SshSite
 let hosts: [Sshd, Sshd]
 let both: string
-let server: TestServer
+let server: TestApp
 
 beforeAll(async () => {
   site = await makeSshSite()
   const key = site.makeKey('id_allowed')
   hosts = await Promise.all([site.start(), site.start({ host: '127.0.0.2' })])
   both = hosts.map(({ address }) => address).join()
-  server = await startServer({
+  server = await createTestApp({
     settings: {
       'system_user.user': site.user,
       'system_user.ssh_key_file': key.path,

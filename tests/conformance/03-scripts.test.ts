@@ -3,7 +3,8 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
-import { runToEnd, startServer, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { runToEnd, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 
 const files: Record<string, string> = {
   'pack.yaml':
@@ -44,7 +45,7 @@ parameters:
 }
 
 let base: TemporaryFolder
-let server: TestServer
+let server: TestApp
 beforeAll(async () => {
   base = makeFolder()
   for (const [name, text] of Object.entries(files)) {
@@ -52,7 +53,7 @@ beforeAll(async () => {
     mkdirSync(join(path, '..'), { recursive: true })
     writeFileSync(path, text)
   }
-  server = await startServer({ basePath: base.path })
+  server = await createTestApp({ basePath: base.path })
   const { status, text } = await server.call('POST', '/v1/packs/register', { packs: ['mine'] })
   if (status !== 200) throw new Error(text)
 })

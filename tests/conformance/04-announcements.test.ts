@@ -1,12 +1,13 @@
 /** Contract 04, 4.2; 03, 3.9; 02, 2.10: announcements. */
 import { afterAll, beforeAll, expect, it } from 'vitest'
-import { runToEnd, startServer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { runToEnd, type TestApp } from '../helpers/server.ts'
 import { openEvents, type EventClient } from '../helpers/sse.ts'
 import { waitFor } from '../helpers/wait.ts'
 
-let server: TestServer
+let server: TestApp
 beforeAll(async () => {
-  server = await startServer()
+  server = await createTestApp()
 })
 afterAll(async () => {
   await server.stop()

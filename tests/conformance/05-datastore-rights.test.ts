@@ -6,7 +6,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
 import { createRbacFiles } from '../helpers/rbac.ts'
-import { finalStatuses, startServer, type Answer, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { finalStatuses, type Answer, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { auditRecords, type ErrorAnswer } from './support.ts'
 
@@ -53,7 +54,7 @@ const users = Object.keys(allowed)
 const runs = ['runner', 'impersonator', 'author']
 
 const folder = makeFolder()
-let server: TestServer
+let server: TestApp
 let administrator: Headers
 const headersOf: Record<string, Headers> = {}
 
@@ -95,7 +96,7 @@ beforeAll(async () => {
     { types: ['key_value_pair_view'], on: run },
     { types: ['key_value_pair_view'], on: 'key_value_pair:svckv.system:public' },
   ])
-  server = await startServer({
+  server = await createTestApp({
     basePath: folder.path,
     settings: { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default' },
   })

@@ -1,6 +1,7 @@
 /** Why nothing happened, and trying rules out (contract 05, 5.12; ours: explain) on a running server. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startServer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { impossibleIds, rowsOf, unknownId, type ErrorAnswer } from './support.ts'
 
@@ -27,9 +28,9 @@ interface TestResult {
   problem?: string
 }
 
-let server: TestServer
+let server: TestApp
 beforeAll(async () => {
-  server = await startServer()
+  server = await createTestApp()
   await server.call('POST', '/v1/triggertypes', { name: 'ordered', pack: 'shop' })
 })
 afterAll(async () => {

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { compileCriteria } from '../../src/modules/rules/criteria/criteria.ts'
 import { operatorNames } from '../../src/modules/rules/criteria/operators.ts'
 import { nowMicros } from '../../src/core/time.ts'
-import { startServer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 
 interface Row {
@@ -217,9 +218,9 @@ describe('05.6 the operators', () => {
   })
 })
 
-let server: TestServer
+let server: TestApp
 beforeAll(async () => {
-  server = await startServer()
+  server = await createTestApp()
 })
 afterAll(() => server.stop())
 

@@ -1,14 +1,15 @@
 /** Hostile input on the endpoints of rules: SQL, prototypes, paths; nothing of it does more than be refused or be data. */
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startServer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { type TestApp } from '../helpers/server.ts'
 import { rowsOf, send, type ErrorAnswer } from './support.ts'
 
-let server: TestServer
+let server: TestApp
 let ruleId: string
 const rule = { name: 'known', trigger: { type: 'core.svc.generic.inquiry' }, action: { ref: 'core.noop' } }
 
 beforeAll(async () => {
-  server = await startServer()
+  server = await createTestApp()
   const { status, body, text } = await server.call<{ id: string }>('POST', '/v1/rules', rule)
   if (status !== 201) throw new Error(text)
   ruleId = body.id

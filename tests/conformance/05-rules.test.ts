@@ -1,13 +1,7 @@
 /** Rules and what comes of them (contract 05, 5.5 and 5.7; 10.3) on a running server. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest'
-import {
-  runToEnd,
-  startServer,
-  waitForStatus,
-  type Answer,
-  type ExecutionAnswer,
-  type TestServer,
-} from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { runToEnd, waitForStatus, type Answer, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { auditRecords, idPattern, impossibleIds, timestampPattern, unknownId, type ErrorAnswer } from './support.ts'
 
@@ -37,9 +31,9 @@ interface EnforcementAnswer {
   status: string
 }
 
-let server: TestServer
+let server: TestApp
 beforeAll(async () => {
-  server = await startServer()
+  server = await createTestApp()
   for (const definition of [
     { name: 'plain' },
     { name: 'other' },

@@ -5,7 +5,8 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
-import { runToEnd, startServer, waitForStatus, withServer, type Answer, type TestServer } from '../helpers/server.ts'
+import { createTestApp, withApp } from '../helpers/app.ts'
+import { runToEnd, waitForStatus, type Answer, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import {
   auditRecords,
@@ -51,9 +52,9 @@ interface Instance {
   trace_id: string
 }
 
-let server: TestServer
+let server: TestApp
 beforeAll(async () => {
-  server = await startServer()
+  server = await createTestApp()
 })
 afterAll(async () => {
   await server.stop()
@@ -668,7 +669,7 @@ describe('5.4 payload validation', () => {
   })
 
   it('system.validate_trigger_payload off: taken; validate_trigger_parameters off: so are parameters', () =>
-    withServer(
+    withApp(
       { settings: { 'system.validate_trigger_payload': 'False', 'system.validate_trigger_parameters': 'False' } },
       async (lenient) => {
         const call = (path: string, body: unknown) => lenient.call('POST', `/v1${path}`, body)
@@ -748,7 +749,7 @@ describe('5.9 the ActionTrigger', () => {
   })
 
   it('action_sensor.emit_when chooses the statuses, action_sensor.enable all or none', async () => {
-    await withServer({ settings: { 'action_sensor.emit_when': 'failed, running' } }, async (other) => {
+    await withApp({ settings: { 'action_sensor.emit_when': 'failed, running' } }, async (other) => {
       const failed = await runToEnd(other, { cmd: 'false' })
       const succeeded = await runToEnd(other, { cmd: 'true' })
       const statuses = async (id: string) =>
@@ -756,7 +757,7 @@ describe('5.9 the ActionTrigger', () => {
       expect(await statuses(failed.id)).toEqual(['failed', 'running'])
       expect(await statuses(succeeded.id)).toEqual(['running'])
     })
-    await withServer({ settings: { 'action_sensor.enable': 'False' } }, async (other) => {
+    await withApp({ settings: { 'action_sensor.enable': 'False' } }, async (other) => {
       const { id } = await runToEnd(other, { cmd: 'true' })
       expect(await instancesOf(id, other)).toEqual([])
     })
@@ -855,7 +856,7 @@ describe('2.12 notifications', () => {
 
 describe('11.3 access control', () => {
   const folder = makeFolder()
-  let guarded: TestServer
+  let guarded: TestApp
   let administrator: Record<string, string>
   let reader: Record<string, string>
   let writer: Record<string, string>
@@ -873,7 +874,7 @@ describe('11.3 access control', () => {
     const lists = '  - permission_types: [trigger_list]\n'
     write('roles/reader.yaml', `name: reader\npermission_grants:\n${lists}${grant('trigger_view', 'seen')}`)
     write('roles/writer.yaml', `name: writer\npermission_grants:\n${lists}${grant('trigger_all', 'seen')}`)
-    guarded = await startServer({
+    guarded = await createTestApp({
       basePath: folder.path,
       settings: { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default' },
     })
@@ -959,11 +960,11 @@ describe('11.3 access control', () => {
 
 it('after a restart everything is as it was', async () => {
   const folder = makeFolder()
-  const look = async (from: TestServer) => [
+  const look = async (from: TestApp) => [
     (await from.call('GET', '/v1/triggertypes')).body,
     (await from.call('GET', '/v1/triggers')).body,
   ]
-  const first = await startServer({ basePath: folder.path })
+  const first = await createTestApp({ basePath: folder.path })
   let before: unknown
   try {
     await first.call('POST', '/v1/triggertypes', { name: 'kept', parameters_schema: withUrl })
@@ -972,7 +973,7 @@ it('after a restart everything is as it was', async () => {
   } finally {
     await first.stop()
   }
-  const again = await startServer({ basePath: folder.path })
+  const again = await createTestApp({ basePath: folder.path })
   try {
     expect(await look(again)).toEqual(before)
   } finally {

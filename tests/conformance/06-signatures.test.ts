@@ -5,16 +5,17 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
-import { startServer, type Answer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { type Answer, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { auditRecords, rowsOf, send, type ErrorAnswer, type RawAnswer } from './support.ts'
 
 const folder = makeFolder()
-let server: TestServer
+let server: TestApp
 let token: Record<string, string>
 
 beforeAll(async () => {
-  server = await startServer({
+  server = await createTestApp({
     basePath: folder.path,
     settings: { 'auth.enable': 'True', 'log.level': 'DEBUG', 'api.max_body_bytes': '200000' },
   })
@@ -582,7 +583,7 @@ describe('who gets what', () => {
   })
 
   it('with authentication off, signed hooks ask for the signature all the same', async () => {
-    const open = await startServer()
+    const open = await createTestApp()
     try {
       const make = (url: string, more: object) =>
         open.call('POST', '/v1/rules', {

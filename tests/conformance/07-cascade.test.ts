@@ -1,19 +1,20 @@
 /** One event and everything that it leads to, in one trace with exact causes (contract 07, 7.1, 7.3 and 7.4). */
 import { expect, test } from 'vitest'
-import { waitForStatus, withServer, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
+import { withApp } from '../helpers/app.ts'
+import { waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import type { ComponentAnswer, TraceAnswer } from './support.ts'
 
 const ACTION_TRIGGER = 'core.svc.generic.actiontrigger'
 
-async function createRule(server: TestServer, rule: object): Promise<string> {
+async function createRule(server: TestApp, rule: object): Promise<string> {
   const answer = await server.call<{ id: string }>('POST', '/v1/rules', { enabled: true, ...rule })
   expect(answer).toMatchObject({ status: 201 })
   return answer.body.id
 }
 
 /** The trace once it has so many components of each kind. */
-function waitForTrace(server: TestServer, tag: string, counts: [runs: number, rules: number, instances: number]) {
+function waitForTrace(server: TestApp, tag: string, counts: [runs: number, rules: number, instances: number]) {
   return waitFor(`the trace ${tag} to have ${counts.join(', ')} components`, async () => {
     const { body } = await server.call<TraceAnswer[]>('GET', `/v1/traces?trace_tag=${tag}`)
     const [trace, ...others] = body
@@ -27,7 +28,7 @@ const shapeOf = (components: readonly ComponentAnswer[]): [ref: string, cause: o
   components.map(({ ref, caused_by }) => [ref, caused_by])
 
 test('webhook → rule → execution → ActionTrigger → rule → execution, with a re-run in the middle, is one trace', () =>
-  withServer({}, async (server) => {
+  withApp({}, async (server) => {
     const first = await createRule(server, {
       name: 'on_order',
       trigger: { type: 'core.svc.webhook', parameters: { url: 'orders' } },

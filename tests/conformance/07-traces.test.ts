@@ -6,16 +6,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
-import {
-  run,
-  runToEnd,
-  startServer,
-  waitForStatus,
-  withServer,
-  type Answer,
-  type ExecutionAnswer,
-  type TestServer,
-} from '../helpers/server.ts'
+import { createTestApp, withApp } from '../helpers/app.ts'
+import { run, runToEnd, waitForStatus, type Answer, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import {
   create,
@@ -36,10 +28,10 @@ interface TraceMember {
 
 const ACTION_TRIGGER = 'core.svc.generic.actiontrigger'
 
-let server: TestServer
+let server: TestApp
 
 beforeAll(async () => {
-  server = await startServer()
+  server = await createTestApp()
 })
 afterAll(async () => {
   await server.stop()
@@ -186,10 +178,10 @@ describe('07.1 record', () => {
 describe('07.2 list and get', () => {
   /** Oldest first. */
   const traces: TraceAnswer[] = []
-  let place: TestServer
+  let place: TestApp
 
   beforeAll(async () => {
-    place = await startServer()
+    place = await createTestApp()
     const start = async (context: Record<string, unknown>): Promise<void> => {
       await waitForStatus(place, (await create(place, { ...noop, context })).body.id)
     }
@@ -465,7 +457,7 @@ describe('07.3 which trace', () => {
 
   it('07.3 step 1b: of several traces with the tag the newest', async () => {
     // Only tags that the server makes can be of several traces: here of two runs of one live action's name.
-    await withServer({ basePath: folder.path }, async (place) => {
+    await withApp({ basePath: folder.path }, async (place) => {
       await run(place, { cmd: 'true' }, { context: { trace_context: { trace_tag: 'first' } } })
     })
     const [older, newer] = [newId(), newId()]
@@ -475,7 +467,7 @@ describe('07.3 which trace', () => {
     )
     for (const id of [newer, older]) insert.run(id, `trace:${id}`)
     database.close()
-    await withServer({ basePath: folder.path }, async (place) => {
+    await withApp({ basePath: folder.path }, async (place) => {
       expect(idsOf((await list('trace_tag=several', place)).traces)).toEqual([newer, older])
       const { id } = await run(place, { cmd: 'true' }, { context: { trace_context: { trace_tag: 'several' } } })
       expect(idsOf((await list(`execution=${id}`, place)).traces)).toEqual([newer])
@@ -813,7 +805,7 @@ describe('07.4 a rule', () => {
 
 describe('07.5 access control', () => {
   const folder = makeFolder()
-  let place: TestServer
+  let place: TestApp
   let administrator: Record<string, string>
   const traces: string[] = []
 
@@ -844,7 +836,7 @@ describe('07.5 access control', () => {
     place.call<ErrorAnswer>('GET', `/v1/traces/${id}`, undefined, headers)
 
   beforeAll(async () => {
-    place = await startServer({
+    place = await createTestApp({
       basePath: folder.path,
       settings: { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default' },
     })
@@ -938,7 +930,7 @@ describe('07.5 very long traces', () => {
   afterAll(() => folder.remove())
 
   it('07.5 one of 100,000 components is served whole, alone and in a list', async () => {
-    await withServer({ basePath: folder.path }, async (place) => {
+    await withApp({ basePath: folder.path }, async (place) => {
       await run(place, { cmd: 'true' }, { context: { trace_context: { trace_tag: 'long' } } })
     })
     const database = new Sqlite(join(folder.path, 'svc.db'))
@@ -954,7 +946,7 @@ describe('07.5 very long traces', () => {
     })()
     database.close()
 
-    await withServer({ basePath: folder.path }, async (place) => {
+    await withApp({ basePath: folder.path }, async (place) => {
       const one = await place.call<TraceAnswer>('GET', `/v1/traces/${id}`)
       expect(one.body.action_executions).toHaveLength(COUNT)
       expect(one.body.action_executions.at(-1)).toEqual({

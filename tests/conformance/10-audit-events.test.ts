@@ -8,14 +8,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { askBySocket } from '../helpers/control-socket.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { basicAuth, firstPassword, signIn } from '../helpers/logins.ts'
-import {
-  call,
-  startServer,
-  waitForStatus,
-  type Answer,
-  type ExecutionAnswer,
-  type TestServer,
-} from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { call, waitForStatus, type Answer, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 
 type AuditRecord = Record<string, unknown> & { _event: string; short_message: string }
@@ -31,7 +25,7 @@ interface Row {
 
 const folder = makeFolder()
 const auditFile = join(folder.path, 'logs', 'svc.audit.log')
-let server: TestServer
+let server: TestApp
 let password: string
 let admin: Record<string, string>
 /** Every operation that was used and accepted: `POST /v1/rules`. */
@@ -92,7 +86,7 @@ async function execute(action: string, more: Fields = {}): Promise<string> {
 }
 
 function statusOf(id: string, statuses?: readonly string[]): Promise<ExecutionAnswer> {
-  const asAdmin: TestServer = { ...server, call: (method, path, body) => server.call(method, path, body, admin) }
+  const asAdmin: TestApp = { ...server, call: (method, path, body) => server.call(method, path, body, admin) }
   return waitForStatus(asAdmin, id, statuses)
 }
 
@@ -630,7 +624,7 @@ function write(path: string, text: string): void {
 
 beforeAll(async () => {
   for (const [path, text] of Object.entries(packFiles)) write(path, text)
-  server = await startServer({
+  server = await createTestApp({
     basePath: folder.path,
     settings: { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default', 'log.level': 'CRITICAL' },
   })

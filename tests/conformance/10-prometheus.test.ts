@@ -6,17 +6,18 @@ import { docBlock, docPage } from '../helpers/doc-blocks.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { basicAuth, firstPassword } from '../helpers/logins.ts'
 import { promtool, readSamples } from '../helpers/promtool.ts'
-import { call, run, runToEnd, startServer, waitForStatus, withServer, type TestServer } from '../helpers/server.ts'
+import { createTestApp, withApp } from '../helpers/app.ts'
+import { call, run, runToEnd, waitForStatus, type TestApp } from '../helpers/server.ts'
 import { openEvents } from '../helpers/sse.ts'
 import { waitFor } from '../helpers/wait.ts'
 
-async function scrape(server: TestServer, headers: Record<string, string> = {}): Promise<string> {
+async function scrape(server: TestApp, headers: Record<string, string> = {}): Promise<string> {
   const answer = await server.call<string>('GET', '/metrics', undefined, headers)
   expect(answer.status).toBe(200)
   return answer.text
 }
 
-async function valueOf(server: TestServer, name: string, labels: Record<string, string> = {}): Promise<number> {
+async function valueOf(server: TestApp, name: string, labels: Record<string, string> = {}): Promise<number> {
   const fitting = readSamples(await scrape(server)).filter(
     (sample) => sample.name === name && Object.entries(labels).every(([key, value]) => sample.labels[key] === value),
   )
@@ -24,9 +25,9 @@ async function valueOf(server: TestServer, name: string, labels: Record<string, 
 }
 
 describe('10.4 /metrics while everybody may read it', () => {
-  let server: TestServer
+  let server: TestApp
   beforeAll(async () => {
-    server = await startServer({ settings: { 'actionrunner.actions_pool_size': '1' } })
+    server = await createTestApp({ settings: { 'actionrunner.actions_pool_size': '1' } })
   })
   afterAll(async () => {
     await server.stop()
@@ -122,11 +123,11 @@ describe('10.4 /metrics while one has to sign in', () => {
   const folder = makeFolder()
   const token = 'a-word-for-the-scraper'
   const bearer = (word: string): Record<string, string> => ({ Authorization: `Bearer ${word}` })
-  let server: TestServer
+  let server: TestApp
   let admin: Record<string, string>
 
   beforeAll(async () => {
-    server = await startServer({
+    server = await createTestApp({
       basePath: folder.path,
       settings: {
         'auth.enable': 'True',
@@ -192,7 +193,7 @@ describe('10.4 /metrics while one has to sign in', () => {
 
 describe('10.4 metrics.prometheus', () => {
   it('10.4 off, there is no page', async () => {
-    await withServer({ settings: { 'metrics.prometheus': 'False' } }, async (server) => {
+    await withApp({ settings: { 'metrics.prometheus': 'False' } }, async (server) => {
       expect((await server.call('GET', '/metrics')).status).toBe(404)
     })
   })
@@ -203,7 +204,7 @@ describe('10.4 metrics.prometheus', () => {
     ['metrics.prefix', 'a b'],
     ['metrics.prometheus_token', 'short'],
   ])('10.4 %s = %s is refused', async (key, value) => {
-    await expect(startServer({ settings: { [key]: value } })).rejects.toThrow(key)
+    await expect(createTestApp({ settings: { [key]: value } })).rejects.toThrow(key)
   })
 })
 

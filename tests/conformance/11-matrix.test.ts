@@ -9,7 +9,8 @@ import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
 import { basicAuth, firstPassword } from '../helpers/logins.ts'
-import { call, startServer, type Answer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { call, type Answer, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import type { ErrorAnswer } from './support.ts'
 import { permissionTypes } from '../../src/core/permissions.ts'
@@ -530,7 +531,7 @@ interface Caller {
 }
 
 const folder = makeFolder()
-let server: TestServer
+let server: TestApp
 let password: string
 let objects: Objects
 let published: string[]
@@ -613,7 +614,7 @@ beforeAll(async () => {
   role('whole-pack', `  - permission_types: [action_all]\n    resource_uid: 'pack:core'\n`)
   role('pack-itself', `  - permission_types: [pack_all]\n    resource_uid: 'pack:core'\n`)
 
-  server = await startServer({
+  server = await createTestApp({
     basePath: folder.path,
     settings: { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default', 'stream.heartbeat': '3600' },
   })

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { basicAuth, firstPassword } from '../helpers/logins.ts'
-import { projectRoot, startServer, waitForStatus, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { projectRoot, waitForStatus, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { send, unknownId, type ErrorAnswer, type RawAnswer } from './support.ts'
 
@@ -37,7 +38,7 @@ interface Document {
   }
 }
 
-let server: TestServer
+let server: TestApp
 let document: Document
 let token: string
 let execution: string
@@ -46,7 +47,7 @@ let inquiry: string
 const ajv = new Ajv2020({ strict: false, formats: { 'date-time': true, uri: true } })
 
 beforeAll(async () => {
-  server = await startServer({ settings: { 'auth.enable': 'True', 'api.max_body_bytes': '20000' } })
+  server = await createTestApp({ settings: { 'auth.enable': 'True', 'api.max_body_bytes': '20000' } })
   document = JSON.parse((await send(server.urls.api, { path: '/v1/openapi.json' })).text) as Document
   ajv.addSchema({ $id: 'https://svc.example/openapi', components: document.components })
   token = JSON.parse((await login()).text)['token'] as string
@@ -92,7 +93,7 @@ async function finishedExecution(): Promise<string> {
     body: JSON.stringify({ action: 'core.local', parameters: { cmd: 'echo out; echo err >&2' } }),
   })
   const { id } = JSON.parse(answer.text) as { id: string }
-  const signedIn: TestServer = {
+  const signedIn: TestApp = {
     ...server,
     call: (method, path, body) => server.call(method, path, body, { 'X-Auth-Token': token }),
   }

@@ -6,7 +6,8 @@ import { ensureDebianPackage } from '../helpers/apt.ts'
 import { commandsOf, openConsole, stepsOf, type ConsoleSession } from '../helpers/console-session.ts'
 import { blocksOf } from '../helpers/doc-blocks.ts'
 import { makeFolder } from '../helpers/folders.ts'
-import { executable, projectRoot, startServer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { executable, projectRoot, type TestApp } from '../helpers/server.ts'
 
 /** Commands that act on a whole clone or machine: the test that runs each on a copy, and by which words it is found. */
 const ELSEWHERE: Record<string, { test: string; words: string }> = {
@@ -18,7 +19,7 @@ const ELSEWHERE: Record<string, { test: string; words: string }> = {
 const blocks = blocksOf(readFileSync(join(projectRoot, 'README.md'), 'utf8'))
 const steps = blocks.flatMap(({ language, text }) => (language === 'console' ? stepsOf(text) : commandsOf(text)))
 const folder = makeFolder()
-let server: TestServer
+let server: TestApp
 let session: ConsoleSession
 
 beforeAll(async () => {
@@ -27,7 +28,7 @@ beforeAll(async () => {
   mkdirSync(join(folder.path, 'dist'))
   mkdirSync(basePath)
   symlinkSync(executable, join(folder.path, 'dist', 'cli.js'))
-  server = await startServer({ basePath })
+  server = await createTestApp({ basePath })
   session = openConsole({
     folder: folder.path,
     env: {

@@ -18,14 +18,15 @@ import { runCli } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
 import { createRbacFiles, type Grant } from '../helpers/rbac.ts'
-import { startServer, type Answer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { type Answer, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { rowsOf, send, type ErrorAnswer, type RawAnswer } from './support.ts'
 
 type Headers = Record<string, string>
 
 const folder = makeFolder()
-let server: TestServer
+let server: TestApp
 let administrator: Headers
 const headersOf: Record<string, Headers> = {}
 
@@ -66,7 +67,7 @@ beforeAll(async () => {
   assign('root', 'admin')
   assign('observer', 'observer')
   for (const [name, grants] of Object.entries(roles)) define(name, grants)
-  server = await startServer({
+  server = await createTestApp({
     basePath: folder.path,
     settings: {
       'auth.enable': 'True',

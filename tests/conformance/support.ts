@@ -7,12 +7,14 @@ import Sqlite from 'better-sqlite3'
 import { openSqlite } from '../../src/db/sqlite/open.ts'
 import { createLog } from '../../src/lib/log/log.ts'
 import { createActions } from '../../src/modules/actions/index.ts'
+import { createTestApp, type TestAppOptions } from '../helpers/app.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import {
   startServer,
   type Answer,
   type ExecutionAnswer,
   type ServerOptions,
+  type TestApp,
   type TestServer,
 } from '../helpers/server.ts'
 import { TextSink } from '../helpers/text-sink.ts'
@@ -68,7 +70,7 @@ export function send(
 }
 
 /** Records of one kind in the audit file of a server, the oldest first. */
-export function auditRecords(server: TestServer, event: string): Record<string, unknown>[] {
+export function auditRecords(server: TestApp, event: string): Record<string, unknown>[] {
   return readFileSync(join(server.basePath, 'logs', 'svc.audit.log'), 'utf8')
     .split('\n')
     .slice(0, -1)
@@ -192,16 +194,12 @@ const exampleActions = [
   { name: 'tagged', runner_type: 'noop', tags: [{ name: 'colour', value: 'blue' }], parameters: {} },
 ]
 
-/**
- * A server that also knows the actions of the pack `examples`, registered by the code that will register users' packs.
- * `stop` removes its data.
- */
-export async function startWithExamples(options: Pick<ServerOptions, 'settings' | 'env'> = {}): Promise<TestServer> {
-  const folder = makeFolder()
+/** Makes the data of a server that knows the actions of the pack `examples`, registered by the code for users' packs. */
+async function makeExamples(basePath: string): Promise<void> {
   // The first start makes the tables and the records of the runner types.
-  await (await startServer({ ...options, basePath: folder.path })).stop()
+  await (await createTestApp({ basePath })).stop()
   const database = await openSqlite({
-    path: join(folder.path, 'svc.db'),
+    path: join(basePath, 'svc.db'),
     synchronous: 'normal',
     announce: () => undefined,
   })
@@ -224,6 +222,26 @@ export async function startWithExamples(options: Pick<ServerOptions, 'settings' 
   } finally {
     await database.close()
   }
+}
+
+/** A server in this process with the actions of the pack `examples`. `stop` removes its data. */
+export async function createAppWithExamples(options: Pick<TestAppOptions, 'settings'> = {}): Promise<TestApp> {
+  const folder = makeFolder()
+  await makeExamples(folder.path)
+  const app = await createTestApp({ ...options, basePath: folder.path })
+  return {
+    ...app,
+    async stop() {
+      await app.stop()
+      folder.remove()
+    },
+  }
+}
+
+/** The same in a process of its own. */
+export async function startWithExamples(options: Pick<ServerOptions, 'settings' | 'env'> = {}): Promise<TestServer> {
+  const folder = makeFolder()
+  await makeExamples(folder.path)
   const server = await startServer({ ...options, basePath: folder.path })
   return {
     ...server,
@@ -236,7 +254,7 @@ export async function startWithExamples(options: Pick<ServerOptions, 'settings' 
 }
 
 /** Reads the database of a running server. */
-export function rowsOf<R>(server: TestServer, sql: string, ...parameters: unknown[]): R[] {
+export function rowsOf<R>(server: TestApp, sql: string, ...parameters: unknown[]): R[] {
   const database = new Sqlite(join(server.basePath, 'svc.db'), { readonly: true })
   try {
     return database.prepare(sql).all(...parameters) as R[] // the caller's statement says what they are
@@ -245,13 +263,13 @@ export function rowsOf<R>(server: TestServer, sql: string, ...parameters: unknow
   }
 }
 
-export function countExecutions(server: TestServer): number {
+export function countExecutions(server: TestApp): number {
   return rowsOf<{ n: number }>(server, 'select count(*) as n from executions')[0]?.n ?? -1
 }
 
 /** `POST /v1/executions`. */
 export function create(
-  server: TestServer,
+  server: TestApp,
   body: unknown,
   headers?: Record<string, string>,
   query = '',

@@ -1,7 +1,7 @@
 /** Logging in at a server that a test has started. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { call, type TestServer } from './server.ts'
+import { call, type TestApp } from './server.ts'
 
 /** Value of `Authorization` for a login. */
 export function basicAuth(user: string, password: string): string {
@@ -15,7 +15,7 @@ export function firstPassword(basePath: string): string {
 
 /** Logs in. @returns the header of further requests */
 export async function signIn(
-  { urls }: Pick<TestServer, 'urls'>,
+  { urls }: Pick<TestApp, 'urls'>,
   user: string,
   password: string,
 ): Promise<{ 'X-Auth-Token': string }> {

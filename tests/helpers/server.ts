@@ -28,19 +28,15 @@ export interface Answer<T = Record<string, unknown>> {
   text: string
 }
 
-export interface TestServer {
+/** A server, in this process (`createTestApp`) or in one of its own (`startServer`). */
+export interface TestApp {
   readonly urls: { api: string; auth: string; stream: string }
   readonly basePath: string
   readonly configFile: string
-  readonly pid: number
   /** Everything logged so far. */
   log(): string
-  /** Everything on standard output so far. */
-  printed(): string
-  /** Resolves when the process has ended and all that it said has been read. */
-  readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
-  /** Sends the signal, waits for the end, removes the data unless a base path was given. */
-  stop(signal?: NodeJS.Signals): Promise<{ code: number | null; signal: NodeJS.Signals | null }>
+  /** Stops the server in order and removes its data, unless a base path was given. */
+  stop(): Promise<unknown>
   /** Path on the API listener, such as `/v1/executions`. A string body is sent as it is. */
   call<T = Record<string, unknown>>(
     method: string,
@@ -48,6 +44,16 @@ export interface TestServer {
     body?: unknown,
     headers?: Record<string, string>,
   ): Promise<Answer<T>>
+}
+
+export interface TestServer extends TestApp {
+  readonly pid: number
+  /** Everything on standard output so far. */
+  printed(): string
+  /** Resolves when the process has ended and all that it said has been read. */
+  readonly exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>
+  /** Sends the signal, waits for the end, removes the data unless a base path was given. */
+  stop(signal?: NodeJS.Signals): Promise<{ code: number | null; signal: NodeJS.Signals | null }>
 }
 
 export async function startServer(options: ServerOptions = {}): Promise<TestServer> {
@@ -130,7 +136,7 @@ export async function withServer(
   }
 }
 
-function writeConfig(file: string, settings: Record<string, string>): void {
+export function writeConfig(file: string, settings: Record<string, string>): void {
   const sections = new Map<string, string[]>()
   for (const [key, value] of Object.entries(settings)) {
     const [section = '', name = ''] = key.split('.', 2)
@@ -236,7 +242,7 @@ export const finalStatuses = ['succeeded', 'failed', 'timeout', 'canceled', 'aba
 
 /** Creates an execution and fails unless it is accepted. */
 export async function run(
-  server: TestServer,
+  server: TestApp,
   parameters: Record<string, unknown>,
   more: Record<string, unknown> = {},
 ): Promise<ExecutionAnswer> {
@@ -251,7 +257,7 @@ export async function run(
 
 /** The execution once its status is one of these; default: final ones. */
 export function waitForStatus(
-  server: TestServer,
+  server: TestApp,
   id: string,
   statuses: readonly string[] = finalStatuses,
   timeoutMs = 60_000,
@@ -268,7 +274,7 @@ export function waitForStatus(
 
 /** Creates an execution and waits for its end. */
 export async function runToEnd(
-  server: TestServer,
+  server: TestApp,
   parameters: Record<string, unknown>,
   more: Record<string, unknown> = {},
 ): Promise<ExecutionAnswer> {
