@@ -13,6 +13,7 @@ const generated = [
     path: 'docs/svc.1',
     make: async () => (await import('../src/cli/reference/manual.ts')).renderManual(await readReference()),
   },
+  { path: 'docs/errors.md', make: async () => (await import('./errors-document.ts')).renderErrors() },
 ]
 
 async function readReference() {

@@ -182,7 +182,7 @@ export function subjectOf({ name, path }: RecordKind, id: string): Subject {
 }
 
 /** Codes of a 404 that do not mean that the thing asked for is missing. */
-const otherAbsences: ReadonlySet<string> = new Set(['AUTHENTICATION_OFF', 'ROUTE_UNKNOWN'])
+export const otherAbsences: ReadonlySet<string> = new Set(['AUTHENTICATION_OFF', 'ROUTE_UNKNOWN'])
 
 /** @throws NotFound */
 export async function getRecord(session: Session, kind: RecordKind, id: string): Promise<Json> {

@@ -102,7 +102,7 @@ it('a deleted user loses the roles of groups until the next login', async () => 
   ])
   const change = await server.call<{ faultstring: string }>('PUT', '/v1/users/ben', { password: 'x' }, anna)
   expect(change.status).toBe(400)
-  expect(change.body.faultstring).toContain('"ldap" does not keep the passwords')
+  expect(change.body.faultstring).toContain('"ldap" does not store passwords')
   expect((await server.call('DELETE', '/v1/users/ben', undefined, anna)).status).toBe(204)
   expect((await server.call('GET', '/v1/user', undefined, ben)).status).toBe(401)
   const assigned = await server.call<unknown[]>('GET', '/v1/rbac/role_assignments?user=ben', undefined, anna)

@@ -126,8 +126,8 @@ describe('01.6 the record of a user', () => {
   })
 
   it.each([
-    [{ name: 'zoë' }, 409, 'exists already'],
-    [{ name: 'admin', password: 'x' }, 409, 'exists already'],
+    [{ name: 'zoë' }, 409, 'already exists'],
+    [{ name: 'admin', password: 'x' }, 409, 'already exists'],
     [{}, 400, 'name'],
     [{ name: '' }, 400, 'name must not be empty'],
     [{ name: 'a:b' }, 400, 'name must not contain a colon'],

@@ -210,17 +210,17 @@ describe('installing', () => {
 
   it.each(['core', 'packs', 'default', '_global'])('refuses the name %s', async (ref) => {
     const { status, result } = await install(write(at(`as_${ref}`), packFiles(ref)))
-    expect([status, result['error']]).toEqual(['failed', expect.stringMatching(/belongs to the program/)])
+    expect([status, result['error']]).toEqual(['failed', expect.stringMatching(/is part of svc/)])
     const removal = await waitForStatus(server, await start('uninstall', { packs: [ref] }))
-    expect([removal.status, removal.result['error']]).toEqual([
-      'failed',
-      expect.stringMatching(/belongs to the program/),
-    ])
+    expect([removal.status, removal.result['error']]).toEqual(['failed', expect.stringMatching(/is part of svc/)])
   })
 
   it('says so when there is nothing to remove', async () => {
     const { status, result } = await waitForStatus(server, await start('uninstall', { packs: ['never_there'] }))
-    expect([status, result['error']]).toEqual(['failed', expect.stringContaining('There is no pack "never_there"')])
+    expect([status, result['error']]).toEqual([
+      'failed',
+      expect.stringContaining('Pack "never_there" is not installed'),
+    ])
   })
 })
 
@@ -317,7 +317,7 @@ describe('hostile sources', () => {
     ['a hard link', { path: 'linked', type: '1', link: '/etc/passwd' }, undefined],
     ['a device', { path: 'linked', type: '3' }, undefined],
     ['a pipe', { path: 'linked', type: '6' }, undefined],
-    ['more than there is room for', { path: 'large', size: 300_000_000 }, /larger than a pack may be/],
+    ['more than there is room for', { path: 'large', size: 300_000_000 }, /The pack is too large/],
     ['less than it says', cut, /damaged/],
   ]
   it('archives that end in the middle leave nothing, however much of them is being written', async () => {

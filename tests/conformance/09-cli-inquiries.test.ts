@@ -159,7 +159,7 @@ describe('9.3 svc action', () => {
     expect([created.code, created.stderr]).toEqual([0, ''])
     expect(JSON.parse(created.stdout)).toMatchObject({ ref: 'made.greet', entry_point: 'greet.sh' })
     const again = await svc(['action', 'create', write('greet.yaml', definition)])
-    expect([again.code, again.stdout]).toEqual([2, expect.stringContaining('exists already')])
+    expect([again.code, again.stdout]).toEqual([2, expect.stringContaining('already exists')])
 
     const ran = await svc(['run', 'made.greet'])
     expect([ran.code, ran.stdout]).toEqual([0, expect.stringContaining('hi')])

@@ -225,7 +225,7 @@ describe('rules', () => {
     await make(webhookRule('taken'))
     await page.getByLabel('Name').fill('taken')
     await create.click()
-    await page.getByText('Rule "test.taken" exists already.').waitFor()
+    await page.getByText('Rule "test.taken" already exists.').waitFor()
     await page.getByLabel('Name').fill('right')
     await page.getByLabel('Name').press('Control+Enter')
     await page.getByRole('heading', { name: 'test.right', level: 1, exact: true }).waitFor()

@@ -136,7 +136,7 @@ describe('copies', () => {
 
   it('tell errors with code, details and causes', () => {
     const root = Object.assign(new TypeError('root'), { code: 'E_ROOT', request: { password: 'x' } })
-    const error = new AppError('internal', 'INTERNAL', 'outer', { cause: root, details: { token: 't', a: 1 } })
+    const error = new AppError('INTERNAL', 'outer', { cause: root, details: { token: 't', a: 1 } })
     const { frames, cause, ...rest } = json(error) as Record<string, unknown>
     expect(rest).toEqual({ name: 'AppError', code: 'INTERNAL', message: 'outer', details: { token: secretMask, a: 1 } })
     expect(frames).toEqual(expect.arrayContaining([expect.stringContaining('redact.test.ts')]))

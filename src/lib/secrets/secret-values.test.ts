@@ -116,7 +116,7 @@ describe('errors', () => {
   it('copies what repeats a secret, cause and stack included', () => {
     const secrets = secretsOf('hunter22')
     const cause = new TypeError('no hunter22')
-    const error = new AppError('invalid', 'PARAMETERS_INVALID', 'bad hunter22', { details: { v: 'hunter22' }, cause })
+    const error = new AppError('PARAMETERS_INVALID', 'bad hunter22', { details: { v: 'hunter22' }, cause })
     const copy = secrets.maskError(error)
     expect(copy).toBeInstanceOf(AppError)
     expect(copy).toMatchObject({

@@ -1,0 +1,91 @@
+/** Errors of traces, triggers, rules, timers and webhooks. */
+import { shown } from '../../lib/text/index.ts'
+import { AppError } from './app-error.ts'
+
+// Traces
+
+export const traceUnknown = (id: string): AppError =>
+  new AppError('TRACE_UNKNOWN', `Unable to find Trace with id="${shown(id)}"`)
+
+// Triggers
+
+export const triggerTypeUnknown = (ref: string): AppError =>
+  new AppError('TRIGGER_TYPE_UNKNOWN', `Trigger type "${shown(ref)}" does not exist.`)
+
+/** Comes with the program. */
+export const triggerTypeFixed = (ref: string): AppError =>
+  new AppError(
+    'TRIGGER_TYPE_FIXED',
+    `Trigger type "${shown(ref)}" belongs to the pack "core", whose types cannot be created, changed or deleted; use another pack.`,
+  )
+
+export const triggerInUse = (message: string): AppError => new AppError('TRIGGER_IN_USE', message)
+
+/** The trigger of a stored instance, for dispatching it again. */
+export const triggerGone = (ref: string): AppError =>
+  new AppError('TRIGGER_GONE', `Trigger "${shown(ref)}" no longer exists, so its trigger instance cannot be re-sent.`)
+
+// Rules
+
+export const criteriaInvalid = (message: string): AppError => new AppError('CRITERIA_INVALID', message)
+
+export const ruleActionDenied = (user: string, ref: string): AppError =>
+  new AppError(
+    'PERMISSION_DENIED',
+    `User "${shown(user)}" doesn't have required (action_execute) permission to use action ${shown(ref)}`,
+    { details: { permission: 'action_execute', action: shown(ref) } },
+  )
+
+/** @param hook the address of the webhook, without slashes around it */
+export const ruleWebhookDenied = (user: string, type: string, hook: string): AppError =>
+  new AppError(
+    'PERMISSION_DENIED',
+    `User "${shown(user)}" doesn't have required permission (webhook_create) to use trigger ${type} with the url "${shown(hook)}"`,
+    { details: { permission: 'webhook_create', resource: shown(`webhook:${hook}`) } },
+  )
+
+// Timers
+
+export const timerTypeUnknown = (type: string, known: readonly string[]): AppError =>
+  new AppError('TIMER_TYPE_UNKNOWN', `Timer type "${shown(type)}" does not exist; use ${known.join(', ')}.`)
+
+// Webhooks
+
+export const webhookNotRegistered = (hook: string): AppError =>
+  new AppError('WEBHOOK_NOT_REGISTERED', `Webhook ${shown(hook)} not registered with svc`)
+
+/** @param headers that carry the signature of this webhook */
+export const signatureMissing = (headers: readonly string[]): AppError =>
+  new AppError(
+    'SIGNATURE_MISSING',
+    `Unauthorized - This webhook requires signed requests; ${headers.join(', or ')} is missing.`,
+  )
+
+export const signatureMalformed = (header: string, why: string): AppError =>
+  new AppError('SIGNATURE_MALFORMED', `Unauthorized - The header ${header} ${why}.`)
+
+export const signatureExpired = (header: string, toleranceSeconds: number): AppError =>
+  new AppError(
+    'SIGNATURE_EXPIRED',
+    `Unauthorized - The time in the header ${header} differs from the server's time by more than ${toleranceSeconds} s.`,
+  )
+
+/** Tells nothing more: not which part does not fit. */
+export const signatureInvalid = (): AppError =>
+  new AppError('SIGNATURE_INVALID', 'Unauthorized - The signature is not valid.')
+
+/** The secret is a template that cannot be rendered, which the sender cannot help: it may send again later. */
+export const signatureUncheckable = (cause: unknown): AppError =>
+  new AppError(
+    'SIGNATURE_UNCHECKABLE',
+    'The server could not read the secret of this webhook; send again later. The log of the server says why.',
+    { cause },
+  )
+
+/** @param triggerInstanceId the first that came of the first request */
+export const idempotencyKeyReused = (triggerInstanceId: string): AppError =>
+  new AppError(
+    'IDEMPOTENCY_KEY_REUSED',
+    'This Idempotency-Key was sent with another body within the last 24 hours; choose a new key for a new request.',
+    { details: { 'conflict-id': triggerInstanceId } },
+  )

@@ -1,0 +1,81 @@
+/** Errors of requests as such: address, headers, body, query, and what the server cannot take at the moment. */
+import { shown } from '../../lib/text/index.ts'
+import { AppError } from './app-error.ts'
+
+// Requests
+
+export const routeUnknown = (): AppError => new AppError('ROUTE_UNKNOWN', 'The resource could not be found.')
+
+export const methodNotAllowed = (method: string, allowed: readonly string[]): AppError =>
+  new AppError('METHOD_NOT_ALLOWED', `Method ${shown(method)} is not available here; use ${allowed.join(', ')}.`, {
+    details: { allowed },
+  })
+
+export const requestMalformed = (why: string): AppError =>
+  new AppError('REQUEST_MALFORMED', `The request is not valid HTTP: ${shown(why)}`)
+
+export const headersTooLarge = (maxBytes: number): AppError =>
+  new AppError(
+    'HEADERS_TOO_LARGE',
+    `The address and the headers of the request together exceed ${maxBytes} bytes; shorten the query or the headers.`,
+    { details: { max_bytes: maxBytes } },
+  )
+
+export const requestTimedOut = (): AppError =>
+  new AppError('REQUEST_TIMED_OUT', 'The request took too long to arrive; send it again.')
+
+export const pathUndecodable = (path: string): AppError =>
+  new AppError(
+    'PATH_UNDECODABLE',
+    `Failed to parse request path "${shown(path)}": it is not valid percent-encoded UTF-8.`,
+  )
+
+export const bodyMalformed = (why: string): AppError =>
+  new AppError('BODY_MALFORMED', `Failed to parse request body: ${why}`)
+
+export const bodyTooLarge = (maxBytes: number): AppError =>
+  new AppError('BODY_TOO_LARGE', `The request body is larger than ${maxBytes} bytes.`, {
+    details: { max_bytes: maxBytes },
+  })
+
+export const contentTypeUnsupported = (type: string): AppError =>
+  new AppError(
+    'CONTENT_TYPE_UNSUPPORTED',
+    `Failed to parse request body: Unsupported Content-Type: "${shown(type)}". Send application/json.`,
+  )
+
+export const bodyInvalid = (message: string, details?: Record<string, unknown>): AppError =>
+  new AppError('BODY_INVALID', message, details === undefined ? {} : { details })
+
+export const queryInvalid = (message: string): AppError => new AppError('QUERY_INVALID', message)
+
+export const headerInvalid = (message: string): AppError => new AppError('HEADER_INVALID', message)
+
+export const limitAboveMaximum = (limit: number, maximum: number): AppError =>
+  new AppError('LIMIT_ABOVE_MAXIMUM', `Limit "${limit}" specified, maximum value is "${maximum}"`)
+
+export const limitNeedsAdmin = (): AppError =>
+  new AppError('LIMIT_NEEDS_ADMIN', 'Administrator access is required to retrieve all records with limit=-1.')
+
+export const resourceNotFound = (id: string): AppError =>
+  new AppError('RESOURCE_NOT_FOUND', `Unable to identify resource with id "${shown(id)}".`)
+
+export const contentNotFound = (refOrId: string): AppError =>
+  new AppError('CONTENT_NOT_FOUND', `Resource with a reference or id "${shown(refOrId)}" not found`)
+
+export const namedNotFound = (nameOrId: string): AppError =>
+  new AppError('NAMED_NOT_FOUND', `Resource with a name or id "${shown(nameOrId)}" not found`)
+
+export const starting = (): AppError => new AppError('STARTING', 'The server is starting; try again in a moment.')
+
+export const shuttingDown = (): AppError =>
+  new AppError('SHUTTING_DOWN', 'The server is shutting down; try again in a moment.')
+
+export const queueFull = (what: string, limit: number): AppError =>
+  new AppError('QUEUE_FULL', `Too many ${what} are waiting (limit ${limit}); try again later.`)
+
+export const internal = (cause: unknown): AppError => new AppError('INTERNAL', 'Internal Server Error', { cause })
+
+// Browsers
+
+export const originRefused = (message: string): AppError => new AppError('ORIGIN_REFUSED', message)

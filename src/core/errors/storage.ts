@@ -1,0 +1,65 @@
+/** Errors of the database, its disk and its backups. */
+import { shown } from '../../lib/text/index.ts'
+import { AppError, isAppError } from './app-error.ts'
+
+// Database
+
+/** A step of a unit did not change the number of rows it expected: somebody else was faster. */
+export const conflict = (what: string): AppError =>
+  new AppError('CONFLICT', `${what} was changed by another request at the same time; read it again.`)
+
+export const nameTaken = (what: string, existingId: string): AppError =>
+  new AppError('NAME_TAKEN', `${what} already exists.`, { details: { 'conflict-id': existingId } })
+
+/** @param who has changed it last */
+export const contentChanged = (what: string, who: string): AppError =>
+  new AppError(
+    'CONTENT_CHANGED',
+    `${what} was changed by "${shown(who)}" after you read it; read it again before you change it.`,
+  )
+
+// Storage
+
+/** Unreadable, read-only or locked: nothing of the request was kept. */
+export const storageFailed = (cause: unknown): AppError =>
+  new AppError('STORAGE_FAILED', 'Could not write to the database; nothing was stored. Try again later.', {
+    cause,
+  })
+
+/** No room, or less than `database.reserve_bytes` before anything is written. */
+export const storageFull = (cause?: unknown): AppError =>
+  new AppError(
+    'STORAGE_FULL',
+    'The disk of the database has too little free space; nothing was stored. Free space: the server then continues by itself.',
+    cause === undefined ? {} : { cause },
+  )
+
+export const backupHasNoRoom = (cause?: unknown): AppError =>
+  new AppError(
+    'BACKUP_HAS_NO_ROOM',
+    'The disk of the backup directory has too little free space for a backup. A backup is as large as the database, and database.reserve_bytes must stay free on the same disk. Free space there, or set backup.directory to another disk.',
+    cause === undefined ? {} : { cause },
+  )
+
+export const backupFailed = (why: string, cause?: unknown): AppError =>
+  new AppError(
+    'BACKUP_FAILED',
+    `The backup failed and its file was deleted: ${why}`,
+    cause === undefined ? {} : { cause },
+  )
+
+export const backupUnderWay = (): AppError =>
+  new AppError('BACKUP_UNDER_WAY', 'A backup is already under way; try again when it has ended.')
+
+/** Whether the same can be stored later. */
+export function isStorageFailure(error: unknown): boolean {
+  return isAppError(error) && (error.code === 'STORAGE_FAILED' || error.code === 'STORAGE_FULL')
+}
+
+/** The same of the accounts that a backend keeps in a file. */
+export const accountsFailed = (cause: unknown): AppError =>
+  new AppError(
+    'STORAGE_FAILED',
+    'The password file could not be read or written; nothing was changed. The log of the server says why.',
+    { cause },
+  )
