@@ -3,7 +3,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createRandom, seedOfRun, type Random } from '../../../../tests/helpers/random.ts'
 import type { ExecutionSummary } from '../../api/execution-summary.ts'
 import type { ExecutionStatus } from '../../api/records.ts'
-import { createListModel, PAGE_SIZE, type Answer, type ListEvent, type ListModel, type Place } from './list-model.ts'
+import { createListModel, type Answer, type ListModel } from './list-model.ts'
+import { PAGE_SIZE, type ListEvent, type Place } from './list-rows.ts'
 
 const ROUNDS = 40
 const STEPS = 250

@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { ExecutionSummary } from '../../api/execution-summary.ts'
 import type { ExecutionStatus } from '../../api/records.ts'
-import { createListModel, nextId, PAGE_SIZE, type Answer, type ListModel, type Place } from './list-model.ts'
+import { createListModel, type Answer, type ListModel } from './list-model.ts'
+import { nextId, PAGE_SIZE, type Place } from './list-rows.ts'
 
 const idOf = (n: number): string => n.toString(16).padStart(24, '0')
 const numberOf = (execution: ExecutionSummary | undefined): number | undefined =>

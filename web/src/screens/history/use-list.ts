@@ -5,7 +5,8 @@ import { liveConnection, useExecutionEvents } from '../../api/execution-events.t
 import { serverNow } from '../../api/server-clock.ts'
 import { summaryQuery, type ExecutionSummary } from '../../api/execution-summary.ts'
 import { dependsOnStatus, hasConditions, keyOf, matches, queryOf, type HistoryFilter } from './filters.ts'
-import { createListModel, type ListEvent, type ListModel } from './list-model.ts'
+import { createListModel, type ListModel } from './list-model.ts'
+import type { ListEvent } from './list-rows.ts'
 
 /** Executions that something happened to between two frames; with more of them the list is loaded. */
 const MAX_EVENTS = 2000
