@@ -48,8 +48,8 @@ const screens: readonly [address: (demo: Demo) => string, text: string][] = [
   [() => '/traces', 'webhook-push'],
   [({ traceId }) => `/traces/${traceId}`, 'shop.report'],
   [() => '/access', 'API keys'],
-  [() => '/status', 'How it has been'],
-  [() => '/nowhere', 'There is no such page'],
+  [() => '/status', 'History'],
+  [() => '/nowhere', 'Page not found'],
 ]
 
 describe('every screen', () => {

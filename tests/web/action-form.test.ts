@@ -22,9 +22,9 @@ describe('the form of an action', () => {
     const hosts = page.getByRole('textbox', { name: 'hosts' })
     await waitFor('the first field to have the focus', () => hosts.evaluate((it) => it === document.activeElement))
     expect(await hosts.getAttribute('aria-invalid')).toBe('true')
-    expect(await page.getByText('This has to be given.').count()).toBe(2)
+    expect(await page.getByText('Enter a value: this parameter is required.').count()).toBe(2)
     await hosts.fill('localhost')
-    expect(await page.getByText('This has to be given.').count()).toBe(1)
+    expect(await page.getByText('Enter a value: this parameter is required.').count()).toBe(1)
     expect(sent).toEqual([])
     await close()
   })
@@ -57,7 +57,7 @@ describe('the form of an action', () => {
     expect(execution.parameters).toEqual(parameters)
 
     await title.focus()
-    await page.getByRole('button', { name: 'Send an empty text' }).first().click()
+    await page.getByRole('button', { name: 'Send empty string' }).first().click()
     await level.selectOption('Default: low')
     await runButton(page).click()
     await waitFor('the second run', () => sent.length === 2)
@@ -80,9 +80,9 @@ describe('the form of an action', () => {
     const { page, sent, close } = await place.open('/web.types')
     const env = page.getByRole('textbox', { name: 'env' })
     await env.fill('{\n  "port": 80,\n}')
-    const problem = page.getByText('Line 2, column 13: a comma stands before the closing "}": remove it.')
+    const problem = page.getByText('Line 2, column 13: remove the comma before the closing "}".')
     await problem.waitFor()
-    await page.getByRole('button', { name: 'Show the place' }).click()
+    await page.getByRole('button', { name: 'Go to error' }).click()
     // The text area has the mark at the comma.
     const selected = await env.evaluate((it) => (it as HTMLTextAreaElement).selectionStart) // it is one
     expect(selected).toBe('{\n  "port": 80'.length)
@@ -93,9 +93,9 @@ describe('the form of an action', () => {
 
     const count = page.getByRole('textbox', { name: 'count' })
     for (const [typed, message] of [
-      ['9007199254740993', 'too large to be kept exactly'],
-      ['1.5', 'A whole number is needed'],
-      ['101', 'It has to be at most 100.'],
+      ['9007199254740993', 'too large to be exact'],
+      ['1.5', 'Enter a whole number'],
+      ['101', 'Enter at most 100.'],
     ] as const) {
       await count.fill(typed)
       await runButton(page).click()
@@ -170,7 +170,7 @@ describe('the form of an action', () => {
 
       way.loseAnswers(Infinity)
       await runButton(page).click()
-      await page.getByRole('alert').filter({ hasText: 'It may have done this all the same' }).waitFor()
+      await page.getByRole('alert').filter({ hasText: 'The server may have made the change' }).waitFor()
       expect(await count()).toBe(before + 2)
       await close()
     } finally {
@@ -206,7 +206,7 @@ describe('the form of an action', () => {
     await runButton(page).click()
     expect((await place.ended(page)).parameters).toEqual({ pick: HOSTILE })
     expect(sent).toHaveLength(1)
-    await page.getByText('The same without a browser').click()
+    await page.getByText('Command line and HTTP').click()
     await page.getByText('svc run web.hostile').waitFor()
     expect(await page.evaluate(() => document.querySelectorAll('main img, main script').length)).toBe(0)
     await close()
@@ -255,10 +255,10 @@ describe('a prepared run', () => {
 
   it('says which of its values are no parameters', async () => {
     const { page, sent, close } = await place.open('/core.noop?nothing=1')
-    await page.getByText('There is no such parameter: remove it.').waitFor()
+    await page.getByText('Unknown parameter: remove it.').waitFor()
     await runButton(page).click()
     expect(sent).toEqual([])
-    await page.getByRole('button', { name: 'Remove it' }).click()
+    await page.getByRole('button', { name: 'Remove' }).click()
     await runButton(page).click()
     await place.ended(page)
     expect(sent).toHaveLength(1)
@@ -267,7 +267,7 @@ describe('a prepared run', () => {
 
   it('can be copied as a command, and as a request', async () => {
     const { page, close } = await place.open(`/core.local?cmd=${encodeURIComponent("echo 'x'")}&timeout=5`)
-    await page.getByText('The same without a browser').click()
+    await page.getByText('Command line and HTTP').click()
     await page.getByText(String.raw`svc run core.local cmd='echo '\''x'\''' timeout=5`).waitFor()
     const request = page.getByText('curl -X POST')
     expect(await request.textContent()).toContain(`${place.server.urls.api}/api/v1/executions`)
@@ -283,7 +283,7 @@ describe('a secret', () => {
     await password.fill(SECRET)
     expect(await password.getAttribute('type')).toBe('password')
     await page.getByText('Not in the link: password').waitFor()
-    await page.getByText('The same without a browser').click()
+    await page.getByText('Command line and HTTP').click()
     await page.getByText('Without password').first().waitFor()
     await runButton(page).click()
     const execution = await place.ended(page)
@@ -299,7 +299,7 @@ describe('a secret', () => {
 
     // The same run again has it still, though the page does not.
     await password.fill('')
-    await panelOf(page).getByRole('button', { name: 'Run again' }).click()
+    await panelOf(page).getByRole('button', { name: 'Re-run' }).click()
     const again = await waitFor('another execution', async () => {
       const { id } = await place.ended(page)
       return id !== execution.id && id
@@ -326,7 +326,7 @@ describe('a secret', () => {
 
   it('is not taken from an address, and does not stay there', async () => {
     const { page, sent, close } = await place.open('/web.secret?password=in-the-link')
-    await page.getByText('The link held a secret (password).').waitFor()
+    await page.getByText('The link contained a secret (password).').waitFor()
     expect(await page.getByLabel('password', { exact: true }).inputValue()).toBe('')
     await waitFor('the address to be clean', () => !page.url().includes('in-the-link'))
     expect(sent).toEqual([])

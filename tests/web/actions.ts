@@ -122,10 +122,10 @@ function recordRuns(page: Page): Record<string, unknown>[] {
 }
 
 export const runButton = (page: Page): Locator => page.getByRole('button', { name: 'Run', exact: true })
-export const panelOf = (page: Page): Locator => page.getByRole('region', { name: 'This run' })
+export const panelOf = (page: Page): Locator => page.getByRole('region', { name: 'Current run' })
 
 async function ended(server: TestServer, page: Page): Promise<ExecutionAnswer> {
-  const link = panelOf(page).getByRole('link', { name: 'Open the execution' })
+  const link = panelOf(page).getByRole('link', { name: 'Open execution' })
   const id = /history\/(\w+)/.exec((await link.getAttribute('href')) ?? '')?.[1] ?? ''
   const execution = await waitForStatus(server, id, finalStatuses)
   await panelOf(page).getByRole('status').first().getByText(execution.status, { exact: true }).waitFor()

@@ -40,7 +40,7 @@ describe('the page of the web client', () => {
 
   it('says that an address leads nowhere', async () => {
     const { page, close } = await browser.open(`${server.urls.api}/#/nowhere/at/all`)
-    await page.getByRole('heading', { name: 'There is no such page' }).waitFor()
+    await page.getByRole('heading', { name: 'Page not found' }).waitFor()
     expect(await page.getByRole('main').textContent()).toContain('#/nowhere/at/all')
     await close()
   })

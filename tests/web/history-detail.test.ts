@@ -38,7 +38,7 @@ function open(address: string, options?: Parameters<TestBrowser['open']>[1], on 
 const detail = (page: Page) => page.getByRole('region', { name: 'Execution', exact: true })
 const part = (page: Page, name: string) => detail(page).getByRole('region', { name })
 const badge = (page: Page) => detail(page).locator('.execution-head').getByRole('status')
-const facts = (page: Page) => page.getByRole('complementary', { name: 'Facts' })
+const facts = (page: Page) => page.getByRole('complementary', { name: 'Details' })
 
 describe('what it was', () => {
   it('and why it has run: from the rule to the trigger instance and the trace', async () => {
@@ -75,13 +75,13 @@ describe('what it was', () => {
 
   it('that has failed begins with what went wrong', async () => {
     const { page, close } = await open(`${demo.failed}/general`)
-    const problem = part(page, 'What went wrong')
-    await problem.getByRole('heading', { name: 'It ended with exit code 3.' }).waitFor()
+    const problem = part(page, 'Problem')
+    await problem.getByRole('heading', { name: 'Failed: exit code 3' }).waitFor()
     await problem.getByText('/dev/sdb: no such device').waitFor()
     const order = await detail(page)
       .locator('.general-main > section')
       .evaluateAll((all) => all.map((one) => one.getAttribute('aria-label')))
-    expect(order).toEqual(['What went wrong', 'Result', 'Parameters'])
+    expect(order).toEqual(['Problem', 'Result', 'Parameters'])
     await close()
   })
 
@@ -107,7 +107,7 @@ describe('what it was', () => {
     const { id, result_size: size } = await runToEnd(server, { cmd: 'seq 1 100000' })
     expect(size).toBeGreaterThan(256 * 1024)
     const { page, close } = await open(`${id}/general`)
-    await part(page, 'Result').getByText('It is large, so it was not loaded.').waitFor()
+    await part(page, 'Result').getByText('Not loaded: it is large.').waitFor()
     const [file] = await Promise.all([
       page.waitForEvent('download'),
       part(page, 'Result').getByRole('button', { name: 'Download' }).click(),
@@ -116,12 +116,12 @@ describe('what it was', () => {
     let text = ''
     for await (const chunk of await file.createReadStream()) text += String(chunk)
     expect((JSON.parse(text) as { stdout: string }).stdout).toMatch(/\n100000$/)
-    await part(page, 'Result').getByRole('button', { name: 'Show it here' }).click()
+    await part(page, 'Result').getByRole('button', { name: 'Show', exact: true }).click()
     await part(page, 'Result').getByText('99999\n100000').waitFor()
     const shown = await part(page, 'Result').locator('pre').innerText()
     expect(shown.length).toBeLessThan(10_000)
     await part(page, 'Result')
-      .getByRole('button', { name: /more characters before this/ })
+      .getByRole('button', { name: /earlier characters not shown/ })
       .click()
     await waitFor('all of it', async () =>
       (await part(page, 'Result').locator('pre').innerText()).startsWith('1\n2\n3'),
@@ -134,7 +134,7 @@ describe('an address', () => {
   it('of the last execution shows it, and becomes its own', async () => {
     await withServer({}, async (own) => {
       const nothing = await open('last/general', {}, own)
-      await nothing.page.getByRole('heading', { name: 'Nothing has run yet' }).waitFor()
+      await nothing.page.getByRole('heading', { name: 'No executions yet' }).waitFor()
       await nothing.close()
       const { id } = await runToEnd(own, { cmd: 'echo last' })
       const { page, close } = await open('last/timeline', {}, own)
@@ -147,7 +147,7 @@ describe('an address', () => {
 
   it('without a part shows the general one', async () => {
     const { page, close } = await open(demo.failed)
-    await part(page, 'What went wrong').waitFor()
+    await part(page, 'Problem').waitFor()
     expect(await detail(page).getByRole('link', { name: 'General' }).getAttribute('aria-current')).toBe('page')
     await close()
   })
@@ -156,19 +156,19 @@ describe('an address', () => {
     const { page, close } = await open('', { viewport: { width: 1000, height: 700 } })
     for (const id of [unknownId, 'nonsense', '<img src=x onerror=alert(1)>', 'a/b', 'x'.repeat(3000)]) {
       await page.goto(`${server.urls.api}/#/history/${encodeURIComponent(id)}/general`)
-      await page.getByRole('heading', { name: 'There is no such execution' }).waitFor()
+      await page.getByRole('heading', { name: 'Execution not found' }).waitFor()
       await detail(page).getByText(id).waitFor()
       expect(await detail(page).locator('img').count()).toBe(0)
     }
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(1000)
-    await page.getByRole('link', { name: 'Go to the history' }).click()
+    await page.getByRole('link', { name: 'Open the history' }).click()
     await page.getByRole('grid', { name: 'Executions' }).waitFor()
     await close()
   })
 
   it('of a part that does not exist leads to one that does', async () => {
     const { page, close } = await open(`${demo.failed}/nothing`)
-    await page.getByText('An execution has no part “nothing”.').waitFor()
+    await page.getByText('An execution has no view “nothing”.').waitFor()
     expect(await page.getByRole('link', { name: 'General' }).last().getAttribute('href')).toContain('/general')
     await close()
   })
@@ -176,7 +176,7 @@ describe('an address', () => {
   it('keeps what the list was narrowed down by, on the way there and back', async () => {
     const { page, close } = await open('?status=failed', { viewport: { width: 1000, height: 700 } })
     await page.getByRole('row').filter({ hasText: 'checking disks' }).getByRole('link').first().click()
-    await part(page, 'What went wrong').waitFor()
+    await part(page, 'Problem').waitFor()
     expect(page.url()).toContain(`/history/${demo.failed}/general?status=failed`)
     await detail(page).getByRole('link', { name: 'Timeline' }).click()
     await part(page, 'Timeline').waitFor()
@@ -188,7 +188,7 @@ describe('an address', () => {
 
   it('is shown beside the list where there is room', async () => {
     const { page, close } = await open(`${demo.failed}/general`, { viewport: { width: 1400, height: 800 } })
-    await part(page, 'What went wrong').waitFor()
+    await part(page, 'Problem').waitFor()
     const row = page.getByRole('row').filter({ hasText: 'branch=feature/cart' })
     const current = page.locator('[aria-current=page]').filter({ hasText: 'checking disks' })
     await current.waitFor()
@@ -214,12 +214,12 @@ describe('while it runs', () => {
     await detail(page).getByRole('button', { name: 'Cancel' }).click()
     await badge(page).getByText('canceled', { exact: true }).waitFor()
     await part(page, 'Timeline')
-      .getByRole('heading', { name: /from the request to the end$/ })
+      .getByRole('heading', { name: /in total$/ })
       .waitFor()
     const statuses = await part(page, 'Timeline').getByRole('rowheader').allTextContents()
     expect(statuses).toEqual(['requested', 'scheduled', 'running', 'canceling', 'canceled'])
     await detail(page).getByRole('link', { name: 'General' }).click()
-    await part(page, 'What went wrong').getByRole('heading', { name: 'It was cancelled by svc.' }).waitFor()
+    await part(page, 'Problem').getByRole('heading', { name: 'Canceled by svc' }).waitFor()
     expect(await detail(page).getByRole('button', { name: 'Cancel' }).count()).toBe(0)
     await close()
   })
@@ -236,7 +236,7 @@ describe('while it runs', () => {
       return route.fulfill({ json: answer })
     })
     await detail(page).getByRole('button', { name: 'Cancel' }).click()
-    await page.getByText('It is not cancelled: Action cannot be canceled. State = succeeded.').waitFor()
+    await page.getByText('Could not cancel the execution: Action cannot be canceled. State = succeeded.').waitFor()
     expect(await detail(page).getByRole('button', { name: 'Cancel' }).isEnabled()).toBe(true)
     await server.call('DELETE', `/v1/executions/${id}`)
     await close()
@@ -246,7 +246,7 @@ describe('while it runs', () => {
     const flag = join(server.basePath, 'let-go')
     const { id } = await run(server, { cmd: `until [ -e ${flag} ]; do sleep 0.05; done; echo the end` })
     const { page, close } = await open(`${id}/general`)
-    await part(page, 'Result').getByText('There is none before the end.').waitFor()
+    await part(page, 'Result').getByText('No result yet: the execution has not ended.').waitFor()
     writeFileSync(flag, '')
     await part(page, 'Result').getByText('the end', { exact: true }).waitFor()
     expect(await badge(page).innerText()).toBe('succeeded')
@@ -256,14 +256,14 @@ describe('while it runs', () => {
   it('children become a tree as they come', async () => {
     const { id } = await run(server, { cmd: 'sleep 600', timeout: 600 })
     const { page, close } = await open(`${id}/children`)
-    await part(page, 'Children').getByText('It has started no other executions so far.').waitFor()
+    await part(page, 'Children').getByText('No child executions so far.').waitFor()
     const under = (parent: string) => ({ context: { parent: { execution_id: parent } } })
     const child = await run(server, { cmd: 'echo child' }, under(id))
     await part(page, 'Children').getByText('cmd="echo child"').waitFor()
     await run(server, { cmd: 'exit 4' }, under(child.id))
     const grandchild = part(page, 'Children').locator('li li').filter({ hasText: 'exit 4' })
     await grandchild.getByText('failed').waitFor()
-    await part(page, 'Children').getByRole('link', { name: 'As a list' }).click()
+    await part(page, 'Children').getByRole('link', { name: 'Show as list' }).click()
     await page.getByText(`Children of ${id}`).waitFor()
     await page.getByRole('row').filter({ hasText: 'echo child' }).waitFor()
     expect(await page.getByRole('row').filter({ hasText: 'exit 4' }).count()).toBe(0)

@@ -157,7 +157,7 @@ describe('looking for something', () => {
     await settled(page)
     const statuses = await rows(page).locator('.badge').allTextContents()
     expect(new Set(statuses)).toEqual(new Set(['failed', 'timeout']))
-    // It was cancelled.
+    // It was canceled.
     const { id } = made(12_347)
     await page.getByRole('searchbox', { name: 'Search' }).fill(id)
     await page.getByRole('link', { name: 'Show all executions' }).waitFor()
@@ -170,7 +170,7 @@ describe('looking for something', () => {
   it('by words that nothing has says so, and what else can be done', async () => {
     const { page, close } = await open('')
     await page.getByRole('searchbox', { name: 'Search' }).fill('nothing-like-this')
-    await page.getByText('No execution fits.').waitFor()
+    await page.getByText('No executions match the filters.').waitFor()
     expect(await page.getByRole('link', { name: /trace with the tag/ }).getAttribute('href')).toBe(
       '#/traces?tag=nothing-like-this',
     )

@@ -27,7 +27,7 @@ function open(address: string, options?: Parameters<TestBrowser['open']>[1], on 
 const detail = (page: Page) => page.getByRole('region', { name: 'Execution', exact: true })
 const part = (page: Page, name: string) => detail(page).getByRole('region', { name })
 const badge = (page: Page) => detail(page).locator('.execution-head').getByRole('status')
-const facts = (page: Page) => page.getByRole('complementary', { name: 'Facts' })
+const facts = (page: Page) => page.getByRole('complementary', { name: 'Details' })
 
 async function create(action: string, parameters: Record<string, unknown>, more = {}): Promise<ExecutionAnswer> {
   const body = { action, parameters, ...more }
@@ -40,17 +40,17 @@ describe('what it waits for', () => {
   it('is a time', async () => {
     const { id } = await create('core.local', { cmd: 'true' }, { delay: 3_600_000 })
     const { page, close } = await open(`${id}/general`)
-    await part(page, 'What it waits for').getByText('Whoever asked for it wanted it to wait until').waitFor()
+    await part(page, 'Waiting').getByText('Delayed by the request until').waitFor()
     await detail(page).getByRole('button', { name: 'Cancel' }).click()
     await badge(page).getByText('canceled', { exact: true }).waitFor()
-    expect(await part(page, 'What it waits for').count()).toBe(0)
+    expect(await part(page, 'Waiting').count()).toBe(0)
     await close()
   })
 
   it('is an answer, which can be given here', async () => {
     const { id } = await create('core.ask', {})
     const { page, close } = await open(`${id}/general`)
-    await part(page, 'What it waits for').getByText('It waits for an answer.').waitFor()
+    await part(page, 'Waiting').getByText('Waiting for an answer.').waitFor()
     expect(await detail(page).getByRole('button', { name: 'Cancel' }).isDisabled()).toBe(true)
     await part(page, 'Answer').getByLabel('continue').selectOption('true')
     await part(page, 'Answer').getByRole('button', { name: 'Answer' }).click()
@@ -66,7 +66,7 @@ describe('running it again', () => {
   it('takes other parameters, and leads to the new execution', async () => {
     const { id } = await runToEnd(server, { cmd: 'echo first', env: { A: '1' } })
     const { page, close } = await open(`${id}/general?status=failed`)
-    await detail(page).getByRole('button', { name: 'Run again' }).click()
+    await detail(page).getByRole('button', { name: 'Re-run' }).click()
     const cmd = dialog(page).getByLabel('cmd', { exact: true })
     expect(await cmd.inputValue()).toBe('echo first')
     await cmd.fill('echo second $A')
@@ -74,7 +74,7 @@ describe('running it again', () => {
     await page.keyboard.press('Escape')
     const [request] = await Promise.all([
       page.waitForRequest((one) => one.url().includes('/re_run')),
-      dialog(page).getByRole('button', { name: 'Run again' }).click(),
+      dialog(page).getByRole('button', { name: 'Re-run' }).click(),
     ])
     expect(new URL(request.url()).search).toBe('?no_merge=true')
     expect(request.postDataJSON()).toEqual({ parameters: { cmd: 'echo second $A' }, keep: ['env'] })
@@ -89,12 +89,12 @@ describe('running it again', () => {
     const first = await create('shop.deploy', { branch: 'main', token: secret })
     await waitForStatus(server, first.id)
     const { page, close } = await open(`${first.id}/general`)
-    await detail(page).getByRole('button', { name: 'Run again' }).click()
-    await dialog(page).getByText('What is hidden (********) stays as it was').waitFor()
+    await detail(page).getByRole('button', { name: 'Re-run' }).click()
+    await dialog(page).getByText('The server keeps masked values (********)').waitFor()
     await dialog(page).getByLabel('branch').fill('other')
     const [request] = await Promise.all([
       page.waitForRequest((one) => one.url().includes('/re_run')),
-      dialog(page).getByRole('button', { name: 'Run again' }).click(),
+      dialog(page).getByRole('button', { name: 'Re-run' }).click(),
     ])
     expect(request.postDataJSON()).toEqual({ parameters: { branch: 'other' }, keep: ['token'] })
     await waitFor('the new execution', () => !page.url().includes(first.id))
@@ -109,10 +109,10 @@ describe('running it again', () => {
   it('shows a refusal where it belongs, and keeps what was typed', async () => {
     const { id } = await runToEnd(server, { cmd: 'true' })
     const { page, close } = await open(`${id}/general`)
-    await detail(page).getByRole('button', { name: 'Run again' }).click()
+    await detail(page).getByRole('button', { name: 'Re-run' }).click()
     await dialog(page).getByText('More parameters').click()
     await dialog(page).getByLabel('timeout').fill('{{ nothing.of.the.kind }}')
-    await dialog(page).getByRole('button', { name: 'Run again' }).click()
+    await dialog(page).getByRole('button', { name: 'Re-run' }).click()
     await dialog(page)
       .getByText(/timeout/)
       .last()
@@ -122,7 +122,7 @@ describe('running it again', () => {
       async () => (await dialog(page).locator('[aria-invalid=true], .problem').count()) > 0,
     )
     expect(await dialog(page).getByLabel('timeout').inputValue()).toBe('{{ nothing.of.the.kind }}')
-    await dialog(page).getByRole('button', { name: 'Leave it' }).click()
+    await dialog(page).getByRole('button', { name: 'Go back' }).click()
     expect(await dialog(page).count()).toBe(0)
     await close()
   })
@@ -132,9 +132,9 @@ describe('running it again', () => {
     await page.route('**/api/v1/actions/views/overview/*', (route) =>
       route.fulfill({ status: 404, json: { faultstring: 'Resource with a reference or id "core.local" not found' } }),
     )
-    await detail(page).getByRole('button', { name: 'Run again' }).click()
+    await detail(page).getByRole('button', { name: 'Re-run' }).click()
     await dialog(page).getByText('The action core.local does not exist any more').waitFor()
-    expect(await dialog(page).getByRole('button', { name: 'Run again' }).count()).toBe(0)
+    expect(await dialog(page).getByRole('button', { name: 'Re-run' }).count()).toBe(0)
     await close()
   })
 })

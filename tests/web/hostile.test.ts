@@ -86,7 +86,7 @@ const visits: readonly [address: () => string, text: string][] = [
   [() => `/traces/${trace}?view=table`, 'default.hostile'],
   [() => '/access', 'API keys'],
   [() => '/access/keys', '<script>'],
-  [() => '/status', 'How it has been'],
+  [() => '/status', 'History'],
 ]
 
 beforeAll(async () => {

@@ -5,7 +5,7 @@ import { waitFor } from '../helpers/wait.ts'
 import type { TestBrowser, TestPage } from './browser.ts'
 
 export const pane = (page: Page): Locator => page.getByRole('region', { name: 'Output', exact: true })
-export const list = (page: Page): Locator => pane(page).getByRole('list', { name: 'Lines of the output' })
+export const list = (page: Page): Locator => pane(page).getByRole('list', { name: 'Output lines' })
 export const row = (page: Page, number: number): Locator => list(page).locator(`[aria-posinset="${number}"]`)
 export const button = (page: Page, name: string): Locator => pane(page).getByRole('button', { name, exact: true })
 export const searchField = (page: Page): Locator => pane(page).getByLabel('Search the output')

@@ -52,9 +52,9 @@ const pictures: readonly Picture[] = [
     name: 'rule-edit',
     address: () => '/rules/shop.on_push/edit',
     async ready(page) {
-      await page.getByRole('button', { name: 'Test the rule' }).waitFor()
+      await page.getByRole('button', { name: 'Test rule' }).waitFor()
       await page
-        .getByRole('heading', { name: 'If all of this holds' })
+        .getByRole('heading', { name: 'If all criteria match' })
         .evaluate((element) => element.scrollIntoView({ block: 'center' }))
     },
   },
@@ -84,7 +84,7 @@ const pictures: readonly Picture[] = [
     address: () => '/status',
     async ready(page) {
       await page.getByRole('slider', { name: 'Time in Memory' }).waitFor()
-      const plots = page.getByRole('heading', { name: 'How it has been' })
+      const plots = page.getByRole('heading', { name: 'History' })
       await plots.evaluate((element) => element.scrollIntoView())
     },
   },

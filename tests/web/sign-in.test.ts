@@ -31,7 +31,7 @@ describe('signing in', () => {
       headersOf.set(new URL(request.url()).pathname, JSON.stringify(request.headers()))
     })
     await signInOn(page, 'admin', stage.password)
-    await page.getByRole('heading', { name: 'Who you are' }).waitFor()
+    await page.getByRole('heading', { name: 'User' }).waitFor()
     await page.getByRole('link', { name: 'API keys' }).click()
     await page.getByRole('row').first().waitFor()
 
@@ -85,7 +85,7 @@ describe('signing in', () => {
   it('goes on after a reload, on another page, and where it was', async () => {
     const { page, close } = await stage.open('/access/keys?user=nobody')
     await page.reload()
-    await page.getByText('There is no key of nobody').waitFor()
+    await page.getByText('No keys of nobody').waitFor()
     expect(await userIn(page).textContent()).toBe('admin')
     const other = await openAnother(page, '/status')
     await other.getByRole('heading', { name: 'Status' }).first().waitFor()
@@ -102,17 +102,17 @@ describe('signing in', () => {
     const dialog = signInDialog(page)
     const button = dialog.getByRole('button', { name: 'Sign in', exact: true })
     await button.click()
-    await dialog.getByText('Enter the name of the user.').waitFor()
+    await dialog.getByText('Enter the user name.').waitFor()
     await dialog.getByLabel('User').fill('admin')
     await button.click()
     await dialog.getByText('Enter the password.').waitFor()
     await dialog.getByLabel('Password').fill('wrong')
     await page.keyboard.press('Enter')
-    await dialog.getByText('The user or the password is wrong.').waitFor()
+    await dialog.getByText('Wrong user or password.').waitFor()
     expect(await dialog.getByLabel('Password').inputValue()).toBe('')
     expect(await dialog.getByLabel('User').inputValue()).toBe('admin')
-    await dialog.getByRole('button', { name: 'Go on without a password' }).click()
-    await dialog.getByText('No trusted web server says who you are').waitFor()
+    await dialog.getByRole('button', { name: 'Use proxy sign-in' }).click()
+    await dialog.getByText('No trusted proxy identified you').waitFor()
     expect(refused.length).toBeGreaterThanOrEqual(2)
     expect(new Set(refused)).toEqual(new Set(['none']))
     // Neither once nor twice is there a way around it, and nothing is behind it.
@@ -142,7 +142,7 @@ describe('signing in', () => {
         await dialog.getByLabel('User').fill('admin')
         const waiting = dialog.getByRole('button', { name: /^Sign in \(in [12] s\)$/ })
         const tooMany = dialog.getByText('Too many failed logins')
-        const outcome = tooMany.or(dialog.getByText('The user or the password is wrong.'))
+        const outcome = tooMany.or(dialog.getByText('Wrong user or password.'))
         for (let i = 0; i < 5 && !(await tooMany.isVisible()); i++) {
           await dialog.getByLabel('Password').fill(`wrong ${i}`)
           const answered = page.waitForResponse(/\/tokens$/)
@@ -191,13 +191,13 @@ describe('signing in', () => {
           const headers = { 'X-Auth-Token': (await tokenOf(page.context())) ?? '' }
           expect((await call(`${behind.urls.auth}/tokens`, 'DELETE', undefined, headers)).status).toBe(200)
         }
-        await signInDialog(page).getByRole('button', { name: 'Go on without a password' }).click()
-        await page.getByRole('heading', { name: 'Who you are' }).waitFor()
+        await signInDialog(page).getByRole('button', { name: 'Use proxy sign-in' }).click()
+        await page.getByRole('heading', { name: 'User' }).waitFor()
         expect(await userIn(page).textContent()).toBe('ada')
         // From now on the browser asks the web server, and not the user.
         await page.context().clearCookies()
         await page.reload()
-        await page.getByRole('heading', { name: 'Who you are' }).waitFor()
+        await page.getByRole('heading', { name: 'User' }).waitFor()
         await end()
         await page.getByRole('link', { name: 'API keys' }).click()
         await page.getByText('No API keys yet').waitFor()
@@ -205,9 +205,9 @@ describe('signing in', () => {
         name = 'bob'
         await end()
         // What it shows has to be asked for.
-        await page.getByRole('link', { name: 'You' }).click()
-        await signInDialog(page).getByText('The session of ada is over').waitFor()
-        await signInDialog(page).getByRole('button', { name: 'Go on as bob' }).click()
+        await page.getByRole('link', { name: 'Account' }).click()
+        await signInDialog(page).getByText('The session of ada ended').waitFor()
+        await signInDialog(page).getByRole('button', { name: 'Continue as bob' }).click()
         await waitFor('the page of bob', async () => (await userIn(page).textContent()) === 'bob')
 
         await page.getByRole('button', { name: 'Sign out' }).click()
@@ -230,7 +230,7 @@ describe('signing in', () => {
     try {
       const { page, problems } = await abroad.open(`http://svc.test:${front.port}/#/access/keys`)
       await signInOn(page, 'admin', stage.password)
-      await page.getByText('does not keep you signed in').waitFor()
+      await page.getByText('Reloading this page signs you out').waitFor()
       await page.getByRole('link', { name: 'Users' }).click()
       await page.getByText('Zoë').first().waitFor()
       await page.reload()

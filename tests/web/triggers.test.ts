@@ -52,7 +52,7 @@ async function send(hook: string, body: unknown): Promise<string> {
   return id
 }
 
-const why = (page: Page) => page.getByRole('region', { name: 'Why' })
+const why = (page: Page) => page.getByRole('region', { name: 'Outcome' })
 const fits = (page: Page): Promise<boolean> =>
   page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth)
 
@@ -79,18 +79,18 @@ describe('trigger types', () => {
     const payload = page.getByRole('table', { name: 'Payload' })
     expect(await payload.getByRole('row', { name: /^body/ }).textContent()).toContain('required')
     await row.getByRole('link', { name: 'instances' }).click()
-    await page.getByText('Nothing that has happened fits these filters.').waitFor()
+    await page.getByText('No trigger instances match the filters.').waitFor()
     expect(await page.getByRole('search').textContent()).toContain('core.svc.webhook found_by_its_url')
     await close()
   })
 
   it('says when nothing fits, and when there is no such type', async () => {
     const { page, close } = await open('?search=there-is-no-such-type')
-    await page.getByText('No trigger type has all of these words.').waitFor()
+    await page.getByText('No trigger types match all of these words. Change the search.').waitFor()
     await page.goto(`${server.urls.api}/#/triggers/types/core.nothing`)
     expect(await page.getByRole('alert').textContent()).toContain('core.nothing')
     await page.goto(`${server.urls.api}/#/triggers/nothing`)
-    await page.getByRole('heading', { name: 'There is no such page' }).waitFor()
+    await page.getByRole('heading', { name: 'Page not found' }).waitFor()
     await close()
   })
 })
@@ -106,7 +106,7 @@ it('timers tell when they fire, and for which rules', async () => {
   const rows = await table.getByRole('row').allTextContents()
   // The soonest first.
   expect(rows.slice(1)).toEqual([
-    expect.stringMatching(/every 5 hours.*20\d\d.*not yet.*test\.often/) as string,
+    expect.stringMatching(/every 5 hours.*20\d\d.*never.*test\.often/) as string,
     expect.stringMatching(/on 2001-01-01T00:00:00Z.*never.*test\.once/) as string,
   ])
   await close()
@@ -120,8 +120,8 @@ describe('a trigger instance', () => {
     const rule = why(page).getByRole('listitem').filter({ hasText: 'test.orders' })
     // Its words come from the server.
     await rule.getByText('trigger.body.kind is "order"').waitFor()
-    expect(await rule.textContent()).toMatch(/does not match.*Value seen"Invoice"/)
-    expect(await rule.getByRole('link', { name: 'Test it' }).getAttribute('href')).toMatch(
+    expect(await rule.textContent()).toMatch(/does not match.*Actual value"Invoice"/)
+    expect(await rule.getByRole('link', { name: 'Test rule' }).getAttribute('href')).toMatch(
       /^#\/rules\/test\.orders\?instance=\w{24}$/,
     )
     expect(await page.getByRole('region', { name: 'Payload' }).textContent()).toContain('kind: Invoice')
@@ -132,7 +132,7 @@ describe('a trigger instance', () => {
     await make('asleep', { enabled: false })
     const { page, close } = await open(`/instances/${await send('asleep', {})}`)
     await why(page).getByText('The only rule of the trigger is disabled.').waitFor()
-    expect(await why(page).textContent()).toContain('A disabled rule reacts to nothing.')
+    expect(await why(page).textContent()).toContain('A disabled rule never fires.')
     await close()
   })
 
@@ -166,7 +166,7 @@ describe('a trigger instance', () => {
     // Once, though both the verdict and the enforcement say it.
     const uncomparable = why(page).getByRole('listitem').filter({ hasText: 'test.uncomparable' })
     expect(await uncomparable.getByText('not supported between instances').count()).toBe(1)
-    await page.getByRole('link', { name: 'everything that came of the same event' }).waitFor()
+    await page.getByRole('link', { name: 'show everything this event caused' }).waitFor()
     await close()
   })
 
@@ -174,24 +174,24 @@ describe('a trigger instance', () => {
     await make('again')
     const first = await send('again', { n: 7 })
     const { page, close } = await open(`/instances/${first}`)
-    await page.getByRole('button', { name: 'Send it again' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Leave it' }).click()
+    await page.getByRole('button', { name: 'Replay' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Go back' }).click()
     const count = async (): Promise<number> =>
       (await server.call<object[]>('GET', `/v1/ruleenforcements?rule_ref=test.again`)).body.length
     expect(await count()).toBe(1)
-    await page.getByRole('button', { name: 'Send it again' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Send it again' }).click()
+    await page.getByRole('button', { name: 'Replay' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Replay' }).click()
     const made = page.getByRole('status').getByRole('link', { name: /^[0-9a-f]{24}$/ })
     const second = (await made.textContent()) ?? ''
     expect(second).not.toBe(first)
     await made.click()
-    await page.getByText('the first time it was').waitFor()
+    await page.getByText('Replay of').waitFor()
     await why(page).getByText('1 rule started an execution: test.again.').waitFor()
     expect(await count()).toBe(2)
     await page.getByRole('link', { name: first }).click()
     await waitFor('the first one', () => page.url().endsWith(first))
-    await page.getByRole('button', { name: 'Send it again' }).waitFor()
-    expect(await page.getByText('the first time it was').count()).toBe(0)
+    await page.getByRole('button', { name: 'Replay' }).waitFor()
+    expect(await page.getByText('Replay of').count()).toBe(0)
     await close()
   })
 
@@ -201,7 +201,7 @@ describe('a trigger instance', () => {
     const { page, close } = await open(`/instances/${id}`)
     const payload = page.getByRole('region', { name: 'Payload' })
     await payload.getByText(/It has 3,0\d\d,\d{3} bytes\./).waitFor()
-    await payload.getByRole('button', { name: 'Show it all the same' }).click()
+    await payload.getByRole('button', { name: 'Show anyway' }).click()
     await payload.getByText('more characters').waitFor()
     // The value that the criterion saw is cut by the server.
     expect((await why(page).textContent())?.length).toBeLessThan(3000)
@@ -211,7 +211,9 @@ describe('a trigger instance', () => {
 
   it('that is not there says so', async () => {
     const { page, close } = await open('/instances/0123456789abcdef01234567')
-    expect(await page.getByRole('alert').textContent()).toMatch(/0123456789abcdef01234567.*Old trigger instances/)
+    expect(await page.getByRole('alert').textContent()).toMatch(
+      /0123456789abcdef01234567.*Retention deletes old trigger instances/,
+    )
     await page.goto(`${server.urls.api}/#/triggers/instances/..%2F..%2Fuser`)
     expect(await page.getByRole('alert').textContent()).toContain('../../user')
     await close()
@@ -240,11 +242,11 @@ describe('trigger instances', () => {
     await why(page).getByText('trigger.body.n is greater than 1').waitFor()
     await page.goBack()
     await page.getByRole('combobox', { name: 'Status' }).selectOption('processing failed')
-    await page.getByText('Nothing that has happened fits these filters.').waitFor()
+    await page.getByText('No trigger instances match the filters.').waitFor()
     expect(page.url()).toContain(`trigger=${ref}&status=processing_failed`)
     await page.getByRole('combobox', { name: 'Status' }).selectOption('processed')
     await page.getByLabel('Before').fill('2001-02-03T04:05:06')
-    await page.getByText('Nothing that has happened fits these filters.').waitFor()
+    await page.getByText('No trigger instances match the filters.').waitFor()
     expect(page.url()).toContain('before=2001-02-03T04')
     await page.getByRole('link', { name: 'Show all trigger instances' }).click()
     await page.getByText(/^\d+ trigger instances$/).waitFor()
@@ -383,13 +385,13 @@ describe('with access control', () => {
 
   it('who may look but not send again is told why, and of the rules only how many there are', async () => {
     const { page, close } = await openAs('watcher', `/instances/${instance}`)
-    await why(page).getByText('There is one more rule of the trigger, which you may not view.').waitFor()
-    await page.getByRole('button', { name: 'Send it again' }).click()
-    await page.getByRole('dialog').getByRole('button', { name: 'Send it again' }).click()
+    await why(page).getByText('1 more rule of the trigger is hidden from you.').waitFor()
+    await page.getByRole('button', { name: 'Replay' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Replay' }).click()
     const alert = page.getByRole('alert')
     expect(await alert.textContent()).toMatch(/watcher.*trigger_all.*trigger:core:svc\.webhook/)
     await page.goto(`${place.urls.api}/#/triggers/types/core.svc.webhook`)
-    await page.getByText('you may not list rules').waitFor()
+    await page.getByText('hidden from you').waitFor()
     // Nothing of what they may not view is in a list, either.
     await page.getByText('1 trigger type', { exact: true }).waitFor()
     await close()

@@ -59,8 +59,8 @@ async function post(hook: string, body: unknown, headers: Record<string, string>
 const open = (address: string, options?: Parameters<TestBrowser['open']>[1]): Promise<TestPage> =>
   browser.open(`${server.urls.api}/#/webhooks${address}`, options)
 
-const linesIn = (page: Page): Locator => page.getByLabel('Lines for a shell')
-const requestsIn = (page: Page): Locator => page.getByRole('list', { name: 'Last requests' }).getByRole('listitem')
+const linesIn = (page: Page): Locator => page.getByLabel('Shell commands')
+const requestsIn = (page: Page): Locator => page.getByRole('list', { name: 'Recent requests' }).getByRole('listitem')
 const requestIn = (page: Page): Locator => page.getByRole('region', { name: 'Request', exact: true })
 
 /** What a shell prints that is given these lines, and nothing else. */
@@ -93,7 +93,7 @@ describe('the list of webhooks', () => {
     await row('list/0')
       .getByRole('link', { name: /^default\.rule/ })
       .waitFor()
-    await row('list/0').getByText('Open to everybody').waitFor()
+    await row('list/0').getByText('No authentication').waitFor()
     expect(asked.filter((path) => path.endsWith('/webhooks'))).toHaveLength(1)
     expect(asked.filter((path) => path.endsWith('/rules')).length).toBeLessThan(4)
     await page.getByRole('searchbox', { name: 'Find a webhook' }).fill('list ed')
@@ -115,11 +115,11 @@ describe('the list of webhooks', () => {
     const rules = /\/api\/v1\/rules\?/
     await page.route(rules, (route) => route.fulfill({ status: 503, body: '' }))
     await page.goto(`${server.urls.api}/#/webhooks?search=watched`)
-    await page.getByText('Rules cannot be shown').waitFor()
+    await page.getByText('Could not load the rules').waitFor()
     await page.unroute(rules)
     const link = page.getByRole('link', { name: 'default.watched' })
     await link.waitFor()
-    expect(await page.getByText('Rules cannot be shown').count()).toBe(0)
+    expect(await page.getByText('Could not load the rules').count()).toBe(0)
     const { body } = await server.call<Record<string, unknown>>('GET', `/v1/rules/${id}`)
     await server.call('PUT', `/v1/rules/${id}`, { ...body, enabled: false })
     await page.getByText('disabled', { exact: true }).waitFor()
@@ -128,7 +128,7 @@ describe('the list of webhooks', () => {
 
   it('says what to do when there is none, and that a name leads nowhere', async () => {
     const { page, close } = await open('/no%2Fsuch%20hook')
-    await page.getByRole('heading', { name: 'There is no webhook of this name' }).waitFor()
+    await page.getByRole('heading', { name: 'Webhook not found' }).waitFor()
     expect(await page.getByRole('main').textContent()).toContain('no/such hook')
     await close()
   })
@@ -147,11 +147,11 @@ describe('lines for a shell', () => {
       },
     )
     const { page, close } = await open('/orders', { permissions: ['clipboard-read', 'clipboard-write'] })
-    await page.getByText('Nothing has been sent yet').waitFor()
+    await page.getByText('No requests yet').waitFor()
     await waitFor('the example to have what the rule asks for', async () =>
       (await linesIn(page).textContent())?.includes('X-Source'),
     )
-    await page.getByRole('button', { name: 'Copy the lines' }).click()
+    await page.getByRole('button', { name: 'Copy commands' }).click()
     await page.getByRole('button', { name: 'Copied' }).waitFor()
     const lines = await page.evaluate(() => navigator.clipboard.readText())
     expect(lines).toBe(await linesIn(page).textContent())
@@ -256,7 +256,7 @@ describe('with authentication on', () => {
     await form.getByRole('alert').filter({ hasText: 'The signature is not valid' }).waitFor()
     await form.getByLabel('Secret', { exact: true }).fill(signature.secret)
     await form.getByRole('button', { name: 'Send' }).click()
-    await page.getByText('The server has taken it').waitFor()
+    await page.getByText('The server accepted the request').waitFor()
     await waitFor('both requests', async () => (await requestsIn(page).count()) === 2)
     expect(page.url()).not.toContain('whsec')
     await close()
@@ -271,7 +271,7 @@ describe('with authentication on', () => {
     await signInOn(page, 'admin', password)
     await page.getByLabel('Secret', { exact: true }).fill(signature.secret)
     await page.getByRole('button', { name: 'Send', exact: true }).click()
-    await page.getByText('The server has taken it').waitFor()
+    await page.getByText('The server accepted the request').waitFor()
     expect(await page.getByRole('alert').count()).toBe(0)
     await close()
   })
@@ -307,14 +307,14 @@ describe('whoever may see little', () => {
     const { page, close } = await browser.open(`${place.urls.api}/#/webhooks`)
     await signInOn(page, 'sender', 'a long enough password')
     await page.getByRole('link', { name: 'allowed', exact: true }).waitFor()
-    await page.getByText(/^Rules cannot be shown: /).waitFor()
+    await page.getByText(/^Could not load the rules: /).waitFor()
     expect(await page.getByRole('main').textContent()).not.toContain('forbidden')
     await page.getByRole('link', { name: 'allowed', exact: true }).click()
-    await page.getByText(/^They cannot be shown: /).waitFor()
-    await page.getByRole('region', { name: 'Last requests' }).getByRole('alert').waitFor()
+    await page.getByText(/^Could not load the rules: /).waitFor()
+    await page.getByRole('region', { name: 'Recent requests' }).getByRole('alert').waitFor()
     await page.getByRole('button', { name: 'Send', exact: true }).click()
-    await page.getByText('The server has taken it').waitFor()
-    await page.getByText(/^What comes of it cannot be shown: /).waitFor()
+    await page.getByText('The server accepted the request').waitFor()
+    await page.getByText(/^Could not load the outcome: /).waitFor()
     await page.goto(`${place.urls.api}/#/webhooks/forbidden`)
     await page.getByRole('alert').waitFor()
     const { body } = await place.call<unknown[]>('GET', '/v1/executions?rule=allowed', undefined, operator)
@@ -337,26 +337,26 @@ describe('the form that sends', () => {
     await form.getByLabel('Name of header 1').waitFor()
     await form.getByLabel('Body', { exact: true }).fill('{"n": 1,}')
     await form.getByRole('button', { name: 'Send' }).click()
-    await form.getByRole('alert').filter({ hasText: 'The body is not JSON. Line 1' }).waitFor()
+    await form.getByRole('alert').filter({ hasText: 'The body is not valid JSON. Line 1' }).waitFor()
     await form.getByLabel('Body', { exact: true }).fill('{"n": [1, "ü"]}')
-    await form.getByRole('button', { name: 'Add a header' }).click()
+    await form.getByRole('button', { name: 'Add header' }).click()
     await form.getByLabel('Name of header 2').fill('Cookie')
     await form.getByLabel('Value of header 2').fill('a=b')
     await form.getByRole('button', { name: 'Send' }).click()
-    await form.getByRole('alert').filter({ hasText: 'Cookie: Browsers send no such header' }).waitFor()
+    await form.getByRole('alert').filter({ hasText: 'Cookie: Browsers cannot send this header' }).waitFor()
     await form.getByRole('button', { name: 'Remove header 2' }).click()
     await form.getByLabel('Trace tag').fill('from-the-form')
     await form.getByLabel('Idempotency key').fill('once')
     await form.getByLabel('Seconds to wait').fill('20')
     await form.getByRole('button', { name: 'Send' }).click()
-    await page.getByText('The server has taken it').waitFor()
+    await page.getByText('The server accepted the request').waitFor()
     await page.getByText('from the form', { exact: true }).waitFor()
     const { body } = await server.call<{ id: string }[]>('GET', '/v1/traces?trace_tag=from-the-form')
     expect(await page.getByRole('status').getByRole('link', { name: 'Trace' }).getAttribute('href')).toBe(
       `#/traces/${body[0]?.id}`,
     )
     await form.getByRole('button', { name: 'Send' }).click()
-    await page.getByText('The server has had this request before').waitFor()
+    await page.getByText('The server already has this request').waitFor()
     expect(await form.getByLabel('Body', { exact: true }).inputValue()).toBe('{"n": [1, "ü"]}')
     await form.getByLabel('Body', { exact: true }).fill('{"n": 2}')
     await form.getByRole('button', { name: 'Send' }).click()
@@ -401,17 +401,17 @@ describe('requests', () => {
     expect(await nothing.getByRole('link', { name: 'Why?' }).getAttribute('href')).toBe(
       `#/triggers/instances/${unmatched}`,
     )
-    await nothing.getByRole('button', { name: 'Send again' }).focus()
+    await nothing.getByRole('button', { name: 'Replay' }).focus()
     await page.keyboard.press('Enter')
-    await page.getByRole('link', { name: 'Sent again' }).waitFor()
+    await page.getByRole('link', { name: 'Show replay' }).waitFor()
     await waitFor('the new one', async () => (await requestsIn(page).count()) === 3)
     // It is said of the one that was sent, which has moved.
-    expect(await requestsIn(page).filter({ hasText: 'Sent again' }).allTextContents()).toEqual([
+    expect(await requestsIn(page).filter({ hasText: 'Show replay' }).allTextContents()).toEqual([
       expect.stringContaining('no rule matched'),
     ])
-    await requestsIn(page).nth(2).getByRole('link', { name: 'Sent again' }).waitFor()
-    await page.getByRole('link', { name: 'Sent again' }).click()
-    await requestIn(page).getByRole('link', { name: 'an earlier one' }).click()
+    await requestsIn(page).nth(2).getByRole('link', { name: 'Show replay' }).waitFor()
+    await page.getByRole('link', { name: 'Show replay' }).click()
+    await requestIn(page).getByRole('link', { name: 'an earlier request' }).click()
     await waitFor('the first one', () => page.url().includes(`request=${unmatched}`))
     await requestIn(page).getByText('no rule matched').waitFor()
     await requestIn(page).getByRole('link', { name: 'Close' }).click()
@@ -461,7 +461,7 @@ describe('requests', () => {
       return route.fulfill({ status: 503, json: { faultstring: 'Out for a while.', code: 'STORAGE_FAILED' } })
     })
     await page.goto(`${server.urls.api}/#/webhooks/outage`)
-    await page.getByText('What came of them cannot be shown: Out for a while.').waitFor()
+    await page.getByText('Could not load the outcomes: Out for a while.').waitFor()
     // Each is drawn by itself, and each time it is wanted what came of it.
     for (const n of [2, 3]) {
       await post('outage', { n })
@@ -472,14 +472,14 @@ describe('requests', () => {
     await waitFor('what came of all of them', async () => {
       return (await requestsIn(page).getByRole('link', { name: 'succeeded core.noop' }).count()) === 3
     })
-    expect(await page.getByText('What came of them cannot be shown').count()).toBe(0)
+    expect(await page.getByText('Could not load the outcomes').count()).toBe(0)
     await close()
   })
 
   it('appear without a reload, also those that no rule is interested in', async () => {
     await makeRule({ url: 'quiet' }, { enabled: false })
     const { page, close } = await open('/quiet')
-    await page.getByText('Nothing has been sent yet').waitFor()
+    await page.getByText('No requests yet').waitFor()
     await post('quiet', { n: 1 })
     await requestsIn(page).first().getByText('{"n":1}').waitFor()
     await post('quiet', { n: 2 })
@@ -508,7 +508,7 @@ describe('requests', () => {
     expect(await request.locator('img, script').count()).toBe(0)
     await page.goto(`${server.urls.api}/#/webhooks/${encodeURIComponent(hook)}?request=${large}`)
     await request.getByText('The request has 2.0 MB').waitFor()
-    await request.getByRole('button', { name: 'Load it' }).click()
+    await request.getByRole('button', { name: 'Load' }).click()
     await request.getByRole('button', { name: /more characters/ }).waitFor()
     expect(((await page.content()) ?? '').length).toBeLessThan(200_000)
     await close()
@@ -523,7 +523,7 @@ describe('requests', () => {
     await requestsIn(page).first().waitFor()
     await page.getByText('350', { exact: true }).waitFor()
     expect(await requestsIn(page).count()).toBeLessThan(60)
-    const list = page.getByRole('list', { name: 'Last requests' })
+    const list = page.getByRole('list', { name: 'Recent requests' })
     await list.evaluate((element) => (element.scrollTop = element.scrollHeight))
     await list
       .locator('[aria-posinset="350"]')
@@ -552,7 +552,7 @@ describe('requests', () => {
       .waitFor()
     const width = (): Promise<number> => page.evaluate(() => document.documentElement.scrollWidth)
     expect(await width()).toBe(375)
-    await page.getByText('From a shell').click()
+    await page.getByText('Shell', { exact: true }).click()
     await page.getByText('Send a request').click()
     await linesIn(page).waitFor()
     expect(await width()).toBe(375)

@@ -18,7 +18,7 @@ it('a list and an execution are brought up to date without the permission to fol
   try {
     const { page, close } = await stage.open('/history', 'bob')
     await page.getByText('Not live').waitFor()
-    await page.getByText('There is no execution that you may see.').waitFor()
+    await page.getByText('No executions that you may see.').waitFor()
     const bob = await signIn(stage.server, 'bob', ofUsers)
     const body = { action: 'core.local', parameters: { cmd: 'sleep 300' } }
     const { status, body: made } = await stage.server.call<{ id: string }>('POST', '/v1/executions', body, bob)

@@ -50,7 +50,7 @@ export function App(): JSX.Element {
   }
   useEffect(resume, [])
   if (failure !== undefined) return <Failure error={failure} onRetry={resume} />
-  if (phase === 'unknown') return <p class="loading">Asking the server who is calling…</p>
+  if (phase === 'unknown') return <p class="loading">Checking the session…</p>
   return (
     <>
       {user !== undefined && <Frame isHidden={isHidden} />}
@@ -82,7 +82,7 @@ function Frame({ isHidden }: { isHidden: boolean }): JSX.Element {
           main.current?.focus()
         }}
       >
-        Skip to the content
+        Skip to content
       </a>
       <header class="bar">
         <a class="brand" href={hrefOf(['history'])}>
@@ -117,10 +117,10 @@ function screenOf({ path: [first = 'history'] }: Location): Screen | undefined {
 function Missing({ location }: { location: Location }): JSX.Element {
   return (
     <div class="page">
-      <h1>There is no such page</h1>
+      <h1>Page not found</h1>
       <p>
-        The address <code>{hrefOf(location.path)}</code> leads nowhere.{' '}
-        <a href={hrefOf(['history'])}>Go to the history</a>
+        No screen has the address <code>{hrefOf(location.path)}</code>.{' '}
+        <a href={hrefOf(['history'])}>Open the history</a>
       </p>
     </div>
   )

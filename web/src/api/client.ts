@@ -25,7 +25,7 @@ export async function request(method: string, path: string, options: RequestOpti
     return await send(method, `api/v1/${path}`, { ...options, headers })
   } catch (error) {
     if (!(error instanceof ApiError) || error.status !== 0 || error.code !== '') throw error
-    throw new ApiError(`${error.message} It may have done this all the same: look before you try again.`, 0)
+    throw new ApiError(`${error.message} The server may have made the change: check before you retry.`, 0)
   }
 }
 
@@ -95,6 +95,6 @@ async function jsonOf(response: Response): Promise<unknown> {
     return text === '' ? undefined : JSON.parse(text)
   } catch (error) {
     if (isAbort(error)) throw error
-    throw new ApiError('The answer of the server was cut off.', 0)
+    throw new ApiError('Could not read the answer: the connection closed early. Retry.', 0)
   }
 }

@@ -60,7 +60,7 @@ async function keepFollowing(path: string, options: FollowOptions, ended: AbortS
       clearTimeout(silence)
       silence = setTimeout(stop, SILENCE_MS)
     }
-    let reason = 'The connection was cut.'
+    let reason = 'The connection closed.'
     let isOver = false
     try {
       const response = await send('GET', path, {

@@ -68,11 +68,11 @@ const sessionIsOver: ReadonlySet<string> = new Set([
 ])
 
 const reasons: Readonly<Record<string, string>> = {
-  TOKEN_EXPIRED: 'its time has come.',
+  TOKEN_EXPIRED: 'it expired.',
   TOKEN_USER_DISABLED: 'the user was disabled.',
-  USER_CHANGED: 'somebody else has signed in with this browser.',
+  USER_CHANGED: 'another user signed in with this browser.',
 }
-const someReason = 'it was ended, here or by an administrator.'
+const someReason = 'you or an administrator revoked it.'
 
 type Message = 'signed_in' | 'signed_out'
 
@@ -316,7 +316,7 @@ async function leave(): Promise<void> {
   const own = session.credential().headers
   const hasToken = token !== undefined
   token = undefined
-  state.set({ ...signedOut, user, reason: 'you have signed out on another page of this browser.', isHidden: true })
+  state.set({ ...signedOut, user, reason: 'you signed out on another page of this browser.', isHidden: true })
   // A token of this page alone.
   if (hasToken) await ask('DELETE', 'auth/v1/tokens/current', {}, own).catch(() => undefined)
 }
@@ -381,7 +381,7 @@ function endOf(expiry: string, date: string | null): number {
 
 function aborted(signal: AbortSignal | undefined): Promise<never> {
   return new Promise((_, reject) => {
-    const abort = (): void => reject(new DOMException('The request is not needed any more.', 'AbortError'))
+    const abort = (): void => reject(new DOMException('The page no longer needs this request.', 'AbortError'))
     if (signal?.aborted === true) abort()
     signal?.addEventListener('abort', abort, { once: true })
   })

@@ -47,6 +47,6 @@ describe('an address of the server', () => {
     'javascript:alert(1)',
     '/api/v1/user',
   ])('%j leads elsewhere, and is none', (path) => {
-    expect(() => addressBelow(page, path)).toThrow('There is nothing of this name.')
+    expect(() => addressBelow(page, path)).toThrow('Not found: nothing has this name.')
   })
 })

@@ -49,7 +49,7 @@ export function addressBelow(page: string, path: string, query: QueryValues = {}
     url.origin === base.origin &&
     partsIn(url.pathname) === partsIn(base.pathname) + partsIn(words) - 1 &&
     url.pathname.endsWith('/') === words.endsWith('/')
-  if (!isThere || url.hash !== '') throw new ApiError('There is nothing of this name.', 404)
+  if (!isThere || url.hash !== '') throw new ApiError('Not found: nothing has this name.', 404)
   for (const [name, value] of Object.entries(query)) {
     const text = Array.isArray(value) ? value.join(',') : String(value ?? '')
     if (text !== '') url.searchParams.set(name, text)
@@ -85,14 +85,14 @@ export async function ask(
     })
   } catch (error) {
     if (isAbort(error)) throw error
-    throw new ApiError('The server cannot be reached.', 0)
+    throw new ApiError('Could not reach the server. Check the connection.', 0)
   }
   if (response.type !== 'opaqueredirect') {
     hearServerTime(response)
     return response
   }
   throw new ApiError(
-    'What stands in front of the server leads elsewhere, perhaps to sign in there. Load this page anew.',
+    'A proxy in front of the server redirected the request, perhaps to a sign-in page. Reload this page.',
     0,
     'REDIRECTED',
   )
@@ -116,7 +116,7 @@ export async function errorOf(response: Response): Promise<ApiError> {
     // Something in between has answered.
   }
   const words = `${response.status} ${response.statusText.slice(0, 100)}`.trim()
-  return new ApiError(`The server answered with ${words}.`, response.status)
+  return new ApiError(`The server answered ${words}.`, response.status)
 }
 
 /** For people: of an error, whatever it is. */

@@ -14,7 +14,7 @@ export function CopyButton({ text, title = 'Copy' }: { text: string | (() => str
       setIsDone(true)
       setTimeout(() => setIsDone(false), SHOWN_MS)
     } catch {
-      notify('The browser does not let this page copy; select the text instead.', 'failure')
+      notify('Could not copy: the browser denies the page the clipboard. Select the text instead.', 'failure')
     }
   }
   return (

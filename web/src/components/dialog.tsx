@@ -79,7 +79,7 @@ export function Confirm({
       <p>{text}</p>
       <div class="buttons">
         <button type="button" onClick={onClose}>
-          Leave it
+          Go back
         </button>
         <button
           type="button"

@@ -5,7 +5,7 @@ import { messageOf } from '../api/client.ts'
 export function Failure({
   error,
   onRetry,
-  retryTitle = 'Try again',
+  retryTitle = 'Retry',
 }: {
   error: unknown
   onRetry?: () => void

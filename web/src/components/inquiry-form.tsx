@@ -47,7 +47,7 @@ export function InquiryForm({ inquiry, askedAt, onResponse }: InquiryFormProps):
     setIsBusy(true)
     try {
       await change('PUT', `inquiries/${id}`, { response })
-      notify('The answer has been given.')
+      notify('Answer sent.')
       onResponse()
     } catch (error) {
       setProblem(schemas === undefined ? messageOf(error) : form.refuse(error))
@@ -58,8 +58,8 @@ export function InquiryForm({ inquiry, askedAt, onResponse }: InquiryFormProps):
 
   const { title, description } = schema
   const conditions = [
-    ...(users.length > 0 ? [`Only ${listed(users)} may answer.`] : []),
-    ...(roles.length > 0 ? [`Needs one of the roles ${listed(roles)}.`] : []),
+    ...(users.length > 0 ? [`Only ${listed(users)} can answer.`] : []),
+    ...(roles.length > 0 ? [`Requires one of the roles ${listed(roles)}.`] : []),
   ]
   return (
     <form
@@ -79,14 +79,14 @@ export function InquiryForm({ inquiry, askedAt, onResponse }: InquiryFormProps):
       {schemas === undefined ? (
         <JsonField label={typeof title === 'string' ? title.slice(0, 200) : 'Answer'} text={text} onText={setText} />
       ) : (
-        <ParameterForm form={form} emptyText="It asks for nothing but to go on." />
+        <ParameterForm form={form} emptyText="No fields to fill in. Answer to continue." />
       )}
       <p class="hint" id={helpId}>
         {conditions.join(' ')}
         {askedAt !== undefined && ttl > 0 && (
           <>
             {' '}
-            There is time until <Time at={endOf(askedAt, ttl)} />.
+            Expires <Time at={endOf(askedAt, ttl)} />.
           </>
         )}
       </p>
@@ -97,7 +97,7 @@ export function InquiryForm({ inquiry, askedAt, onResponse }: InquiryFormProps):
       )}
       <div class="buttons">
         <button class="primary" type="submit" disabled={isBusy}>
-          {isBusy ? 'Answering…' : 'Answer'}
+          {isBusy ? 'Sending…' : 'Answer'}
         </button>
       </div>
     </form>

@@ -31,8 +31,8 @@ export function lazy<Props extends object>(
     }, [hasFailed])
     if (hasFailed) {
       // After an upgrade of the server the files of this page have other names.
-      const error = 'This part of the page could not be loaded: the server cannot be reached, or has been upgraded.'
-      return <Failure error={error} retryTitle="Load the page again" onRetry={() => location.reload()} />
+      const error = 'Could not load this part of the page: the server is unreachable or was upgraded. Reload the page.'
+      return <Failure error={error} retryTitle="Reload" onRetry={() => location.reload()} />
     }
     if (loaded === undefined) return <p class="loading">Loading…</p>
     const Component = loaded

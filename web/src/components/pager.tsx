@@ -18,12 +18,12 @@ export function Pager({ total, offset, limit, what }: PagerProps): JSX.Element |
     return hrefOf(path, there)
   }
   return (
-    <nav class="pager" aria-label={`Parts of the ${what}`}>
-      {offset > 0 && <a href={at(offset - limit)}>Before</a>}
+    <nav class="pager" aria-label={`Pages of the ${what}`}>
+      {offset > 0 && <a href={at(offset - limit)}>Previous</a>}
       <span>
         {total === 0 || offset >= total ? 'None' : `${offset + 1}–${Math.min(offset + limit, total)}`} of {total} {what}
       </span>
-      {offset + limit < total && <a href={at(offset + limit)}>After</a>}
+      {offset + limit < total && <a href={at(offset + limit)}>Next</a>}
     </nav>
   )
 }

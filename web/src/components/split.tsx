@@ -22,7 +22,7 @@ export function Split({
       <section class="split-list" aria-label={listLabel}>
         {list}
       </section>
-      <section class="split-chosen" aria-label="What is chosen">
+      <section class="split-chosen" aria-label="Details">
         {isChosen && (
           <p class="split-back">
             <a href={back.href}>← {back.title}</a>

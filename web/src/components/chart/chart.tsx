@@ -143,7 +143,7 @@ export function Chart(props: ChartProps): JSX.Element {
             onPointerLeave={() => onCursor(undefined)}
           />
         )}
-        {times.length === 0 && <p class="chart-empty">Nothing has been measured yet.</p>}
+        {times.length === 0 && <p class="chart-empty">No samples yet. The server stores one a minute.</p>}
       </div>
       <TableOfValues {...props} />
     </figure>
@@ -208,7 +208,7 @@ function TableOfValues({ title, times, series, format }: ChartProps): JSX.Elemen
   return (
     <details open={isOpen} onToggle={(event) => setIsOpen(event.currentTarget.open)}>
       <summary>
-        As a table<span class="visually-hidden">: {title}</span>
+        Table<span class="visually-hidden">: {title}</span>
       </summary>
       {isOpen && (
         <div class="table-scroll chart-table">

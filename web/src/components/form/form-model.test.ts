@@ -58,7 +58,7 @@ describe('the order of fields', () => {
   test('has a place for values that nobody has declared', () => {
     const fields = fieldsOf({}, { values: { old: 1 } })
     expect(fields).toMatchObject([{ name: 'old', isUnknown: true }])
-    expect(readForm(fields, stateOf({ old: 1 })).problems.get('old')).toContain('no such parameter')
+    expect(readForm(fields, stateOf({ old: 1 })).problems.get('old')).toContain('Unknown parameter')
   })
 
   test('takes any name, and nothing that is no schema', () => {
@@ -113,26 +113,26 @@ describe('what is typed is read by the type', () => {
   })
 
   test.each<[schema: object, typed: string, message: string]>([
-    [{ type: 'integer' }, '1.5', 'A whole number is needed, such as 10.'],
-    [{ type: 'integer' }, 'ten', 'A whole number is needed, such as 10.'],
-    [{ type: 'integer' }, '9007199254740993', 'too large to be kept exactly'],
-    [{ type: 'number' }, '9007199254740993', 'too large to be kept exactly'],
-    [{ type: 'number' }, '0x10', 'A number is needed'],
+    [{ type: 'integer' }, '1.5', 'Enter a whole number, such as 10.'],
+    [{ type: 'integer' }, 'ten', 'Enter a whole number, such as 10.'],
+    [{ type: 'integer' }, '9007199254740993', 'too large to be exact'],
+    [{ type: 'number' }, '9007199254740993', 'too large to be exact'],
+    [{ type: 'number' }, '0x10', 'Enter a number'],
     [{ type: 'number' }, '1e999', 'too large'],
-    [{ type: 'integer', minimum: 5 }, '4', 'It has to be at least 5.'],
-    [{ type: 'integer', maximum: 5, exclusiveMaximum: true }, '5', 'It has to be less than 5.'],
-    [{ type: 'number', exclusiveMinimum: 5 }, '5', 'It has to be more than 5.'],
-    [{ type: 'boolean' }, 'yes', 'It is either true or false.'],
-    [{ enum: ['a'] }, 'c', 'one of the values of the list'],
-    [{ type: 'string', minLength: 2 }, '😀', 'At least 2 characters are needed.'],
-    [{ type: 'string', maxLength: 2 }, 'abc', 'At most 2 characters are allowed; these are 3.'],
-    [{ type: 'array', minItems: 2 }, '[1]', 'At least 2 items are needed.'],
-    [{ type: 'object' }, '[1]', 'It has to be of type object, and is of type array.'],
-    [{ type: 'object' }, '{"a": "{{ x }}",}', 'Line 1, column 16: a comma'],
-    [{ type: 'array', items: { type: 'string' } }, '{"a": 1}', 'It has to be of type list of string'],
-    [{ type: 'object', required: true }, '  ', 'This has to be given.'],
-    [{ type: 'integer', required: true }, ' ', 'This has to be given.'],
-    [{ type: ['integer', 'null'] }, 'x', 'A whole number is needed'],
+    [{ type: 'integer', minimum: 5 }, '4', 'Enter at least 5.'],
+    [{ type: 'integer', maximum: 5, exclusiveMaximum: true }, '5', 'Enter less than 5.'],
+    [{ type: 'number', exclusiveMinimum: 5 }, '5', 'Enter more than 5.'],
+    [{ type: 'boolean' }, 'yes', 'Enter true or false.'],
+    [{ enum: ['a'] }, 'c', 'a value from the list'],
+    [{ type: 'string', minLength: 2 }, '😀', 'Enter at least 2 characters.'],
+    [{ type: 'string', maxLength: 2 }, 'abc', 'Enter at most 2 characters: this has 3.'],
+    [{ type: 'array', minItems: 2 }, '[1]', 'Enter at least 2 items.'],
+    [{ type: 'object' }, '[1]', 'Enter a value of type object: this is of type array.'],
+    [{ type: 'object' }, '{"a": "{{ x }}",}', 'Line 1, column 16: remove the comma'],
+    [{ type: 'array', items: { type: 'string' } }, '{"a": 1}', 'Enter a value of type list of string'],
+    [{ type: 'object', required: true }, '  ', 'Enter a value: this parameter is required.'],
+    [{ type: 'integer', required: true }, ' ', 'Enter a value: this parameter is required.'],
+    [{ type: ['integer', 'null'] }, 'x', 'Enter a whole number'],
     [{ type: ['integer', 'object'] }, 'x', 'needs double quotes'],
   ])('%j %j is wrong', (schema, typed, message) => {
     const reading = readField(field(schema), text(typed))
@@ -166,7 +166,10 @@ describe('nothing is not empty', () => {
 
   test('what must be given may be an empty text', () => {
     const must = field({ type: 'string', required: true })
-    expect(readField(must, undefined)).toEqual({ kind: 'problem', message: 'This has to be given.' })
+    expect(readField(must, undefined)).toEqual({
+      kind: 'problem',
+      message: 'Enter a value: this parameter is required.',
+    })
     expect(readField(must, value(''))).toMatchObject({ value: '' })
     expect(readField(field({ type: 'string', required: true, default: 'x' }), undefined)).toEqual({ kind: 'unset' })
   })
@@ -258,7 +261,7 @@ describe('secrets', () => {
   test('of which a part was changed need all of their secrets where masks are left out', () => {
     const state = new Map([['env', text('{"token": "********", "port": 2}')]])
     const { problems, value: sent } = readForm(fields, state, { omitsMasks: true })
-    expect(problems.get('env')).toContain('write the secret itself')
+    expect(problems.get('env')).toContain('enter the secret itself')
     expect(sent).toEqual({})
     expect(readForm(fields, state).value).toEqual({ env: { token: '********', port: 2 } })
   })
@@ -279,7 +282,7 @@ describe('the choice that is shown', () => {
 
   test('is told from others that look the same', () => {
     const { choices } = field({ enum: [1, '1', 'a', '', null, 'null'] })
-    expect(choiceTitles(choices)).toEqual(['1', '"1"', 'a', '(empty text)', 'null', '"null"'])
+    expect(choiceTitles(choices)).toEqual(['1', '"1"', 'a', '(empty string)', 'null', '"null"'])
   })
 })
 
@@ -292,11 +295,11 @@ test('what else a value has to be is told in words', () => {
     format: 'email',
     madeUp: 1,
   })
-  expect(hints).toEqual(['at least 1 character', 'at most 80 characters', 'fits ^\\w+$', 'format email'])
+  expect(hints).toEqual(['at least 1 character', 'at most 80 characters', 'matches ^\\w+$', 'format email'])
   expect(typeTitle).toBe('string or null')
   expect(field({ type: 'array', items: { type: 'string' }, uniqueItems: true })).toMatchObject({
     typeTitle: 'list of string',
-    hints: ['no item twice'],
+    hints: ['unique items'],
   })
 })
 
@@ -329,7 +332,7 @@ describe('a refusal is about', () => {
     ['Response for inquiry "65f0" did not pass schema validation. x: 5 is too large', {}, ['x']],
     ['Action "core.local" cannot be found.', {}, []],
     ["'other' is a required property", {}, []],
-    ['The server cannot be reached.', {}, []],
+    ['Could not reach the server. Check the connection.', {}, []],
   ])('%s', (message, details, expected) => {
     expect(namesInRefusal(message, details, names)).toEqual(expected)
   })

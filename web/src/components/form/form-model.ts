@@ -152,7 +152,7 @@ export function readForm(
       masked.push(field.name)
       if (options.omitsMasks === true) {
         if (input?.as !== 'value') {
-          problems.set(field.name, `${MASK} stands for a secret here: write the secret itself.`)
+          problems.set(field.name, `${MASK} is only a mask: enter the secret itself.`)
         }
         continue
       }
@@ -170,7 +170,7 @@ export function readField(field: Field, input: FieldInput | undefined): FieldRea
   if (input.as === 'lines') return readLines(field, input.text)
   if (input.as === 'value') {
     const { value } = input
-    if (field.isUnknown) return problem('There is no such parameter: remove it.')
+    if (field.isUnknown) return problem('Unknown parameter: remove it.')
     // Before anybody types, too, a text in the place of a number may be none.
     const isText = typeof value === 'string' && value !== '' && value !== MASK
     if (!isText || control === 'any' || control === 'json' || indexOfChoice(field, value) !== -1) return given(value)
@@ -190,31 +190,31 @@ function readText(field: Field, text: string): FieldReading {
   if (types.includes('null') && trimmed === 'null') return given(null)
   switch (control) {
     case 'integer': {
-      if (!/^[+-]?\d+$/.test(trimmed)) return problem('A whole number is needed, such as 10.')
+      if (!/^[+-]?\d+$/.test(trimmed)) return problem('Enter a whole number, such as 10.')
       const inexact = problemOfNumber(trimmed)
       if (inexact !== undefined) {
-        return problem('The number is too large to be kept exactly: the limit is 9007199254740991.')
+        return problem('The number is too large to be exact: the limit is 9007199254740991.')
       }
       return withinBounds(field, Number(trimmed))
     }
     case 'number': {
       if (!/^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(trimmed)) {
-        return problem('A number is needed, such as 10 or 0.5.')
+        return problem('Enter a number, such as 10 or 0.5.')
       }
       if (!Number.isFinite(Number(trimmed))) return problem('The number is too large.')
       if (problemOfNumber(trimmed) !== undefined) {
-        return problem('The number is too large to be kept exactly: the limit is 9007199254740991.')
+        return problem('The number is too large to be exact: the limit is 9007199254740991.')
       }
       return withinBounds(field, Number(trimmed))
     }
     case 'boolean': {
       const word = trimmed.toLowerCase()
       if (word === 'true' || word === 'false') return given(word === 'true')
-      return problem('It is either true or false.')
+      return problem('Enter true or false.')
     }
     case 'choice': {
       const chosen = field.choices.find((choice) => textOfValue(choice) === text)
-      return chosen === undefined ? problem('It has to be one of the values of the list.') : given(chosen)
+      return chosen === undefined ? problem('Choose a value from the list.') : given(chosen)
     }
   }
 }
@@ -231,7 +231,7 @@ function readJson(field: Field, text: string): FieldReading {
   if (types.length > 0 && !types.some((type) => isOfType(value, type))) {
     if (allowsText) return given(text)
     if (typeof value === 'string' && isTemplate(value)) return given(value)
-    return problem(`It has to be of type ${field.typeTitle}, and is of type ${typeOf(value)}.`)
+    return problem(`Enter a value of type ${field.typeTitle}: this is of type ${typeOf(value)}.`)
   }
   return withinBounds(field, value)
 }
@@ -246,7 +246,7 @@ function readLines(field: Field, text: string): FieldReading {
 }
 
 function unset(field: Field): FieldReading {
-  return field.mustBeGiven ? problem('This has to be given.') : { kind: 'unset' }
+  return field.mustBeGiven ? problem('Enter a value: this parameter is required.') : { kind: 'unset' }
 }
 
 function given(value: unknown): FieldReading {
@@ -265,24 +265,24 @@ function withinBounds(field: Field, value: unknown): FieldReading {
     // In characters as the server counts them: one beyond the first 65,536 has two units here.
     const length = value.length - (value.match(/[\ud800-\udbff][\udc00-\udfff]/g)?.length ?? 0)
     const [min, max] = [numberOf(schema['minLength']), numberOf(schema['maxLength'])]
-    if (min !== undefined && length < min) return problem(`At least ${counted(min, 'character')} are needed.`)
+    if (min !== undefined && length < min) return problem(`Enter at least ${counted(min, 'character')}.`)
     if (max !== undefined && length > max) {
-      return problem(`At most ${counted(max, 'character')} are allowed; these are ${length}.`)
+      return problem(`Enter at most ${counted(max, 'character')}: this has ${length}.`)
     }
   }
   if (typeof value === 'number') {
     const { min, max, isMinExcluded, isMaxExcluded } = rangeOf(schema)
     if (min !== undefined && (isMinExcluded ? value <= min : value < min)) {
-      return problem(`It has to be ${isMinExcluded ? 'more than' : 'at least'} ${min}.`)
+      return problem(`Enter ${isMinExcluded ? 'more than' : 'at least'} ${min}.`)
     }
     if (max !== undefined && (isMaxExcluded ? value >= max : value > max)) {
-      return problem(`It has to be ${isMaxExcluded ? 'less than' : 'at most'} ${max}.`)
+      return problem(`Enter ${isMaxExcluded ? 'less than' : 'at most'} ${max}.`)
     }
   }
   if (Array.isArray(value)) {
     const [min, max] = [numberOf(schema['minItems']), numberOf(schema['maxItems'])]
-    if (min !== undefined && value.length < min) return problem(`At least ${counted(min, 'item')} are needed.`)
-    if (max !== undefined && value.length > max) return problem(`At most ${counted(max, 'item')} are allowed.`)
+    if (min !== undefined && value.length < min) return problem(`Enter at least ${counted(min, 'item')}.`)
+    if (max !== undefined && value.length > max) return problem(`Enter at most ${counted(max, 'item')}.`)
   }
   return given(value)
 }
@@ -326,7 +326,7 @@ export function choiceTitles(choices: readonly unknown[]): string[] {
   const doubled = new Set(texts.filter((text) => seen.size === seen.add(text).size))
   return choices.map((choice, i) => {
     const text = texts[i] ?? ''
-    if (text === '') return '(empty text)'
+    if (text === '') return '(empty string)'
     return typeof choice === 'string' && doubled.has(text) ? JSON.stringify(choice) : text
   })
 }
@@ -485,9 +485,9 @@ function hintsOf(schema: ParameterSchema): string[] {
     if (count !== undefined) hints.push(`${side} ${counted(count, unit)}`)
   }
   const { pattern, format } = schema
-  if (typeof pattern === 'string') hints.push(`fits ${pattern.slice(0, MAX_SHOWN)}`)
+  if (typeof pattern === 'string') hints.push(`matches ${pattern.slice(0, MAX_SHOWN)}`)
   if (typeof format === 'string') hints.push(`format ${format.slice(0, MAX_SHOWN)}`)
-  if (schema['uniqueItems'] === true) hints.push('no item twice')
+  if (schema['uniqueItems'] === true) hints.push('unique items')
   return hints
 }
 

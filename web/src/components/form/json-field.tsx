@@ -106,7 +106,7 @@ export function JsonInput(props: JsonInputProps): JSX.Element {
           {message}
           {mistake !== undefined && (
             <button type="button" class="quiet small" onClick={showMistake}>
-              Show the place
+              Go to error
             </button>
           )}
         </p>

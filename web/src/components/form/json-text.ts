@@ -71,7 +71,7 @@ class Reader {
 
   read(): unknown {
     this.skip()
-    if (this.at >= this.text.length) throw this.mistake('there is nothing yet.')
+    if (this.at >= this.text.length) throw this.mistake('enter a value.')
     const value = this.value(0)
     this.skip()
     if (this.at < this.text.length) throw this.mistake(`${this.shown()} is more than one value.`)
@@ -85,7 +85,7 @@ class Reader {
       return character === '{' ? this.object(depth) : this.array(depth)
     }
     if (character === '"') return this.string()
-    if (character === "'") throw this.mistake('texts stand in double quotes: "…".')
+    if (character === "'") throw this.mistake('write strings in double quotes: "…".')
     if (character === undefined) throw this.mistake('a value is missing at the end.')
     if (character === '-' || (character >= '0' && character <= '9')) return this.number()
     return this.word()
@@ -106,7 +106,7 @@ class Reader {
       }
       const nameAt = this.at
       const name = this.string()
-      if (names.has(name)) throw new Mistake(`the name ${short(name)} is here for the second time.`, nameAt)
+      if (names.has(name)) throw new Mistake(`the name ${short(name)} is repeated.`, nameAt)
       if (name === '__proto__') throw new Mistake('the name "__proto__" is not allowed.', nameAt)
       names.add(name)
       this.skip()
@@ -156,14 +156,14 @@ class Reader {
         return pieces.join('')
       }
       if (character === '\\') pieces.push(this.escape())
-      else if (character === undefined) throw new Mistake('the closing quote of this text is missing.', start)
+      else if (character === undefined) throw new Mistake('this string has no closing quote.', start)
       else if (character === '\n' || character === '\r') {
-        throw new Mistake('this text does not end on its line: close it, or write \\n for a line break.', start)
+        throw new Mistake('this string does not end on its line: close it, or write \\n for a line break.', start)
       } else if (character > '\u001f') {
         // Further ones that JSON allows.
         pieces.push(character)
         this.at += 1
-      } else throw this.mistake('a control character has to be written as an escape, such as \\t.')
+      } else throw this.mistake('write a control character as an escape, such as \\t.')
     }
   }
 
@@ -175,7 +175,7 @@ class Reader {
     }
     const digits = this.text.slice(this.at + 2, this.at + 6)
     if (letter !== 'u' || !/^[\da-f]{4}$/i.test(digits)) {
-      throw this.mistake('after a backslash comes one of " \\ / b f n r t, or u and four hexadecimal digits.')
+      throw this.mistake('write one of " \\ / b f n r t after a backslash, or u and four hexadecimal digits.')
     }
     this.at += 6
     return String.fromCharCode(Number.parseInt(digits, 16))
@@ -189,7 +189,7 @@ class Reader {
     const [digits] = match
     this.at = start + digits.length
     const rest = this.text[this.at] ?? ''
-    if (/[\p{L}\p{N}_.]/u.test(rest)) throw new Mistake(`${this.shown(start)} is no number.`, start)
+    if (/[\p{L}\p{N}_.]/u.test(rest)) throw new Mistake(`${this.shown(start)} is not a number.`, start)
     const problem = problemOfNumber(digits)
     if (problem !== undefined) throw new Mistake(problem, start)
     return Number(digits)
@@ -207,16 +207,16 @@ class Reader {
         return null
       case 'True':
       case 'False':
-        throw new Mistake(`write ${word.toLowerCase()}, in small letters.`, start)
+        throw new Mistake(`write ${word.toLowerCase()} in lower case.`, start)
       case 'None':
       case 'undefined':
         throw new Mistake('write null.', start)
       default:
         if (this.text.startsWith('//', start) || this.text.startsWith('/*', start)) {
-          throw new Mistake('JSON has no comments.', start)
+          throw new Mistake('JSON allows no comments: remove it.', start)
         }
         if (word === undefined) throw new Mistake(`a value is missing before ${this.shown(start)}.`, start)
-        throw new Mistake(`${this.shown(start)} needs double quotes to be a text.`, start)
+        throw new Mistake(`${this.shown(start)} needs double quotes to be a string.`, start)
     }
   }
 
@@ -253,11 +253,11 @@ class Reader {
   }
 
   private surplus(close: string): Mistake {
-    return new Mistake(`a comma stands before the closing "${close}": remove it.`, this.comma)
+    return new Mistake(`remove the comma before the closing "${close}".`, this.comma)
   }
 
   private unclosed(open: string, close: string, start: number): Mistake {
-    return new Mistake(`"${close}" is missing for the "${open}" that begins here.`, start)
+    return new Mistake(`this "${open}" has no closing "${close}".`, start)
   }
 }
 
@@ -266,7 +266,7 @@ export function problemOfNumber(digits: string): string | undefined {
   const value = Number(digits)
   if (!Number.isFinite(value)) return 'the number is too large.'
   if (Math.abs(value) <= Number.MAX_SAFE_INTEGER || /e/i.test(digits)) return undefined
-  return 'the number is too large to be kept exactly (the limit is 9007199254740991): write it as a text, in quotes.'
+  return 'the number is too large to be exact (the limit is 9007199254740991): write it as a string, in quotes.'
 }
 
 function short(text: string): string {

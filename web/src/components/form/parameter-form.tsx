@@ -58,7 +58,7 @@ export function ParameterForm({ form, foldedTitle, emptyText }: ParameterFormPro
   const draw = (field: Field): JSX.Element => <ParameterField key={field.name} field={field} form={form} />
   return (
     <div class="form parameter-form">
-      {form.fields.length === 0 && <p class="hint">{emptyText ?? 'There are no parameters.'}</p>}
+      {form.fields.length === 0 && <p class="hint">{emptyText ?? 'No parameters.'}</p>}
       {shown.map(draw)}
       {folded.length > 0 && (
         <details class="folded" open={isOpen} onToggle={(event) => setIsOpen(event.currentTarget.open)}>
@@ -216,17 +216,17 @@ function Secret({ field, form, input, id, problem, describedBy, placeholder, set
       />
       {isKept && (
         <p class="special">
-          {input === before && 'The server has this secret and keeps it while this is empty.'}
+          {input === before && 'The server stores this secret. Leave the field empty to keep it.'}
           {input === undefined ? (
             <>
-              The secret will be removed.{' '}
+              You removed the secret.{' '}
               <button type="button" class="quiet small" onClick={() => set(before)}>
-                Keep it
+                Keep
               </button>
             </>
           ) : (
             <button type="button" class="quiet small" onClick={() => set(undefined)}>
-              Remove the secret
+              Remove secret
             </button>
           )}
         </p>
@@ -246,7 +246,7 @@ function Choice(props: ControlProps): JSX.Element {
   const chosen = chosenOf(field, input)
   const isOther = input !== undefined && chosen === -1 && !(input.as === 'value' && input.value === null)
   const defaultText = defaultTextOf(field)
-  const unset = defaultText !== undefined ? `Default: ${defaultText}` : field.mustBeGiven ? 'Choose…' : 'Not given'
+  const unset = defaultText !== undefined ? `Default: ${defaultText}` : field.mustBeGiven ? 'Choose…' : 'Not set'
   return (
     <div class="choice">
       <select
@@ -270,7 +270,7 @@ function Choice(props: ControlProps): JSX.Element {
             {title.length > MAX_LABEL ? `${title.slice(0, MAX_LABEL)}…` : title}
           </option>
         ))}
-        <option value={TEMPLATE}>Something else: {'{{ … }}'}</option>
+        <option value={TEMPLATE}>Other value: {'{{ … }}'}</option>
       </select>
       {isOther && (
         <input
@@ -316,10 +316,10 @@ function Json({ field, input, id, problem, describedBy, placeholder, set, leave 
 }
 
 function sentAsTitle(value: unknown, count: number): string | undefined {
-  if (typeof value === 'string') return count === 1 ? undefined : 'Sent as a text.'
-  if (value === null) return 'Sent as null; in quotes it would be a text.'
-  if (typeof value === 'number') return 'Sent as a number; in quotes it would be a text.'
-  if (typeof value === 'boolean') return `Sent as ${value}; in quotes it would be a text.`
+  if (typeof value === 'string') return count === 1 ? undefined : 'Sent as a string.'
+  if (value === null) return 'Sent as null. Quote it to send a string.'
+  if (typeof value === 'number') return 'Sent as a number. Quote it to send a string.'
+  if (typeof value === 'boolean') return `Sent as ${value}. Quote it to send a string.`
   return Array.isArray(value) ? 'Sent as a list.' : 'Sent as an object.'
 }
 
@@ -369,7 +369,7 @@ function List(props: ControlProps): JSX.Element {
                 if (input !== undefined) set({ as: 'text', text: value === undefined ? '' : textOfValue(value, 2) })
               }}
             >
-              Write it as JSON
+              Edit as JSON
             </button>
           </>
         ) : (
@@ -383,7 +383,7 @@ function List(props: ControlProps): JSX.Element {
                 if (lines !== undefined) set({ as: 'lines', text: lines })
               }}
             >
-              One item per line
+              Edit as lines
             </button>
           )
         )}
@@ -420,9 +420,9 @@ function Long({ input, id, set }: ControlProps): JSX.Element {
         {text.slice(0, MAX_PREVIEW)}…
       </pre>
       <p class="special">
-        The value has {text.length.toLocaleString()} characters, too many to be edited here: it stays as it is.{' '}
+        The value has {text.length.toLocaleString()} characters, too many to edit here. It is sent unchanged.{' '}
         <button type="button" class="quiet small" onClick={() => set(undefined)}>
-          Replace it
+          Replace
         </button>
       </p>
     </div>
@@ -440,13 +440,13 @@ function Special({ field, input, set }: ControlProps): JSX.Element | null {
     return (
       <Note>
         <button type="button" class="quiet small" onClick={() => set(undefined)}>
-          Remove it
+          Remove
         </button>
       </Note>
     )
   }
-  if (isBare && matters && control === 'text' && !isSecret) buttons.push(['Send an empty text', ''])
-  if (isBare && matters && field.hasLines) buttons.push(['Send an empty list', []])
+  if (isBare && matters && control === 'text' && !isSecret) buttons.push(['Send empty string', ''])
+  if (isBare && matters && field.hasLines) buttons.push(['Send empty list', []])
   if (isBare && types.includes('null') && types.length > 1) buttons.push(['Send null', null])
   if (buttons.length > 0) {
     return (
@@ -463,16 +463,16 @@ function Special({ field, input, set }: ControlProps): JSX.Element | null {
   const { value } = input
   const sent =
     value === '' && control !== 'choice'
-      ? 'An empty text is sent.'
+      ? 'An empty string is sent.'
       : value === null && control !== 'json'
-        ? 'Null is sent.'
+        ? 'null is sent.'
         : undefined
   if (sent === undefined) return null
   return (
     <Note>
       {sent}{' '}
       <button type="button" class="quiet small" onClick={() => set(undefined)}>
-        {defaultValue === undefined ? 'Leave it out' : 'Use the default'}
+        {defaultValue === undefined ? 'Omit' : 'Use default'}
       </button>
     </Note>
   )
@@ -492,9 +492,9 @@ function placeholderOf(
   input: FieldInput | undefined,
   before: FieldInput | undefined,
 ): string | undefined {
-  if (input?.as === 'value' && input.value === '') return '(empty text)'
+  if (input?.as === 'value' && input.value === '') return '(empty string)'
   if (field.isSecret && before?.as === 'value' && before.value === MASK && input !== undefined) return 'unchanged'
   const text = defaultTextOf(field)
   if (text === undefined || text === '' || text === '[]' || text === '{}') return undefined
-  return field.isSecret ? 'a secret is the default' : text
+  return field.isSecret ? 'default: a secret' : text
 }

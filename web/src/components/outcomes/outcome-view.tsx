@@ -21,7 +21,7 @@ export function OutcomeView({
   if (status === 'pending') {
     return (
       <span class="outcome">
-        <StatusBadge status="pending" /> <span class="hint">waits for its rules</span>
+        <StatusBadge status="pending" /> <span class="hint">waiting for rules</span>
       </span>
     )
   }
@@ -58,9 +58,7 @@ export function OutcomeView({
         </a>
       )}
       {hidden > 0 && (
-        <span class="hint">
-          {hidden === 1 ? 'an execution' : `${hidden} executions`} that you may not see, or deleted since
-        </span>
+        <span class="hint">{hidden === 1 ? '1 execution' : `${hidden} executions`} hidden from you or deleted</span>
       )}
       {isNothing && status === 'processed' && (
         <>

@@ -95,7 +95,7 @@ export function LinePanel({
         {/* Not disabled: the keyboard would lose its place at the last line. */}
         <button
           type="button"
-          aria-label="Line before"
+          aria-label="Previous line"
           aria-disabled={number <= 1}
           onClick={() => onStep(Math.max(number - 1, 1))}
         >
@@ -103,34 +103,34 @@ export function LinePanel({
         </button>
         <button
           type="button"
-          aria-label="Line after"
+          aria-label="Next line"
           aria-disabled={number >= total}
           onClick={() => onStep(Math.min(number + 1, total))}
         >
           ↓
         </button>
-        {isShown && <CopyButton text={text} title="Copy the line" />}
-        <button type="button" class="quiet" aria-label="Close the line" onClick={onClose}>
+        {isShown && <CopyButton text={text} title="Copy line" />}
+        <button type="button" class="quiet" aria-label="Close line" onClick={onClose}>
           ×
         </button>
       </header>
       {error !== undefined && <Failure error={error} onRetry={() => setRound(round + 1)} />}
-      {!isShown && error === undefined && <p class="hint">Loading the line…</p>}
+      {!isShown && error === undefined && <p class="hint">Loading line…</p>}
       {isShown && (
-        <div class="output-whole" tabIndex={0} role="group" aria-label="Text of the line">
+        <div class="output-whole" tabIndex={0} role="group" aria-label="Line text">
           {json !== undefined && showsJson ? <JsonTree value={json.value} /> : <Spans spans={spans} />}
         </div>
       )}
       {isShown && line.next_offset !== undefined && (
         <p class="hint">
-          The first {formatBytes(line.next_offset)}
-          {line.length !== undefined && ` of ${formatBytes(line.length)}`} are shown.{' '}
+          Showing the first {formatBytes(line.next_offset)}
+          {line.length !== undefined && ` of ${formatBytes(line.length)}`}.{' '}
           {text.length < MAX_SHOWN_LENGTH ? (
             <button type="button" onClick={() => void readOn(line.next_offset ?? 0)}>
               Show more
             </button>
           ) : (
-            'Download the output to see all of it.'
+            'Download the output to see the whole line.'
           )}
         </p>
       )}

@@ -67,7 +67,7 @@ const LINES_AT_ONCE = 1000
  * @throws ApiError; Error when that is more than anybody wants to paste
  */
 export async function textOfLines(executionId: string, filter: Filter, first: number, last: number): Promise<string> {
-  const refusal = new Error('This is too much to copy: download the output instead.')
+  const refusal = new Error('The selection is too large. Download the output instead.')
   if (last - first >= MAX_COPIED_LINES) throw refusal
   const texts: string[] = []
   let length = 0

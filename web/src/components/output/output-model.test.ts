@@ -174,16 +174,16 @@ describe('a connection', () => {
   test('that is lost is told, and that it is back', async () => {
     await open()
     const [{ listener } = { listener: undefined }] = server.followers
-    listener?.onConnection('lost', 'The connection was cut.')
-    expect(model.state).toMatchObject({ phase: 'lost', reason: 'The connection was cut.' })
+    listener?.onConnection('lost', 'The connection closed.')
+    expect(model.state).toMatchObject({ phase: 'lost', reason: 'The connection closed.' })
     listener?.onConnection('open')
     expect(model.state).toMatchObject({ phase: 'live', reason: undefined })
   })
 
   test('that there is none of at first is told, and tried again when asked', async () => {
-    server.answers.failure = 'The server cannot be reached.'
+    server.answers.failure = 'Could not reach the server. Check the connection.'
     await open()
-    expect(model.state).toMatchObject({ phase: 'failed', reason: 'The server cannot be reached.' })
+    expect(model.state).toMatchObject({ phase: 'failed', reason: 'Could not reach the server. Check the connection.' })
     server.answers.failure = undefined
     server.store('a\n')
     model.retry()

@@ -158,11 +158,11 @@ function Output({ executionId, status, filter, query }: OutputProps): JSX.Elemen
   ].join(' + ')
 
   if (state.phase === 'failed') return <Failure error={state.reason} onRetry={() => model.retry()} />
-  if (!isReady) return <p class="loading">Loading the output…</p>
+  if (!isReady) return <p class="loading">Loading output…</p>
   return (
     <section class="output" aria-label="Output" style={{ '--output-digits': digits }}>
       <div class="output-bar">
-        <div class="output-choice" role="group" aria-label="What is shown">
+        <div class="output-choice" role="group" aria-label="Stream">
           {filters
             .filter((one) => one === 'all' || one === filter || hasOutput(state, one))
             .map((one) => (
@@ -180,7 +180,7 @@ function Output({ executionId, status, filter, query }: OutputProps): JSX.Elemen
           <button
             type="button"
             aria-pressed={isFollowing}
-            title="Show new lines as they come (End, or f)"
+            title="Scroll to new lines (End or f)"
             onClick={() => (isFollowing ? pause() : follow())}
           >
             Follow
@@ -189,7 +189,7 @@ function Output({ executionId, status, filter, query }: OutputProps): JSX.Elemen
         <button
           type="button"
           aria-pressed={showsTimes}
-          title="When each line was written"
+          title="Show when each line was written"
           onClick={() => query.set({ times: showsTimes ? undefined : '1' }, { replace: true })}
         >
           Times
@@ -234,13 +234,11 @@ function Output({ executionId, status, filter, query }: OutputProps): JSX.Elemen
         )}
       </div>
       {state.about?.is_beginning_removed === true && (
-        <p class="hint">
-          The beginning is not stored any more: output is kept for a limited time. Line 1 is the first of what is left.
-        </p>
+        <p class="hint">The oldest output is deleted: its retention time is over. Line 1 is the first stored line.</p>
       )}
       {state.readFailure !== undefined && (
         <p class="problem" role="alert">
-          Lines could not be read, trying again: {state.readFailure}
+          Could not read lines, retrying: {state.readFailure}
         </p>
       )}
       {total === 0 ? (
@@ -251,7 +249,7 @@ function Output({ executionId, status, filter, query }: OutputProps): JSX.Elemen
             class="output-lines"
             count={total}
             rowHeight={ROW_HEIGHT}
-            label="Lines of the output"
+            label="Output lines"
             handle={list}
             width={`calc(${columns + 2}ch + ${gutter})`}
             row={(index) => {
@@ -304,7 +302,7 @@ function Output({ executionId, status, filter, query }: OutputProps): JSX.Elemen
           />
           {!isFollowing && !isComplete && (
             <button type="button" class="primary output-jump" onClick={follow}>
-              ↓ {total > seen ? `${(total - seen).toLocaleString()} new` : 'Jump to the end'}
+              ↓ {total > seen ? `${(total - seen).toLocaleString()} new` : 'Go to end'}
             </button>
           )}
         </div>
@@ -475,9 +473,9 @@ function Chosen({
     setIsBusy(true)
     try {
       await navigator.clipboard.writeText(await textOfLines(executionId, filter, range.first, range.last))
-      notify(isOne ? 'The line was copied.' : 'The lines were copied.')
+      notify(isOne ? 'Line copied.' : 'Lines copied.')
     } catch (error) {
-      notify(`Not copied: ${messageOf(error)}`, 'failure')
+      notify(`Could not copy: ${messageOf(error)}`, 'failure')
     } finally {
       setIsBusy(false)
     }
@@ -489,7 +487,13 @@ function Chosen({
       <button type="button" class="output-option" disabled={isBusy || range.first > total} onClick={() => void copy()}>
         Copy
       </button>
-      <button type="button" class="output-option" aria-label="Choose no line" title="Choose no line" onClick={onClear}>
+      <button
+        type="button"
+        class="output-option"
+        aria-label="Clear selection"
+        title="Clear selection"
+        onClick={onClear}
+      >
         ×
       </button>
     </span>
@@ -506,15 +510,15 @@ function fileName(executionId: string, filter: Filter): string {
 
 function emptyWords({ phase, about }: OutputState, status: string | undefined, filter: Filter): string {
   if (about?.is_stored === false) {
-    return 'This server stores no output (actionrunner.stream_output is off). What the action wrote is in its result.'
+    return 'The server stores no output: actionrunner.stream_output is off. See the result of the execution instead.'
   }
   if (filter !== 'all' && about !== undefined && Object.values(about.bytes).some((bytes) => bytes > 0)) {
-    return `Nothing was written to ${filter} so far.`
+    return `No output on ${filter} so far.`
   }
   if (phase !== 'complete') {
     return status === undefined || status === 'running'
       ? 'No output yet.'
       : `No output yet: the execution is ${status}.`
   }
-  return 'There is no output: nothing was written, or it is not stored any more, since output is kept for a limited time.'
+  return 'No output: the action wrote nothing, or the retention time of its output is over.'
 }

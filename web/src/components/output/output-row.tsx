@@ -7,7 +7,7 @@ import type { Span } from './terminal-text.ts'
 /** Of a line: what is marked in it. */
 const MAX_MARKS = 100
 
-const markTitles = { err: 'Written to standard error', oth: 'Neither standard output nor standard error' } as const
+const markTitles = { err: 'Written to standard error', oth: 'Written to another stream' } as const
 
 export interface OutputRowProps {
   number: number

@@ -126,7 +126,7 @@ function Found({ search, current }: { search: OutputSearch; current: number | un
       )}
       {(phase === 'stopped' || phase === 'failed') && share < 1 && (
         <button type="button" class="output-option" onClick={() => search.goOn()}>
-          Go on
+          Continue
         </button>
       )}
     </span>

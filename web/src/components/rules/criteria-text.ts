@@ -38,7 +38,7 @@ export function sentenceOf(key: string, criterion: unknown, operators: Operators
     const how = operator.conditions?.find((one) => one.name === condition)
     return {
       key,
-      phrase: how?.phrase ?? `${phrase}, under the condition ${textOf(condition)}:`,
+      phrase: how?.phrase ?? `${phrase}, with condition ${textOf(condition)}:`,
       pattern: undefined,
       items: sentencesOf(pattern, operators, depth + 1),
     }

@@ -15,8 +15,8 @@ export const verdictTitles: Readonly<Record<RuleVerdict['verdict'], string>> = {
 }
 
 const explanations: Partial<Record<RuleVerdict['verdict'], string>> = {
-  disabled: 'A disabled rule reacts to nothing.',
-  not_needed: 'It is a backstop rule, and a standard rule matches.',
+  disabled: 'A disabled rule never fires.',
+  not_needed: 'A backstop rule fires only when no standard rule matches. One does.',
 }
 
 export function VerdictBadge({ verdict }: { verdict: RuleVerdict['verdict'] }): JSX.Element {
@@ -42,12 +42,12 @@ export function VerdictReason({ verdict }: { verdict: RuleVerdict }): JSX.Elemen
           <dd>
             <Criterion sentence={sentenceOf(criterion.key, criterion, operators)} />
           </dd>
-          <dt>Value seen</dt>
+          <dt>Actual value</dt>
           <dd>
             <code>
               <LongText text={textOf(criterion.value)} />
             </code>
-            {criterion.value === null && <span class="hint"> (there is nothing at this key)</span>}
+            {criterion.value === null && <span class="hint"> (no value at this key)</span>}
           </dd>
         </dl>
       )}
@@ -104,11 +104,11 @@ export function SeenCriteria({ criteria }: { criteria: RuleTestResult['criteria'
             <Criterion sentence={sentenceOf(criterion.key, criterion, operators)} />
           </p>
           <p class="hint">
-            Value seen:{' '}
+            Actual value:{' '}
             <code>
               <LongText text={textOf(criterion.value)} />
             </code>
-            {criterion.value === null && ' (there is nothing at this key)'}
+            {criterion.value === null && ' (no value at this key)'}
           </p>
           {criterion.reason !== undefined && (
             <p class="problem">

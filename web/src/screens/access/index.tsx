@@ -11,7 +11,7 @@ import { You } from './you.tsx'
 import './access.css'
 
 const tabs = [
-  { name: '', title: 'You' },
+  { name: '', title: 'Account' },
   { name: 'keys', title: 'API keys' },
   { name: 'users', title: 'Users' },
 ] as const
@@ -46,13 +46,13 @@ export default function Screen({ path, query }: ScreenProps): JSX.Element {
         ) : (
           <p class="empty">
             {user.method === undefined
-              ? 'While authentication is off (auth.enable) there are no users to manage.'
-              : 'Users are for administrators. What concerns yourself is under “You”.'}
+              ? 'Authentication is off (auth.enable), so svc has no users to manage.'
+              : 'Only administrators see users. See “Account” for your own.'}
           </p>
         )
       ) : (
         <p class="empty">
-          There is nothing at this address. <a href={hrefOf(['access'])}>Go to the beginning</a>
+          Page not found. <a href={hrefOf(['access'])}>Open Account</a>
         </p>
       )}
     </div>

@@ -35,7 +35,7 @@ export function KeyActions({
     attempt(async () => {
       const body: ApiKeyRequest = { enabled: !enabled }
       const changed = await change<ApiKeyRecord>('PUT', `apikeys/${id}`, body)
-      notify(`“${name}” is ${changed.enabled ? 'enabled' : 'disabled: requests with it are refused at once'}.`)
+      notify(`“${name}” is ${changed.enabled ? 'enabled' : 'disabled: svc refuses requests that use it'}.`)
       onChanged(changed)
     })
   const remove = (): Promise<void> =>
@@ -67,8 +67,8 @@ export function KeyActions({
       {isAsking && (
         <Confirm
           title={`Delete “${name}”?`}
-          text={`Programs that use this key of ${user} are refused from now on. It cannot be brought back; to stop it for a while, disable it instead.`}
-          action="Delete the key"
+          text={`svc refuses programs that use this key of ${user}. A deleted key cannot be restored. To stop it for a while, disable it instead.`}
+          action="Delete key"
           onConfirm={() => void remove()}
           onClose={() => setIsAsking(false)}
         />

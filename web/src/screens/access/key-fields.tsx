@@ -26,7 +26,7 @@ const expiries: readonly (readonly [value: Expiry, title: string])[] = [
   ['30', 'in 30 days'],
   ['90', 'in 90 days'],
   ['365', 'in a year'],
-  ['at', 'at a time of your choice…'],
+  ['at', 'at a set time…'],
 ]
 
 export interface KeyFieldsProps {
@@ -62,7 +62,7 @@ export function KeyFields({ form, onForm, problems, user, isNew = false, expires
           onInput={(event) => set({ usedBy: event.currentTarget.value })}
         />
         <p class="hint" id={`${id}-used-by-help`}>
-          For people: which program has it, and where.
+          The program that uses the key, and where it runs. A note for people.
         </p>
       </div>
       {user.isAdmin && (
@@ -79,7 +79,7 @@ export function KeyFields({ form, onForm, problems, user, isNew = false, expires
             onInput={(event) => set({ owner: event.currentTarget.value })}
           />
           <p class={problems.owner === undefined ? 'hint' : 'problem'} id={`${id}-owner-help`}>
-            {problems.owner ?? 'What the program does, it does as this user.'}
+            {problems.owner ?? 'The program acts as this user.'}
           </p>
         </div>
       )}
@@ -91,7 +91,7 @@ export function KeyFields({ form, onForm, problems, user, isNew = false, expires
             value={form.expiry}
             onChange={(event) => set({ expiry: event.currentTarget.value as Expiry })} // one of the options
           >
-            {!isNew && expiresAt !== undefined && <option value="same">as it is</option>}
+            {!isNew && expiresAt !== undefined && <option value="same">unchanged</option>}
             {expiries.map(([value, title]) => (
               <option key={value} value={value}>
                 {title}
@@ -101,7 +101,7 @@ export function KeyFields({ form, onForm, problems, user, isNew = false, expires
           {form.expiry === 'at' && (
             <input
               type="datetime-local"
-              aria-label="Expires at, in your time zone"
+              aria-label="Expiry in your time zone"
               value={form.at}
               aria-invalid={problems.at !== undefined}
               aria-describedby={`${id}-at-problem`}
@@ -120,7 +120,7 @@ export function KeyFields({ form, onForm, problems, user, isNew = false, expires
       </div>
       <Scopes form={form} set={set} problems={problems} user={user} />
       <details class="folded" open={form.more !== '' || problems.more !== undefined}>
-        <summary>Further metadata</summary>
+        <summary>More metadata</summary>
         <JsonField
           label="Metadata, as JSON"
           text={form.more}
@@ -154,21 +154,21 @@ function Scopes({
   const setScope = (i: number, scope: ScopeForm): void => set({ scopes: form.scopes.with(i, scope) })
   return (
     <fieldset class="scopes">
-      <legend>May do</legend>
+      <legend>Permissions</legend>
       <label class="choice-line">
         <input type="radio" name={name} checked={!form.isLimited} onChange={() => set({ isLimited: false })} />
         <span>
-          whatever its owner may, also make further keys and change users if the owner may <em>(not recommended)</em>
+          everything its owner may do, including creating keys and changing users <em>(not recommended)</em>
         </span>
       </label>
       <label class="choice-line">
         <input type="radio" name={name} checked={form.isLimited} onChange={() => set({ isLimited: true })} />
-        <span>only the following, as far as its owner may</span>
+        <span>only the following, within the permissions of its owner</span>
       </label>
       {form.isLimited && (
         <>
           <div class="buttons presets">
-            <span class="hint">Often needed:</span>
+            <span class="hint">Presets:</span>
             {presets.map(({ title, scope }) => (
               <button
                 key={title}
@@ -200,7 +200,7 @@ function Scopes({
           {form.scopes.length < MAX_SCOPES && (
             <div>
               <button type="button" onClick={() => set({ scopes: [...form.scopes, emptyScope] })}>
-                Add another resource
+                Add resource
               </button>
             </div>
           )}
@@ -229,7 +229,7 @@ function Scope({
   const { permissionTypes, resourceUid } = scope
   const add = (typed: string): void => onScope({ ...scope, permissionTypes: typesOf({ ...scope, typed }), typed: '' })
   return (
-    <div class="scope card" role="group" aria-label={`Part ${number}`}>
+    <div class="scope card" role="group" aria-label={`Grant ${number}`}>
       <div class="field">
         <label for={`${id}-types`}>Permission types</label>
         {permissionTypes.length > 0 && (
@@ -295,7 +295,7 @@ function Scope({
         )}
       </div>
       <div class="field">
-        <label for={`${id}-uid`}>On</label>
+        <label for={`${id}-uid`}>Resource</label>
         <input
           id={`${id}-uid`}
           value={resourceUid}
@@ -316,7 +316,7 @@ function Scope({
       {onRemove !== undefined && (
         <div>
           <button type="button" class="quiet" onClick={onRemove}>
-            Remove this part
+            Remove grant
           </button>
         </div>
       )}

@@ -46,12 +46,12 @@ describe('a new key', () => {
   })
 
   test.each<[name: string, changes: Partial<KeyForm>, problem: object]>([
-    ['no time', { expiry: 'at', at: '' }, { at: 'Enter the day and the time.' }],
-    ['a time that has passed', { expiry: 'at', at: '2020-01-01T00:00' }, { at: 'This time has passed.' }],
-    ['metadata that is no JSON', { more: '{"a":' }, { more: 'This is no JSON yet.' }],
-    ['metadata that is a list', { more: '[1]' }, { more: expect.stringContaining('names and values') }],
+    ['no time', { expiry: 'at', at: '' }, { at: 'Enter a date and a time.' }],
+    ['a time that has passed', { expiry: 'at', at: '2020-01-01T00:00' }, { at: 'Enter a time in the future.' }],
+    ['metadata that is no JSON', { more: '{"a":' }, { more: 'Enter JSON.' }],
+    ['metadata that is a list', { more: '[1]' }, { more: expect.stringContaining('Enter an object') }],
     ['a scope without permission types', { isLimited: true }, { scope: { 0: 'Choose at least one permission type.' } }],
-    ['no scope', { isLimited: true, scopes: [] }, { scopes: 'Say what the key may do.' }],
+    ['no scope', { isLimited: true, scopes: [] }, { scopes: 'Add at least one grant.' }],
   ])('%s is refused at its field', (_name, changes, problem) => {
     expect(readForm(filled(changes), undefined, now)).toEqual({ problems: problem })
   })
@@ -127,23 +127,23 @@ test.each([
   ['expires_at: it has passed', { at: 'expires_at: it has passed' }],
   ['user must not be empty', { owner: 'user must not be empty' }],
   ['metadata may have 65536 bytes as JSON', { more: 'metadata may have 65536 bytes as JSON' }],
-  ['The server cannot be reached.', undefined],
+  ['Could not reach the server. Check the connection.', undefined],
 ])('“%s” is shown at its field', (message, problems) => {
   expect(problemsIn(message)).toEqual(problems)
 })
 
 test.each([
-  [[], 'Nothing: any.'],
-  [['execution_list'], 'Nothing: these are about no resource.'],
-  [['pack_search', 'webhook_send'], 'Such as webhook:deploy. Nothing: any.'],
-  [['action_alias_view'], 'Such as action_alias:chat:deploy. Nothing: any.'],
-  [['rule_enforcement_view'], 'Nothing: whoever may view a rule may view its enforcements.'],
+  [[], 'Empty: any.'],
+  [['execution_list'], 'Leave empty: these permissions have no resource.'],
+  [['pack_search', 'webhook_send'], 'Such as webhook:deploy. Empty: any.'],
+  [['action_alias_view'], 'Such as action_alias:chat:deploy. Empty: any.'],
+  [['rule_enforcement_view'], 'Leave empty: users who may view a rule may view its enforcements.'],
 ])('what to write as the resource for %j', (types, hint) => {
   expect(resourceHintFor(types)).toBe(hint)
 })
 
 test('what a key may do fits on a line', () => {
-  expect(summaryOf(undefined)).toBe('Whatever its owner may do')
+  expect(summaryOf(undefined)).toBe('All permissions of its owner')
   expect(summaryOf([...(record.scopes ?? []), { permission_types: ['a', 'b'] }])).toBe(
     'action_execute on action:core:local; a, b',
   )

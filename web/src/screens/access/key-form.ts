@@ -62,7 +62,7 @@ export const presets: readonly { title: string; scope: ScopeForm }[] = [
     scope: { ...emptyScope, permissionTypes: ['webhook_send'], resourceUid: 'webhook:deploy' },
   },
   {
-    title: 'Look at executions',
+    title: 'View executions',
     scope: { ...emptyScope, permissionTypes: ['execution_list', 'execution_view', 'stream_view'] },
   },
 ]
@@ -151,9 +151,9 @@ function readMetadata({ usedBy, more }: KeyForm): { metadata: Record<string, unk
   const named = usedBy.trim() === '' ? {} : { used_by: usedBy.trim() }
   if (more.trim() === '') return { metadata: named }
   const { value, mistake } = readJsonText(more)
-  if (mistake !== undefined) return { problem: 'This is no JSON yet.' }
+  if (mistake !== undefined) return { problem: 'Enter JSON.' }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    return { problem: 'Metadata has names and values: {"team": "web"}' }
+    return { problem: 'Enter an object: {"team": "web"}' }
   }
   return { metadata: { ...value, ...named } }
 }
@@ -167,8 +167,8 @@ function readExpiry({ expiry, at }: KeyForm, now: number): { at: string | null |
       return { at: null }
     case 'at': {
       const time = new Date(at).getTime()
-      if (Number.isNaN(time)) return { problem: 'Enter the day and the time.' }
-      return time <= now ? { problem: 'This time has passed.' } : { at: new Date(time).toISOString() }
+      if (Number.isNaN(time)) return { problem: 'Enter a date and a time.' }
+      return time <= now ? { problem: 'Enter a time in the future.' } : { at: new Date(time).toISOString() }
     }
     default:
       return { at: new Date(now + Number(expiry) * DAY_MS).toISOString() }
@@ -176,7 +176,7 @@ function readExpiry({ expiry, at }: KeyForm, now: number): { at: string | null |
 }
 
 function readScopes(scopes: readonly ScopeForm[], problems: KeyProblems): ApiKeyScope[] {
-  if (scopes.length === 0) problems.scopes = 'Say what the key may do.'
+  if (scopes.length === 0) problems.scopes = 'Add at least one grant.'
   const empty = scopes.findIndex((scope) => typesOf(scope).length === 0)
   if (empty !== -1) problems.scope = { [empty]: 'Choose at least one permission type.' }
   return scopes.map((scope) => ({
@@ -190,28 +190,25 @@ export function typesOf({ permissionTypes, typed }: ScopeForm): string[] {
   return [...new Set([...permissionTypes, ...typed.split(/[\s,]+/).filter((type) => type !== '')])]
 }
 
-const wholePack = (uid: string): string => `Such as ${uid}, or pack:shop for all of a pack. Nothing: any.`
-const single = (uid: string): string => `Such as ${uid}. Nothing: any.`
+const wholePack = (uid: string): string => `Such as ${uid}, or pack:shop for the whole pack. Empty: any.`
+const single = (uid: string): string => `Such as ${uid}. Empty: any.`
 
 /** Longer names first, so that `action_alias_view` is not taken for one of `action`. */
 const hints: readonly (readonly [type: string, hint: string])[] = [
   ['action_alias', single('action_alias:chat:deploy')],
   ['action', wholePack('action:shop:deploy')],
-  ['api_key', 'A key by its digest: api_key:… Nothing: any.'],
-  [
-    'execution',
-    'The action whose executions they are, such as action:shop:deploy, goes with action_view. Nothing: any.',
-  ],
-  ['inquiry', 'Nothing: whoever may run the action that asks may answer.'],
+  ['api_key', 'The digest of a key: api_key:… Empty: any.'],
+  ['execution', 'The action of the executions, such as action:shop:deploy, together with action_view. Empty: any.'],
+  ['inquiry', 'Leave empty: users who may run the asking action may answer.'],
   ['key_value_pair', single('key_value_pair:svckv.system:name')],
   ['pack', single('pack:shop')],
   ['policy_type', single('policy_type:action:retry')],
   ['policy', single('policy:shop:one_at_a_time')],
-  ['rule_enforcement', 'Nothing: whoever may view a rule may view its enforcements.'],
+  ['rule_enforcement', 'Leave empty: users who may view a rule may view its enforcements.'],
   ['rule', wholePack('rule:shop:on_push')],
   ['runner_type', single('runner_type:local-shell-cmd')],
-  ['timer', 'A timer by its uid: timer:… Nothing: any.'],
-  ['trace', 'A trace by its id: trace:… Nothing: any.'],
+  ['timer', 'The uid of a timer: timer:… Empty: any.'],
+  ['trace', 'The id of a trace: trace:… Empty: any.'],
   ['trigger', single('trigger:core:svc.IntervalTimer')],
   ['user', single('user:alice')],
   ['webhook', single('webhook:deploy')],
@@ -225,12 +222,12 @@ export function resourceHintFor(permissionTypes: readonly string[]): string {
     const found = hints.find(([type]) => permissionType.startsWith(`${type}_`))
     if (found !== undefined) return found[1]
   }
-  return permissionTypes.length === 0 ? 'Nothing: any.' : 'Nothing: these are about no resource.'
+  return permissionTypes.length === 0 ? 'Empty: any.' : 'Leave empty: these permissions have no resource.'
 }
 
 /** What a key may do, on one line. */
 export function summaryOf(scopes: readonly ApiKeyScope[] | undefined): string {
-  if (scopes === undefined) return 'Whatever its owner may do'
+  if (scopes === undefined) return 'All permissions of its owner'
   return scopes
     .map(
       ({ permission_types: types, resource_uid: uid }) => `${types.join(', ')}${uid === undefined ? '' : ` on ${uid}`}`,

@@ -42,7 +42,7 @@ export function NewKeyPage({ user }: { user: User }): JSX.Element {
       <BackToList />
       <h2>New API key</h2>
       {user.method === undefined && (
-        <p class="note">Authentication is off: the key counts once it is on, as a key of {user.name}.</p>
+        <p class="note">Authentication is off. Once it is on, the key belongs to {user.name}.</p>
       )}
       <form
         class="form key-form"
@@ -67,7 +67,7 @@ export function NewKeyPage({ user }: { user: User }): JSX.Element {
         {problem !== undefined && <Failure error={problem} />}
         <div class="buttons">
           <button type="submit" class="primary" disabled={isBusy}>
-            {isBusy ? 'Making it…' : 'Make the key'}
+            {isBusy ? 'Creating…' : 'Create key'}
           </button>
         </div>
       </form>
@@ -133,12 +133,12 @@ function Editor({
         <dd>
           <Digest record={record} isAdmin={user.isAdmin} />
         </dd>
-        <dt>Made</dt>
+        <dt>Created</dt>
         <dd>
           <Time at={record.created_at} />
         </dd>
         <dt>Last used</dt>
-        <dd>{record.last_used_at === undefined ? 'not yet' : <Time at={record.last_used_at} />}</dd>
+        <dd>{record.last_used_at === undefined ? 'never' : <Time at={record.last_used_at} />}</dd>
         <dt>Expires</dt>
         <dd>{record.expires_at === undefined ? 'never' : <Time at={record.expires_at} />}</dd>
       </dl>
@@ -153,7 +153,7 @@ function Editor({
             setBefore(now)
             setForm(now)
             onChanged(changed)
-            notify(`“${nameOf(changed)}” is changed.`)
+            notify(`“${nameOf(changed)}” is saved.`)
           })
         }}
       >
@@ -174,7 +174,7 @@ function Editor({
           </button>
           {isChanged && (
             <button type="button" onClick={() => setForm(before)}>
-              Undo the changes
+              Discard changes
             </button>
           )}
         </div>

@@ -25,23 +25,23 @@ export function Keys({ user, query }: { user: User; query: URLSearchParams }): J
     <>
       <div class="page-head">
         <p class="about">
-          API keys are for programs: they do not expire unless you say so, and can do a part of what their owner may.
+          API keys are for programs. A key has some or all permissions of its owner and an optional expiry.
         </p>
         <span class="spacer" />
         <a class="button primary" href={hrefOf(['access', 'keys', 'new'])}>
-          New API key
+          Create API key
         </a>
       </div>
       {user.method === undefined && (
         <p class="note">
-          While authentication is off (<code>auth.enable</code>) nobody needs a key, and none is looked at. Keys that
-          you make now count once it is on.
+          Authentication is off (<code>auth.enable</code>), so svc ignores API keys. Keys you create now take effect
+          once it is on.
         </p>
       )}
       {user.isAdmin && (
         <form class="toolbar" onSubmit={(event) => event.preventDefault()}>
           <div class="field">
-            <label for="owner">Only keys of</label>
+            <label for="owner">Owner</label>
             <input
               id="owner"
               type="search"
@@ -56,8 +56,8 @@ export function Keys({ user, query }: { user: User; query: URLSearchParams }): J
       )}
       {isRefused ? (
         <p class="note">
-          You may not list API keys: {error.message} With that permission you see your own; you can make one all the
-          same if you have <code>api_key_create</code>.
+          You cannot list API keys: {error.message} Ask an administrator for it. To create a key, you need{' '}
+          <code>api_key_create</code>.
         </p>
       ) : (
         error !== undefined && <Failure error={error} onRetry={reload} />
@@ -67,10 +67,10 @@ export function Keys({ user, query }: { user: User; query: URLSearchParams }): J
       ) : data.items.length === 0 ? (
         <p class="empty">
           {owner !== ''
-            ? `There is no key of ${owner} that you may see.`
+            ? `No keys of ${owner}, or none that you may see.`
             : offset > 0
-              ? 'There are no keys in this part of the list.'
-              : 'No API keys yet. Make one for each program, so that you can take it away from one alone.'}
+              ? 'No keys on this page.'
+              : 'No API keys yet. Create one for each program, so that you can disable it alone.'}
         </p>
       ) : (
         <KeyTable keys={data.items} reload={reload} />
@@ -90,12 +90,12 @@ function KeyTable({ keys, reload }: { keys: readonly ApiKeyRecord[]; reload: () 
             <th scope="col">Used by</th>
             <th scope="col">State</th>
             <th scope="col">Owner</th>
-            <th scope="col">May</th>
-            <th scope="col">Made</th>
+            <th scope="col">Permissions</th>
+            <th scope="col">Created</th>
             <th scope="col">Last used</th>
             <th scope="col">Expires</th>
             <th scope="col">
-              <span class="visually-hidden">Change</span>
+              <span class="visually-hidden">Actions</span>
             </th>
           </tr>
         </thead>
@@ -117,7 +117,7 @@ function KeyTable({ keys, reload }: { keys: readonly ApiKeyRecord[]; reload: () 
               <td>
                 <Time at={key.created_at} />
               </td>
-              <td>{key.last_used_at === undefined ? 'not yet' : <Time at={key.last_used_at} />}</td>
+              <td>{key.last_used_at === undefined ? 'never' : <Time at={key.last_used_at} />}</td>
               <td>{key.expires_at === undefined ? 'never' : <Time at={key.expires_at} />}</td>
               <td>
                 <KeyActions apiKey={key} onChanged={reload} onDeleted={reload} />

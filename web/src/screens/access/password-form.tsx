@@ -26,11 +26,11 @@ export function PasswordForm({
     if (isBusy) return
     const wrong =
       isOwn && present === ''
-        ? 'Enter the present password.'
+        ? 'Enter the current password.'
         : password === ''
           ? 'Enter the new password.'
           : password !== repeated
-            ? 'The two new passwords differ.'
+            ? 'The new passwords differ. Enter the same password twice.'
             : undefined
     setProblem(wrong)
     if (wrong !== undefined) return
@@ -43,14 +43,14 @@ export function PasswordForm({
       setRepeated('')
       notify(
         isOwn
-          ? 'The password is changed. Your other sessions are over.'
-          : `The password of ${name} is changed; the sessions of ${name} are over.`,
+          ? 'Password changed. svc ended your other sessions.'
+          : `Password of ${name} changed. svc ended the sessions of ${name}.`,
       )
       onDone?.()
     } catch (error) {
       setProblem(
         error instanceof ApiError && error.code === 'CURRENT_PASSWORD_WRONG'
-          ? 'The present password is wrong.'
+          ? 'The current password is wrong.'
           : messageOf(error),
       )
     } finally {
@@ -59,9 +59,9 @@ export function PasswordForm({
   }
 
   const fields: (readonly [label: string, value: string, set: (text: string) => void, autocomplete: string])[] = [
-    ...(isOwn ? [['Present password', present, setPresent, 'current-password'] as const] : []),
+    ...(isOwn ? [['Current password', present, setPresent, 'current-password'] as const] : []),
     ['New password', password, setPassword, 'new-password'],
-    ['New password again', repeated, setRepeated, 'new-password'],
+    ['Repeat new password', repeated, setRepeated, 'new-password'],
   ]
   return (
     <form class="form narrow" noValidate onSubmit={(event) => void save(event)}>
@@ -84,7 +84,7 @@ export function PasswordForm({
       </div>
       <div class="buttons">
         <button type="submit" class="primary" disabled={isBusy}>
-          {isBusy ? 'Changing…' : 'Change the password'}
+          {isBusy ? 'Saving…' : 'Change password'}
         </button>
       </div>
     </form>

@@ -9,21 +9,21 @@ export function ShownOnce({ value, name, onDone }: { value: string; name: string
   return (
     <Dialog title={`The key “${name}”`} onClose={onDone} stays>
       <p>
-        <strong>It is shown now and never again.</strong> The server keeps no copy: put it where the program finds it
-        before you go on.
+        <strong>svc shows this key only once.</strong> The server keeps no copy. Store it where the program reads it
+        before you continue.
       </p>
       <div class="once">
         <code aria-label="API key">{value}</code>
-        <CopyButton text={value} title="Copy the key" />
+        <CopyButton text={value} title="Copy key" />
       </div>
-      <p class="hint">To see that it works:</p>
+      <p class="hint">To test it:</p>
       <div class="once">
         <pre>{curl}</pre>
-        <CopyButton text={curl} title="Copy the line" />
+        <CopyButton text={curl} title="Copy command" />
       </div>
       <div class="buttons">
         <button type="button" class="primary" onClick={onDone}>
-          I have it: forget it here
+          Done
         </button>
       </div>
     </Dialog>

@@ -49,10 +49,10 @@ export function Users({ query, self }: { query: URLSearchParams; self: string })
   return (
     <>
       <div class="page-head">
-        <p class="about">Who has signed in, has API keys, or has a password here.</p>
+        <p class="about">Users who have signed in, have API keys or have a password in svc.</p>
         <span class="spacer" />
         <button type="button" class="primary" onClick={() => setAsking({ what: 'add' })}>
-          New user
+          Add user
         </button>
       </div>
       {error !== undefined && <Failure error={error} onRetry={reload} />}
@@ -67,9 +67,9 @@ export function Users({ query, self }: { query: URLSearchParams; self: string })
                 <th scope="col">State</th>
                 <th scope="col">Kind</th>
                 <th scope="col">Password</th>
-                <th scope="col">Since</th>
+                <th scope="col">Created</th>
                 <th scope="col">
-                  <span class="visually-hidden">Change</span>
+                  <span class="visually-hidden">Actions</span>
                 </th>
               </tr>
             </thead>
@@ -86,22 +86,22 @@ export function Users({ query, self }: { query: URLSearchParams; self: string })
                     </span>
                   </td>
                   <td>{user.is_service ? 'service account' : 'user'}</td>
-                  <td>{user.has_password === null ? 'kept elsewhere' : user.has_password ? 'kept here' : 'none'}</td>
+                  <td>{user.has_password === null ? 'external' : user.has_password ? 'stored in svc' : 'none'}</td>
                   <td>{user.created_at === null ? 'never signed in' : <Time at={user.created_at} />}</td>
                   <td>
                     <div class="buttons nowrap">
                       <a class="button" href={hrefOf(['access', 'keys'], { user: user.name })}>
-                        Keys
+                        Show keys
                       </a>
                       {user.name !== self && (
                         <>
                           {keepsPasswords && (
                             <button
                               type="button"
-                              aria-label={`Set the password of ${user.name}`}
+                              aria-label={`Set password of ${user.name}`}
                               onClick={() => setAsking({ what: 'password', user })}
                             >
-                              Password
+                              Set password
                             </button>
                           )}
                           <button
@@ -112,8 +112,8 @@ export function Users({ query, self }: { query: URLSearchParams; self: string })
                                 user,
                                 { is_disabled: !user.is_disabled },
                                 user.is_disabled
-                                  ? `${user.name} may sign in again.`
-                                  : `${user.name} is disabled: sessions and API keys count no more.`,
+                                  ? `${user.name} can sign in again.`
+                                  : `${user.name} is disabled: svc refuses their sessions and API keys.`,
                               )
                             }
                           >
@@ -162,7 +162,7 @@ export function Users({ query, self }: { query: URLSearchParams; self: string })
       {asking?.what === 'delete' && (
         <Confirm
           title={`Delete ${asking.user.name}?`}
-          text={`The account, the tokens, the API keys and the own datastore items of ${asking.user.name} are gone for good. What ${asking.user.name} ran stays. To lock somebody out for a while, disable the user instead.`}
+          text={`svc deletes the account, tokens, API keys and own datastore items of ${asking.user.name}. Executions stay. To block sign-in for a while, disable the user instead.`}
           action={`Delete ${asking.user.name}`}
           onConfirm={() => void remove(asking.user)}
           onClose={stopAsking}
@@ -193,7 +193,11 @@ function NewUser({
     event.preventDefault()
     if (isBusy) return
     const wrong =
-      name === '' ? 'Enter a name.' : hasPassword && password === '' ? 'Enter a password, or choose none.' : undefined
+      name === ''
+        ? 'Enter a name.'
+        : hasPassword && password === ''
+          ? 'Enter a password, or clear the check box.'
+          : undefined
     setProblem(wrong)
     if (wrong !== undefined) return
     setIsBusy(true)
@@ -204,7 +208,7 @@ function NewUser({
         ...(isService ? { is_service: true } : {}),
       }
       await change<UserRecord>('POST', 'users', body)
-      notify(`${name} is added.`)
+      notify(`User ${name} added.`)
       onMade()
     } catch (error) {
       setProblem(messageOf(error))
@@ -237,7 +241,7 @@ function NewUser({
                 checked={hasPassword}
                 onChange={(event) => setHasPassword(event.currentTarget.checked)}
               />
-              <span>has a password here (without one, only API keys)</span>
+              <span>store a password in svc (without one, only API keys work)</span>
             </label>
             {hasPassword && (
               <div class="field">
@@ -256,14 +260,14 @@ function NewUser({
         )}
         <label class="choice-line">
           <input type="checkbox" checked={isService} onChange={(event) => setIsService(event.currentTarget.checked)} />
-          <span>service account: may ask for tokens of other users, unless those are administrators</span>
+          <span>service account: may request tokens of users other than administrators</span>
         </label>
         <div id={`${id}-problem`} role="alert">
           {problem !== undefined && <p class="problem">{problem}</p>}
         </div>
         <div class="buttons">
           <button type="submit" class="primary" disabled={isBusy}>
-            {isBusy ? 'Adding…' : 'Add the user'}
+            {isBusy ? 'Adding…' : 'Add user'}
           </button>
         </div>
       </form>

@@ -17,21 +17,17 @@ export function You({ user }: { user: User }): JSX.Element {
   return (
     <div class="access-cards">
       <section class="card" aria-labelledby="who">
-        <h2 id="who">Who you are</h2>
+        <h2 id="who">User</h2>
         <dl class="facts">
-          <dt>User</dt>
+          <dt>Name</dt>
           <dd>{user.name}</dd>
-          <dt>Signed in</dt>
+          <dt>Authentication</dt>
           <dd>
-            {user.method === undefined
-              ? 'Nobody has to sign in: authentication is off (auth.enable).'
-              : user.method === 'token'
-                ? 'with a token of this browser'
-                : 'with an API key'}
+            {user.method === undefined ? 'off (auth.enable)' : user.method === 'token' ? 'browser session' : 'API key'}
           </dd>
           {user.endsAt !== undefined && (
             <>
-              <dt>Until</dt>
+              <dt>Session expires</dt>
               <dd>
                 <Time at={new Date(user.endsAt).toISOString()} />
               </dd>
@@ -48,7 +44,7 @@ export function You({ user }: { user: User }): JSX.Element {
         </dl>
       </section>
       <section class="card" aria-labelledby="may">
-        <h2 id="may">What you may do</h2>
+        <h2 id="may">Permissions</h2>
         {ownRightsOf(user).map((sentence) => (
           <p key={sentence}>{sentence}</p>
         ))}
@@ -74,8 +70,8 @@ function Roles({ user }: { user: User }): JSX.Element | null {
         <thead>
           <tr>
             <th scope="col">Role</th>
-            <th scope="col">What for</th>
-            <th scope="col">Comes from</th>
+            <th scope="col">Description</th>
+            <th scope="col">Source</th>
           </tr>
         </thead>
         <tbody>
@@ -84,7 +80,7 @@ function Roles({ user }: { user: User }): JSX.Element | null {
               <td>{role}</td>
               <td class="long">{description}</td>
               <td class="long">
-                {isRemote ? 'a group of yours, by ' : ''}
+                {isRemote ? 'directory group, by ' : ''}
                 <code>{source}</code>
               </td>
             </tr>
@@ -109,22 +105,21 @@ function Sessions(): JSX.Element {
 
   return (
     <section class="card" aria-labelledby="sessions">
-      <h2 id="sessions">Your sessions</h2>
+      <h2 id="sessions">Sessions</h2>
       <p>
-        Signing out ends the session of this browser. If a machine you were signed in on is lost, or somebody has seen a
-        token of yours, end all of them: of other browsers, of the command line, this one as well. API keys stay as they
-        are.
+        Signing out ends the session of this browser. If you lost a machine or somebody saw a token of yours, revoke all
+        tokens. This ends every session: other browsers, the command line and this one. API keys stay valid.
       </p>
       <div class="buttons">
         <button type="button" class="danger" onClick={() => setIsAsking(true)}>
-          Revoke all my tokens…
+          Revoke all tokens…
         </button>
       </div>
       {isAsking && (
         <Confirm
           title="Revoke all your tokens?"
-          text="Every session of yours ends at once, everywhere, this one as well: you will have to sign in again. What you have started runs on."
-          action="Revoke all my tokens"
+          text="All your sessions end at once, including this one, and you have to sign in again. Running executions continue."
+          action="Revoke all tokens"
           onConfirm={() => void revokeAll()}
           onClose={() => setIsAsking(false)}
         />
@@ -142,7 +137,7 @@ function Password({ user }: { user: User }): JSX.Element | null {
   if (data?.has_password !== true) return null
   return (
     <section class="card" aria-labelledby="password">
-      <h2 id="password">Your password</h2>
+      <h2 id="password">Password</h2>
       <PasswordForm name={user.name} isOwn />
     </section>
   )

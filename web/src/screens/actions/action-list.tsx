@@ -110,14 +110,14 @@ function Nothing({ isFiltered, onReload }: { isFiltered: boolean; onReload: () =
   return (
     <div class="empty">
       {isFiltered ? (
-        <p>No action has all of these words in its name, its description or its tags.</p>
+        <p>No action matches all of these words by name, description or tag. Change the search.</p>
       ) : (
         <p>
-          There are no actions that you may see. Packs bring them: <code>svc pack install examples</code>
+          No actions, or none that you may see. Install a pack: <code>svc pack install examples</code>
         </p>
       )}
       <button type="button" onClick={onReload}>
-        Load the list again
+        Reload list
       </button>
     </div>
   )

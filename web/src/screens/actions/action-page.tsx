@@ -56,7 +56,7 @@ export function ActionPage({ actionRef, query, takesFocus }: ActionPageProps): J
           </span>
         )}
         <span class="spacer" />
-        <CopyButton text={ref} title="Copy the reference" />
+        <CopyButton text={ref} title="Copy reference" />
       </header>
       {description !== '' && (
         <p class="action-description">
@@ -145,7 +145,7 @@ function Fold({ title, count, children }: { title: string; count?: number; child
 
 function ParametersTable({ action, own }: { action: ActionRecord; own: ReadonlySet<string> }): JSX.Element {
   const fields = useMemo(() => fieldsOf(action.parameters), [action])
-  if (fields.length === 0) return <p class="hint">It has none.</p>
+  if (fields.length === 0) return <p class="hint">No parameters.</p>
   return (
     <div class="table-scroll">
       <table>
@@ -154,7 +154,7 @@ function ParametersTable({ action, own }: { action: ActionRecord; own: ReadonlyS
             <th scope="col">Name</th>
             <th scope="col">Type</th>
             <th scope="col">Default</th>
-            <th scope="col">Of</th>
+            <th scope="col">Source</th>
             <th scope="col">Description</th>
           </tr>
         </thead>
@@ -195,7 +195,7 @@ function Source({ path }: { path: string }): JSX.Element {
   if (data === undefined) return <p class="loading">Loading…</p>
   return (
     <div class="action-source">
-      <CopyButton text={data} title="Copy all of it" />
+      <CopyButton text={data} title="Copy source" />
       <pre tabIndex={0}>{data.slice(0, shown)}</pre>
       {data.length > shown && (
         <button type="button" onClick={() => setShown(shown + SOURCE_AT_ONCE * 4)}>

@@ -48,7 +48,7 @@ export default function Actions({ path: [chosen], query }: ScreenProps): JSX.Ele
       >
         {chosen === undefined ? (
           <p class="empty">
-            Choose an action to see its parameters and to run it. In the search, Enter opens the first one found.
+            Choose an action to see its parameters and run it. In the search, Enter opens the first match.
           </p>
         ) : chosen === INQUIRIES ? (
           <Inquiries />

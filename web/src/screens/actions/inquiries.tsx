@@ -38,7 +38,7 @@ export function InquiriesLink({ isShown }: { isShown: boolean }): JSX.Element | 
   if (!isShown && (data === undefined || data.total === 0)) return null
   return (
     <a class="inquiries-link" href={hrefOf(['actions', 'inquiries'])} aria-current={isShown ? 'page' : undefined}>
-      Waiting for an answer <span class="badge">{data?.total ?? 0}</span>
+      Inquiries <span class="badge">{data?.total ?? 0}</span>
     </a>
   )
 }
@@ -62,14 +62,14 @@ export function Inquiries(): JSX.Element {
   return (
     <article class="action">
       <h2 ref={heading} tabIndex={-1}>
-        Waiting for an answer
+        Inquiries
       </h2>
       {error !== undefined && <Failure error={error} onRetry={reload} />}
       {waiting === undefined && error === undefined && <p class="loading">Loading…</p>}
       {waiting?.page.items.length === 0 && (
         <p class="empty">
-          Nothing waits for an answer. An execution of <a href={hrefOf(['actions', 'core.ask'])}>core.ask</a> asks a
-          question, and stops until somebody has answered it here.
+          No pending inquiries. An execution of <a href={hrefOf(['actions', 'core.ask'])}>core.ask</a> asks a question
+          and waits until somebody answers it here.
         </p>
       )}
       {waiting?.page.items.map((inquiry) => (

@@ -39,7 +39,7 @@ export function RecentExecutions({ actionRef }: { actionRef: string }): JSX.Elem
     <section class="card" aria-label="Recent executions">
       <h2>Recent executions</h2>
       {error !== undefined && data === undefined && <NotListed error={error} onRetry={reload} />}
-      {data?.length === 0 && <p class="hint">It has not been run yet.</p>}
+      {data?.length === 0 && <p class="hint">No executions yet. Run the action to see one here.</p>}
       {data !== undefined && data.length > 0 && (
         <>
           <ul class="list recent">
@@ -47,7 +47,7 @@ export function RecentExecutions({ actionRef }: { actionRef: string }): JSX.Elem
               <Recent key={execution.id} execution={execution} />
             ))}
           </ul>
-          <a href={hrefOf(['history'], { action: actionRef })}>All of them</a>
+          <a href={hrefOf(['history'], { action: actionRef })}>Show all</a>
         </>
       )}
     </section>

@@ -90,13 +90,13 @@ export function RunForm({ action, own, query, takesFocus, onRun }: RunFormProps)
     >
       {refusedSecrets.length > 0 && (
         <p class="problem" role="alert">
-          The link held a secret ({refusedSecrets.join(', ')}). Secrets are not taken from links: type it here, and
-          consider it known to whoever has seen the link.
+          The link contained a secret ({refusedSecrets.join(', ')}). svc ignores secrets in links. Enter it here, and
+          replace it: everybody who saw the link may know it.
         </p>
       )}
-      <ParameterForm form={form} emptyText="It has no parameters." />
+      <ParameterForm form={form} emptyText="No parameters." />
       <Circumstances traceTag={traceTag} onTraceTag={setTraceTag} user={user} onUser={setUser} />
-      {!enabled && <p class="problem">The action is disabled, so nobody can run it.</p>}
+      {!enabled && <p class="problem">The action is disabled. Enable it to run it.</p>}
       {problem !== undefined && (
         <p class="problem" role="alert">
           {problem}
@@ -110,10 +110,10 @@ export function RunForm({ action, own, query, takesFocus, onRun }: RunFormProps)
           <kbd>Ctrl</kbd>+<kbd>Enter</kbd>
         </span>
         <span class="spacer" />
-        <CopyButton text={link.address} title="Copy as a link" />
+        <CopyButton text={link.address} title="Copy link" />
         {form.isChanged && (
           <button type="button" class="quiet" onClick={() => form.reset()}>
-            Empty the form
+            Clear
           </button>
         )}
       </div>
@@ -207,12 +207,12 @@ function Circumstances({
             onInput={(event) => onTraceTag(event.currentTarget.value)}
           />
           <p class="hint" id={`${tagId}-help`}>
-            What it starts is found together under Traces by this tag. Without one the server makes one up.
+            Traces finds everything this run starts by this tag. Empty: the server generates a tag.
           </p>
         </div>
         {mayRunAsOthers && (
           <div class="field">
-            <label for={userId}>Run as</label>
+            <label for={userId}>User</label>
             <input
               id={userId}
               value={user}
@@ -233,7 +233,7 @@ function Commands({ form, run }: { form: ParameterFormModel; run: Run }): JSX.El
   const { user } = useStore(session.state)
   return (
     <details class="folded" onToggle={(event) => setIsOpen(event.currentTarget.open)}>
-      <summary>The same without a browser</summary>
+      <summary>Command line and HTTP</summary>
       {isOpen && (
         <div class="form">
           <Command title="Command line" written={svcCommand(run, form.fields)} />
@@ -265,7 +265,7 @@ function Command({ title, written: { text, omitted } }: { title: string; written
         {text.length > MAX_COMMAND ? `${text.slice(0, MAX_COMMAND)}…` : text}
       </pre>
       {omitted.length > 0 && (
-        <p class="hint">Without {omitted.join(', ')}: secrets, and what has no form there, are for you to add.</p>
+        <p class="hint">Without {omitted.join(', ')}: add secrets and values without a command-line form yourself.</p>
       )}
     </div>
   )

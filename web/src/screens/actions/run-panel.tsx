@@ -50,9 +50,9 @@ export function RunPanel({
   }
 
   return (
-    <section class="card run" aria-label="This run" ref={element}>
+    <section class="card run" aria-label="Current run" ref={element}>
       <header class="page-head">
-        <h2>This run</h2>
+        <h2>Current run</h2>
         <span role="status">
           <StatusBadge status={status} />
         </span>
@@ -60,15 +60,15 @@ export function RunPanel({
           <Elapsed from={start} seconds={end === undefined ? undefined : (seconds ?? 0)} />
         </span>
         <span class="spacer" />
-        <a href={hrefOf(['history', id])}>Open the execution</a>
+        <a href={hrefOf(['history', id])}>Open execution</a>
         {canBeCanceled && (
           <button type="button" class="danger" disabled={isBusy} onClick={() => ask(cancel)}>
             Cancel
           </button>
         )}
         {isOver && (
-          <button type="button" disabled={isBusy} title="With the same parameters" onClick={() => ask(runAgain)}>
-            Run again
+          <button type="button" disabled={isBusy} title="Run with the same parameters" onClick={() => ask(runAgain)}>
+            Re-run
           </button>
         )}
       </header>
@@ -115,10 +115,10 @@ function Result({ execution }: { execution: ExecutionRecord }): JSX.Element {
         <JsonTree value={result} />
       ) : size > MAX_RESULT_BYTES ? (
         <p class="hint">
-          It has {size.toLocaleString()} bytes. <a href={hrefOf(['history', id])}>Look at it in the execution</a>
+          It has {size.toLocaleString()} bytes. <a href={hrefOf(['history', id])}>Open the execution to see it</a>
         </p>
       ) : (
-        <p class="hint">{size > 0 ? 'Loading…' : 'There is none.'}</p>
+        <p class="hint">{size > 0 ? 'Loading…' : 'No result.'}</p>
       )}
     </div>
   )

@@ -28,8 +28,8 @@ export function CancelSelected({
     const { done, refusals } = await cancelEach(open.map(({ id }) => id))
     setIsBusy(false)
     const [refusal] = refusals
-    if (done > 0) notify(`${executions(done)} cancelled.`)
-    if (refusal !== undefined) notify(`${executions(refusals.length)} not cancelled: ${refusal}`, 'failure')
+    if (done > 0) notify(`Canceled ${executions(done)}.`)
+    if (refusal !== undefined) notify(`Could not cancel ${executions(refusals.length)}: ${refusal}`, 'failure')
     onClear()
   }
 
@@ -37,15 +37,15 @@ export function CancelSelected({
     <div class="selection" role="status">
       <span>{selected.length} selected</span>
       <button type="button" class="danger" disabled={open.length === 0 || isBusy} onClick={() => setIsAsking(true)}>
-        {isBusy ? 'Cancelling…' : open.length === 0 ? 'All have ended' : `Cancel ${open.length}`}
+        {isBusy ? 'Canceling…' : open.length === 0 ? 'None to cancel' : `Cancel ${open.length}`}
       </button>
       <button type="button" class="quiet" onClick={onClear}>
-        Select none
+        Clear selection
       </button>
       {isAsking && (
         <Confirm
           title={`Cancel ${executions(open.length)}?`}
-          text="Their processes are ended, with all that these have started. What they have written so far is kept."
+          text="svc stops their process trees. The output so far is kept."
           action={`Cancel ${executions(open.length)}`}
           onConfirm={() => void cancelAll()}
           onClose={() => setIsAsking(false)}

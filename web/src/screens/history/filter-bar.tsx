@@ -39,7 +39,7 @@ export function FilterBar({ filter, isNarrow }: { filter: HistoryFilter; isNarro
           checked={filter.hasChildren}
           onChange={(event) => change({ hasChildren: event.currentTarget.checked })}
         />
-        Children, too
+        Include children
       </label>
     </>
   )
@@ -64,7 +64,7 @@ export function FilterBar({ filter, isNarrow }: { filter: HistoryFilter; isNarro
           <button
             type="button"
             class="quiet"
-            aria-label="All executions, not only children of this one"
+            aria-label="Remove the parent filter"
             onClick={() => change({ parent: '' })}
           >
             ×
@@ -137,7 +137,7 @@ function Search({ filter }: { filter: HistoryFilter }): JSX.Element {
         onInput={(event) => type(event.currentTarget.value, !hasConditions(event.currentTarget.value))}
       />
       <span id={id} class="hint" hidden={!waits}>
-        Press Enter to look for this value in {filter.since === '' ? 'all executions' : 'the executions of this time'}.
+        Press Enter to search {filter.since === '' ? 'all executions' : 'the executions of this period'}.
       </span>
     </form>
   )

@@ -100,30 +100,30 @@ function Nothing({ filter }: { filter: HistoryFilter }): JSX.Element {
     const seesAll = user?.hasAccessControl !== true || user.isAdmin
     return (
       <p class="empty">
-        {seesAll ? 'Nothing has run yet.' : 'There is no execution that you may see.'}{' '}
-        <a href={hrefOf(['actions'])}>Choose an action to run</a>, or write a <a href={hrefOf(['rules'])}>rule</a> that
-        runs one when something happens.
+        {seesAll ? 'No executions yet.' : 'No executions that you may see.'}{' '}
+        <a href={hrefOf(['actions'])}>Run an action</a>, or create a <a href={hrefOf(['rules'])}>rule</a> that runs one
+        on an event.
       </p>
     )
   }
   const word = /^\S+$/.test(filter.search) ? filter.search : undefined
   return (
     <div class="empty">
-      <p>No execution fits.</p>
+      <p>No executions match the filters.</p>
       <p>
         <a href={hrefOf(['history'])}>Show all executions</a>
         {!filter.hasChildren && filter.parent === '' && (
           <>
             {' · '}
             <a href={hrefOf(['history'], addressOfFilter({ ...filter, hasChildren: true }))}>
-              Look among children of other executions, too
+              Include child executions
             </a>
           </>
         )}
         {word !== undefined && (
           <>
             {' · '}
-            <a href={hrefOf(['traces'], { tag: word })}>Look for a trace with the tag “{word.slice(0, 100)}”</a>
+            <a href={hrefOf(['traces'], { tag: word })}>Search for a trace with the tag “{word.slice(0, 100)}”</a>
           </>
         )}
       </p>

@@ -25,7 +25,7 @@ test.each([
   [{ rule: { name: 'r', ref: 'p.r' } }, {}, { kind: 'rule', text: 'p.r' }],
   [{ rule: { name: 'r' } }, {}, { kind: 'rule', text: 'r' }],
   [{ parent: 'id' }, {}, { kind: 'parent', text: 'another execution', execution: 'id' }],
-  [{ rule: { name: 'r' } }, { 're-run': { ref: 'id' } }, { kind: 'rerun', text: 'run again', execution: 'id' }],
+  [{ rule: { name: 'r' } }, { 're-run': { ref: 'id' } }, { kind: 'rerun', text: 're-run', execution: 'id' }],
   [
     { rule: { name: 'r' } },
     { policies: { retry: { applied_policy: 'p.again', retry_count: 2 } } },

@@ -44,7 +44,7 @@ export function originOf({
   const rerun = context['re-run']
   if (retry !== undefined) return { kind: 'retry', text: `retry ${retry.retry_count} (${retry.applied_policy})` }
   if (parent !== undefined) return { kind: 'parent', text: 'another execution', execution: parent }
-  if (rerun !== undefined) return { kind: 'rerun', text: 'run again', execution: rerun.ref }
+  if (rerun !== undefined) return { kind: 'rerun', text: 're-run', execution: rerun.ref }
   if (rule !== undefined) return { kind: 'rule', text: rule.ref ?? rule.name }
   return undefined
 }

@@ -31,7 +31,7 @@ export function CriteriaEditor({ rows, onRows, problems, pathsId, depth = 0 }: C
     <div class="criteria-editor">
       {error !== undefined && depth === 0 && <Failure error={error} onRetry={reload} />}
       {rows.length === 0 && depth === 0 && (
-        <p class="hint">Without criteria the rule matches whenever its trigger fires.</p>
+        <p class="hint">No criteria: the rule matches every event of its trigger.</p>
       )}
       {rows.map((row, index) => (
         <Row
@@ -50,7 +50,7 @@ export function CriteriaEditor({ rows, onRows, problems, pathsId, depth = 0 }: C
       ))}
       <div>
         <button type="button" onClick={() => onRows([...rows, newRow(depth === 0 ? '' : 'item.')])}>
-          {depth === 0 ? 'Add a criterion' : 'Add a criterion for items'}
+          {depth === 0 ? 'Add criterion' : 'Add item criterion'}
         </button>
       </div>
     </div>
@@ -211,7 +211,7 @@ function Row({
       {operator !== undefined && operator.description !== '' && <p class="hint">{operator.description}</p>}
       {meant !== undefined && (
         <p class="hint">
-          It is compared with the text <code>{JSON.stringify(pattern.slice(0, 100))}</code>.{' '}
+          Compared with the string <code>{JSON.stringify(pattern.slice(0, 100))}</code>.{' '}
           <button type="button" class="link" onClick={() => onRow({ ...row, as: 'json' })}>
             Compare with the value {pattern.trim().slice(0, 40)} instead
           </button>

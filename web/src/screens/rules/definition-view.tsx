@@ -22,9 +22,9 @@ export function DefinitionView({ definition }: { definition: RuleDefinition }): 
       <details onToggle={(event) => setIsOpen(event.currentTarget.open)}>
         <summary>Definition as YAML or JSON</summary>
         <p class="hint">
-          As <code>svc rule create</code> reads it. Secrets are masked: write them in before it is used elsewhere.
+          The input of <code>svc rule create</code>. Secrets are masked: enter them before you use it elsewhere.
         </p>
-        <div class="buttons" role="group" aria-label="Form of the definition">
+        <div class="buttons" role="group" aria-label="Definition format">
           {forms.map(([name, title]) => (
             <button key={name} type="button" aria-pressed={name === form} onClick={() => setForm(name)}>
               {title}
@@ -41,12 +41,12 @@ function Text({ definition, form }: { definition: RuleDefinition; form: Definiti
   const { data, error, reload } = useLoaded(() => definitionText(definition, form), [definition, form])
   if (error !== undefined && data === undefined) {
     // After an upgrade of the server the files of this page have other names.
-    return <Failure error="What writes YAML could not be loaded. Try again, or choose JSON." onRetry={reload} />
+    return <Failure error="Could not load the YAML writer. Retry, or choose JSON." onRetry={reload} />
   }
   if (data === undefined) return <p class="loading">Loading…</p>
   return (
     <>
-      <CopyButton text={data} title="Copy the definition" />
+      <CopyButton text={data} title="Copy definition" />
       <pre class="rules-definition" tabIndex={0} aria-label="Definition">
         {data.length > MAX_SHOWN ? `${data.slice(0, MAX_SHOWN).toWellFormed()}…` : data}
       </pre>

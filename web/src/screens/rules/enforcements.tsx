@@ -57,12 +57,12 @@ export function Enforcements({ ruleId }: { ruleId: string }): JSX.Element {
   // Keeps what is there while more of it is loaded.
   const shown = data ?? loaded.current
   return (
-    <section class="card" aria-label="What it has started">
-      <h2>What it has started</h2>
+    <section class="card" aria-label="Enforcements">
+      <h2>Enforcements</h2>
       {error !== undefined && <Failure error={error} onRetry={reload} />}
       {shown === undefined && error === undefined && <p class="loading">Loading…</p>}
       {shown?.items.length === 0 && (
-        <p class="hint">Nothing yet. Test it against a recorded event to see what it would do.</p>
+        <p class="hint">No enforcements yet. Test the rule against a recorded event to see what it would do.</p>
       )}
       {shown !== undefined && shown.items.length > 0 && (
         <>
@@ -70,9 +70,9 @@ export function Enforcements({ ruleId }: { ruleId: string }): JSX.Element {
             <table>
               <thead>
                 <tr>
-                  <th scope="col">When</th>
-                  <th scope="col">Came of it</th>
-                  <th scope="col">Because of</th>
+                  <th scope="col">Time</th>
+                  <th scope="col">Outcome</th>
+                  <th scope="col">Cause</th>
                 </tr>
               </thead>
               <tbody>
@@ -106,7 +106,7 @@ function Enforcement({ enforcement }: { enforcement: RuleEnforcementView }): JSX
       <td>
         {id === undefined ? (
           <>
-            <StatusBadge status="failed" /> <LongText text={reason ?? 'No execution was started.'} maxLength={300} />
+            <StatusBadge status="failed" /> <LongText text={reason ?? 'No execution started.'} maxLength={300} />
           </>
         ) : (
           <>

@@ -11,8 +11,8 @@ export function EventPaths({
 }): JSX.Element {
   return (
     <details class="rules-paths">
-      <summary>Insert a value of the event</summary>
-      <p class="hint">At the cursor: as a template into parameters and patterns, as a path into keys.</p>
+      <summary>Insert an event value</summary>
+      <p class="hint">Inserts at the cursor: a template in parameters and patterns, a path in keys.</p>
       <ul class="list">
         {paths.map(({ path, preview }) => (
           <li key={path}>

@@ -20,21 +20,21 @@ export function RecordedEvent({ recorded }: { recorded: Recorded }): JSX.Element
         <label for={id}>Recorded event</label>
         <div class="rules-choose">
           <select id={id} value={choice} onChange={(event) => choose(event.currentTarget.value)}>
-            {choice === '' && <option value="">{instances.isLoading ? 'Loading…' : 'none yet'}</option>}
+            {choice === '' && <option value="">{instances.isLoading ? 'Loading…' : 'none'}</option>}
             {choice !== '' && choice !== PASTED && chosen === undefined && <option value={choice}>{choice}</option>}
             {known.map((instance) => (
               <option key={instance.id} value={instance.id}>
                 {instance.occurrence_time.slice(0, 19).replace('T', ' ')} UTC ({instance.status.replaceAll('_', ' ')})
               </option>
             ))}
-            <option value={PASTED}>a payload that I paste</option>
+            <option value={PASTED}>Pasted payload</option>
           </select>
           <button type="button" onClick={instances.reload}>
-            Look for new ones
+            Refresh
           </button>
         </div>
         {instances.data?.length === 0 && choice !== PASTED && (
-          <p class="hint">Nothing has been recorded for this trigger yet. Paste a payload to try one.</p>
+          <p class="hint">No recorded events for this trigger yet. Choose “Pasted payload” to test one.</p>
         )}
       </div>
       {choice === PASTED ? (
@@ -43,7 +43,7 @@ export function RecordedEvent({ recorded }: { recorded: Recorded }): JSX.Element
           text={text}
           onText={setText}
           placeholder='{"body": {"kind": "order"}}'
-          help="What the trigger would bring, as JSON: {{ trigger }} in templates."
+          help="The payload of the trigger as JSON: {{ trigger }} in templates."
         />
       ) : (
         choice !== '' && (
@@ -60,7 +60,7 @@ export function RecordedEvent({ recorded }: { recorded: Recorded }): JSX.Element
                   )}
                 </summary>
                 <JsonTree value={payload} name="trigger" />
-                <a href={hrefOf(['triggers', 'instances', choice])}>What came of it</a>
+                <a href={hrefOf(['triggers', 'instances', choice])}>Show outcome</a>
               </details>
             )}
           </>

@@ -70,7 +70,7 @@ export function NewRule({ query }: { query: URLSearchParams }): JSX.Element {
       note={
         start.left.length === 0
           ? undefined
-          : `Secrets are not copied. Give these anew, where they are needed: ${start.left.join(', ')}.`
+          : `Secrets are not copied. Enter these where they are needed: ${start.left.join(', ')}.`
       }
       query={query}
     />
@@ -123,7 +123,7 @@ const JSON_PLACE = 'json'
 
 function Editor({ start, stored, tag, note, query }: EditorProps): JSX.Element {
   const [first] = useState(() => draftOf(start))
-  if ('problem' in first) throw new Error(`The rule cannot be shown: ${first.problem}`)
+  if ('problem' in first) throw new Error(`Could not show the rule: ${first.problem}`)
   const [draft, setDraft] = useState<RuleDraft>(first.draft)
   const [jsonText, setJsonText] = useState<string>()
   const [complaint, setComplaint] = useState<Complaint>(noComplaint)
@@ -209,7 +209,7 @@ function Editor({ start, stored, tag, note, query }: EditorProps): JSX.Element {
       problems.size + trigger.parameters.form.reading.problems.size + action.parameters.form.reading.problems.size
     complain({
       problems,
-      above: hidden ?? (count > 1 ? 'Some parts are not right yet; they are marked.' : undefined),
+      above: hidden ?? (count > 1 ? 'Correct the marked parts, then save again.' : undefined),
     })
     return undefined
   }
@@ -239,7 +239,7 @@ function Editor({ start, stored, tag, note, query }: EditorProps): JSX.Element {
       const { matches, problem: found } = await change<RuleTestResult>('POST', 'rules/test', body)
       if (matches || found === undefined) return true
       const place = jsonText === undefined ? placeOfRefusal(found, {}, draft) : undefined
-      const said = `${found} It could never match.`
+      const said = `${found} The rule can never match.`
       complain({ ...(place === undefined ? above(said) : at(place, said)), doubt: 'criteria' })
       return false
     } catch (error) {
@@ -267,14 +267,12 @@ function Editor({ start, stored, tag, note, query }: EditorProps): JSX.Element {
               accepted === 'changed' ? undefined : ifMatch(tag),
             )
       isDone.current = true
-      notify(
-        `Rule ${saved.ref} is saved${saved.enabled ? ': it reacts from now on.' : '. It is disabled, and reacts to nothing.'}`,
-      )
+      notify(`Rule ${saved.ref} saved. It is ${saved.enabled ? 'enabled.' : 'disabled and does not fire.'}`)
       navigate(hrefOf(['rules', saved.ref]))
     } catch (error) {
       if (error instanceof ApiError && error.code === 'CONTENT_CHANGED') {
         // What was accepted before is not forgotten: nothing but this is asked about.
-        const said = `${error.message} What you have written is still here. Open the rule in another tab to compare.`
+        const said = `${error.message} Your changes are still here. Open the rule in another tab to compare.`
         complain({ ...above(said), doubt: 'changed' })
       } else {
         const rest = refuse(error)
@@ -288,12 +286,12 @@ function Editor({ start, stored, tag, note, query }: EditorProps): JSX.Element {
   function toJson(): void {
     const [doubled] = doubledKeys(draft)
     if (doubled !== undefined) {
-      complain(above(`Two criteria have the key "${doubled}", which JSON cannot hold: change one of them first.`))
+      complain(above(`Two criteria have the key "${doubled}", which JSON does not allow. Change one of them.`))
       return
     }
     const now = current(true)
     if (now === undefined) {
-      complain(above('The JSON of the parameters cannot be read: correct it first.'))
+      complain(above('The parameters are not valid JSON. Correct them first.'))
       return
     }
     setJsonText(JSON.stringify(now.definition, null, 2))
@@ -332,7 +330,7 @@ function Editor({ start, stored, tag, note, query }: EditorProps): JSX.Element {
       <header class="page-head">
         <h1>{title}</h1>
         <span class="spacer" />
-        <div class="segmented" role="group" aria-label="Show as">
+        <div class="segmented" role="group" aria-label="View">
           <button
             type="button"
             aria-pressed={jsonText === undefined}
@@ -352,7 +350,7 @@ function Editor({ start, stored, tag, note, query }: EditorProps): JSX.Element {
       {note !== undefined && <p class="rules-note">{note}</p>}
       {stored?.metadata_file !== undefined && (
         <p class="rules-note">
-          The rule comes with the pack {stored.pack}. Registering the pack again brings back what its file says.
+          The rule comes with the pack {stored.pack}. Registering the pack again restores the rule of its file.
         </p>
       )}
       <form
@@ -391,25 +389,25 @@ function Editor({ start, stored, tag, note, query }: EditorProps): JSX.Element {
                 }}
                 minRows={20}
                 problem={problems.get(JSON_PLACE)}
-                help="As svc rule create reads it. ******** stands for a secret that the rule has, and keeps."
+                help="The input of svc rule create. ******** masks a secret that the rule keeps."
               />
             </section>
           )}
           <div class="buttons rules-save">
             <button type="submit" class="primary" disabled={isBusy}>
-              {isBusy ? 'Saving…' : stored === undefined ? 'Create the rule' : 'Save the rule'}
+              {isBusy ? 'Saving…' : stored === undefined ? 'Create rule' : 'Save rule'}
             </button>
             <a class="button" href={hrefOf(stored === undefined ? ['rules'] : ['rules', stored.ref])}>
               Cancel
             </a>
             {doubt !== undefined && (
               <button type="button" class="danger" disabled={isBusy} onClick={() => void save(doubt)}>
-                {doubt === 'criteria' ? 'Save it all the same' : 'Replace what the other has saved'}
+                {doubt === 'criteria' ? 'Save anyway' : 'Overwrite the other change'}
               </button>
             )}
           </div>
         </div>
-        <aside class="rules-side" aria-label="Try it">
+        <aside class="rules-side" aria-label="Test">
           <TestPanel
             recorded={recorded}
             subject={subject}
@@ -421,7 +419,7 @@ function Editor({ start, stored, tag, note, query }: EditorProps): JSX.Element {
               const rule = checked()
               return rule === undefined ? undefined : { rule }
             }}
-            onRefusal={(error) => refuse(error) ?? 'See what is marked in the rule.'}
+            onRefusal={(error) => refuse(error) ?? 'Correct the marked parts of the rule.'}
           >
             {jsonText === undefined && paths.length > 0 && (
               <EventPaths
@@ -429,7 +427,7 @@ function Editor({ start, stored, tag, note, query }: EditorProps): JSX.Element {
                 onInsert={(path) => {
                   const field = lastField.current
                   if (field === null || !field.isConnected) {
-                    notify('Put the cursor into a parameter or a pattern first.', 'failure')
+                    notify('Place the cursor in a parameter or pattern first.', 'failure')
                     return
                   }
                   insertText(field, field.list === undefined || field.list === null ? templateOf(path) : path)
@@ -441,10 +439,10 @@ function Editor({ start, stored, tag, note, query }: EditorProps): JSX.Element {
       </form>
       {leaving.href !== undefined && (
         <Dialog title="Leave without saving?" onClose={leaving.stay}>
-          <p>What you have changed in the rule is lost then.</p>
+          <p>Your changes to the rule are lost.</p>
           <div class="buttons">
             <button type="button" onClick={leaving.stay}>
-              Go on editing
+              Continue editing
             </button>
             <button type="button" class="danger" onClick={leaving.leave}>
               Leave without saving

@@ -76,7 +76,7 @@ function Suggestions({ id, offered: { data, error } }: { id: string; offered: Ch
           </option>
         ))}
       </datalist>
-      {error !== undefined && <p class="hint">There are no suggestions: {messageOf(error)}</p>}
+      {error !== undefined && <p class="hint">No suggestions: {messageOf(error)}</p>}
     </>
   )
 }
@@ -107,7 +107,7 @@ export function Parameters({
       {editor.mode === 'form' ? (
         <ParameterForm form={editor.form} emptyText={emptyText} foldedTitle="More parameters" />
       ) : isLoading ? (
-        <p class="hint">Loading what parameters there are…</p>
+        <p class="hint">Loading parameters…</p>
       ) : (
         <JsonField
           label="Parameters"
@@ -129,6 +129,6 @@ export function Parameters({
 
 function jsonHelp(data: Known | undefined, what: string): string {
   return data === undefined
-    ? `There is no such ${what} that you may see, so its parameters are written as JSON: { "name": "value" }`
-    : `The ${what} does not say which parameters there are: write them as JSON, { "name": "value" }`
+    ? `Unknown ${what}, or one you may not see. Enter its parameters as JSON: { "name": "value" }`
+    : `The ${what} declares no parameters. Enter them as JSON: { "name": "value" }`
 }

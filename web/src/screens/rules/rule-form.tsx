@@ -47,7 +47,7 @@ export function RuleForm(props: RuleFormProps): JSX.Element {
               value={draft.type}
               onChange={(event) => edit({ type: event.currentTarget.value })}
             >
-              <option value="standard">standard: fires whenever it matches</option>
+              <option value="standard">standard: fires on every match</option>
               <option value="backstop">backstop: fires when no standard rule matches</option>
               {!['standard', 'backstop'].includes(draft.type) && <option value={draft.type}>{draft.type}</option>}
             </select>
@@ -79,11 +79,11 @@ export function RuleForm(props: RuleFormProps): JSX.Element {
           of={trigger}
           what="trigger type"
           problem={problems.get('triggerParameters')}
-          emptyText="This trigger takes no parameters."
+          emptyText="No parameters."
         />
       </section>
       <section class="card form" aria-label="If">
-        <h2>If all of this holds</h2>
+        <h2>If all criteria match</h2>
         <datalist id={`${id}-paths`}>
           {paths.map(({ path, preview }) => (
             <option key={path} value={path}>
@@ -108,12 +108,7 @@ export function RuleForm(props: RuleFormProps): JSX.Element {
           isRequired
           reference={{ of: action, placeholder: 'core.local' }}
         />
-        <Parameters
-          of={action}
-          what="action"
-          problem={problems.get('actionParameters')}
-          emptyText="This action takes no parameters."
-        />
+        <Parameters of={action} what="action" problem={problems.get('actionParameters')} emptyText="No parameters." />
       </section>
     </>
   )

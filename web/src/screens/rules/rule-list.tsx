@@ -52,7 +52,7 @@ export function RuleList({ query }: { query: URLSearchParams }): JSX.Element {
         <h1>Rules</h1>
         <span class="spacer" />
         <a class="button primary" href={hrefOf(['rules', 'new'])}>
-          New rule
+          Create rule
         </a>
       </header>
       <form class="toolbar" role="search" onSubmit={(event) => event.preventDefault()}>
@@ -149,13 +149,13 @@ function Nothing({ isFiltered }: { isFiltered: boolean }): JSX.Element {
     <div class="empty">
       {isFiltered ? (
         <>
-          <p>No rule fits the search and the filters.</p>
+          <p>No rules match the search and the filters.</p>
           <a href={hrefOf(['rules'])}>Show all rules</a>
         </>
       ) : (
         <p>
-          There are no rules that you may see. A rule says which action runs when something happens:{' '}
-          <a href={hrefOf(['rules', 'new'])}>make the first one</a>.
+          No rules, or none that you may see. A rule runs an action on an event:{' '}
+          <a href={hrefOf(['rules', 'new'])}>create a rule</a>.
         </p>
       )}
     </div>
@@ -197,7 +197,7 @@ function Row({
 }
 
 function Last({ last }: { last: ListedRule['last_enforcement'] }): JSX.Element {
-  if (last === undefined || last === null) return <span class="rules-last">never enforced</span>
+  if (last === undefined || last === null) return <span class="rules-last">never fired</span>
   const { status, enforced_at: at, execution_id: execution, execution_status: outcome } = last
   return (
     <span class="rules-last">

@@ -103,10 +103,10 @@ describe('a definition as a form', () => {
 
   it('is refused where a form cannot show it, in words', () => {
     const refused: [unknown, RegExp][] = [
-      [[], /A rule is an object/],
-      [{ name: 3 }, /"name" has to be text/],
+      [[], /Enter a rule as an object/],
+      [{ name: 3 }, /"name" must be a string/],
       [{ enabled: 'yes' }, /"enabled"/],
-      [{ trigger: 'core.svc.webhook' }, /"trigger" has to be an object/],
+      [{ trigger: 'core.svc.webhook' }, /"trigger" must be an object/],
       [{ trigger: { type: 1 } }, /"trigger.type"/],
       [{ action: { parameters: [] } }, /"action.parameters"/],
       [{ criteria: { k: 'v' } }, /criterion "k"/],
@@ -143,7 +143,7 @@ describe('rows of criteria', () => {
       { key: 'e' },
     )
     expect([...problems.keys()]).toEqual(['0', '1', '2', '3', '4'])
-    expect(problems.get('2')).toMatch(/^The pattern is no JSON. Line 1, column 7/)
+    expect(problems.get('2')).toMatch(/^The pattern is not valid JSON. Line 1, column 7/)
   })
 
   it('of one key are told apart by a tag', () => {
@@ -234,9 +234,9 @@ describe('secrets that are not shown', () => {
 
   it('stay where the rule has them, and nowhere else', () => {
     expect(maskProblemOf(masked, stored)).toBeUndefined()
-    expect(maskProblemOf(masked, undefined)).toContain('The secret of signature, password is not known here')
+    expect(maskProblemOf(masked, undefined)).toContain('Enter or remove the secret of signature, password:')
     const other = { ...masked, action: { ...masked.action, ref: 'core.sendmail' } }
-    expect(maskProblemOf(other, stored)).toContain('The secret of password is not known here')
+    expect(maskProblemOf(other, stored)).toContain('Enter or remove the secret of password:')
     expect(maskProblemOf({ ...masked, trigger: null, action: 'x' } as never, stored)).toBeUndefined() // as JSON may be
   })
 })

@@ -124,7 +124,7 @@ export function maskProblemOf(given: RuleDefinition, stored: RuleRecord | undefi
     ...(stored !== undefined && stored.action.ref === action['ref'] ? [] : maskedIn(action['parameters'])),
   ]
   if (names.length === 0) return undefined
-  return `The secret of ${names.join(', ')} is not known here: ${MASK} only stands for what the rule had before. Write the secret itself, or remove it.`
+  return `Enter or remove the secret of ${names.join(', ')}: ${MASK} only masks the old one.`
 }
 
 function maskedIn(parameters: unknown): string[] {
@@ -142,7 +142,7 @@ export function doubledKeys({ criteria }: Pick<RuleDraft, 'criteria'>): string[]
   return look(criteria)
 }
 
-const NO_RULE = 'A rule is an object: { "name": …, "trigger": …, "action": … }.'
+const NO_RULE = 'Enter a rule as an object: { "name": …, "trigger": …, "action": … }.'
 
 /** What somebody wrote as JSON: an object, of which the server says whether it is a rule. @returns what is wrong, in words */
 export function readRule(text: string): { definition: RuleDefinition } | { problem: string } {
@@ -156,22 +156,22 @@ export function draftOf(given: unknown): DraftWithParameters | { problem: string
   if (!isObject(given)) return { problem: NO_RULE }
   const { name, pack, description, enabled, type, trigger, criteria, action, ...rule } = given
   for (const [title, text] of Object.entries({ name, pack, description })) {
-    if (!isNothing(text) && typeof text !== 'string') return { problem: `"${title}" has to be text.` }
+    if (!isNothing(text) && typeof text !== 'string') return { problem: `"${title}" must be a string.` }
   }
-  if (!isNothing(enabled) && typeof enabled !== 'boolean') return { problem: '"enabled" has to be true or false.' }
+  if (!isNothing(enabled) && typeof enabled !== 'boolean') return { problem: '"enabled" must be true or false.' }
   for (const [title, part] of Object.entries({ type, trigger, criteria, action })) {
-    if (!isNothing(part) && !isObject(part)) return { problem: `"${title}" has to be an object.` }
+    if (!isNothing(part) && !isObject(part)) return { problem: `"${title}" must be an object.` }
   }
   const { ref: typeRef, ...typeOthers } = objectOf(type)
   const { type: triggerType, parameters: triggerParameters, ...triggerOthers } = objectOf(trigger)
   const { ref: actionRef, parameters: actionParameters, ...actionOthers } = objectOf(action)
   const refs = { 'type.ref': typeRef, 'trigger.type': triggerType, 'action.ref': actionRef }
   for (const [title, text] of Object.entries(refs)) {
-    if (!isNothing(text) && typeof text !== 'string') return { problem: `"${title}" has to be text.` }
+    if (!isNothing(text) && typeof text !== 'string') return { problem: `"${title}" must be a string.` }
   }
   const parameters = { 'trigger.parameters': triggerParameters, 'action.parameters': actionParameters }
   for (const [title, part] of Object.entries(parameters)) {
-    if (!isNothing(part) && !isObject(part)) return { problem: `"${title}" has to be an object.` }
+    if (!isNothing(part) && !isObject(part)) return { problem: `"${title}" must be an object.` }
   }
   const rows = rowsOf(objectOf(criteria))
   if ('problem' in rows) return rows
@@ -195,13 +195,13 @@ export function draftOf(given: unknown): DraftWithParameters | { problem: string
 function rowsOf(criteria: Readonly<Record<string, unknown>>): { rows: CriterionRow[] } | { problem: string } {
   const rows: CriterionRow[] = []
   for (const [key, criterion] of Object.entries(criteria)) {
-    if (!isObject(criterion)) return { problem: `The criterion "${key}" has to be an object of type and pattern.` }
+    if (!isObject(criterion)) return { problem: `The criterion "${key}" must be an object with type and pattern.` }
     const { type, pattern, condition, ...others } = criterion
     if (!isNothing(type) && typeof type !== 'string') {
-      return { problem: `The type of the criterion "${key}" has to be the name of an operator.` }
+      return { problem: `The type of the criterion "${key}" must be the name of an operator.` }
     }
     if (condition !== undefined && typeof condition !== 'string') {
-      return { problem: `The condition of the criterion "${key}" has to be text.` }
+      return { problem: `The condition of the criterion "${key}" must be a string.` }
     }
     const row: CriterionRow = { ...newRow(key, textIn(type)), condition: condition ?? '', others }
     if (type === 'search' && isObject(pattern)) {
@@ -225,9 +225,9 @@ export function definitionOf(
 ): { definition: RuleDefinition; problems: Problems } {
   const problems = new Map<string, string>()
   const { name, pack, description, enabled, type, triggerType, actionRef, others } = draft
-  if (name.trim() === '') problems.set('name', 'A rule needs a name.')
-  if (triggerType.trim() === '') problems.set('trigger', 'Choose what the rule shall react to.')
-  if (actionRef.trim() === '') problems.set('action', 'Choose the action that shall run.')
+  if (name.trim() === '') problems.set('name', 'Enter a name.')
+  if (triggerType.trim() === '') problems.set('trigger', 'Choose a trigger type.')
+  if (actionRef.trim() === '') problems.set('action', 'Choose an action.')
   const criteria = criteriaOf(draft.criteria, problems, { lenient, operators, isWithinSearch: false })
   return {
     definition: {
@@ -263,12 +263,12 @@ function criteriaOf(
     const { id, key, type, condition, others } = row
     if (key.trim() === '') {
       const example = reading.isWithinSearch ? 'item.name' : 'trigger.body.kind'
-      problems.set(id, `Which value? Write where it is, such as ${example}.`)
+      problems.set(id, `Enter the path of a value, such as ${example}.`)
     } else if (seen.has(key)) {
-      problems.set(id, `Another criterion has this key. To look at the same value twice, add a tag: ${key}#2`)
+      problems.set(id, `Another criterion has this key. To check the same value twice, add a tag: ${key}#2`)
     }
     seen.add(key)
-    if (type === '' && !problems.has(id)) problems.set(id, 'Choose how the value is compared.')
+    if (type === '' && !problems.has(id)) problems.set(id, 'Choose an operator.')
     const pattern = patternOf(row, problems, reading)
     pairs.push([
       key,
@@ -288,7 +288,7 @@ function patternOf(row: CriterionRow, problems: Map<string, string>, reading: Re
   const { lenient, operators } = reading
   if (as === 'none') return undefined
   if (as === 'rows') {
-    if (items.length === 0 && !problems.has(id)) problems.set(id, 'Add what has to hold for the items.')
+    if (items.length === 0 && !problems.has(id)) problems.set(id, 'Add a criterion for the items.')
     return { value: criteriaOf(items, problems, { ...reading, isWithinSearch: true }) }
   }
   if (as === 'text' || operators.get(type)?.pattern === 'none') {
@@ -296,12 +296,12 @@ function patternOf(row: CriterionRow, problems: Map<string, string>, reading: Re
     return { value: isJson ? readJsonText(pattern).value : pattern }
   }
   if (pattern.trim() === '') {
-    if (!problems.has(id)) problems.set(id, 'What is the value compared with?')
+    if (!problems.has(id)) problems.set(id, 'Enter a pattern.')
     return lenient ? { value: '' } : undefined
   }
   const { value, mistake } = readJsonText(pattern)
   if (mistake === undefined) return { value }
-  if (!problems.has(id)) problems.set(id, `The pattern is no JSON. ${sentenceOf(mistake)}`)
+  if (!problems.has(id)) problems.set(id, `The pattern is not valid JSON. ${sentenceOf(mistake)}`)
   return lenient ? { value: pattern } : undefined
 }
 

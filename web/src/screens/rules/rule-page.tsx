@@ -67,10 +67,10 @@ function Rule({
   async function remove(): Promise<void> {
     try {
       await change('DELETE', `rules/${encodeURIComponent(ref)}`)
-      notify(`Rule ${ref} is deleted.`)
+      notify(`Rule ${ref} deleted.`)
       navigate(hrefOf(['rules']))
     } catch (failure) {
-      notify(`Rule ${ref} is not deleted: ${messageOf(failure)}`, 'failure')
+      notify(`Could not delete rule ${ref}: ${messageOf(failure)}`, 'failure')
     }
   }
 
@@ -80,7 +80,7 @@ function Rule({
         <h1>{ref}</h1>
         <RuleSwitch rule={rule} onChange={onChange} />
         {type.ref === 'backstop' && (
-          <span class="badge" title="It fires only when no standard rule of the trigger matches.">
+          <span class="badge" title="Fires only when no standard rule of the trigger matches.">
             backstop
           </span>
         )}
@@ -102,7 +102,7 @@ function Rule({
       )}
       <div class="rules-columns">
         <div class="rules-main">
-          <section class="card" aria-label="What it does">
+          <section class="card" aria-label="Rule">
             <Part title="When">
               <a href={hrefOf(['rules'], { trigger: trigger.type })}>{trigger.type}</a>
               {trigger.description !== undefined && trigger.description !== '' && (
@@ -112,15 +112,11 @@ function Rule({
               )}
               {Object.keys(trigger.parameters).length > 0 && <JsonTree value={trigger.parameters} name="parameters" />}
               <p class="hint">
-                <a href={hrefOf(['triggers', 'instances'], { trigger: trigger.ref })}>What has happened</a>
+                <a href={hrefOf(['triggers', 'instances'], { trigger: trigger.ref })}>Trigger instances</a>
               </p>
             </Part>
             <Part title="If">
-              {sentences.length === 0 ? (
-                <p class="hint">always: it has no criteria</p>
-              ) : (
-                <Criteria sentences={sentences} />
-              )}
+              {sentences.length === 0 ? <p class="hint">always: no criteria</p> : <Criteria sentences={sentences} />}
             </Part>
             <Part title="Then">
               <a href={hrefOf(['actions', action.ref])}>{action.ref}</a>
@@ -132,7 +128,7 @@ function Rule({
               {Object.keys(action.parameters).length > 0 ? (
                 <JsonTree value={action.parameters} name="parameters" />
               ) : (
-                <p class="hint">without parameters</p>
+                <p class="hint">no parameters</p>
               )}
             </Part>
           </section>
@@ -145,14 +141,14 @@ function Rule({
             <dl class="facts">
               <dt>Pack</dt>
               <dd>{rule.pack}</dd>
-              <dt>Written by</dt>
+              <dt>Author</dt>
               <dd>{context.user}</dd>
               {rule.metadata_file !== undefined && (
                 <>
                   <dt>File</dt>
                   <dd>
                     {rule.metadata_file}
-                    <p class="hint">Registering the pack again brings back what the file says.</p>
+                    <p class="hint">Registering the pack again restores the rule of the file.</p>
                   </dd>
                 </>
               )}
@@ -176,8 +172,8 @@ function Rule({
       {isDeleting && (
         <Confirm
           title={`Delete rule ${ref}?`}
-          text="From then on nothing reacts by it. What it has started stays in the history."
-          action="Delete the rule"
+          text="The rule no longer fires. Its executions stay in the history."
+          action="Delete rule"
           onConfirm={() => void remove()}
           onClose={() => setIsDeleting(false)}
         />

@@ -20,9 +20,9 @@ export function RuleSwitch({
     try {
       const changed = await switchRule(ref, !enabled)
       onChange(changed)
-      notify(`Rule ${ref} is ${changed.enabled ? 'enabled: it reacts from now on' : 'disabled: it reacts to nothing'}.`)
+      notify(`Rule ${ref} ${changed.enabled ? 'enabled' : 'disabled'}.`)
     } catch (error) {
-      notify(`Rule ${ref} stays ${enabled ? 'enabled' : 'disabled'}: ${messageOf(error)}`, 'failure')
+      notify(`Could not ${enabled ? 'disable' : 'enable'} rule ${ref}: ${messageOf(error)}`, 'failure')
     } finally {
       setIsBusy(false)
     }

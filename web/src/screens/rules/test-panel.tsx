@@ -39,11 +39,11 @@ export function TestPanel({ recorded, ruleOf, subject, onRefusal, children }: Te
     setProblem(undefined)
     const rule = ruleOf()
     if (rule === undefined) {
-      setProblem('The rule cannot be tried yet: see what is marked in it.')
+      setProblem('Could not test the rule: correct the marked parts first.')
       return
     }
     if (request === undefined) {
-      setProblem('Choose a recorded event, or paste a payload that is JSON.')
+      setProblem('Choose a recorded event, or paste a JSON payload.')
       return
     }
     round.current += 1
@@ -65,7 +65,7 @@ export function TestPanel({ recorded, ruleOf, subject, onRefusal, children }: Te
       <RecordedEvent recorded={recorded} />
       <div class="buttons">
         <button type="button" disabled={isBusy} onClick={() => void test()}>
-          {isBusy ? 'Testing…' : 'Test the rule'}
+          {isBusy ? 'Testing…' : 'Test rule'}
         </button>
       </div>
       <div role="status" class="rules-verdict">
@@ -84,7 +84,7 @@ function Result({ result }: { result: RuleTestResult }): JSX.Element {
     <>
       <p>
         The rule <VerdictBadge verdict={verdict.verdict} />
-        {matches ? ' this event. Nothing has been run.' : ' this event.'}
+        {matches ? ' this event. The test ran no action.' : ' this event.'}
       </p>
       {criteria.length > 0 ? <SeenCriteria criteria={criteria} /> : <VerdictReason verdict={verdict} />}
       {criteria.length > 0 &&
@@ -92,13 +92,13 @@ function Result({ result }: { result: RuleTestResult }): JSX.Element {
         !criteria.some(({ reason }) => reason === verdict.reason) && <p>{verdict.reason}</p>}
       {isNews && (
         <p class="problem">
-          {matches && 'Yet it would start nothing: '}
+          {matches && 'It would start no execution: '}
           {problem}
         </p>
       )}
       {parameters !== undefined && (
         <>
-          <h3>The action would get</h3>
+          <h3>Action parameters</h3>
           {Object.keys(parameters).length === 0 ? (
             <p class="hint">no parameters</p>
           ) : (

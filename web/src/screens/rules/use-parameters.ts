@@ -83,7 +83,7 @@ export function useParameters(
     if (given.trim() === '') return { value: {} }
     const { value, mistake } = readJsonText(given)
     if (mistake !== undefined) return { problem: sentenceOf(mistake) }
-    return isObject(value) ? { value } : { problem: 'An object of names and values is needed: { "name": "value" }' }
+    return isObject(value) ? { value } : { problem: 'Enter an object: { "name": "value" }' }
   }
 
   return {

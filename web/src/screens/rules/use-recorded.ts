@@ -86,7 +86,7 @@ export function useRecorded(about: { trigger?: string; type: string } | undefine
   function problemOf(): string | undefined {
     if (choice === PASTED) return pasted?.mistake === undefined ? undefined : sentenceOf(pasted.mistake)
     if (loaded.error !== undefined) return messageOf(loaded.error)
-    return loaded.data?.payload_size === undefined ? undefined : 'Its payload is too large to be shown here.'
+    return loaded.data?.payload_size === undefined ? undefined : 'The payload is too large to show here.'
   }
 
   function requestOf(): Recorded['request'] {

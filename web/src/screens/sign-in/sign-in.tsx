@@ -44,7 +44,7 @@ export function SignIn(): JSX.Element {
     event.preventDefault()
     if (isBusy || waitUntil > Date.now()) return
     if (name === '' || password === '') {
-      setProblem(name === '' ? 'Enter the name of the user.' : 'Enter the password.')
+      setProblem(name === '' ? 'Enter the user name.' : 'Enter the password.')
       focusFirst()
       return
     }
@@ -65,18 +65,18 @@ export function SignIn(): JSX.Element {
         <div id={ids.about}>
           {user !== undefined && isOver && (
             <p>
-              The session of <strong class="user-name">{user.name}</strong> is over: {reason ?? 'it was ended.'} Nothing
-              on the page is lost: sign in, and it goes on.
+              The session of <strong class="user-name">{user.name}</strong> ended: {reason ?? 'it is no longer valid.'}{' '}
+              Sign in to continue. The page keeps what you entered.
             </p>
           )}
-          {user !== undefined && !isOver && <p>The page stays as it is, and goes on with the new session.</p>}
+          {user !== undefined && !isOver && <p>The page keeps its state and continues with the new session.</p>}
           {isOver && other !== undefined && other !== user?.name && (
             <p>
-              <strong class="user-name">{other}</strong> has signed in with this browser.{' '}
+              <strong class="user-name">{other}</strong> signed in with this browser.{' '}
               <button type="button" onClick={() => session.goOnAsOther()}>
-                Go on as {other}
+                Continue as {other}
               </button>{' '}
-              The page is then loaded anew.
+              This reloads the page.
             </p>
           )}
         </div>
@@ -111,7 +111,7 @@ export function SignIn(): JSX.Element {
           {problem !== undefined && <p class="problem">{problem}</p>}
         </div>
         {isSomebodyElse && (
-          <p class="hint">The page is loaded anew for somebody else; what has been typed into it is lost.</p>
+          <p class="hint">Signing in as another user reloads the page and discards what was entered.</p>
         )}
         <div class="buttons">
           <SignInButton isBusy={isBusy} waitUntil={waitUntil} />
@@ -122,9 +122,9 @@ export function SignIn(): JSX.Element {
           )}
         </div>
         <p class="hint">
-          Does a web server in front of svc sign you in?{' '}
+          Does a proxy in front of svc sign you in?{' '}
           <button type="button" class="link" disabled={isBusy} onClick={() => void signIn(undefined)}>
-            Go on without a password
+            Use proxy sign-in
           </button>
         </p>
       </form>
@@ -174,11 +174,11 @@ function problemOf(error: unknown, login: { name: string } | undefined): string 
   if (!(error instanceof ApiError)) return messageOf(error)
   if (error.code === 'LOGIN_REFUSED') {
     return login === undefined
-      ? 'No trusted web server says who you are (auth.mode, auth.trusted_proxies). Enter user and password.'
-      : 'The user or the password is wrong.'
+      ? 'No trusted proxy identified you (auth.mode, auth.trusted_proxies). Enter user and password.'
+      : 'Wrong user or password.'
   }
   if (error.code === 'AUTHENTICATION_OFF') {
-    return 'Nobody needs to sign in here any more (auth.enable is off): load the page anew.'
+    return 'Authentication is off now (auth.enable). Reload the page.'
   }
   return error.message
 }
@@ -189,7 +189,7 @@ async function tellIfNotKept(): Promise<void> {
   const isKept = await session.isKept().catch(() => true)
   if (isKept) return
   notify(
-    'The browser does not keep you signed in when this page is loaded anew, since it came over plain HTTP. Use the https:// address of the server, or see api.auth_cookie_secure.',
+    'Reloading this page signs you out: it uses plain HTTP. Use the https:// address of the server, or see api.auth_cookie_secure.',
     'failure',
   )
 }

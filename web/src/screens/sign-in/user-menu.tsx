@@ -10,7 +10,7 @@ export function UserMenu(): JSX.Element | null {
   if (user === undefined) return null
   return (
     <div class="user-menu">
-      <a href={hrefOf(['access'])} title="Who am I, and what may I do">
+      <a href={hrefOf(['access'])} title="Account and permissions">
         {user.name}
       </a>
       {user.method === 'token' && (

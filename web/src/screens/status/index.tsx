@@ -27,9 +27,8 @@ function ForAdministrators(): JSX.Element {
     <div class="page">
       <h1>Status</h1>
       <p class="note">
-        How the server is, with its queues, its memory and its last errors, is for administrators to see. Executions of
-        yours and what became of them are in the <a href={hrefOf(['history'])}>history</a>; what you may do is under{' '}
-        <a href={hrefOf(['access'])}>Access</a>.
+        Only administrators see the status of the server. See the <a href={hrefOf(['history'])}>history</a> for your
+        executions and <a href={hrefOf(['access'])}>Access</a> for your permissions.
       </p>
     </div>
   )
@@ -58,7 +57,7 @@ function Status({ rangeName }: { rangeName: string }): JSX.Element {
       {error !== undefined && <Failure error={error} onRetry={retry} />}
       {error !== undefined && at !== undefined && (
         <p class="note">
-          What follows is of <Time at={new Date(at).toISOString()} />.
+          Last answer: <Time at={new Date(at).toISOString()} />.
         </p>
       )}
       {data === undefined ? (
@@ -84,7 +83,7 @@ function Attention({ sentences }: { sentences: readonly string[] }): JSX.Element
   return (
     <div role="status">
       {sentences.length === 0 ? (
-        <p class="all-well">Nothing needs attention.</p>
+        <p class="all-well">No problems.</p>
       ) : (
         <ul class="attention">
           {sentences.map((sentence) => (
@@ -100,9 +99,9 @@ function Attention({ sentences }: { sentences: readonly string[] }): JSX.Element
 function Problems({ problems }: Pick<StatusRecord, 'problems'>): JSX.Element {
   return (
     <section aria-labelledby="problems">
-      <h2 id="problems">Last problems</h2>
+      <h2 id="problems">Recent problems</h2>
       {problems.length === 0 ? (
-        <p class="hint">No warning and no error since the start.</p>
+        <p class="hint">No warnings or errors since the start.</p>
       ) : (
         <div class="table-scroll">
           <table>
@@ -127,7 +126,7 @@ function Problems({ problems }: Pick<StatusRecord, 'problems'>): JSX.Element {
                   <td class="long">
                     {message} <code class="hint">{event}</code>
                     <details>
-                      <summary>The whole line</summary>
+                      <summary>Log line</summary>
                       <pre>{line}</pre>
                     </details>
                   </td>

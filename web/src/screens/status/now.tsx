@@ -11,9 +11,9 @@ import { formatMilliseconds } from './samples.ts'
 
 /** What waits in it, for whoever does not know the names. */
 const queueTexts: Readonly<Record<string, string>> = {
-  request: 'Wait for a slot',
-  work: 'Have a slot, have not begun',
-  cancel: 'Cancelled, have not ended',
+  request: 'Queued',
+  work: 'Starting',
+  cancel: 'Canceling',
 }
 
 export function Now({ status }: { status: StatusRecord }): JSX.Element {
@@ -66,19 +66,19 @@ function Work({ status: { queues, gauges } }: { status: StatusRecord }): JSX.Ele
         {delayed > 0 && (
           <>
             <dt>Delayed</dt>
-            <dd>{delayed}, by a policy or until their time comes</dd>
+            <dd>{delayed} by a policy or until a set time</dd>
           </>
         )}
         {pending > 0 && (
           <>
             <dt>Pending</dt>
-            <dd>{pending}, until somebody answers</dd>
+            <dd>{pending} waiting for an answer</dd>
           </>
         )}
         {waitingForRules !== undefined && (
           <>
             <dt>Trigger instances</dt>
-            <dd>{waitingForRules === 0 ? 'none' : waitingForRules} wait for the rules</dd>
+            <dd>{waitingForRules === 0 ? 'none' : waitingForRules} waiting for rules</dd>
           </>
         )}
       </dl>
@@ -90,7 +90,7 @@ function QueueFacts({ name, length, limit }: { name: string; length: number; lim
   return (
     <Fact name={name}>
       {length} <Meter label={name} value={length} max={limit} high={limit} />{' '}
-      <span class={length >= limit ? 'problem' : 'hint'}>should stay below {limit}</span>
+      <span class={length >= limit ? 'problem' : 'hint'}>keep below {limit}</span>
     </Fact>
   )
 }
@@ -100,20 +100,20 @@ function Load({ status: { event_loop: loop, gauges } }: { status: StatusRecord }
   return (
     <Card title="Load">
       <dl class="facts">
-        <dt>Delay of the event loop</dt>
+        <dt>Event loop delay</dt>
         <dd>
-          {formatMilliseconds(loop.mean_ms)} on average, {formatMilliseconds(loop.p99_ms)} in 99 of 100 cases,{' '}
-          {formatMilliseconds(loop.max_ms)} at most
+          {formatMilliseconds(loop.mean_ms)} mean, {formatMilliseconds(loop.p99_ms)} p99,{' '}
+          {formatMilliseconds(loop.max_ms)} max
         </dd>
         <dt>Memory</dt>
         <dd>
-          {bytes('process.memory.resident_bytes')} from the system, {bytes('process.memory.heap_bytes')} used by objects
+          {bytes('process.memory.resident_bytes')} resident, {bytes('process.memory.heap_bytes')} heap
         </dd>
-        <dt>Changes that wait to be committed</dt>
+        <dt>Queued writes</dt>
         <dd>{gauges['database.waiting_units'] ?? '–'}</dd>
-        <dt>Searches that wait</dt>
-        <dd>{gauges['database.waiting_scans'] ?? '–'} (32 at most)</dd>
-        <dt>Open event streams</dt>
+        <dt>Queued scans</dt>
+        <dd>{gauges['database.waiting_scans'] ?? '–'} of 32</dd>
+        <dt>Event streams</dt>
         <dd>{gauges['stream.connections'] ?? '–'}</dd>
       </dl>
     </Card>
@@ -127,15 +127,15 @@ function Storage({ status: { disk, gauges } }: { status: StatusRecord }): JSX.El
       <dl class="facts">
         <dt>Database</dt>
         <dd>
-          {bytes('database.file_bytes')}, of which something is in {bytes('database.used_bytes')}; write-ahead log{' '}
+          {bytes('database.file_bytes')}, used {bytes('database.used_bytes')}, write-ahead log{' '}
           {bytes('database.log_bytes')}
         </dd>
-        <dt>Left for the database</dt>
+        <dt>Free for the database</dt>
         <dd>{bytes('database.free_bytes')}</dd>
         <dt>Disk</dt>
         <dd>
           {disk === null ? (
-            <span class="problem">does not answer</span>
+            <span class="problem">no answer</span>
           ) : (
             <>
               {formatBytes(disk.free_bytes)} of {formatBytes(disk.total_bytes)} free{' '}
@@ -156,11 +156,11 @@ function Storage({ status: { disk, gauges } }: { status: StatusRecord }): JSX.El
             </dd>
           </>
         )}
-        <dt>Old records</dt>
+        <dt>Last cleanup</dt>
         <dd>
           {gauges['garbagecollector.last_round_age_seconds'] === undefined
-            ? 'have not been looked for yet'
-            : `were looked for ${formatSeconds(gauges['garbagecollector.last_round_age_seconds'])} ago`}
+            ? 'none yet'
+            : `${formatSeconds(gauges['garbagecollector.last_round_age_seconds'])} ago`}
         </dd>
       </dl>
       <Backups />
@@ -173,12 +173,12 @@ const SHOWN_BACKUPS = 5
 function Backups(): JSX.Element {
   const { data, error, reload } = useLoaded((signal) => list<BackupFile>('backups', {}, signal), [])
   if (error !== undefined) return <Failure error={error} onRetry={reload} />
-  if (data === undefined) return <p class="hint">Looking for backups…</p>
+  if (data === undefined) return <p class="hint">Loading backups…</p>
   const [newest] = data.items
   if (newest === undefined) {
     return (
       <p class="note">
-        There is no backup. <code>svc backup</code> makes one, <code>backup.interval</code> one every so often.
+        No backups yet. Run <code>svc backup</code> or set <code>backup.interval</code> to schedule them.
       </p>
     )
   }
@@ -192,7 +192,7 @@ function Backups(): JSX.Element {
           </li>
         ))}
       </ul>
-      {data.items.length > SHOWN_BACKUPS && <p class="hint">and {data.items.length - SHOWN_BACKUPS} older ones</p>}
+      {data.items.length > SHOWN_BACKUPS && <p class="hint">and {data.items.length - SHOWN_BACKUPS} older</p>}
     </>
   )
 }
@@ -207,12 +207,12 @@ function Listeners({ status: { urls } }: { status: StatusRecord }): JSX.Element 
           </Fact>
         ))}
       </dl>
-      <p class="hint">That of the API answers for the others as well.</p>
+      <p class="hint">The API listener also serves the paths of the others.</p>
     </Card>
   )
 }
 
-const stateTexts = { running: 'running', disabled: 'switched off', not_included: 'not in this release' } as const
+const stateTexts = { running: 'running', disabled: 'disabled', not_included: 'not included' } as const
 const stateColours = { running: 'ok', disabled: 'paused', not_included: '' } as const
 
 function Components({ status: { components } }: { status: StatusRecord }): JSX.Element {

@@ -43,8 +43,8 @@ export function Plots({ range }: { range: Range }): JSX.Element {
   return (
     <section aria-labelledby="plots">
       <div class="page-head">
-        <h2 id="plots">How it has been</h2>
-        <nav class="tabs" aria-label="Time that is shown">
+        <h2 id="plots">History</h2>
+        <nav class="tabs" aria-label="Period">
           {ranges.map(({ name, title }) => (
             <a
               key={name}

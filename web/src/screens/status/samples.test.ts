@@ -69,22 +69,22 @@ describe('plots', () => {
       failed: [3, 0.6, 4.5, 6],
       canceled: [1, 0.2, 1.5, 2],
     })
-    expect(valuesOf(samples, 'Begun and ended')).toEqual({ begun: [10, 2, 15, 20], ended: [10, 2, 15, 20] })
+    expect(valuesOf(samples, 'Throughput')).toEqual({ started: [10, 2, 15, 20], ended: [10, 2, 15, 20] })
   })
 
-  test('leave out the minute that has just begun, and no other one that is short', () => {
+  test('leave out the minute that has just started, and no other one that is short', () => {
     const samples = [
       sample('10:00', { slots: { used: 1, size: 4 } }),
       sample('10:01', { slots: { used: 2, size: 4 }, seconds: 1 }),
       sample('10:02', { slots: { used: 3, size: 4 }, seconds: 1 }),
     ]
-    expect(valuesOf(samples, 'Slots')).toEqual({ used: [1, 2], 'there are': [4, 4] })
+    expect(valuesOf(samples, 'Slots')).toEqual({ used: [1, 2], total: [4, 4] })
     expect(plotsOf(samples).times).toHaveLength(2)
   })
 
   test('have no time of a run where nothing ran', () => {
     const samples = [sample('10:00'), sample('10:01', { run_seconds: { p50: 0.1, p95: 3 } })]
-    expect(valuesOf(samples, 'Time of a run')).toEqual({ half: [undefined, 0.1], '95 of 100': [undefined, 3] })
+    expect(valuesOf(samples, 'Run time')).toEqual({ p50: [undefined, 0.1], p95: [undefined, 3] })
   })
 })
 

@@ -95,12 +95,12 @@ export function describeCause(cause: CausedBy, known: Member | undefined, trace:
   }
   switch (cause.type) {
     case 'action_execution':
-      return { title: 'an execution elsewhere', href: hrefOf(['history', cause.id, 'general']) }
+      return { title: 'execution of another trace', href: hrefOf(['history', cause.id, 'general']) }
     case 'trigger_instance':
-      return { title: 'a trigger instance elsewhere', href: hrefOf(['triggers', 'instances', cause.id]) }
+      return { title: 'trigger instance of another trace', href: hrefOf(['triggers', 'instances', cause.id]) }
     case 'rule': {
       const [rule = ''] = cause.id.split(':', 1)
-      return { title: 'a rule elsewhere', href: hrefOf(['rules', rule]) }
+      return { title: 'rule of another trace', href: hrefOf(['rules', rule]) }
     }
   }
 }

@@ -37,7 +37,8 @@ export function Graph({ trace, forest }: { trace: NamedTrace; forest: Forest }):
     <section class="trace-graph" aria-label="Graph">
       {left > 0 && (
         <p class="hint" role="status">
-          {drawn.length.toLocaleString()} nodes are drawn, {left.toLocaleString()} members are not. The table has them.
+          {drawn.length.toLocaleString()} nodes shown, {left.toLocaleString()} members not shown. See the table for all
+          of them.
         </p>
       )}
       <Canvas
@@ -48,7 +49,7 @@ export function Graph({ trace, forest }: { trace: NamedTrace; forest: Forest }):
           isLarge ? (
             <label class="check">
               <input type="checkbox" checked={isGrouped} onChange={(event) => setGroups(event.currentTarget.checked)} />
-              Equal ones together
+              Group equal members
             </label>
           ) : undefined
         }
@@ -148,14 +149,14 @@ function Canvas({
   return (
     <>
       <div class="toolbar graph-tools">
-        <span class="buttons" role="group" aria-label="Size">
-          <button type="button" class="compact" aria-label="Smaller" onClick={() => zoom(zoomedOut(scale))}>
+        <span class="buttons" role="group" aria-label="Zoom">
+          <button type="button" class="compact" aria-label="Zoom out" onClick={() => zoom(zoomedOut(scale))}>
             −
           </button>
           <span class="graph-scale" role="status">
             {Math.round(scale * 100)} %
           </span>
-          <button type="button" class="compact" aria-label="Larger" onClick={() => zoom(zoomedIn(scale))}>
+          <button type="button" class="compact" aria-label="Zoom in" onClick={() => zoom(zoomedIn(scale))}>
             +
           </button>
           <button type="button" class="compact" onClick={() => setChosen(fitScale(layout, size))}>
@@ -166,7 +167,7 @@ function Canvas({
           </button>
         </span>
         {tools}
-        <span class="hint">Arrow keys go from node to node, + and − change the size, 0 shows all of it.</span>
+        <span class="hint">Arrow keys move between nodes, + and − zoom, 0 fits the graph.</span>
       </div>
       <div ref={view} class="graph-view" role="group" aria-label="Cascade" tabIndex={0} onKeyDown={onKeyDown} {...drag}>
         <div class="graph-room" style={{ width: `${width * scale}px`, height: `${height * scale}px` }}>
@@ -227,8 +228,8 @@ function Node({ node, x, y, trace, onOpen }: NodeProps): JSX.Element {
         </span>
         <span class="node-state">
           {isMissing ? (
-            <span class="hint" title="deleted, or not to be seen by everybody">
-              {canOpen ? 'gone' : 'deleted, or not to be seen'}
+            <span class="hint" title="deleted, or hidden from you">
+              {canOpen ? 'deleted' : 'deleted or hidden'}
             </span>
           ) : (
             status !== undefined && <StatusBadge status={status} />
@@ -238,7 +239,7 @@ function Node({ node, x, y, trace, onOpen }: NodeProps): JSX.Element {
               <Elapsed from={run.from} seconds={seconds} />
             </span>
           )}
-          {canOpen && <span class="node-more">show each</span>}
+          {canOpen && <span class="node-more">expand</span>}
           {hidden > 0 && <span class="hint">and {hidden.toLocaleString()} more</span>}
         </span>
       </>

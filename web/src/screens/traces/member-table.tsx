@@ -24,7 +24,7 @@ export function MemberTable({ trace, forest }: { trace: NamedTrace; forest: Fore
     <div class="member-table" role="table" aria-label="Members" aria-rowcount={members.length + 1}>
       <div role="rowgroup">
         <div class="member-row member-head" role="row" aria-rowindex={1}>
-          {['When', 'What', 'Caused by', 'Status', 'Took', 'Timeline'].map((title) => (
+          {['Time', 'Member', 'Caused by', 'Status', 'Duration', 'Timeline'].map((title) => (
             <span key={title} role="columnheader">
               {title}
             </span>
@@ -83,7 +83,7 @@ function Row({
       </span>
       <span role="cell" class="cause">
         {causeText === undefined ? (
-          <span class="hint">from outside</span>
+          <span class="hint">external</span>
         ) : (
           <a href={causeText.href} title={causeText.title}>
             {causeText.title}
@@ -92,8 +92,8 @@ function Row({
       </span>
       <span role="cell" class="status">
         {isMissing ? (
-          <span class="hint" title="deleted, or not to be seen by everybody">
-            gone
+          <span class="hint" title="deleted, or hidden from you">
+            deleted
           </span>
         ) : (
           status !== undefined && <StatusBadge status={status} />

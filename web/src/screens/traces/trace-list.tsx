@@ -22,9 +22,9 @@ const WIDE_ROW = 40
 const NARROW_ROW = 72
 
 const memberFilters = [
-  { name: 'execution', title: 'Id of an execution' },
-  { name: 'rule', title: 'Id of a rule' },
-  { name: 'trigger_instance', title: 'Id of a trigger instance' },
+  { name: 'execution', title: 'Execution id' },
+  { name: 'rule', title: 'Rule id' },
+  { name: 'trigger_instance', title: 'Trigger instance id' },
 ] as const satisfies readonly { name: keyof TraceFilter; title: string }[]
 
 export function TraceList({ query }: { query: URLSearchParams }): JSX.Element {
@@ -51,7 +51,7 @@ export function TraceList({ query }: { query: URLSearchParams }): JSX.Element {
       <Filters key={JSON.stringify({ ...filter, tag: '' })} filter={filter} />
       {problem !== undefined && (
         <p class="hint" role="status">
-          Newer ones cannot be shown: {messageOf(problem)}
+          Could not load newer traces: {messageOf(problem)}
         </p>
       )}
       {error !== undefined && <Failure error={error} onRetry={reload} />}
@@ -80,14 +80,14 @@ function Filters({ filter }: { filter: TraceFilter }): JSX.Element {
     <form class="trace-filters" role="search" onSubmit={(event) => event.preventDefault()}>
       <input
         type="search"
-        aria-label="Beginning of a tag, or id of a trace"
-        placeholder="Beginning of a tag, or id"
+        aria-label="Tag prefix or trace id"
+        placeholder="Tag prefix or id"
         value={filter.tag}
         spellcheck={false}
         onInput={(event) => setQuery({ tag: event.currentTarget.value }, { replace: true })}
       />
       <details open={given}>
-        <summary>By what belongs to it</summary>
+        <summary>By member</summary>
         <div class="toolbar">
           {memberFilters.map(({ name, title }) => (
             <label key={name} class="field">
@@ -115,15 +115,15 @@ function Nothing({ filter }: { filter: TraceFilter }): JSX.Element {
   if (isNarrowed(filter)) {
     return (
       <p class="empty">
-        No trace fits. Tags are compared with their capitals, from the beginning.{' '}
+        No traces match. The search compares the beginning of tags and is case-sensitive.{' '}
         <a href={hrefOf(['traces'])}>Show all traces</a>
       </p>
     )
   }
   return (
     <p class="empty">
-      Nothing has happened yet. A trace begins with a request to a <a href={hrefOf(['webhooks'])}>webhook</a>, a timer,
-      or an <a href={hrefOf(['actions'])}>action</a> that somebody runs, and holds all that comes of it.
+      No traces yet. A trace begins with a <a href={hrefOf(['webhooks'])}>webhook</a>request, a timer or an{' '}
+      <a href={hrefOf(['actions'])}>action</a> run, and holds everything it causes.
     </p>
   )
 }

@@ -24,10 +24,10 @@ export function TracePage({ id, query }: { id: string; query: URLSearchParams })
       <a href={hrefOf(['traces'])}>← All traces</a>
       {error instanceof ApiError && error.status === 404 ? (
         <>
-          <h1>There is no such trace</h1>
+          <h1>Trace not found</h1>
           <p>
-            No trace has the id <code>{id.slice(0, 200)}</code>, or it has been purged. Look for it{' '}
-            <a href={hrefOf(['traces'], { tag: id })}>by its tag</a>.
+            No trace has the id <code>{id.slice(0, 200)}</code>, or retention deleted it. Search for it{' '}
+            <a href={hrefOf(['traces'], { tag: id })}>by tag</a>.
           </p>
         </>
       ) : error !== undefined ? (
@@ -57,14 +57,14 @@ function Loaded({ trace, part, query }: { trace: Trace; part: Part; query: URLSe
       <Facts trace={trace} />
       {problem !== undefined && (
         <p class="hint" role="status">
-          Some of it cannot be shown: {messageOf(problem)}
+          Could not load all of the trace: {messageOf(problem)}
         </p>
       )}
       {!isLoading && !isWhole && (
         <p class="trace-cut" role="status">
-          This trace has {total.toLocaleString()} members. The {part} {members.length.toLocaleString()} are shown.{' '}
+          This trace has {total.toLocaleString()} members. Showing the {part} {members.length.toLocaleString()}.{' '}
           <a href={address({ part: part === 'first' ? 'last' : undefined })}>
-            Show the {part === 'first' ? 'last' : 'first'} ones
+            Show the {part === 'first' ? 'last' : 'first'} members
           </a>
         </p>
       )}
@@ -76,7 +76,7 @@ function Loaded({ trace, part, query }: { trace: Trace; part: Part; query: URLSe
         ))}
       </nav>
       {members.length === 0 ? (
-        <p class="empty">{isLoading ? 'Loading…' : 'Nothing belongs to this trace any more.'}</p>
+        <p class="empty">{isLoading ? 'Loading…' : 'No members left: retention deleted them.'}</p>
       ) : view === 'table' ? (
         <MemberTable trace={named} forest={forest} />
       ) : (
@@ -96,7 +96,7 @@ function Facts({ trace }: { trace: Trace }): JSX.Element {
       <div>
         <dt>Started</dt>
         <dd>
-          <Time at={head.start_timestamp} />, {isRunning ? 'going on for' : 'went on for'} {formatPrecisely(length)}
+          <Time at={head.start_timestamp} />, {isRunning ? 'running for' : 'lasted'} {formatPrecisely(length)}
         </dd>
       </div>
       <div>
@@ -122,7 +122,7 @@ function Facts({ trace }: { trace: Trace }): JSX.Element {
       <div>
         <dt>Id</dt>
         <dd>
-          <code>{head.id}</code> <CopyButton text={head.id} title="Copy the id" />
+          <code>{head.id}</code> <CopyButton text={head.id} title="Copy id" />
         </dd>
       </div>
     </dl>

@@ -41,8 +41,8 @@ export function ExplanationView({ explanation }: { explanation: Explanation }): 
       {hidden > 0 && (
         <p class="hint">
           {hidden === 1
-            ? 'There is one more rule of the trigger, which you may not view.'
-            : `There are ${hidden} more rules of the trigger, which you may not view.`}
+            ? '1 more rule of the trigger is hidden from you.'
+            : `${hidden} more rules of the trigger are hidden from you.`}
         </p>
       )}
     </>
@@ -72,7 +72,7 @@ function Rule({
         <VerdictBadge verdict={verdict} />
         {rule.type === 'backstop' && <span class="badge">backstop</span>}
         <a class="why-test" href={hrefOf(['rules', rule.ref], { instance })}>
-          Test it
+          Test rule
         </a>
       </div>
       <VerdictReason verdict={explained} />

@@ -16,9 +16,9 @@ export default function Triggers({ path: [first = 'types', ...rest], query }: Sc
   if (first === 'types') return <Types chosen={chosen} query={query} />
   return (
     <div class="page">
-      <h1>There is no such page</h1>
+      <h1>Page not found</h1>
       <p>
-        <a href={hrefOf(['triggers'])}>Go to the triggers</a>
+        <a href={hrefOf(['triggers'])}>Open the triggers</a>
       </p>
     </div>
   )

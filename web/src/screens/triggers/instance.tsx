@@ -70,13 +70,15 @@ export function Instance({ id }: { id: string }): JSX.Element {
         <span class="spacer" />
         <ReEmit id={id} />
       </header>
-      <section class="card" aria-label="What has happened">
+      <section class="card" aria-label="Event">
         <Facts instance={data} />
       </section>
-      <section class="card" aria-label="Why">
-        <h2>What came of it, and why</h2>
+      <section class="card" aria-label="Outcome">
+        <h2>Outcome</h2>
         {why.error !== undefined && why.data === undefined && <Failure error={why.error} onRetry={why.reload} />}
-        {why.error === undefined && why.data === undefined && <p class="loading">Asking every rule of the trigger…</p>}
+        {why.error === undefined && why.data === undefined && (
+          <p class="loading">Checking every rule of the trigger…</p>
+        )}
         {why.data !== undefined && <ExplanationView explanation={why.data} />}
       </section>
       <section class="card" aria-label="Payload">
@@ -97,7 +99,7 @@ function Back(): JSX.Element {
 /** Old ones are deleted after a while, which the server does not say. */
 function missing(error: unknown): unknown {
   if (!(error instanceof ApiError) || error.status !== 404) return error
-  return `${messageOf(error)} Old trigger instances are deleted after a time that the configuration says.`
+  return `${messageOf(error)} Retention deletes old trigger instances.`
 }
 
 function Facts({ instance }: { instance: TriggerInstanceRecord }): JSX.Element {
@@ -116,9 +118,9 @@ function Facts({ instance }: { instance: TriggerInstanceRecord }): JSX.Element {
       <dd>
         <strong>{trigger === undefined ? type : triggerLine(trigger)}</strong>
         <div class="hint">
-          <a href={hrefOf(['triggers', 'instances'], { trigger: ref })}>others of this trigger</a>
+          <a href={hrefOf(['triggers', 'instances'], { trigger: ref })}>all of this trigger</a>
           {' · '}
-          <a href={hrefOf(['triggers', 'types', type])}>its trigger type</a>
+          <a href={hrefOf(['triggers', 'types', type])}>trigger type</a>
         </div>
       </dd>
       <dt>Occurred</dt>
@@ -129,15 +131,15 @@ function Facts({ instance }: { instance: TriggerInstanceRecord }): JSX.Element {
         <>
           <dt>Trace</dt>
           <dd>
-            <a href={hrefOf(['traces', trace])}>everything that came of the same event</a>
+            <a href={hrefOf(['traces', trace])}>show everything this event caused</a>
           </dd>
         </>
       )}
       {original !== undefined && (
         <>
-          <dt>Sent again</dt>
+          <dt>Replay of</dt>
           <dd>
-            the first time it was <a href={hrefOf(['triggers', 'instances', original])}>{original}</a>
+            <a href={hrefOf(['triggers', 'instances', original])}>{original}</a>
           </dd>
         </>
       )}
@@ -184,7 +186,7 @@ function Payload({
         <p>
           It has {(size ?? 0).toLocaleString()} bytes.{' '}
           <button type="button" disabled={isLoading} onClick={() => void load()}>
-            {isLoading ? 'Loading…' : 'Show it all the same'}
+            {isLoading ? 'Loading…' : 'Show anyway'}
           </button>
         </p>
       )}
@@ -215,14 +217,14 @@ function ReEmit({ id }: { id: string }): JSX.Element {
   return (
     <>
       <button type="button" disabled={isBusy} onClick={() => setIsAsking(true)}>
-        {isBusy ? 'Sending…' : 'Send it again'}
+        {isBusy ? 'Replaying…' : 'Replay'}
       </button>
       <div class="re-emit" role="status">
         {made !== undefined && (
           <p>
-            It has happened again:{' '}
+            Replayed:{' '}
             {made === '' ? (
-              'it is the newest of the trigger instances.'
+              'see the newest trigger instance.'
             ) : (
               <a href={hrefOf(['triggers', 'instances', made])}>{made}</a>
             )}
@@ -232,9 +234,9 @@ function ReEmit({ id }: { id: string }): JSX.Element {
       {error !== undefined && <Failure error={error} />}
       {isAsking && (
         <Confirm
-          title="Send it again?"
-          text="The same payload is dispatched once more, in a new trace. Every enabled rule that matches now starts its execution."
-          action="Send it again"
+          title="Replay the event?"
+          text="svc dispatches the same payload in a new trace. Every enabled rule that matches now starts its execution."
+          action="Replay"
           onConfirm={() => void send()}
           onClose={() => setIsAsking(false)}
         />

@@ -59,7 +59,7 @@ export function Instances({ query }: { query: URLSearchParams }): JSX.Element {
       {error !== undefined && <Failure error={error} onRetry={paged.reload} />}
       {problem !== undefined && error === undefined && (
         <p class="problem" role="status">
-          The list may be old: {messageOf(problem)}
+          Could not update the list: {messageOf(problem)}
         </p>
       )}
       {count === undefined && error === undefined && <p class="loading">Loading…</p>}
@@ -72,7 +72,7 @@ export function Instances({ query }: { query: URLSearchParams }): JSX.Element {
       {count !== undefined && count > 0 && (
         <VirtualList
           class="instances"
-          label="Trigger instances, the newest first"
+          label="Trigger instances, newest first"
           count={count}
           rowHeight={isNarrow ? TALL_ROW_HEIGHT : ROW_HEIGHT}
           {...paged.drawn}
@@ -121,13 +121,13 @@ function Nothing({ filter }: { filter: InstanceFilter }): JSX.Element {
     <div class="empty">
       {isFiltered(filter) ? (
         <>
-          <p>Nothing that has happened fits these filters.</p>
+          <p>No trigger instances match the filters.</p>
           <a href={hrefOf(['triggers', 'instances'])}>Show all trigger instances</a>
         </>
       ) : (
         <p>
-          Nothing has happened yet. A <a href={hrefOf(['rules'])}>rule</a> makes a webhook or a timer, and every
-          execution that ends is here, too.
+          No trigger instances yet. A <a href={hrefOf(['rules'])}>rule</a> with a webhook or timer creates them, and so
+          does every execution that ends.
         </p>
       )}
     </div>
@@ -156,7 +156,7 @@ function Filters({ filter, catalogue }: { filter: InstanceFilter; catalogue: Cat
             <button
               type="button"
               class="quiet"
-              aria-label="Show those of all triggers"
+              aria-label="Remove the trigger filter"
               onClick={() => setQuery({ trigger: undefined })}
             >
               ×

@@ -8,7 +8,7 @@ const SHOWN = 5
 /** The rules that use a trigger. @param props.rules undefined: the caller may not list them */
 export function RuleLinks({ rules }: { rules: readonly ListedRule[] | undefined }): JSX.Element {
   const [shown, setShown] = useState(SHOWN)
-  if (rules === undefined) return <span class="hint">you may not list rules</span>
+  if (rules === undefined) return <span class="hint">hidden from you</span>
   if (rules.length === 0) return <span class="hint">no rule</span>
   return (
     <ul class="rule-links">

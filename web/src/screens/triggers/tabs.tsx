@@ -14,7 +14,7 @@ export function Tabs({ part }: { part: Part }): JSX.Element {
   return (
     <header class="triggers-head">
       <h1>Triggers</h1>
-      <nav class="tabs" aria-label="Parts of this screen">
+      <nav class="tabs" aria-label="Trigger views">
         {tabs.map(([name, title, path]) => (
           <a key={name} href={hrefOf(path)} aria-current={name === part ? 'page' : undefined}>
             {title}

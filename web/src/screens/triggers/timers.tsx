@@ -30,9 +30,9 @@ export function Timers(): JSX.Element {
       {data === undefined && error === undefined && <p class="loading">Loading…</p>}
       {data?.length === 0 && (
         <p class="empty">
-          There are no timers. A rule for one of the trigger types <code>core.svc.IntervalTimer</code>,{' '}
-          <code>core.svc.CronTimer</code> and <code>core.svc.DateTimer</code> makes one:{' '}
-          <a href={hrefOf(['rules', 'new'], { trigger: 'core.svc.IntervalTimer' })}>make such a rule</a>.
+          No timers yet. A rule of the trigger type <code>core.svc.IntervalTimer</code>, <code>core.svc.CronTimer</code>{' '}
+          or <code>core.svc.DateTimer</code> creates one:{' '}
+          <a href={hrefOf(['rules', 'new'], { trigger: 'core.svc.IntervalTimer' })}>create a rule</a>.
         </p>
       )}
       {timers.length > 0 && (
@@ -40,12 +40,12 @@ export function Timers(): JSX.Element {
           <table aria-label="Timers">
             <thead>
               <tr>
-                <th scope="col">When</th>
-                <th scope="col">Fires next</th>
-                <th scope="col">Has fired</th>
+                <th scope="col">Schedule</th>
+                <th scope="col">Next run</th>
+                <th scope="col">Last run</th>
                 <th scope="col">Used by</th>
                 <th scope="col">
-                  <span class="visually-hidden">What has happened</span>
+                  <span class="visually-hidden">Trigger instances</span>
                 </th>
               </tr>
             </thead>
@@ -58,10 +58,8 @@ export function Timers(): JSX.Element {
                       {type}
                     </a>
                   </td>
-                  <td>
-                    {next === undefined ? <span class="hint">never, or timers are off</span> : <Time at={next} />}
-                  </td>
-                  <td>{fired === undefined ? <span class="hint">not yet</span> : <Time at={fired} />}</td>
+                  <td>{next === undefined ? <span class="hint">none, or timers are off</span> : <Time at={next} />}</td>
+                  <td>{fired === undefined ? <span class="hint">never</span> : <Time at={fired} />}</td>
                   <td>
                     {catalogue !== undefined && (
                       <RuleLinks rules={catalogue.rules === undefined ? undefined : (catalogue.rules.get(ref) ?? [])} />

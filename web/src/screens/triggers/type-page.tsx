@@ -29,7 +29,7 @@ export function TypePage({ typeRef, catalogue }: { typeRef: string; catalogue: C
       <header class="page-head">
         <h2>{ref}</h2>
         <span class="spacer" />
-        <CopyButton text={ref} title="Copy the reference" />
+        <CopyButton text={ref} title="Copy reference" />
       </header>
       {description !== '' && (
         <p>
@@ -38,27 +38,27 @@ export function TypePage({ typeRef, catalogue }: { typeRef: string; catalogue: C
       )}
       <p class="buttons">
         <a class="button" href={hrefOf(['triggers', 'instances'], { trigger_type: ref })}>
-          What has happened
+          Trigger instances
         </a>
         <a class="button" href={hrefOf(['rules'], { trigger: ref })}>
-          Its rules
+          Show rules
         </a>
         <a class="button" href={hrefOf(['rules', 'new'], { trigger: ref })}>
-          Make a rule of it
+          Create rule
         </a>
       </p>
       <OfType triggers={catalogue?.triggers.get(ref) ?? []} catalogue={catalogue} typeRef={ref} />
       <section class="card" aria-label="Parameters">
         <h2>Parameters</h2>
-        <p class="hint">What a rule says about the trigger that it wants.</p>
-        <SchemaTable schema={parameters} label="Parameters" emptyText="It takes none." />
+        <p class="hint">Parameters that a rule sets for its trigger.</p>
+        <SchemaTable schema={parameters} label="Parameters" emptyText="No parameters." />
       </section>
       <section class="card" aria-label="Payload">
         <h2>Payload</h2>
         <p class="hint">
-          What criteria and templates of rules read: <code>trigger.…</code>
+          Values for the criteria and templates of rules: <code>trigger.…</code>
         </p>
-        <SchemaTable schema={payload} label="Payload" emptyText="It may be anything." />
+        <SchemaTable schema={payload} label="Payload" emptyText="Any payload." />
       </section>
       <p class="hint">
         Pack {pack}
@@ -82,17 +82,17 @@ function OfType({
     <section class="card" aria-label="Triggers">
       <h2>{triggers.length === 0 ? 'Triggers' : counted(triggers.length, 'trigger')}</h2>
       {catalogue !== undefined && triggers.length === 0 && (
-        <p class="hint">There is none yet: the first rule for this trigger type makes one.</p>
+        <p class="hint">No triggers yet. The first rule of this trigger type creates one.</p>
       )}
       {triggers.length > 0 && (
         <div class="table-scroll">
           <table aria-label="Triggers">
             <thead>
               <tr>
-                <th scope="col">Waits for</th>
+                <th scope="col">Trigger</th>
                 <th scope="col">Used by</th>
                 <th scope="col">
-                  <span class="visually-hidden">What has happened</span>
+                  <span class="visually-hidden">Trigger instances</span>
                 </th>
               </tr>
             </thead>

@@ -67,8 +67,8 @@ export function Types({ chosen, query }: { chosen: string | undefined; query: UR
                 {rows.length === 0 ? (
                   <p class="empty">
                     {data.types.length > 0
-                      ? 'No trigger type has all of these words.'
-                      : 'There are no trigger types that you may see.'}
+                      ? 'No trigger types match all of these words. Change the search.'
+                      : 'No trigger types that you may see.'}
                   </p>
                 ) : (
                   <VirtualList
@@ -90,9 +90,7 @@ export function Types({ chosen, query }: { chosen: string | undefined; query: UR
         isChosen={chosen !== undefined}
       >
         {chosen === undefined ? (
-          <p class="empty">
-            Choose a trigger type to see what it carries, which triggers there are and which rules use them.
-          </p>
+          <p class="empty">Choose a trigger type to see its payload, its triggers and the rules that use them.</p>
         ) : (
           <TypePage key={chosen} typeRef={chosen} catalogue={data} />
         )}

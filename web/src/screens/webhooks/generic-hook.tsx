@@ -51,19 +51,19 @@ export function GenericHook(): JSX.Element {
     <div class="page webhooks">
       <div class="page-head">
         <a href={hrefOf(['webhooks'])}>← All webhooks</a>
-        <h1>Events of your own</h1>
+        <h1>Generic webhook</h1>
       </div>
       <p>
-        The webhook <code>{GENERIC_HOOK}</code> is always there. Programs send it the name of a trigger type and a
-        payload; rules on that type find <code>trigger.&lt;key&gt;</code>. First there has to be the{' '}
-        <a href={hrefOf(['triggers'])}>trigger type</a>; its schema says which payloads are taken.
+        The webhook <code>{GENERIC_HOOK}</code> always exists. Programs send the name of a trigger type and a payload.
+        Rules of that type read the payload as <code>trigger.&lt;key&gt;</code>. Create the{' '}
+        <a href={hrefOf(['triggers'])}>trigger type</a>first. Its schema defines the valid payloads.
       </p>
       <dl class="facts webhook-facts">
         <dt>Address</dt>
         <dd>
           <code>{address}</code> <CopyButton text={address} title="Copy address" />
         </dd>
-        <dt>Who may send</dt>
+        <dt>Authentication</dt>
         <dd>{textOfProof(undefined, hasLogin)}</dd>
         <dt>
           <label for={id}>Trigger type</label>
@@ -77,7 +77,7 @@ export function GenericHook(): JSX.Element {
               value={type === undefined ? '' : chosen}
               onChange={(event) => setQuery({ trigger: event.currentTarget.value }, { replace: true })}
             >
-              <option value="">{types.data?.length === 0 ? 'There is none yet' : 'Choose one for the example'}</option>
+              <option value="">{types.data?.length === 0 ? 'No trigger types' : 'Choose one for the example'}</option>
               {types.data?.map(({ ref }) => (
                 <option key={ref} value={ref}>
                   {ref}

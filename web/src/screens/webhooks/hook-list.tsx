@@ -35,11 +35,11 @@ export function HookList({ hooks, search }: { hooks: readonly Hook[]; search: st
           onInput={(event) => setQuery({ search: event.currentTarget.value }, { replace: true })}
         />
       </div>
-      {rules.error !== undefined && <p class="hint">Rules cannot be shown: {messageOf(rules.error)}</p>}
+      {rules.error !== undefined && <p class="hint">Could not load the rules: {messageOf(rules.error)}</p>}
       {hooks.length === 0 ? (
         <NoHooks />
       ) : found.length === 0 ? (
-        <p class="empty">No webhook has “{search.slice(0, 100)}” in its name.</p>
+        <p class="empty">No webhook name contains “{search.slice(0, 100)}”.</p>
       ) : (
         <VirtualList
           count={found.length}
@@ -52,8 +52,8 @@ export function HookList({ hooks, search }: { hooks: readonly Hook[]; search: st
         />
       )}
       <p class="hint webhooks-generic">
-        Events of your own need no webhook of theirs: programs announce them at{' '}
-        <a href={hrefOf(['webhooks', GENERIC_HOOK])}>the generic webhook</a>, which is always there.
+        Programs can also send events to <a href={hrefOf(['webhooks', GENERIC_HOOK])}>the generic webhook</a>, which
+        always exists.
       </p>
     </div>
   )
@@ -62,10 +62,10 @@ export function HookList({ hooks, search }: { hooks: readonly Hook[]; search: st
 function NoHooks(): JSX.Element {
   return (
     <div class="empty">
-      <p>There is no webhook yet.</p>
+      <p>No webhooks yet.</p>
       <p>
-        A webhook exists as long as a rule names it: <a href={hrefOf(['rules'])}>make a rule</a> whose trigger is of the
-        type <code>core.svc.webhook</code>, with the end of the address as its parameter <code>url</code>.
+        A rule creates a webhook: <a href={hrefOf(['rules'])}>create a rule</a> with the trigger type{' '}
+        <code>core.svc.webhook</code>and the end of the address as its parameter <code>url</code>.
       </p>
     </div>
   )
@@ -89,7 +89,7 @@ function HookRow({ hook, rules }: { hook: Hook; rules: RulesByTrigger }): JSX.El
           {address}
         </span>
       </div>
-      <span class="hook-proof" title="How senders prove themselves">
+      <span class="hook-proof" title="Authentication of senders">
         {proofs.join(', ')}
       </span>
       <span class="hook-rules">
@@ -119,7 +119,7 @@ function RuleLinks({ rules, more }: { rules: readonly HookRule[] | undefined; mo
       {rules.length > MAX_RULES_SHOWN && (
         <a href={hrefOf(['webhooks', more])}>and {rules.length - MAX_RULES_SHOWN} more</a>
       )}
-      {rules.length === 0 && <span class="hint">no rule that you may see</span>}
+      {rules.length === 0 && <span class="hint">no rules that you may see</span>}
     </>
   )
 }

@@ -53,10 +53,10 @@ export function HookPage({
       <a href={hrefOf(['webhooks'])}>← All webhooks</a>
       {single.error instanceof ApiError && single.error.status === 404 ? (
         <>
-          <h1>There is no webhook of this name</h1>
+          <h1>Webhook not found</h1>
           <p>
-            No rule names <code>{name.slice(0, 1000)}</code>: a webhook exists as long as a rule does. What was sent to
-            it before is still among the <a href={hrefOf(['triggers'])}>trigger instances</a>.
+            No rule uses <code>{name.slice(0, 1000)}</code>. A webhook exists as long as a rule uses it. See its earlier
+            requests under <a href={hrefOf(['triggers'])}>trigger instances</a>.
           </p>
         </>
       ) : single.error !== undefined ? (
@@ -95,7 +95,7 @@ function Loaded({ hook, requestId }: { hook: Hook; requestId: string | null }): 
         <dd>
           <code>{address}</code> <CopyButton text={address} title="Copy address" />
         </dd>
-        <dt>Who may send</dt>
+        <dt>Authentication</dt>
         <dd>
           {[...new Set(triggers.map(({ parameters }) => textOfProof(parameters.signature, hasLogin)))].map((text) => (
             <p key={text}>{text}</p>
@@ -104,7 +104,7 @@ function Loaded({ hook, requestId }: { hook: Hook; requestId: string | null }): 
         <dt>Rules</dt>
         <dd>
           {rules.error !== undefined ? (
-            <span class="hint">They cannot be shown: {messageOf(rules.error)}</span>
+            <span class="hint">Could not load the rules: {messageOf(rules.error)}</span>
           ) : (
             <Rules rules={listening} />
           )}

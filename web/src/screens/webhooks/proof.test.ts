@@ -119,20 +119,20 @@ describe('the browser', () => {
 
   test('says that a secret is none of the scheme', async () => {
     const signature: SignatureParameters = { scheme: 'standard', secret: '' }
-    await expect(signatureHeaders(signature, 'whsec_***', '{}')).rejects.toThrow('is not base64 text')
+    await expect(signatureHeaders(signature, 'whsec_***', '{}')).rejects.toThrow('must be base64 text')
   })
 })
 
 test('how senders prove themselves is said in words', () => {
   expect([titleOfProof(undefined, true), titleOfProof(undefined, false)]).toEqual([
     'API key or token',
-    'Open to everybody',
+    'No authentication',
   ])
   for (const [, signature] of signatures) {
     expect(titleOfProof(signature, true)).toMatch(/signature|token/)
     expect(textOfProof(signature, true)).toMatch(/^Senders /)
   }
-  expect(textOfProof({ scheme: 'stripe', secret: '', tolerance_seconds: 60 }, true)).toContain('more than 60 seconds')
+  expect(textOfProof({ scheme: 'stripe', secret: '', tolerance_seconds: 60 }, true)).toContain('more than 60 s')
   expect(textOfProof(signatures[7]?.[1], true)).toContain("X-It's-Signed")
 })
 

@@ -10,18 +10,18 @@ interface SchemeText {
 }
 
 const schemeTexts: Record<SignatureParameters['scheme'], SchemeText> = {
-  github: { title: 'GitHub signature', text: 'sign the body, as GitHub, Gitea and Forgejo do: X-Hub-Signature-256.' },
+  github: { title: 'GitHub signature', text: 'sign the body like GitHub, Gitea and Forgejo: X-Hub-Signature-256.' },
   gitlab: {
     title: 'GitLab token',
-    text: 'send the secret itself, as GitLab does: X-Gitlab-Token. A secret that begins with whsec_ signs instead.',
+    text: 'send the secret like GitLab: X-Gitlab-Token. A secret that begins with whsec_ signs instead.',
   },
-  stripe: { title: 'Stripe signature', text: 'sign the body and the time, as Stripe does: Stripe-Signature.' },
-  slack: { title: 'Slack signature', text: 'sign the body and the time, as Slack does: X-Slack-Signature.' },
+  stripe: { title: 'Stripe signature', text: 'sign the body and the time like Stripe: Stripe-Signature.' },
+  slack: { title: 'Slack signature', text: 'sign the body and the time like Slack: X-Slack-Signature.' },
   standard: {
     title: 'Standard Webhooks signature',
-    text: 'sign the id, the time and the body, as Standard Webhooks say: webhook-signature.',
+    text: 'sign the id, the time and the body by Standard Webhooks: webhook-signature.',
   },
-  hmac: { title: 'HMAC signature', text: 'sign what the rule says, into a header of its own.' },
+  hmac: { title: 'HMAC signature', text: 'sign by the scheme of the rule.' },
 }
 
 export function titleOfProof(signature: SignatureParameters | undefined, hasLogin: boolean): string {
@@ -30,14 +30,14 @@ export function titleOfProof(signature: SignatureParameters | undefined, hasLogi
     // A webhook may have several of one's own.
     return `${schemeTexts[scheme].title}${header === undefined ? '' : ` in ${header}`}`
   }
-  return hasLogin ? 'API key or token' : 'Open to everybody'
+  return hasLogin ? 'API key or token' : 'No authentication'
 }
 
 export function textOfProof(signature: SignatureParameters | undefined, hasLogin: boolean): string {
   if (signature === undefined) {
     return hasLogin
-      ? 'Senders need an API key, which does not expire, or a token.'
-      : 'Everybody who can reach this server may send: authentication is off.'
+      ? 'Senders need an API key or a token.'
+      : 'Authentication is off: everybody who reaches this server may send.'
   }
   if (signature.scheme !== 'hmac') {
     const times = ['stripe', 'slack', 'standard'].includes(signature.scheme) ? toleranceOf(signature) : ''
@@ -54,7 +54,7 @@ export function textOfProof(signature: SignatureParameters | undefined, hasLogin
 }
 
 function toleranceOf({ tolerance_seconds: seconds = 300 }: SignatureParameters): string {
-  return ` A time that is more than ${seconds} seconds away from that of the server is refused.`
+  return ` svc refuses a time more than ${seconds} s from its own.`
 }
 
 export interface Sample extends ExampleRequest {
@@ -73,7 +73,7 @@ export interface Recipe {
 
 const BODY = '"$BODY"'
 const secret = ['SECRET', 'the secret that the webhook shares with its senders'] as const
-const apiKey = ['SVC_API_KEY', 'an API key that may send to it'] as const
+const apiKey = ['SVC_API_KEY', 'an API key with permission to send to it'] as const
 
 /** Lines for a shell of POSIX with curl and openssl. None, where they could not be pasted safely. */
 export function recipesOf(signature: SignatureParameters | undefined, sample: Sample): Recipe[] {

@@ -23,7 +23,7 @@ export function ReEmit({
       setAgain(answer.headers.get('Svc-Trigger-Instance-Id') ?? '')
       onSent()
     } catch (error) {
-      notify(`It was not sent again: ${messageOf(error)}`, 'failure')
+      notify(`Could not replay the request: ${messageOf(error)}`, 'failure')
     } finally {
       setIsBusy(false)
     }
@@ -36,13 +36,13 @@ export function ReEmit({
           type="button"
           class={isCompact ? 'compact quiet' : ''}
           disabled={isBusy}
-          title="Its rules look at it once more, in a new trace"
+          title="Rules evaluate it again in a new trace"
           onClick={() => void emit()}
         >
-          Send again
+          Replay
         </button>
       ) : (
-        <a href={hrefOf(path, { request: again })}>Sent again</a>
+        <a href={hrefOf(path, { request: again })}>Show replay</a>
       )}
     </span>
   )

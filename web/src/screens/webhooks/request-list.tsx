@@ -59,32 +59,29 @@ export function RequestList({
 
   const { count, problem } = rows
   return (
-    <section class="requests" aria-label="Last requests">
+    <section class="requests" aria-label="Recent requests">
       <div class="card-head">
-        <h2>Last requests</h2>
+        <h2>Recent requests</h2>
         {count !== undefined && <span class="hint">{count.toLocaleString()}</span>}
       </div>
-      {outcomes.error !== undefined && (
-        <p class="hint">What came of them cannot be shown: {messageOf(outcomes.error)}</p>
-      )}
+      {outcomes.error !== undefined && <p class="hint">Could not load the outcomes: {messageOf(outcomes.error)}</p>}
       {problem !== undefined && (
         <p class="hint" role="status">
-          Newer requests cannot be shown: {messageOf(problem)}
+          Could not load newer requests: {messageOf(problem)}
         </p>
       )}
       {rows.error !== undefined && <Failure error={rows.error} onRetry={rows.reload} />}
       {count === undefined && rows.error === undefined && <p class="loading">Loading…</p>}
       {count === 0 && (
         <p class="empty">
-          Nothing has been sent yet, or it has been purged. Requests with a wrong signature are not kept: the audit log
-          of the server tells of them.
+          No requests yet, or retention deleted them. The audit log of the server lists requests with a wrong signature.
         </p>
       )}
       {count !== undefined && count > 0 && (
         <VirtualList
           count={count}
           rowHeight={isNarrow ? NARROW_ROW : WIDE_ROW}
-          label="Last requests"
+          label="Recent requests"
           {...rows.drawn}
           onRange={(first, end) => {
             rows.show(first, end)

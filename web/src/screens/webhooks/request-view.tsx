@@ -82,7 +82,7 @@ function Loaded({
         <dd>
           <StatusBadge status={status} />
         </dd>
-        <dt>Came of it</dt>
+        <dt>Outcome</dt>
         <dd>
           <OutcomeView instance={request} outcome={outcomes.of(id)} most={MAX_EXECUTIONS} />
         </dd>
@@ -92,14 +92,14 @@ function Loaded({
         </dd>
         {original !== undefined && (
           <>
-            <dt>Repeats</dt>
+            <dt>Replay of</dt>
             <dd>
-              <a href={hrefOf(path, { request: original })}>an earlier one</a>
+              <a href={hrefOf(path, { request: original })}>an earlier request</a>
             </dd>
           </>
         )}
       </dl>
-      {outcomes.error !== undefined && <p class="hint">What came of it cannot be shown: {messageOf(outcomes.error)}</p>}
+      {outcomes.error !== undefined && <p class="hint">Could not load the outcome: {messageOf(outcomes.error)}</p>}
       <div class="buttons">
         <a class="button" href={hrefOf(['triggers', 'instances', id])}>
           Explain
@@ -113,7 +113,7 @@ function Loaded({
         <p>
           The request has {formatBytes(size)}.{' '}
           <button type="button" onClick={onWhole}>
-            Load it
+            Load
           </button>
         </p>
       ) : (

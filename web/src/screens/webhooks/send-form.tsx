@@ -108,7 +108,7 @@ export function SendForm({
       setAnswer(await answerOf(answered))
       onSent?.()
     } catch (error) {
-      setProblem(isAbort(error) ? 'The page waits no longer; the server may have taken the request.' : messageOf(error))
+      setProblem(isAbort(error) ? 'Stopped waiting. The server may have accepted the request.' : messageOf(error))
     } finally {
       setIsBusy(false)
     }
@@ -128,7 +128,7 @@ export function SendForm({
             >
               {signers.map((signer, n) => (
                 <option key={n} value={n}>
-                  {signer.signature === undefined ? 'You, with your login' : titleOfProof(signer.signature, true)}
+                  {signer.signature === undefined ? 'Your own credentials' : titleOfProof(signer.signature, true)}
                 </option>
               ))}
             </select>
@@ -145,8 +145,8 @@ export function SendForm({
               describedBy={`${id}-secret-help`}
             />
             <p class="hint" id={`${id}-secret-help`}>
-              This webhook takes only what is signed. The page signs with the secret, and neither keeps nor sends it
-              {signature.scheme === 'gitlab' ? ' to anybody but the server, as GitLab does' : ''}.
+              This webhook accepts only signed requests. The page signs with the secret, and neither stores nor sends it
+              {signature.scheme === 'gitlab' ? ' anywhere but to the server, like GitLab' : ''}.
             </p>
           </div>
         )}
@@ -187,20 +187,20 @@ export function SendForm({
                 disabled={headers.length >= MAX_HEADERS}
                 onClick={() => setTypedHeaders([...headers, { key: (nextKey.current += 1), name: '', value: '' }])}
               >
-                Add a header
+                Add header
               </button>
             </fieldset>
             <TextField
               id={`${id}-tag`}
               label="Trace tag"
-              help="Names the trace; one that exists is joined."
+              help="The tag of the trace. An existing trace gets the request as a member."
               value={traceTag}
               onValue={setTraceTag}
             />
             <TextField
               id={`${id}-key`}
               label="Idempotency key"
-              help="The same again within 24 hours causes nothing."
+              help="svc ignores a request that repeats this key within 24 hours."
               value={idempotencyKey}
               onValue={setIdempotencyKey}
             />
@@ -229,7 +229,7 @@ export function SendForm({
           </button>
           {isBusy && (
             <button type="button" onClick={() => controller.current?.abort()}>
-              Wait no longer
+              Stop waiting
             </button>
           )}
         </div>
@@ -270,12 +270,12 @@ function AnswerView({ answer }: { answer: Answer }): JSX.Element {
   return (
     <div class="send-answer" role="status">
       {instanceIds.length === 0 ? (
-        <p>The server answered with {status}, and nothing has come of it.</p>
+        <p>The server answered {status}and created no trigger instance.</p>
       ) : (
         <p>
           {isReplay
-            ? 'The server has had this request before, and nothing new comes of it.'
-            : 'The server has taken it.'}{' '}
+            ? 'The server already has this request and ignored the repeat.'
+            : 'The server accepted the request.'}{' '}
           {traceId !== '' && <a href={hrefOf(['traces', traceId])}>Trace</a>}
         </p>
       )}
@@ -286,7 +286,7 @@ function AnswerView({ answer }: { answer: Answer }): JSX.Element {
             <StatusBadge status={ended} /> <a href={hrefOf(['history', id, 'general'])}>{action}</a>
           </summary>
           {result !== undefined && <JsonTree value={result} />}
-          {typeof size === 'number' && <p class="hint">The result is long: the execution has it.</p>}
+          {typeof size === 'number' && <p class="hint">The result is long. Open the execution to see it.</p>}
         </details>
       ))}
     </div>
@@ -315,7 +315,7 @@ function Instances({ ids }: { ids: readonly string[] }): JSX.Element {
   usePoll(look, POLL_MS)
   useEffect(() => outcomes.need(instances), [instances])
   if (failure !== undefined || outcomes.error !== undefined) {
-    return <p class="hint">What comes of it cannot be shown: {messageOf(failure ?? outcomes.error)}</p>
+    return <p class="hint">Could not load the outcome: {messageOf(failure ?? outcomes.error)}</p>
   }
   return (
     <ul class="list send-instances">
@@ -331,8 +331,8 @@ function Instances({ ids }: { ids: readonly string[] }): JSX.Element {
 /** @throws Error that says what is wrong */
 function bodyOf(text: string): object {
   const { value, mistake } = readJsonText(text)
-  if (mistake !== undefined) throw new Error(`The body is not JSON. ${sentenceOf(mistake)}`)
-  if (typeof value !== 'object' || value === null) throw new Error('The body has to be an object or a list.')
+  if (mistake !== undefined) throw new Error(`The body is not valid JSON. ${sentenceOf(mistake)}`)
+  if (typeof value !== 'object' || value === null) throw new Error('Enter an object or a list.')
   return value
 }
 
@@ -340,7 +340,7 @@ function bodyOf(text: string): object {
 function headerText(text: string, what: string): string {
   const trimmed = text.trim()
   if (!/^[\x20-\x7e\x80-\xff]*$/.test(trimmed)) {
-    throw new Error(`${what} is sent as a header, which takes no letters beyond Latin-1.`)
+    throw new Error(`${what} is a header: use only Latin-1 characters.`)
   }
   return trimmed
 }

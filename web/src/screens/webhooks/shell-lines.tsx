@@ -10,7 +10,7 @@ export function ShellLines({ recipes }: { recipes: readonly Recipe[] }): JSX.Ele
   const selectId = useId()
   const recipe = recipes[chosen] ?? recipes[0]
   return (
-    <Fold title="From a shell">
+    <Fold title="Shell">
       {recipes.length > 1 && (
         <div class="field">
           <label for={selectId}>Sender</label>
@@ -25,7 +25,7 @@ export function ShellLines({ recipes }: { recipes: readonly Recipe[] }): JSX.Ele
       )}
       {recipe === undefined ? (
         <p class="hint">
-          What this webhook asks to be signed has characters that cannot be pasted into a terminal safely.
+          No commands: the signed text of this webhook has characters that are unsafe to paste into a terminal.
         </p>
       ) : (
         <>
@@ -35,11 +35,11 @@ export function ShellLines({ recipes }: { recipes: readonly Recipe[] }): JSX.Ele
             </p>
           ))}
           {/* Whoever cannot see it scrolled has to be able to scroll it. */}
-          <pre class="code shell-lines" tabIndex={0} aria-label="Lines for a shell">
+          <pre class="code shell-lines" tabIndex={0} aria-label="Shell commands">
             {recipe.text}
           </pre>
           <div class="buttons">
-            <CopyButton text={recipe.text} title="Copy the lines" />
+            <CopyButton text={recipe.text} title="Copy commands" />
           </div>
         </>
       )}

@@ -63,7 +63,7 @@ async function standardHeaders(secret: string, time: string, body: string): Prom
   try {
     key = Uint8Array.from(atob(secret.replace(/^whsec_/, '')), (character) => character.charCodeAt(0))
   } catch {
-    throw new Error('The secret is not base64 text, usually after whsec_.')
+    throw new Error('The secret must be base64 text, usually after whsec_.')
   }
   return {
     'webhook-id': id,
@@ -77,7 +77,7 @@ async function mac(name: keyof typeof algorithms, secret: Bytes, text: string): 
   const subtle = crypto.subtle as SubtleCrypto | undefined
   if (subtle === undefined) {
     throw new Error(
-      'The browser can sign only on pages that came over HTTPS, or from this machine. Use the lines for a shell.',
+      'The browser can sign only on HTTPS pages or on the machine of the server. Use the shell commands instead.',
     )
   }
   const key = await subtle.importKey('raw', secret, { name: 'HMAC', hash: algorithms[name] }, false, ['sign'])

@@ -42,24 +42,19 @@ export function Children({ record: { id, status } }: { record: ExecutionRecord }
     <section class="card" aria-label="Children">
       <div class="card-head">
         <h2>Children</h2>
-        <a href={hrefOf(['history'], { parent: id })}>As a list</a>
+        <a href={hrefOf(['history'], { parent: id })}>Show as list</a>
       </div>
       {error !== undefined && <Failure error={error} onRetry={reload} />}
       {branches.length === 0 ? (
         <p class="hint">
-          {isLoading
-            ? 'Loading…'
-            : isFinalStatus(status)
-              ? 'It has started no other executions.'
-              : 'It has started no other executions so far.'}
+          {isLoading ? 'Loading…' : isFinalStatus(status) ? 'No child executions.' : 'No child executions so far.'}
         </p>
       ) : (
         <Branches nodes={branches} />
       )}
       {tree.isCut && (
         <p class="hint">
-          There are more than {MAX_NODES}; only these are shown.{' '}
-          <a href={hrefOf(['history'], { parent: id })}>All of them</a>
+          Showing the first {MAX_NODES}. <a href={hrefOf(['history'], { parent: id })}>Show all</a>
         </p>
       )}
     </section>

@@ -66,7 +66,7 @@ function Parameters({ record: { id, parameters, parameters_size: size } }: { rec
       ) : size !== undefined ? (
         <LeftOut load={load} />
       ) : (
-        <p class="hint">It was given none.</p>
+        <p class="hint">No parameters.</p>
       )}
     </section>
   )
@@ -76,12 +76,12 @@ function Problem({ record }: { record: ExecutionRecord }): JSX.Element | null {
   const problem = problemOf(record)
   if (problem === undefined) return null
   return (
-    <section class="card went-wrong" data-status={record.status} aria-label="What went wrong">
+    <section class="card went-wrong" data-status={record.status} aria-label="Problem">
       <h2>{problem.title}</h2>
       {problem.text !== undefined && <pre tabIndex={0}>{problem.text}</pre>}
       {problem.traceback !== undefined && (
         <details>
-          <summary>Where it was raised</summary>
+          <summary>Traceback</summary>
           <TextBlock title="Traceback" text={problem.traceback} />
         </details>
       )}
@@ -94,7 +94,7 @@ function Waits({ record }: { record: ExecutionRecord }): JSX.Element | null {
   if (waiting === undefined) return null
   const { sentence, until, isBehindOthers } = waiting
   return (
-    <section class="card waits" aria-label="What it waits for">
+    <section class="card waits" aria-label="Waiting">
       <p>
         {sentence}
         {until !== undefined && (
@@ -113,7 +113,7 @@ function Waits({ record }: { record: ExecutionRecord }): JSX.Element | null {
                 children: '1',
               })}
             >
-              Those that run now
+              Show running executions
             </a>
           </>
         )}
@@ -139,13 +139,13 @@ function Result({ record }: { record: ExecutionRecord }): JSX.Element {
         )}
       </div>
       {isLeftOut && size > MAX_SHOWN_BYTES ? (
-        <p>It is too large to be shown well in a browser: download it.</p>
+        <p>The result is too large to show here. Download it instead.</p>
       ) : isLeftOut ? (
         <LeftOut
           load={async () => setLoaded({ value: await (await request('GET', `executions/${id}/result`)).json() })}
         />
       ) : value === undefined ? (
-        <p class="hint">{isFinalStatus(status) ? 'There is none.' : 'There is none before the end.'}</p>
+        <p class="hint">{isFinalStatus(status) ? 'No result.' : 'No result yet: the execution has not ended.'}</p>
       ) : (
         <ResultParts result={readResult(value)} />
       )}
@@ -158,7 +158,7 @@ function LeftOut({ load }: { load: () => Promise<void> }): JSX.Element {
   const [isBusy, setIsBusy] = useState(false)
   return (
     <p>
-      It is large, so it was not loaded.{' '}
+      Not loaded: it is large.{' '}
       <button
         type="button"
         disabled={isBusy}
@@ -169,7 +169,7 @@ function LeftOut({ load }: { load: () => Promise<void> }): JSX.Element {
             .finally(() => setIsBusy(false))
         }}
       >
-        {isBusy ? 'Loading…' : 'Show it here'}
+        {isBusy ? 'Loading…' : 'Show'}
       </button>
     </p>
   )
@@ -227,7 +227,7 @@ function ResultParts({ result }: { result: ReadResult }): JSX.Element {
 
 function Command({ result: { exitCode, stdout, stderr, rest } }: { result: CommandResult }): JSX.Element {
   const { result: returned, ...others } = rest
-  const cut = 'cut: the output has all of it'
+  const cut = 'truncated: see the output for all of it'
   return (
     <div class="command-result">
       {exitCode !== undefined && (
@@ -247,7 +247,7 @@ function Command({ result: { exitCode, stdout, stderr, rest } }: { result: Comma
       {stderr.text !== '' && (
         <TextBlock title="Standard error" text={stderr.text} {...(stderr.isCut && { note: cut })} />
       )}
-      {stdout.text === '' && stderr.text === '' && <p class="hint">It has written nothing.</p>}
+      {stdout.text === '' && stderr.text === '' && <p class="hint">No output.</p>}
       {Object.keys(others).length > 0 && <JsonTree value={others} />}
     </div>
   )
@@ -266,12 +266,12 @@ function Facts({ record, trace }: { record: ExecutionRecord; trace: TraceName | 
   } = record
   const { hostname, pid } = liveaction.runner_info
   return (
-    <aside class="card general-facts" aria-label="Facts">
-      <h2>Facts</h2>
+    <aside class="card general-facts" aria-label="Details">
+      <h2>Details</h2>
       <dl class="facts">
         <Origin record={record} trace={trace} />
         <Fact title="User">{context.user}</Fact>
-        {context.cancelled_by !== undefined && <Fact title="Cancelled by">{context.cancelled_by}</Fact>}
+        {context.cancelled_by !== undefined && <Fact title="Canceled by">{context.cancelled_by}</Fact>}
         <Fact title="Runner">{runner.name}</Fact>
         <Fact title="Started">
           <Time at={start} />
@@ -281,14 +281,14 @@ function Facts({ record, trace }: { record: ExecutionRecord; trace: TraceName | 
             <Time at={end} />
           </Fact>
         )}
-        <Fact title="Took">
+        <Fact title="Duration">
           <Elapsed from={start} seconds={isFinalStatus(status) ? (seconds ?? 0) : undefined} />
         </Fact>
         {delay !== undefined && <Fact title="Delay">{(delay / 1000).toLocaleString()} s</Fact>}
         {hostname !== undefined && (
-          <Fact title="Ran on">
+          <Fact title="Host">
             {hostname}
-            {pid !== undefined && `, by process ${pid}`}
+            {pid !== undefined && `, process ${pid}`}
           </Fact>
         )}
       </dl>
@@ -319,7 +319,7 @@ function Origin({ record, trace }: { record: ExecutionRecord; trace: TraceName |
     <>
       {isAskedFor && <Fact title="Started by">a request of {context.user}</Fact>}
       {rule !== undefined && (
-        <Fact title={rerun === undefined ? 'Rule' : 'Rule of the first'}>
+        <Fact title={rerun === undefined ? 'Rule' : 'Rule of the original'}>
           {'ref' in rule ? <a href={hrefOf(['rules', rule.ref])}>{rule.ref}</a> : rule.name}
         </Fact>
       )}
@@ -339,7 +339,7 @@ function Origin({ record, trace }: { record: ExecutionRecord; trace: TraceName |
         </Fact>
       )}
       {rerun !== undefined && (
-        <Fact title="Run again from">
+        <Fact title="Re-run of">
           <Link id={rerun.ref} />
         </Fact>
       )}

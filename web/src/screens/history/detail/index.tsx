@@ -78,9 +78,10 @@ function Missing({
   if (isNone) {
     return (
       <>
-        <h1>Nothing has run yet</h1>
+        <h1>No executions yet</h1>
         <p>
-          There is no last execution. <a href={hrefOf(['actions'])}>Choose an action to run</a>
+          The last execution does not exist: no action has run.{' '}
+          <a href={hrefOf(['actions'])}>Choose an action to run</a>
         </p>
       </>
     )
@@ -88,17 +89,17 @@ function Missing({
   if (!(error instanceof ApiError) || error.status !== 404) return <Failure error={error} onRetry={onRetry} />
   return (
     <>
-      <h1>There is no such execution</h1>
+      <h1>Execution not found</h1>
       <p>
-        The server knows none with the id <code class="long">{id}</code>. It may have been purged, because it was old (
+        The server has no execution with the id <code class="long">{id}</code>. Retention may have deleted it (
         <code>garbagecollector.action_executions_ttl</code>), or it belongs to another server.
       </p>
       <p>
-        <a href={back}>Go to the history</a>
+        <a href={back}>Open the history</a>
         {/^[0-9a-f]{12,23}$/.test(id) && (
           <>
             {' · '}
-            <a href={hrefOf(['history'], { q: id })}>Look for ids that begin like this</a>
+            <a href={hrefOf(['history'], { q: id })}>Search for ids that begin like this</a>
           </>
         )}
       </p>
@@ -152,7 +153,7 @@ function Execution({ first, tab, query, back, isBeside }: ExecutionProps): JSX.E
           <div class="buttons">
             <Cancel record={record} onDone={reload} />
             <button type="button" onClick={() => setIsRerun(true)}>
-              Run again
+              Re-run
             </button>
             {trace !== undefined && (
               <a class="button" href={hrefOf(['traces', trace.id])}>
@@ -160,7 +161,7 @@ function Execution({ first, tab, query, back, isBeside }: ExecutionProps): JSX.E
               </a>
             )}
             {isBeside && (
-              <a class="button quiet" href={back} aria-label="Close" title="Only the list">
+              <a class="button quiet" href={back} aria-label="Close" title="Close details">
                 ×
               </a>
             )}
@@ -171,7 +172,7 @@ function Execution({ first, tab, query, back, isBeside }: ExecutionProps): JSX.E
           <CopyButton text={id} title="Copy id" />
           <CopyButton text={address} title="Copy link" />
         </div>
-        <nav class="tabs" aria-label="Parts of the execution">
+        <nav class="tabs" aria-label="Execution views">
           {tabs.map(({ name, title }) => (
             <a key={name} href={hrefOf(['history', id, name], filter)} aria-current={name === tab ? 'page' : undefined}>
               {title}
@@ -183,7 +184,7 @@ function Execution({ first, tab, query, back, isBeside }: ExecutionProps): JSX.E
       <div class="execution-part" data-part={tab}>
         {shown === undefined ? (
           <p class="empty">
-            An execution has no part “{tab.slice(0, 100)}”. <a href={hrefOf(['history', id, 'general'])}>General</a>
+            An execution has no view “{tab.slice(0, 100)}”. <a href={hrefOf(['history', id, 'general'])}>General</a>
           </p>
         ) : (
           <Part name={shown.name} record={record} trace={trace} onChange={reload} />
@@ -230,7 +231,7 @@ function Cancel({
     try {
       await cancelExecution(id)
     } catch (error) {
-      notify(`It is not cancelled: ${messageOf(error)}`, 'failure')
+      notify(`Could not cancel the execution: ${messageOf(error)}`, 'failure')
     }
     setIsBusy(false)
     onDone()
@@ -240,10 +241,10 @@ function Cancel({
       type="button"
       class="danger"
       disabled={isBusy || status === 'pending'}
-      title={status === 'pending' ? 'It waits for an answer; what waits cannot be cancelled' : undefined}
+      title={status === 'pending' ? 'A pending execution cannot be canceled: answer it instead' : undefined}
       onClick={() => void cancel()}
     >
-      {isBusy ? 'Cancelling…' : 'Cancel'}
+      {isBusy ? 'Canceling…' : 'Cancel'}
     </button>
   )
 }

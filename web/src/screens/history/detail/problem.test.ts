@@ -12,29 +12,29 @@ test.each<ExecutionStatus>(['requested', 'running', 'pending', 'succeeded', 'can
 describe('a command', () => {
   const result = { failed: true, succeeded: false, return_code: 3, stdout: 'out', stderr: 'first\nlast' }
   test.each<[status: ExecutionStatus, result: unknown, expected: Problem]>([
-    ['failed', result, { title: 'It ended with exit code 3.', text: 'first\nlast' }],
-    ['failed', { ...result, stderr: ' ' }, { title: 'It ended with exit code 3.', text: 'out' }],
-    ['failed', { ...result, stdout: '', stderr: '' }, { title: 'It ended with exit code 3.' }],
+    ['failed', result, { title: 'Failed: exit code 3', text: 'first\nlast' }],
+    ['failed', { ...result, stderr: ' ' }, { title: 'Failed: exit code 3', text: 'out' }],
+    ['failed', { ...result, stdout: '', stderr: '' }, { title: 'Failed: exit code 3' }],
     [
       'failed',
       { ...result, return_code: 127, stderr: 'sh: x: not found' },
-      { title: 'It ended with exit code 127 (there is no such command).', text: 'sh: x: not found' },
+      { title: 'Failed: exit code 127 (command not found)', text: 'sh: x: not found' },
     ],
-    ['failed', { return_code: 139 }, { title: 'It ended with exit code 139 (ended by signal 11).' }],
+    ['failed', { return_code: 139 }, { title: 'Failed: exit code 139 (signal 11)' }],
     [
       'timeout',
       { ...result, error: 'Action failed to complete in 1 seconds' },
       { title: 'Action failed to complete in 1 seconds', text: 'first\nlast' },
     ],
-    ['timeout', undefined, { title: 'It took longer than its time limit.' }],
+    ['timeout', undefined, { title: 'Timed out' }],
     [
       'abandoned',
       { error: 'The server stopped while the action was running.' },
       { title: 'The server stopped while the action was running.' },
     ],
-    ['abandoned', undefined, { title: 'It was ended from outside, or the server stopped while it ran.' }],
-    ['failed', undefined, { title: 'It failed.' }],
-    ['failed', 'text', { title: 'It failed.' }],
+    ['abandoned', undefined, { title: 'Abandoned: the process was killed, or the server stopped while it ran' }],
+    ['failed', undefined, { title: 'Failed' }],
+    ['failed', 'text', { title: 'Failed' }],
   ])('%s with %j', (status, given, expected) => {
     expect(problem(status, given)).toEqual(expected)
   })
@@ -56,14 +56,14 @@ test('an exception of Python is its last line', () => {
     text: stderr,
   })
   expect(problem('failed', { exit_code: 1, result: 'None', stdout: '', stderr: 'gone' })).toEqual({
-    title: 'It ended with exit code 1.',
+    title: 'Failed: exit code 1',
     text: 'gone',
   })
 })
 
 test('an answer over HTTP', () => {
   expect(problem('failed', { status_code: 503, body: 'down', headers: {} })).toEqual({
-    title: 'The server answered with status 503.',
+    title: 'Failed: HTTP status 503',
     text: 'down',
   })
   expect(problem('failed', { status_code: 500, body: { error: 'x' } })?.text).toBe('{"error":"x"}')
@@ -72,10 +72,10 @@ test('an answer over HTTP', () => {
 test('hosts that failed, not those that did not', () => {
   const host = { failed: true, succeeded: false, return_code: 1, stdout: '', stderr: 'no' }
   const result = { a: host, b: { ...host, failed: false, succeeded: true }, c: { ...host, error: 'unreachable' } }
-  expect(problem('failed', result)).toEqual({ title: 'It failed on 2 hosts.', text: 'a: no\n\nc: unreachable' })
+  expect(problem('failed', result)).toEqual({ title: 'Failed on 2 hosts', text: 'a: no\n\nc: unreachable' })
   const many = Object.fromEntries(Array.from({ length: 500 }, (_, i) => [`h${i}`, host]))
   const { title, text } = problem('failed', many) ?? { title: '', text: '' }
-  expect(title).toBe('It failed on 500 hosts, of which these are 20.')
+  expect(title).toBe('Failed on 500 hosts, the first 20 shown')
   expect(text?.split('\n\n')).toHaveLength(20)
 })
 
@@ -86,17 +86,17 @@ test('a workflow names its errors', () => {
 })
 
 test.each([
-  [{ message: 'Action canceled by user.', user: 'eve' }, {}, 'It was cancelled by eve.'],
-  [undefined, { cancelled_by: 'bob' }, 'It was cancelled by bob.'],
-  [{ message: 'x', policy: 'p.one' }, {}, 'It was cancelled by the policy p.one.'],
-  [undefined, {}, 'It was cancelled.'],
-])('cancelled: %j %j', (result, context, title) => {
+  [{ message: 'Action canceled by user.', user: 'eve' }, {}, 'Canceled by eve'],
+  [undefined, { cancelled_by: 'bob' }, 'Canceled by bob'],
+  [{ message: 'x', policy: 'p.one' }, {}, 'Canceled by the policy p.one'],
+  [undefined, {}, 'Canceled'],
+])('canceled: %j %j', (result, context, title) => {
   expect(problem('canceled', result, context)).toEqual({ title })
 })
 
 test('what is long is cut, at the end where the reason is', () => {
   const { title, text } = problem('failed', { return_code: 1, stderr: `${'x'.repeat(1e6)}the reason` }) ?? { title: '' }
-  expect(title).toBe('It ended with exit code 1.')
+  expect(title).toBe('Failed: exit code 1')
   expect(text?.length).toBeLessThan(5000)
   expect(text).toMatch(/^… x+the reason$/)
   expect(problem('failed', { error: 'y'.repeat(1e6) })?.title).toHaveLength(501)

@@ -29,7 +29,7 @@ export function problemOf(execution: Failed): Problem | undefined {
     const by = textOf(parts['user']) ?? textOf(context['cancelled_by'])
     const policy = textOf(parts['policy'])
     const whom = policy !== undefined ? `the policy ${policy}` : by
-    return { title: whom === undefined ? 'It was cancelled.' : `It was cancelled by ${short(whom)}.` }
+    return { title: whom === undefined ? 'Canceled' : `Canceled by ${short(whom)}` }
   }
   const hosts = hostProblems(parts)
   if (hosts.length > 0) return { title: hostsTitle(hosts), text: hosts.slice(0, MAX_HOSTS).join('\n\n'), ...more }
@@ -44,24 +44,24 @@ export function problemOf(execution: Failed): Problem | undefined {
 }
 
 function titleOf(status: string, parts: Record<string, unknown>): string {
-  if (status === 'abandoned') return 'It was ended from outside, or the server stopped while it ran.'
-  if (status === 'timeout') return 'It took longer than its time limit.'
+  if (status === 'abandoned') return 'Abandoned: the process was killed, or the server stopped while it ran'
+  if (status === 'timeout') return 'Timed out'
   const code = parts['return_code'] ?? parts['exit_code']
   const line = lastLineOf(textOf(parts['stderr']))
   // The last line of a traceback is the exception.
   if ('exit_code' in parts && line !== undefined && /^[\w.]+(Error|Exception|Exit|Interrupt)\b/.test(line))
     return short(line)
-  if (typeof code === 'number') return `It ended with exit code ${code}${meaningOf(code)}.`
-  if (typeof parts['status_code'] === 'number') return `The server answered with status ${parts['status_code']}.`
+  if (typeof code === 'number') return `Failed: exit code ${code}${meaningOf(code)}`
+  if (typeof parts['status_code'] === 'number') return `Failed: HTTP status ${parts['status_code']}`
   const message = textOf(parts['message'])
-  return message === undefined ? 'It failed.' : short(message)
+  return message === undefined ? 'Failed' : short(message)
 }
 
 /** What shells mean by it. */
 function meaningOf(code: number): string {
-  if (code === 126) return ' (the command cannot be executed)'
-  if (code === 127) return ' (there is no such command)'
-  if (code > 128 && code <= 192) return ` (ended by signal ${code - 128})`
+  if (code === 126) return ' (command not executable)'
+  if (code === 127) return ' (command not found)'
+  if (code > 128 && code <= 192) return ` (signal ${code - 128})`
   return ''
 }
 
@@ -85,8 +85,8 @@ function hostProblems(result: Record<string, unknown>): string[] {
 }
 
 function hostsTitle(hosts: readonly string[]): string {
-  if (hosts.length > MAX_HOSTS) return `It failed on ${hosts.length} hosts, of which these are ${MAX_HOSTS}.`
-  return hosts.length === 1 ? 'It failed on one host.' : `It failed on ${hosts.length} hosts.`
+  if (hosts.length > MAX_HOSTS) return `Failed on ${hosts.length} hosts, the first ${MAX_HOSTS} shown`
+  return hosts.length === 1 ? 'Failed on 1 host' : `Failed on ${hosts.length} hosts`
 }
 
 /** Undefined when there is nothing to read. */

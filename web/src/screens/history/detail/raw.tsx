@@ -13,11 +13,11 @@ export function Raw({ record }: { record: ExecutionRecord }): JSX.Element {
   return (
     <>
       <section class="card" aria-label="Commands">
-        <h2>In a terminal</h2>
-        <Command title="The record" text={`svc execution get ${id} --json`} />
-        <Command title="Its output, while it runs" text={`svc execution tail ${id}`} />
-        <Command title="The same again" text={`svc execution re-run ${id}`} />
-        <Command title="A run with these parameters" {...runOf(record)} />
+        <h2>Command line</h2>
+        <Command title="Get the record" text={`svc execution get ${id} --json`} />
+        <Command title="Follow the output" text={`svc execution tail ${id}`} />
+        <Command title="Re-run" text={`svc execution re-run ${id}`} />
+        <Command title="Run with these parameters" {...runOf(record)} />
       </section>
       <section class="card" aria-label="Record">
         <div class="card-head">
@@ -25,10 +25,10 @@ export function Raw({ record }: { record: ExecutionRecord }): JSX.Element {
           <CopyButton text={() => JSON.stringify(record, null, 2)} title="Copy as JSON" />
         </div>
         {result === undefined && size > 0 && (
-          <p class="hint">Without its result, which has {formatBytes(size)}: the general part shows it.</p>
+          <p class="hint">Without the result of {formatBytes(size)}: see General.</p>
         )}
         {parametersSize !== undefined && (
-          <p class="hint">Without its parameters, which have {formatBytes(parametersSize)}: see there, too.</p>
+          <p class="hint">Without the parameters of {formatBytes(parametersSize)}: see General.</p>
         )}
         <JsonTree value={record} />
       </section>
@@ -53,7 +53,7 @@ function Command({
       <code>{text.length > MAX_COMMAND ? `${text.slice(0, MAX_COMMAND)}…` : text}</code>
       <CopyButton text={text} />
       {omitted.length > 0 && (
-        <span class="hint">Without {omitted.join(', ')}, which is secret or has no form there.</span>
+        <span class="hint">Without {omitted.join(', ')}: secret, or without a command-line form.</span>
       )}
     </div>
   )

@@ -40,11 +40,11 @@ export function Rerun({ record, query, onClose }: RerunProps): JSX.Element {
   )
   const [isTyped, setIsTyped] = useState(false)
   return (
-    <Dialog title={`Run ${action.ref} again`} onClose={onClose} stays={isTyped}>
+    <Dialog title={`Re-run ${action.ref}`} onClose={onClose} stays={isTyped}>
       {error !== undefined &&
         (error instanceof ApiError && error.status === 404 ? (
           <p class="problem" role="alert">
-            The action {action.ref} does not exist any more, so nobody can run it.
+            The action {action.ref} does not exist any more. Register its pack again to re-run it.
           </p>
         ) : (
           <Failure error={error} onRetry={reload} />
@@ -83,14 +83,14 @@ function RerunForm({
     const { body, masked } = planRerun(form.initial, form.state, reading)
     if (masked.length > 0) {
       setProblem(
-        `${masked.join(', ')}: the stars stand for what is hidden from you, and only the server knows it. Write what belongs there, or take your change back.`,
+        `${masked.join(', ')}: the stars are a mask for a secret that only the server knows. Enter the secret, or undo your change.`,
       )
       return
     }
     setIsBusy(true)
     try {
       const created = await change<ExecutionRecord>('POST', `executions/${id}/re_run`, body, { no_merge: true })
-      notify(`${action.ref} runs again.`)
+      notify(`Re-running ${action.ref}.`)
       onClose()
       navigate(hrefOf(['history', created.id, 'general'], addressOfFilter(filterOf(query))))
     } catch (error) {
@@ -109,11 +109,9 @@ function RerunForm({
         void run()
       }}
     >
-      {hasSecrets && (
-        <p class="hint">What is hidden (********) stays as it was, unless you write something else in its place.</p>
-      )}
-      <ParameterForm form={form} emptyText="It has no parameters." />
-      {!action.enabled && <p class="problem">The action is disabled, so nobody can run it.</p>}
+      {hasSecrets && <p class="hint">The server keeps masked values (********) unless you replace them.</p>}
+      <ParameterForm form={form} emptyText="No parameters." />
+      {!action.enabled && <p class="problem">The action is disabled. Enable it to re-run it.</p>}
       {problem !== undefined && (
         <p class="problem" role="alert">
           {problem}
@@ -121,14 +119,14 @@ function RerunForm({
       )}
       <div class="buttons">
         <button class="primary" type="submit" disabled={isBusy || !action.enabled}>
-          {isBusy ? 'Starting…' : 'Run again'}
+          {isBusy ? 'Starting…' : 'Re-run'}
         </button>
         <button type="button" onClick={onClose}>
-          Leave it
+          Go back
         </button>
         {form.isChanged && (
           <button type="button" class="quiet" onClick={() => form.reset(parameters)}>
-            Undo the changes
+            Discard changes
           </button>
         )}
       </div>

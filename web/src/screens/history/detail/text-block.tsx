@@ -20,7 +20,7 @@ export function TextBlock({ title, text, note }: { title: string; text: string; 
       </div>
       {isCut && (
         <button type="button" class="link" onClick={() => setIsWhole(true)}>
-          {(plain.length - SHOWN).toLocaleString()} more characters before this
+          {(plain.length - SHOWN).toLocaleString()} earlier characters not shown
         </button>
       )}
       <pre tabIndex={0}>{isCut ? plain.slice(-SHOWN) : plain}</pre>

@@ -13,7 +13,7 @@ export function Timeline({ record }: { record: ExecutionRecord }): JSX.Element {
   return (
     <section class="card" aria-label="Timeline">
       <h2>
-        {formatDuration(total)} {isOver ? 'from the request to the end' : 'so far'}
+        {formatDuration(total)} {isOver ? 'in total' : 'so far'}
       </h2>
       <div class="timeline" aria-hidden="true">
         {segments
@@ -32,9 +32,9 @@ export function Timeline({ record }: { record: ExecutionRecord }): JSX.Element {
           <thead>
             <tr>
               <th scope="col">Status</th>
-              <th scope="col">From</th>
-              <th scope="col">After</th>
-              <th scope="col">For</th>
+              <th scope="col">Start</th>
+              <th scope="col">Offset</th>
+              <th scope="col">Duration</th>
               <th scope="col">Share</th>
             </tr>
           </thead>

@@ -23,24 +23,29 @@ test.each<ExecutionStatus>(['running', 'succeeded', 'failed', 'timeout', 'abando
   },
 )
 
-test.each<ExecutionStatus>(['requested', 'scheduled', 'pending', 'canceling', 'pausing', 'paused', 'resuming'])(
-  '%s is told in a sentence',
-  (status) => {
-    expect(waiting(status)?.sentence).toMatch(/^It .*\.$/)
-  },
-)
+test.each<[status: ExecutionStatus, sentence: string]>([
+  ['requested', 'Waiting for a free slot.'],
+  ['scheduled', 'Starting.'],
+  ['pending', 'Waiting for an external system to report the outcome.'],
+  ['canceling', 'Canceling: its processes have a grace period to stop.'],
+  ['pausing', 'Pausing: waiting for its running children to end.'],
+  ['paused', 'Paused until somebody resumes it.'],
+  ['resuming', 'Resuming.'],
+])('%s has the sentence "%s"', (status, sentence) => {
+  expect(waiting(status)).toEqual({ sentence })
+})
 
 test('an inquiry waits for an answer', () => {
-  expect(waiting('pending', { runner: { name: 'inquirer' } })?.sentence).toBe('It waits for an answer.')
+  expect(waiting('pending', { runner: { name: 'inquirer' } })?.sentence).toBe('Waiting for an answer.')
 })
 
 test('a delay ends at a time, whoever wanted it', () => {
   expect(waiting('delayed', { delay: 90_000 })).toEqual({
-    sentence: 'Whoever asked for it wanted it to wait until',
+    sentence: 'Delayed by the request until',
     until: '2030-01-01T00:01:30.000Z',
   })
   const context = { policies: { retry: { applied_policy: 'p.again', retry_count: 1 } } }
-  expect(waiting('delayed', { delay: 90_000, context })?.sentence).toContain('The policy p.again runs it again')
+  expect(waiting('delayed', { delay: 90_000, context })?.sentence).toContain('Retry by the policy p.again')
 })
 
 test.each([{}, { delay: 1000 }])('without a time, or beyond it, it waits for others (%j)', (more) => {

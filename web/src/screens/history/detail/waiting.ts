@@ -20,14 +20,14 @@ export function waitingOf(execution: Facts, now: number): Waiting | undefined {
   const { status, start_timestamp: start, delay = 0, action, runner, context } = execution
   switch (status) {
     case 'requested':
-      return { sentence: 'It waits for its turn: only so many executions run at once.' }
+      return { sentence: 'Waiting for a free slot.' }
     case 'scheduled':
-      return { sentence: 'It has its turn, and is about to start.' }
+      return { sentence: 'Starting.' }
     case 'delayed': {
       const due = Date.parse(start) + delay
       if (delay === 0 || due < now) {
         return {
-          sentence: `A policy lets only so many executions of ${action.ref} run at once: it starts when one of them has ended.`,
+          sentence: `Delayed by a concurrency policy: starts when a running execution of ${action.ref} ends.`,
           isBehindOthers: true,
         }
       }
@@ -36,8 +36,8 @@ export function waitingOf(execution: Facts, now: number): Waiting | undefined {
       return {
         sentence:
           retry === undefined
-            ? 'Whoever asked for it wanted it to wait until'
-            : `The policy ${retry.applied_policy} runs it again, because it has failed before. It starts at`,
+            ? 'Delayed by the request until'
+            : `Retry by the policy ${retry.applied_policy} after a failure. Starts at`,
         until,
       }
     }
@@ -45,17 +45,17 @@ export function waitingOf(execution: Facts, now: number): Waiting | undefined {
       return {
         sentence:
           runner.name === 'inquirer'
-            ? 'It waits for an answer.'
-            : 'It waits until something outside tells the server how it has ended.',
+            ? 'Waiting for an answer.'
+            : 'Waiting for an external system to report the outcome.',
       }
     case 'canceling':
-      return { sentence: 'It is being cancelled: its processes have a moment to end.' }
+      return { sentence: 'Canceling: its processes have a grace period to stop.' }
     case 'pausing':
-      return { sentence: 'It pauses once what it has started has ended.' }
+      return { sentence: 'Pausing: waiting for its running children to end.' }
     case 'paused':
-      return { sentence: 'It is paused, until somebody resumes it.' }
+      return { sentence: 'Paused until somebody resumes it.' }
     case 'resuming':
-      return { sentence: 'It is about to go on.' }
+      return { sentence: 'Resuming.' }
     default:
       return undefined
   }
