@@ -1,6 +1,6 @@
 import type { JSX } from 'preact'
 import { LongText } from '../long-text.tsx'
-import { choiceTitles, type Field } from './form-model.ts'
+import { choiceTitles, type Field } from './field.ts'
 
 const MAX_CHOICES_CHARS = 200
 

@@ -1,21 +1,17 @@
 import { describe, expect, test } from 'vitest'
+import { choiceTitles, defaultTextOf, fieldsOf, parametersOfSchema, type Field } from './field.ts'
 import {
-  choiceTitles,
   chosenOf,
-  defaultTextOf,
-  fieldsOf,
   linesOf,
   mistakeIn,
-  namesInRefusal,
-  parametersOfSchema,
   readField,
   readForm,
   startsAsLines,
   stateOf,
   textOfInput,
-  type Field,
   type FieldInput,
 } from './form-model.ts'
+import { namesInRefusal } from './refusal.ts'
 import type { ParameterSchema } from '../../api/records.ts'
 
 function field(schema: object): Field {

@@ -1,17 +1,9 @@
 /** What somebody types into a form of parameters, what is wrong with it, and when they are told. */
 import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks'
 import { ApiError, messageOf } from '../../api/client.ts'
-import {
-  fieldsOf,
-  namesInRefusal,
-  readForm,
-  stateOf,
-  type Field,
-  type FieldInput,
-  type FormReading,
-  type FormState,
-  type ParameterSchemas,
-} from './form-model.ts'
+import { fieldsOf, type Field, type ParameterSchemas } from './field.ts'
+import { readForm, stateOf, type FieldInput, type FormReading, type FormState } from './form-model.ts'
+import { namesInRefusal } from './refusal.ts'
 
 export interface ParameterFormOptions {
   /** Undefined while they are loaded: there are no fields then. What was typed stays for the names that come. */

@@ -1,5 +1,6 @@
 /** Criteria of rules in words. No markup, no state. */
 import type { CriterionDefinition, OperatorRecord } from '../../api/records.ts'
+import { isObject } from '../../json.ts'
 
 /** By each of their names, aliases included. */
 export type Operators = ReadonlyMap<string, OperatorRecord>
@@ -57,8 +58,4 @@ export function sentencesOf(
 /** `"text"`, `12`, `["a","b"]`; what is not there is null, as criteria see it. */
 export function textOf(value: unknown): string {
   return JSON.stringify(value) ?? 'null'
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

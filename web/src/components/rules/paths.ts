@@ -1,4 +1,5 @@
 /** Where values of a payload are: for the keys of criteria, and for templates. No markup, no state. */
+import { isObject } from '../../json.ts'
 
 export interface PayloadPath {
   /** `trigger.body.items[0].id`, `trigger.headers['X-Custom']` */
@@ -81,8 +82,4 @@ function previewOf(value: unknown): string {
 function typeOf({ type }: Record<string, unknown>): string {
   if (Array.isArray(type)) return type.join(' or ')
   return typeof type === 'string' ? type : ''
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -6,7 +6,7 @@ import type { ActionRecord, ExecutionRecord, PolicyRecord } from '../../api/reco
 import { CopyButton } from '../../components/copy-button.tsx'
 import { Failure } from '../../components/failure.tsx'
 import { FieldType } from '../../components/form/field-type.tsx'
-import { defaultTextOf, fieldsOf } from '../../components/form/form-model.ts'
+import { defaultTextOf, fieldsOf } from '../../components/form/field.ts'
 import { LongText } from '../../components/long-text.tsx'
 import { hrefOf } from '../../router.ts'
 import { RecentExecutions } from './recent-executions.tsx'

@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process'
 import { describe, expect, test } from 'vitest'
-import { fieldsOf } from '../../components/form/form-model.ts'
+import { fieldsOf } from '../../components/form/field.ts'
 import { curlCommand, svcCommand } from './command-line.ts'
 
 const fields = fieldsOf({

@@ -1,5 +1,5 @@
 /** The same run without a browser. Secrets are left out: what is copied ends up in files and histories of shells. */
-import type { Field } from '../../components/form/form-model.ts'
+import type { Field } from '../../components/form/field.ts'
 import { quote } from '../../shell.ts'
 import { hasSecret } from './secret-parts.ts'
 

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest'
-import { fieldsOf, readForm, type FieldInput } from '../../components/form/form-model.ts'
+import { fieldsOf } from '../../components/form/field.ts'
+import { readForm, type FieldInput } from '../../components/form/form-model.ts'
 import { parseLocation, hrefOf } from '../../router.ts'
 import { queryOfState, stateOfQuery } from './run-link.ts'
 

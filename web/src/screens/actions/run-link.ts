@@ -1,11 +1,6 @@
 /** A prepared run as an address: `#/actions/core.local?cmd=date`. Secrets never stand in one. */
-import {
-  readField,
-  textOfInput,
-  type Field,
-  type FieldInput,
-  type FormState,
-} from '../../components/form/form-model.ts'
+import type { Field } from '../../components/form/field.ts'
+import { readField, textOfInput, type FieldInput, type FormState } from '../../components/form/form-model.ts'
 import { hasSecret } from './secret-parts.ts'
 
 /** Ends the name of what no text stands for, whose value is JSON: an empty text, null. Names of parameters have no dash. */

@@ -4,6 +4,7 @@ import { holdsMask } from '../../components/form/form-model.ts'
 import { readJsonText, sentenceOf } from '../../components/form/json-text.ts'
 import { MASK } from '../../components/form/mask.ts'
 import type { RuleDefinition, RuleRecord } from '../../api/records.ts'
+import { isObject } from '../../json.ts'
 
 export interface CriterionRow {
   /** Of the row on the page. */
@@ -402,10 +403,6 @@ function ordered(value: unknown): unknown {
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
       .map(([name, inner]) => [name, ordered(inner)]),
   )
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function isNothing(value: unknown): value is undefined | null {

@@ -2,7 +2,7 @@
 import { ApiError, get, list } from '../../api/client.ts'
 import { useLoaded, type Loaded } from '../../api/load.ts'
 import type { ActionRecord, TriggerTypeRecord } from '../../api/records.ts'
-import { parametersOfSchema, type ParameterSchemas } from '../../components/form/form-model.ts'
+import { parametersOfSchema, type ParameterSchemas } from '../../components/form/field.ts'
 
 export type ListedType = Pick<TriggerTypeRecord, 'ref' | 'description'>
 export type ListedAction = Pick<ActionRecord, 'ref' | 'description'>

@@ -1,8 +1,10 @@
 /** Parameters of a trigger or an action: a form where their schemas are known, JSON where they are not. */
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { holdsMask, readField, textOfValue, type ParameterSchemas } from '../../components/form/form-model.ts'
+import { textOfValue, type ParameterSchemas } from '../../components/form/field.ts'
+import { holdsMask, readField } from '../../components/form/form-model.ts'
 import { readJsonText, sentenceOf } from '../../components/form/json-text.ts'
 import { useParameterForm, type ParameterFormModel } from '../../components/form/use-parameter-form.ts'
+import { isObject } from '../../json.ts'
 
 type Values = Record<string, unknown>
 
@@ -119,8 +121,4 @@ export function useParameters(
 
 function textOf(values: Values): string {
   return Object.keys(values).length === 0 ? '' : textOfValue(values, 2)
-}
-
-function isObject(value: unknown): value is Values {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import { useMemo, useState } from 'preact/hooks'
 import { FieldType } from '../../components/form/field-type.tsx'
-import { defaultTextOf, fieldsOf, parametersOfSchema } from '../../components/form/form-model.ts'
+import { defaultTextOf, fieldsOf, parametersOfSchema } from '../../components/form/field.ts'
 import { JsonTree } from '../../components/json-tree.tsx'
 import { LongText } from '../../components/long-text.tsx'
 

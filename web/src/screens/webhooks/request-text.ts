@@ -1,6 +1,7 @@
 /** Requests to webhooks as their trigger instances keep them, in short texts. */
 import type { TriggerInstanceRecord } from '../../api/records.ts'
 import { formatBytes } from '../../components/size.ts'
+import { isObject } from '../../json.ts'
 
 /** A larger payload is loaded when somebody opens it. */
 export const MAX_LISTED_BYTES = 4096
@@ -37,8 +38,4 @@ export function partsOf(payload: unknown): RequestParts {
 
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

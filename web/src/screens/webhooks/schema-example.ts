@@ -1,4 +1,5 @@
 /** Data that fits a schema, as far as a look at it tells, to be changed by whoever sends it. */
+import { isObject } from '../../json.ts'
 
 const MAX_PROPERTIES = 30
 const MAX_DEPTH = 4
@@ -29,8 +30,4 @@ export function exampleOfSchema(schema: unknown, depth = 0): unknown {
     default:
       return 'example'
   }
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,5 +1,6 @@
 /** What went wrong in an execution, from the result that its runner has left (contract 03, 3.8 and 3.9). */
 import type { ExecutionRecord } from '../../../api/records.ts'
+import { isObject } from '../../../json.ts'
 
 export interface Problem {
   /** One sentence. */
@@ -115,8 +116,4 @@ function short(text: string): string {
 export function plainText(text: string): string {
   // oxlint-disable-next-line no-control-regex -- these are what is to go
   return text.replace(/\u001b(\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(\u0007|\u001b\\)?|[@-Z\\-_])/g, '')
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

@@ -1,4 +1,5 @@
 /** Results as their runners leave them, in the parts that people read (contract 03, 3.9). */
+import { isObject } from '../../../json.ts'
 
 export interface CommandResult {
   kind: 'command'
@@ -58,8 +59,4 @@ function readCommand(value: unknown): CommandResult | undefined {
 function textOf(value: unknown): string {
   if (typeof value === 'string') return value
   return value === null || value === undefined ? '' : JSON.stringify(value, null, 2)
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }

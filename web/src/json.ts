@@ -1,0 +1,5 @@
+/** Values that came as JSON. */
+
+export function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
