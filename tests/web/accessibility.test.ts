@@ -1,6 +1,7 @@
 /** Every screen, as people use it who cannot see it, use no mouse, see little contrast, or hold a phone. */
-import { readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
+import { join } from 'node:path'
 import type { AxeResults } from 'axe-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startServer, type TestServer } from '../helpers/server.ts'
@@ -24,7 +25,7 @@ afterAll(async () => {
 })
 
 /** Behind the `#`, and a text that is there once the screen is complete. */
-const screens: readonly [address: (demo: Demo) => string, text: string][] = [
+const addresses: readonly [address: (demo: Demo) => string, text: string][] = [
   [() => '/history', 'core.local'],
   [() => '/history?status=failed', 'core.local'],
   [({ failed }) => `/history/${failed}/general`, 'no such device'],
@@ -52,35 +53,45 @@ const screens: readonly [address: (demo: Demo) => string, text: string][] = [
   [() => '/nowhere', 'Page not found'],
 ]
 
+const SCREENS = join(import.meta.dirname, '..', '..', 'web', 'src', 'screens')
+/** A screen that nobody has listed is looked at by its title. */
+const unlisted = readdirSync(SCREENS)
+  .filter((name) => existsSync(join(SCREENS, name, 'index.tsx')))
+  .filter((name) => !addresses.some(([address]) => String(address).includes(`/${name}`)))
+  .map((name): (typeof addresses)[number] => [() => `/${name}`, name.slice(0, 1).toUpperCase() + name.slice(1)])
+
 describe('every screen', () => {
-  it.each(screens)('is fine for axe in light and dark, and no wider than a phone, at %s', async (address, text) => {
-    const { page, close } = await browser.open(`${server.urls.api}/#${address(demo)}`, {
-      colorScheme: 'light',
-      reducedMotion: 'reduce',
-      // The debugger adds axe, which the policy of the page would keep out.
-      bypassCSP: true,
-    })
-    await waitForText(page, text)
-    await page.evaluate(axe)
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme })
-      const results: AxeResults = await page.evaluate('axe.run(document, { resultTypes: ["violations"] })')
-      const violations = results.violations.map(({ id, help, nodes }) => {
-        const where = nodes.map(({ html }) => html).join(' | ')
-        return `${colorScheme}: ${id}: ${help}: ${where.slice(0, 600)}`
+  it.each([...addresses, ...unlisted])(
+    'is fine for axe in light and dark, and no wider than a phone, at %s',
+    async (address, text) => {
+      const { page, close } = await browser.open(`${server.urls.api}/#${address(demo)}`, {
+        colorScheme: 'light',
+        reducedMotion: 'reduce',
+        // The debugger adds axe, which the policy of the page would keep out.
+        bypassCSP: true,
       })
-      expect(violations).toEqual([])
-    }
-    await page.setViewportSize({ width: 375, height: 700 })
-    await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))')
-    const widths: { page: number; main: number; seen: number } = await page.evaluate(`({
+      await waitForText(page, text)
+      await page.evaluate(axe)
+      for (const colorScheme of ['light', 'dark'] as const) {
+        await page.emulateMedia({ colorScheme })
+        const results: AxeResults = await page.evaluate('axe.run(document, { resultTypes: ["violations"] })')
+        const violations = results.violations.map(({ id, help, nodes }) => {
+          const where = nodes.map(({ html }) => html).join(' | ')
+          return `${colorScheme}: ${id}: ${help}: ${where.slice(0, 600)}`
+        })
+        expect(violations).toEqual([])
+      }
+      await page.setViewportSize({ width: 375, height: 700 })
+      await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))')
+      const widths: { page: number; main: number; seen: number } = await page.evaluate(`({
       page: document.documentElement.scrollWidth,
       main: document.querySelector('main').scrollWidth,
       seen: innerWidth,
     })`)
-    expect(widths).toEqual({ page: 375, main: 375, seen: 375 })
-    await close()
-  })
+      expect(widths).toEqual({ page: 375, main: 375, seen: 375 })
+      await close()
+    },
+  )
 })
 
 describe('where an animation would be too much', () => {

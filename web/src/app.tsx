@@ -7,26 +7,28 @@ import { Failure } from './components/failure.tsx'
 import { lazy, type LazyComponent } from './components/lazy.tsx'
 import { LiveMark } from './components/live-mark.tsx'
 import { Notices } from './components/notices.tsx'
-import { hrefOf, navigate, parseLocation, useLocation, type Location } from './router.ts'
+import { hrefOf, navigate, parseLocation, useLocation, type Location, type ScreenProps } from './router.ts'
 import { SessionEnding } from './screens/sign-in/session-ending.tsx'
 import { SignIn } from './screens/sign-in/sign-in.tsx'
 import { UserMenu } from './screens/sign-in/user-menu.tsx'
 import { useStore } from './store.ts'
 
-export interface ScreenProps {
-  /** Parts of the path behind the screen's own name. */
-  path: readonly string[]
-  query: URLSearchParams
-}
-
 interface Screen {
-  /** First part of the path. */
+  /** First part of the path, and name of the folder in `screens`. */
   name: string
   title: string
   component: LazyComponent<ScreenProps>
 }
 
-/** To add one, add it here. Each is loaded when it is first shown. */
+/**
+ * Every screen, in the order of the navigation; each is loaded when it is first shown. To add one:
+ *
+ * 1. `screens/<name>/index.tsx` with the component as its default export;
+ * 2. its entry here;
+ * 3. `tests/web/<name>.test.ts`.
+ *
+ * `app.test.ts` fails while one of them is missing. `frame.test.ts` and `accessibility.test.ts` find the screen themselves.
+ */
 const screens: readonly Screen[] = [
   { name: 'history', title: 'History', component: lazy(() => import('./screens/history/index.tsx')) },
   { name: 'actions', title: 'Actions', component: lazy(() => import('./screens/actions/index.tsx')) },

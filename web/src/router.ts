@@ -7,6 +7,13 @@ export interface Location {
   query: URLSearchParams
 }
 
+/** What the address tells a screen. */
+export interface ScreenProps {
+  /** Parts of the path after the name of the screen. */
+  path: readonly string[]
+  query: URLSearchParams
+}
+
 /** @param hash with or without its `#` */
 export function parseLocation(hash: string): Location {
   const text = hash.replace(/^#/, '')

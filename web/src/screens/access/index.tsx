@@ -1,8 +1,7 @@
 /** Who am I, API keys, and for administrators users: `#/access`, `#/access/keys`, `#/access/users`. */
 import type { JSX } from 'preact'
 import { session } from '../../api/session.ts'
-import type { ScreenProps } from '../../app.tsx'
-import { hrefOf } from '../../router.ts'
+import { hrefOf, type ScreenProps } from '../../router.ts'
 import { useStore } from '../../store.ts'
 import { KeyPage, NewKeyPage } from './key-page.tsx'
 import { Keys } from './keys.tsx'

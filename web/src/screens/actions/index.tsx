@@ -1,9 +1,8 @@
 /** What can be run: find an action, fill in its parameters, watch it run. */
 import type { JSX } from 'preact'
 import { useEffect, useRef, useState } from 'preact/hooks'
-import type { ScreenProps } from '../../app.tsx'
 import { Split } from '../../components/split.tsx'
-import { hrefOf, navigate, setQuery } from '../../router.ts'
+import { hrefOf, navigate, setQuery, type ScreenProps } from '../../router.ts'
 import { ActionList } from './action-list.tsx'
 import { ActionPage } from './action-page.tsx'
 import { Inquiries, InquiriesLink } from './inquiries.tsx'

@@ -1,8 +1,8 @@
 /** What has run, and what runs: the list of all executions, and one of them. */
 import type { JSX } from 'preact'
-import type { ScreenProps } from '../../app.tsx'
 import { lazy } from '../../components/lazy.tsx'
 import { useMedia } from '../../components/media.ts'
+import type { ScreenProps } from '../../router.ts'
 import { List } from './list.tsx'
 import './history.css'
 

@@ -1,6 +1,6 @@
 /** What shall run when something happens. `#/rules`, `#/rules/new`, `#/rules/<ref>`, `#/rules/<ref>/edit`. */
 import type { JSX } from 'preact'
-import type { ScreenProps } from '../../app.tsx'
+import type { ScreenProps } from '../../router.ts'
 import { EditRule, NewRule } from './rule-edit.tsx'
 import { RuleList } from './rule-list.tsx'
 import { RulePage } from './rule-page.tsx'

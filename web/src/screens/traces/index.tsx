@@ -1,6 +1,6 @@
 /** What came of what: each event with the rules that matched it, the executions they started, and what came of those. */
 import type { JSX } from 'preact'
-import type { ScreenProps } from '../../app.tsx'
+import type { ScreenProps } from '../../router.ts'
 import { TraceList } from './trace-list.tsx'
 import { TracePage } from './trace-page.tsx'
 import './traces.css'

@@ -1,7 +1,6 @@
 /** What can happen, what has happened, and what came of it. */
 import type { JSX } from 'preact'
-import type { ScreenProps } from '../../app.tsx'
-import { hrefOf } from '../../router.ts'
+import { hrefOf, type ScreenProps } from '../../router.ts'
 import { Instance } from './instance.tsx'
 import { Instances } from './instances.tsx'
 import { Timers } from './timers.tsx'

@@ -1,10 +1,10 @@
 /** Where others send their events to: each webhook, how to send to it, and what came of what was sent. */
 import type { JSX } from 'preact'
-import type { ScreenProps } from '../../app.tsx'
 import { list } from '../../api/client.ts'
 import { useLoaded } from '../../api/load.ts'
 import { usePoll } from '../../api/poll.ts'
 import { Failure } from '../../components/failure.tsx'
+import type { ScreenProps } from '../../router.ts'
 import { GenericHook } from './generic-hook.tsx'
 import { HookList } from './hook-list.tsx'
 import { HookPage } from './hook-page.tsx'
