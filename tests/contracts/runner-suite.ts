@@ -1,5 +1,5 @@
 /**
- * What every runner that starts processes owes (docs/architecture.md, section 13; contract 03, 3.8 to 3.10). A runner joins by
+ * What every runner that starts processes owes (docs/architecture.md, section 11; contract 03, 3.8 to 3.10). A runner joins by
  * saying how it is made to run a piece of shell.
  */
 import { fileURLToPath } from 'node:url'
