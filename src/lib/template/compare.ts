@@ -1,3 +1,4 @@
+import type { ComparisonOperator } from './ast.ts'
 import { typeError } from './error.ts'
 import type { Budget } from './limits.ts'
 import { isMapping, mappingEntries, mappingGet, mappingHas, mappingSize } from './mapping.ts'
@@ -129,4 +130,26 @@ export function contains(container: Value, item: Value, budget: Budget): boolean
   const items = itemsOf(container)
   if (items === undefined) throw typeError(`argument of type '${typeNameOf(container)}' is not iterable`)
   return items.some((each) => equals(adopt(each), item, budget))
+}
+
+/** Whether a comparison of a template holds. */
+export function holds(left: Value, operator: ComparisonOperator, right: Value, budget: Budget): boolean {
+  switch (operator) {
+    case '==':
+      return equals(left, right, budget)
+    case '!=':
+      return !equals(left, right, budget)
+    case 'in':
+      return contains(right, left, budget)
+    case 'not in':
+      return !contains(right, left, budget)
+    case '<':
+      return compare(left, right, operator, budget) < 0
+    case '<=':
+      return compare(left, right, operator, budget) <= 0
+    case '>':
+      return compare(left, right, operator, budget) > 0
+    case '>=':
+      return compare(left, right, operator, budget) >= 0
+  }
 }

@@ -12,7 +12,7 @@ import type {
   Template,
 } from './ast.ts'
 import { getAttribute, getSubscript } from './attributes.ts'
-import { compare, contains, equals } from './compare.ts'
+import { holds } from './compare.ts'
 import { filterError, limitError, quoted, TemplateError, typeError } from './error.ts'
 import type { Runtime } from './filters/filter.ts'
 import { filters } from './filters/index.ts'
@@ -21,7 +21,9 @@ import { iterate } from './iteration.ts'
 import { plainValue } from './json.ts'
 import { Budget, MAX_NESTING, type Limits } from './limits.ts'
 import { isMapping, mappingEntries, ownValue } from './mapping.ts'
+import { loopMember, type LoopState } from './loop.ts'
 import { methodOf } from './methods.ts'
+import { Scope } from './scope.ts'
 import { tests } from './tests.ts'
 import { textOf } from './text.ts'
 import {
@@ -65,25 +67,6 @@ export function evaluateTemplate(template: Template, variables: Variables, optio
   } catch (error) {
     if (error instanceof RangeError) throw limitError('the template nests calls or values too deeply')
     throw error
-  }
-}
-
-/** Names set by the template; a block sees those around it and keeps its own. */
-class Scope {
-  readonly #values = new Map<string, Value>()
-  readonly #outer: Scope | undefined
-
-  constructor(outer?: Scope) {
-    this.#outer = outer
-  }
-
-  get(name: string): Value | undefined {
-    const value = this.#values.get(name)
-    return value === undefined ? this.#outer?.get(name) : value
-  }
-
-  set(name: string, value: Value): void {
-    this.#values.set(name, value)
   }
 }
 
@@ -267,31 +250,10 @@ class Evaluation implements Runtime {
     let left = this.#evaluate(first, scope)
     for (const { operator, value } of rest) {
       const right = this.#evaluate(value, scope)
-      if (!this.#holds(left, operator, right)) return false
+      if (!holds(left, operator, right, this.budget)) return false
       left = right
     }
     return true
-  }
-
-  #holds(left: Value, operator: ComparisonOperator, right: Value): boolean {
-    switch (operator) {
-      case '==':
-        return equals(left, right, this.budget)
-      case '!=':
-        return !equals(left, right, this.budget)
-      case 'in':
-        return contains(right, left, this.budget)
-      case 'not in':
-        return !contains(right, left, this.budget)
-      case '<':
-        return compare(left, right, operator, this.budget) < 0
-      case '<=':
-        return compare(left, right, operator, this.budget) <= 0
-      case '>':
-        return compare(left, right, operator, this.budget) > 0
-      case '>=':
-        return compare(left, right, operator, this.budget) >= 0
-    }
   }
 
   #arguments(call: Arguments, scope: Scope): Call {
@@ -468,50 +430,9 @@ class Evaluation implements Runtime {
     }
     return new Members(
       'LoopContext',
-      (name) => this.#loopMember(state, name),
+      (name) => loopMember(state, name, this.budget),
       statement.recursive ? { run: recurse } : {},
     )
-  }
-
-  #loopMember(state: LoopState, name: string): Value | undefined {
-    const { items, index, depth } = state
-    switch (name) {
-      case 'index':
-        return index + 1
-      case 'index0':
-        return index
-      case 'revindex':
-        return items.length - index
-      case 'revindex0':
-        return items.length - index - 1
-      case 'first':
-        return index === 0
-      case 'last':
-        return index === items.length - 1
-      case 'length':
-        return items.length
-      case 'depth':
-        return depth + 1
-      case 'depth0':
-        return depth
-      case 'previtem':
-        return orElse(items[index - 1], new Undefined('there is no previous item'))
-      case 'nextitem':
-        return orElse(items[index + 1], new Undefined('there is no next item'))
-      case 'cycle':
-        return new Callable('cycle', ({ positional }) => {
-          if (positional.length === 0) throw typeError('no items for cycling given')
-          return positional[index % positional.length] ?? null
-        })
-      case 'changed':
-        return new Callable('changed', ({ positional }) => {
-          const before = state.changed
-          state.changed = positional
-          return before === undefined || !equals(before, positional, this.budget)
-        })
-      default:
-        return undefined
-    }
   }
 
   #macro(macro: MacroStatement, scope: Scope): Members {
@@ -557,13 +478,6 @@ class Evaluation implements Runtime {
     if (takes.kwargs) scope.set('kwargs', Dict.from(named))
     return this.#capture(macro.body, scope)
   }
-}
-
-interface LoopState {
-  items: readonly Value[]
-  index: number
-  depth: number
-  changed: readonly Value[] | undefined
 }
 
 function isMap(variables: Variables): variables is ReadonlyMap<string, unknown> {

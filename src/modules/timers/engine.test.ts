@@ -8,7 +8,8 @@ import type { Database } from '../../db/database.ts'
 import { createLog } from '../../lib/log/log.ts'
 import { formatMicros, microsOf, nowMicros } from '../../core/time.ts'
 import type { TriggerRecord } from '../triggers/types.ts'
-import { createTimerEngine, type Clock, type EngineSettings, type TimerEngine } from './engine.ts'
+import { createTimerEngine, type EngineSettings, type TimerEngine } from './engine.ts'
+import type { Clock } from './clock.ts'
 import { createTimerStore } from './store.ts'
 
 const SECOND = 1_000_000

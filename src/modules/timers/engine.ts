@@ -5,19 +5,11 @@
  */
 import type { Bus } from '../../bus/index.ts'
 import { Conflict, merge, type Database, type Step, type TimerTable } from '../../db/index.ts'
-import { microsOfId } from '../../core/ids.ts'
 import type { Log } from '../../lib/log/index.ts'
 import { formatMicros, microsOf, offsetTime } from '../../core/time.ts'
-import {
-  isTimerType,
-  readTimer,
-  timerTypes,
-  type TimerSchedule,
-  type TimerType,
-  type Triggers,
-} from '../triggers/index.ts'
-import type { TriggerRecord } from '../triggers/types.ts'
-import { nextTime } from './next-time.ts'
+import { isTimerType, timerTypes, type Triggers } from '../triggers/index.ts'
+import type { Clock } from './clock.ts'
+import { createSchedules } from './schedules.ts'
 import type { TimerStore } from './store.ts'
 
 /** Longest single timeout: the clock may be set, and stands still for timeouts while the machine sleeps. */
@@ -26,15 +18,6 @@ const MAX_TIMEOUT_MS = 60_000
 const RETRY_AFTER_MS = 1000
 /** Firings, or rows brought up to date, that share a turn. */
 const MAX_BATCH = 50
-
-export interface Clock {
-  /** Microseconds since the epoch. */
-  now(): number
-  /** How often it has gone back so far; see `time.ts`. */
-  setBacks(): number
-  /** Calls once after a time, unless the returned function was called before. */
-  wait(ms: number, fn: () => void): () => void
-}
 
 export interface EngineDeps {
   database: Pick<Database, 'write' | 'hasRoom'>
@@ -64,8 +47,7 @@ export interface TimerEngine {
 
 export function createTimerEngine(deps: EngineDeps): TimerEngine {
   const { database, store, triggers, bus, log, clock, settings } = deps
-  /** Trigger id → the uid it was read for, and what it means. */
-  const schedules = new Map<string, { uid: string; schedule: TimerSchedule | undefined }>()
+  const schedules = createSchedules({ clock, log, localTimeZone: settings.localTimeZone })
   /** Triggers that are new, changed or gone. */
   const changed = new Set<string>()
   /** Facts count from before the rows are read, so that none is missed. */
@@ -85,45 +67,6 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
       changed.add(id)
       wake()
     })
-  }
-
-  function scheduleOf(trigger: TriggerRecord): TimerSchedule | undefined {
-    const known = schedules.get(trigger.id)
-    if (known?.uid === trigger.uid) return known.schedule
-    const read = readTimer(trigger.type as TimerType, trigger.parameters, settings.localTimeZone) // callers know the type
-    if ('problem' in read) {
-      log.error('timer.unusable', `A timer cannot fire: ${read.problem}`, { trigger: trigger.ref })
-    }
-    const schedule = 'problem' in read ? undefined : read.schedule
-    schedules.set(trigger.id, { uid: trigger.uid, schedule })
-    return schedule
-  }
-
-  /** Wire text; null: never. */
-  function nextOf(trigger: TriggerRecord, anchorMicros: number, afterMicros: number): string | null {
-    const schedule = scheduleOf(trigger)
-    const micros = schedule === undefined ? undefined : nextTime(schedule, anchorMicros, afterMicros)
-    return micros === undefined ? null : formatMicros(micros)
-  }
-
-  /** The row of a trigger that has none yet, or had other parameters. */
-  function rowOf(trigger: TriggerRecord, before: TimerTable | undefined): TimerTable {
-    // A trigger that was made while nobody listened counts from then on as well.
-    const anchor = before === undefined ? microsOfId(trigger.id) : clock.now()
-    const next = nextOf(trigger, anchor, anchor)
-    if (next === null && scheduleOf(trigger) !== undefined) {
-      log.warning('timer.never', 'A timer never fires: no time that its parameters describe is to come', {
-        trigger: trigger.ref,
-        trigger_type: trigger.type,
-      })
-    }
-    return {
-      trigger_id: trigger.id,
-      trigger_uid: trigger.uid,
-      anchor: formatMicros(anchor),
-      next_timestamp: next,
-      fired_timestamp: null,
-    }
   }
 
   /** Brings the rows of changed triggers up to date. */
@@ -146,10 +89,10 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
     const trigger = triggers.find(id)
     const row = store.find(id)
     if (trigger === undefined || !isTimerType(trigger.type)) {
-      schedules.delete(id)
+      schedules.forget(id)
       return row === undefined ? undefined : store.delete(id)
     }
-    return row?.trigger_uid === trigger.uid ? undefined : store.put(rowOf(trigger, row))
+    return row?.trigger_uid === trigger.uid ? undefined : store.put(schedules.rowOf(trigger, row))
   }
 
   /** At the start: what has changed, and what has passed, while nobody looked; and when the clock was set back. */
@@ -170,14 +113,14 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
     for (const trigger of timerTypes.flatMap((type) => triggers.ofType(type))) {
       const row = rows.get(trigger.id)
       rows.delete(trigger.id)
-      const known = row?.trigger_uid === trigger.uid ? row : rowOf(trigger, row)
+      const known = row?.trigger_uid === trigger.uid ? row : schedules.rowOf(trigger, row)
       // The clock was ahead. An interval that counts from then would not fire before.
       const current = known.anchor > nowText ? { ...known, anchor: nowText } : known
       const isDue = current.next_timestamp !== null && current.next_timestamp <= nowText
       if (isDue) missed += 1
       const isMadeUpFor = isDue && settings.missed === 'once'
       // Computed anew, because the time zone of the configuration may be another one.
-      const next = isMadeUpFor ? current.next_timestamp : nextOf(trigger, microsOf(current.anchor), now)
+      const next = isMadeUpFor ? current.next_timestamp : schedules.nextOf(trigger, microsOf(current.anchor), now)
       if (current !== row || next !== current.next_timestamp) {
         steps.push(store.put({ ...current, next_timestamp: next }))
       }
@@ -219,7 +162,7 @@ export function createTimerEngine(deps: EngineDeps): TimerEngine {
       return
     }
     const at = clock.now()
-    const next = nextOf(trigger, microsOf(row.anchor), Math.max(at, microsOf(seen)))
+    const next = schedules.nextOf(trigger, microsOf(row.anchor), Math.max(at, microsOf(seen)))
     const payload = { executed_at: offsetTime(formatMicros(at), ' '), schedule: null }
     // One trace for each firing: what they have in common is the tag.
     const tag = `${trigger.type.slice(trigger.type.indexOf('.') + 1)}-${trigger.name}`

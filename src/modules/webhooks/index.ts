@@ -8,6 +8,8 @@ import type { Executions } from '../executions/index.ts'
 import type { Triggers } from '../triggers/index.ts'
 import { createDeliveries } from './deliveries.ts'
 import { createRegistry } from './registry.ts'
+import { createAdmission } from './admission.ts'
+import { createDispatch } from './dispatch.ts'
 import { createRoutes } from './routes.ts'
 import { createSecretReader } from './secrets.ts'
 import { createWebhookService } from './service.ts'
@@ -47,16 +49,15 @@ export function createWebhooks(deps: WebhooksDeps): Webhooks {
   )
   const registry = createRegistry({ triggers, bus, readSecret })
   const waits = createWaits({ bus, triggers, executions, maxWaiting: MAX_WAITING })
-  const service = createWebhookService({
-    registry,
+  const dispatch = createDispatch({
     deliveries: createDeliveries(createDeliveryStore(database)),
     waits,
     database,
     triggers,
     executions,
-    log,
     queueLimit: settings.queueLimit,
   })
+  const service = createWebhookService({ registry, admit: createAdmission({ log }), dispatch, triggers, log })
   return {
     name: 'webhooks',
     routes: createRoutes(service),

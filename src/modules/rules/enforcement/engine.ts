@@ -4,18 +4,18 @@
  */
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Bus } from '../../../bus/index.ts'
-import { Conflict, merge, type Database, type Unit } from '../../../db/index.ts'
+import { Conflict, type Database, type Unit } from '../../../db/index.ts'
 import { isStorageFailure } from '../../../core/errors.ts'
 import type { Log } from '../../../lib/log/index.ts'
 import type { Metrics } from '../../../core/metrics.ts'
 import { createRowQueue } from '../../../queue/index.ts'
-import { nowMicros } from '../../../core/time.ts'
 import type { Executions } from '../../executions/index.ts'
 import type { Triggers } from '../../triggers/index.ts'
-import type { QueuedInstance, TriggerInstance } from '../../triggers/types.ts'
+import type { QueuedInstance } from '../../triggers/types.ts'
 import type { Bindings } from './bindings.ts'
-import { createRoom, type Enforcer, type PlannedEnforcement } from './enforce.ts'
-import { createPause, evaluateRules, type EvaluationContext } from './evaluate.ts'
+import type { Enforcer } from './enforce.ts'
+import { createInstancePlanner } from './plan-instance.ts'
+import { createPause, type EvaluationContext } from './evaluate.ts'
 
 /** Instances whose units are on their way to the disk. */
 const MAX_COMMITTING = 64
@@ -42,13 +42,14 @@ export function createEngine(deps: {
   log: Log
   metrics: Metrics
 }): Engine {
-  const { bindings, enforcer, triggers, executions, scopesFor, database, bus, log, metrics } = deps
+  const { triggers, executions, database, bus, log } = deps
   /** The `trigger` queue. */
   const queue = createRowQueue<QueuedInstance>({
     idOf: ({ id }) => id,
     load: (afterId, limit) => triggers.pending(afterId, limit),
     depth: () => triggers.pendingCount(),
   })
+  const planner = createInstancePlanner(deps)
   const committing = new Set<Promise<void>>()
   const stopping = new AbortController()
   let active = false
@@ -85,16 +86,16 @@ export function createEngine(deps: {
   }
 
   async function work(): Promise<void> {
-    const betweenRules = createPause()
+    const run = { betweenRules: createPause(), isActive: () => active }
     try {
       for (let queued = takeNext(); queued !== undefined; queued = takeNext()) {
         try {
-          commitLater(queued, await planInstance(queued, betweenRules))
+          commitLater(queued, await planner.plan(queued, run))
         } catch (error) {
           queue.done(queued)
           throw error
         }
-        await betweenRules()
+        await run.betweenRules()
       }
     } catch (error) {
       log.error('rules.failed', 'The waiting trigger instances cannot be read; they will be tried again', { error })
@@ -136,85 +137,6 @@ export function createEngine(deps: {
     }, LEFT_FOR_MS)
   }
 
-  /** Undefined: somebody else has processed it, or it is left to the next start. @throws STORAGE_FAILED */
-  async function planInstance(queued: QueuedInstance, betweenRules: () => Promise<void>): Promise<Unit | undefined> {
-    try {
-      return await planEnforcements(queued, betweenRules)
-    } catch (error) {
-      if (isStorageFailure(error)) throw error
-      return planFailed(queued, error)
-    }
-  }
-
-  async function planEnforcements(
-    { id, trigger_id: triggerId }: QueuedInstance,
-    betweenRules: () => Promise<void>,
-  ): Promise<Unit | undefined> {
-    const instance = triggers.findInstance(id)
-    if (instance === undefined || instance.status !== 'pending') return undefined
-    if (triggers.find(triggerId) === undefined) {
-      log.error(
-        'rules.trigger_missing',
-        'A trigger instance is dropped, because its trigger is not registered any more',
-        {
-          trigger_instance_id: id,
-          trigger: instance.trigger,
-          trace_id: instance.trace_id,
-        },
-      )
-      return planEnd(instance, 'processing_failed', [])
-    }
-    const begun = performance.now()
-    const scopeOf = scopesFor(instance.payload)
-    const planned: PlannedEnforcement[] = []
-    const room = createRoom()
-    const context = { payload: instance.payload, now: nowMicros(), scopeOf }
-    let lookedAt = begun
-    for (const { compiled, verdict } of evaluateRules(bindings.of(triggerId), context)) {
-      if (verdict.verdict === 'matched') {
-        planned.push(enforcer.plan(compiled, instance, scopeOf(compiled.rule), room))
-      } else if (verdict.verdict === 'failed') {
-        planned.push(enforcer.planFailure(compiled.rule, instance, verdict.reason ?? ''))
-      }
-      const now = performance.now()
-      metrics.time('rule.processed', { rule: compiled.rule.ref }, now - lookedAt)
-      if (verdict.verdict === 'matched') metrics.count('rule.matched', { rule: compiled.rule.ref })
-      lookedAt = now
-      await betweenRules()
-      if (!active) return undefined
-    }
-    const { trigger, trigger_type: type } = instance
-    metrics.time('trigger.processed', { trigger, type }, performance.now() - begun)
-    return planEnd(instance, 'processed', planned)
-  }
-
-  function planEnd(
-    { id }: Pick<TriggerInstance, 'id'>,
-    status: 'processed' | 'processing_failed',
-    planned: readonly PlannedEnforcement[],
-  ): Unit {
-    return merge(...planned.map(({ unit }) => unit), triggers.planProcessed(id, status), {
-      steps: [],
-      facts: [
-        {
-          name: 'trigger_instance.processed',
-          payload: { id, execution_ids: planned.flatMap(({ executionId }) => executionId ?? []) },
-        },
-      ],
-    })
-  }
-
-  /** Nobody expected it: this instance is given up, the others are not. */
-  function planFailed(queued: QueuedInstance, error: unknown): Unit {
-    log.error('rules.instance_failed', 'A trigger instance could not be processed', {
-      trigger_instance_id: queued.id,
-      trigger: queued.trigger,
-      trace_id: queued.trace_id,
-      error,
-    })
-    return planEnd(queued, 'processing_failed', [])
-  }
-
   /**
    * Never rejects: what cannot be stored stays pending in the rows.
    *
@@ -252,7 +174,7 @@ export function createEngine(deps: {
           return { isLeft: true }
         } else {
           isGivenUp = true
-          wanted = planFailed(queued, error)
+          wanted = planner.planFailed(queued, error)
         }
       }
     }

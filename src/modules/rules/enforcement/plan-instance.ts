@@ -1,0 +1,118 @@
+/** Plans what one trigger instance causes: one unit with its enforcements and the end of its processing. */
+import { merge, type Unit } from '../../../db/index.ts'
+import { isStorageFailure } from '../../../core/errors.ts'
+import type { Log } from '../../../lib/log/index.ts'
+import type { Metrics } from '../../../core/metrics.ts'
+import { nowMicros } from '../../../core/time.ts'
+import type { Triggers } from '../../triggers/index.ts'
+import type { QueuedInstance, TriggerInstance } from '../../triggers/types.ts'
+import type { Bindings } from './bindings.ts'
+import { createRoom, type Enforcer, type PlannedEnforcement } from './enforce.ts'
+import { evaluateRules, type EvaluationContext } from './evaluate.ts'
+
+export interface InstancePlanner {
+  /**
+   * Undefined: the instance is not pending any more, or the engine stopped and leaves it to the next start.
+   *
+   * @throws STORAGE_FAILED
+   */
+  plan(queued: QueuedInstance, run: PlanRun): Promise<Unit | undefined>
+  /** Ends the processing of an instance after an unexpected error, so that the others continue. */
+  planFailed(queued: QueuedInstance, error: unknown): Unit
+}
+
+export interface PlanRun {
+  /** Awaited after each rule: lets other work have the event loop. */
+  readonly betweenRules: () => Promise<void>
+  readonly isActive: () => boolean
+}
+
+export function createInstancePlanner(deps: {
+  bindings: Bindings
+  enforcer: Enforcer
+  triggers: Triggers
+  readonly scopesFor: (payload: unknown) => EvaluationContext['scopeOf']
+  log: Log
+  metrics: Metrics
+}): InstancePlanner {
+  const { bindings, enforcer, triggers, scopesFor, log, metrics } = deps
+
+  async function plan(queued: QueuedInstance, run: PlanRun): Promise<Unit | undefined> {
+    try {
+      return await planEnforcements(queued, run)
+    } catch (error) {
+      if (isStorageFailure(error)) throw error
+      return planFailed(queued, error)
+    }
+  }
+
+  async function planEnforcements(
+    { id, trigger_id: triggerId }: QueuedInstance,
+    { betweenRules, isActive }: PlanRun,
+  ): Promise<Unit | undefined> {
+    const instance = triggers.findInstance(id)
+    if (instance === undefined || instance.status !== 'pending') return undefined
+    if (triggers.find(triggerId) === undefined) {
+      log.error(
+        'rules.trigger_missing',
+        'A trigger instance is dropped, because its trigger is not registered any more',
+        {
+          trigger_instance_id: id,
+          trigger: instance.trigger,
+          trace_id: instance.trace_id,
+        },
+      )
+      return planEnd(instance, 'processing_failed', [])
+    }
+    const begun = performance.now()
+    const scopeOf = scopesFor(instance.payload)
+    const planned: PlannedEnforcement[] = []
+    const room = createRoom()
+    const context = { payload: instance.payload, now: nowMicros(), scopeOf }
+    let lookedAt = begun
+    for (const { compiled, verdict } of evaluateRules(bindings.of(triggerId), context)) {
+      if (verdict.verdict === 'matched') {
+        planned.push(enforcer.plan(compiled, instance, scopeOf(compiled.rule), room))
+      } else if (verdict.verdict === 'failed') {
+        planned.push(enforcer.planFailure(compiled.rule, instance, verdict.reason ?? ''))
+      }
+      const now = performance.now()
+      metrics.time('rule.processed', { rule: compiled.rule.ref }, now - lookedAt)
+      if (verdict.verdict === 'matched') metrics.count('rule.matched', { rule: compiled.rule.ref })
+      lookedAt = now
+      await betweenRules()
+      if (!isActive()) return undefined
+    }
+    const { trigger, trigger_type: type } = instance
+    metrics.time('trigger.processed', { trigger, type }, performance.now() - begun)
+    return planEnd(instance, 'processed', planned)
+  }
+
+  function planEnd(
+    { id }: Pick<TriggerInstance, 'id'>,
+    status: 'processed' | 'processing_failed',
+    planned: readonly PlannedEnforcement[],
+  ): Unit {
+    return merge(...planned.map(({ unit }) => unit), triggers.planProcessed(id, status), {
+      steps: [],
+      facts: [
+        {
+          name: 'trigger_instance.processed',
+          payload: { id, execution_ids: planned.flatMap(({ executionId }) => executionId ?? []) },
+        },
+      ],
+    })
+  }
+
+  function planFailed(queued: QueuedInstance, error: unknown): Unit {
+    log.error('rules.instance_failed', 'A trigger instance could not be processed', {
+      trigger_instance_id: queued.id,
+      trigger: queued.trigger,
+      trace_id: queued.trace_id,
+      error,
+    })
+    return planEnd(queued, 'processing_failed', [])
+  }
+
+  return { plan, planFailed }
+}
