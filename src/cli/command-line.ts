@@ -1,13 +1,24 @@
-/** One command line from its words to the exit code of the process. */
+/** One command line from its words to its exit code. */
+import { cliProcess, withCliProcess, type CliProcess } from './cli-process.ts'
 import { exitCodes } from './exit-codes.ts'
 import { writeFilesWhole } from './output/whole-files.ts'
 import { argumentsFor } from './program-names.ts'
 import { runProgram } from './program.ts'
 
-export async function runCommandLine(): Promise<void> {
+/**
+ * Runs a command line inside another program. `serve` needs a process of its own, and so does what starts programs at the
+ * same terminal, such as `manual`.
+ *
+ * @returns the exit code
+ */
+export function runCommandLine(given: CliProcess): Promise<number> {
+  return withCliProcess(given, runWords)
+}
+
+/** Runs the command line of this process, which ends with its exit code. */
+export async function runThisProcess(): Promise<void> {
   writeFilesWhole()
-  const [, program = '', ...args] = process.argv
-  process.exitCode = await runProgram(argumentsFor(program, args))
+  process.exitCode = await runWords()
   // Not even `process.exit` gives up looking for the address of a host, which may take half a minute. This signal does,
   // and to a shell it is the same exit code.
   const isLookingUp = process.getActiveResourcesInfo().includes('GetAddrInfoReqWrap')
@@ -15,4 +26,9 @@ export async function runCommandLine(): Promise<void> {
     process.removeAllListeners('SIGINT')
     process.kill(process.pid, 'SIGINT')
   }
+}
+
+function runWords(): Promise<number> {
+  const [, program = '', ...args] = cliProcess().argv
+  return runProgram(argumentsFor(program, args))
 }

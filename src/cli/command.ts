@@ -3,7 +3,8 @@
  * `docs/cli.md` and completion are all made from it (`reference/`).
  */
 import { styleText } from 'node:util'
-import { Command, Option, type ErrorOptions, type Help } from 'commander'
+import { Command, Option, type ErrorOptions, type Help, type OutputConfiguration } from 'commander'
+import { canStyle, cliProcess, widthOf } from './cli-process.ts'
 import { UnknownCommand } from './failures.ts'
 import type { Words } from './names.ts'
 import { optionLength, commonGroup } from './option-length.ts'
@@ -15,6 +16,16 @@ import type { Described } from './reference/text.ts'
 export interface Sample {
   name: string
   text: string
+}
+
+/** How commander writes, and for how wide a terminal. */
+const streams: OutputConfiguration = {
+  writeOut: (text) => void cliProcess().stdout.write(text),
+  writeErr: (text) => void cliProcess().stderr.write(text),
+  getOutHelpWidth: () => widthOf(cliProcess().stdout) ?? 80,
+  getErrHelpWidth: () => widthOf(cliProcess().stderr) ?? 80,
+  getOutHasColors: () => canStyle(cliProcess().stdout),
+  getErrHasColors: () => canStyle(cliProcess().stderr),
 }
 
 export class CliCommand extends Command {
@@ -33,7 +44,7 @@ export class CliCommand extends Command {
       .enablePositionalOptions()
       .addHelpOption(new Option('-h, --help', 'show this help').helpGroup(commonGroup))
       .helpCommand(false)
-      .configureOutput({ outputError: (text, write) => write(printable(text)) })
+      .configureOutput({ outputError: (text, write) => write(printable(text)), ...streams })
       .showHelpAfterError('(--help shows how the command is used)')
       .configureHelp({
         styleTitle: (title) => styleText('bold', title, { validateStream: false }),

@@ -1,6 +1,6 @@
 /** Entry of the single executable (docs/install.md), in place of `cli.ts` and `main.ts`: Node is in it, and fits. */
 import { findHelper, readPart } from '../core/bundle.ts'
-import { runCommandLine } from './command-line.ts'
+import { runThisProcess } from './command-line.ts'
 import { exitCodes } from './exit-codes.ts'
 
 const [, , word] = process.argv
@@ -9,7 +9,7 @@ if (word === '__licenses') {
   // Whoever has read enough of them closes the pipe.
   process.stdout.once('error', () => process.exit(exitCodes.outputClosed))
   void readPart(new URL('sea:/THIRD-PARTY-LICENSES.txt')).then((texts) => process.stdout.write(texts))
-} else if (helper === undefined) void runCommandLine()
+} else if (helper === undefined) void runThisProcess()
 else {
   // A helper finds its arguments where it would find them as a program of its own.
   process.argv.splice(2, 1)

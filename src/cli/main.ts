@@ -1,4 +1,4 @@
 /** The program behind `cli.ts`, once a fitting Node runs it. */
-import { runCommandLine } from './command-line.ts'
+import { runThisProcess } from './command-line.ts'
 
-await runCommandLine()
+await runThisProcess()

@@ -3,6 +3,7 @@
  * control socket, which takes no credential; with an address they ask there, as every other command does.
  */
 import { basename, dirname, join } from 'node:path'
+import { cliProcess } from './cli-process.ts'
 import type { Config, LoadedConfig } from '../config/index.ts'
 import { holdFolder } from '../lib/files/index.ts'
 import { controlSocketName } from '../core/run-file.ts'
@@ -44,19 +45,19 @@ export async function loadServerConfig(files: readonly string[] | undefined): Pr
 export async function loadServerSettings(files: readonly string[] | undefined): Promise<LoadedConfig> {
   // No other command needs what is known about options of the server.
   const { loadConfig } = await import('../config/load.ts')
-  return loadConfig({ files, env: process.env, cwd: process.cwd() })
+  return loadConfig({ files, env: cliProcess().env, cwd: cliProcess().cwd() })
 }
 
 /** The files of that, which this account may not be able to read. */
 export async function chooseServerFiles(files: readonly string[] | undefined): Promise<readonly string[]> {
   const { chooseFiles } = await import('../config/load.ts')
-  return chooseFiles({ files, env: process.env, cwd: process.cwd() })
+  return chooseFiles({ files, env: cliProcess().env, cwd: cliProcess().cwd() })
 }
 
 /** Whether another server is meant than the one of this machine that the configuration tells of. */
 export function isElsewhere(context: CommandContext, flags: OperatorFlags): boolean {
   const { apiUrl, url } = { ...context.globals(), ...flags }
-  const { SVC_API_URL = '', SVC_BASE_URL = '' } = process.env
+  const { SVC_API_URL = '', SVC_BASE_URL = '' } = cliProcess().env
   return apiUrl !== undefined || url !== undefined || SVC_API_URL !== '' || SVC_BASE_URL !== ''
 }
 
@@ -98,7 +99,7 @@ function bySocket(
   const { settings } = loadSettings(
     { ...(debug === undefined ? {} : { debug }), apiUrl: 'http://127.0.0.1/v1', skipConfig: true },
     // Neither credentials nor addresses of the environment are meant for this server.
-    { SVC_CLI_TIMEZONE: process.env['SVC_CLI_TIMEZONE'] },
+    { SVC_CLI_TIMEZONE: cliProcess().env['SVC_CLI_TIMEZONE'] },
   )
   return { settings: { ...settings, streamUrl: 'http://127.0.0.1/stream/v1', socket }, warnings: [] }
 }

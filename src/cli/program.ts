@@ -1,5 +1,6 @@
 /** The commander program: global flags, lazily loaded commands, exit codes. */
 import { CommanderError, type Command } from 'commander'
+import { cliProcess } from './cli-process.ts'
 import { hasCode } from '../lib/process/index.ts'
 import { version } from '../core/version.ts'
 import { CliCommand } from './command.ts'
@@ -25,9 +26,10 @@ class LazyCommand extends CliCommand {
 /** Runs one command line. @returns the exit code */
 export async function runProgram(args: string[]): Promise<number> {
   // The listener stays, since output may still be under way when the command has ended.
-  if (process.stdout.listenerCount('error', endWithOutput) === 0) process.stdout.on('error', endWithOutput)
+  const { stdout, stderr } = cliProcess()
+  if (stdout.listenerCount('error', endWithOutput) === 0) stdout.on('error', endWithOutput)
   // Notes that nobody can read change nothing about the result.
-  if (process.stderr.listenerCount('error', ignore) === 0) process.stderr.on('error', ignore)
+  if (stderr.listenerCount('error', ignore) === 0) stderr.on('error', ignore)
   let exitCode: number = exitCodes.ok
   const program = new CliCommand('svc')
     .description('Event-driven automation: run actions, watch their output, react to events.')
@@ -86,7 +88,9 @@ function createLazyCommand(entry: CommandEntry, context: CommandContext): Comman
       const before = entry.readsServerConfig === true && configFile !== undefined ? ['--config-file', configFile] : []
       if (entry.name === 'serve') {
         // A server goes on when nobody reads its greeting.
-        process.stdout.off('error', endWithOutput).on('error', () => undefined)
+        cliProcess()
+          .stdout.off('error', endWithOutput)
+          .on('error', () => undefined)
       }
       const command = await loadCommand(entry, context)
       await command.parseAsync([...before, ...args], { from: 'user' })
@@ -121,14 +125,16 @@ async function answerFlag(flags: GlobalFlags): Promise<number> {
     return printVersion(flags, version)
   }
   const { loadSettings } = await import('./connection/settings.ts')
-  const { text, warnings } = loadSettings(flags, process.env)
-  for (const warning of warnings) process.stderr.write(`WARNING: ${printable(warning)}\n`)
-  process.stdout.write(text)
+  const { env, stdout, stderr } = cliProcess()
+  const { text, warnings } = loadSettings(flags, env)
+  for (const warning of warnings) stderr.write(`WARNING: ${printable(warning)}\n`)
+  stdout.write(text)
   return exitCodes.configPrinted
 }
 
 /** Says what went wrong (contract 09, 9.1). @returns the exit code */
 async function report(error: unknown, program: Command): Promise<number> {
+  const { stdout, stderr } = cliProcess()
   // Commander has said it already.
   if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.ok : exitCodes.usage
   if (error instanceof Interrupted) return exitCodes.interrupted
@@ -136,20 +142,18 @@ async function report(error: unknown, program: Command): Promise<number> {
     const { path, word, rest, known } = error
     const { suggestCommands } = await import('./suggestions.ts')
     const suggestion = await suggestCommands(path, word, rest, known)
-    process.stderr.write(
-      `error: ${error.message}\n${suggestion}(svc help${path.slice('svc'.length)} shows what there is)\n`,
-    )
+    stderr.write(`error: ${error.message}\n${suggestion}(svc help${path.slice('svc'.length)} shows what there is)\n`)
     return error.exitCode
   }
   if (error instanceof NotFound) {
-    process.stdout.write(`${error.message}\n\n`)
-    process.stderr.write(error.suggestion)
+    stdout.write(`${error.message}\n\n`)
+    stderr.write(error.suggestion)
     return error.exitCode
   }
   const message = error instanceof Error ? error.message : String(error)
-  process.stdout.write(`ERROR: ${printable(message)}\n`)
+  stdout.write(`ERROR: ${printable(message)}\n`)
   if (error instanceof CliFailure) return error.exitCode
-  if (program.opts<GlobalFlags>().debug === true && error instanceof Error) process.stderr.write(`${error.stack}\n`)
+  if (program.opts<GlobalFlags>().debug === true && error instanceof Error) stderr.write(`${error.stack}\n`)
   return exitCodes.failed
 }
 
@@ -159,7 +163,8 @@ function ignore(): void {
 
 /** Ends the process when its output cannot be written: the reader has gone, as with `| head`, or the disk is full. */
 function endWithOutput(error: Error): void {
-  if (hasCode(error, 'EPIPE')) process.exit(exitCodes.outputClosed)
-  process.stderr.write(`ERROR: The output cannot be written: ${error.message}\n`)
-  process.exit(exitCodes.failed)
+  const { stderr, exit } = cliProcess()
+  if (hasCode(error, 'EPIPE')) return exit(exitCodes.outputClosed)
+  stderr.write(`ERROR: The output cannot be written: ${error.message}\n`)
+  exit(exitCodes.failed)
 }

@@ -1,5 +1,6 @@
 /** What one command of the client works with: settings, connection, output; and how it ends. */
 import { once } from 'node:events'
+import { cliProcess, widthOf } from './cli-process.ts'
 import { checkArgumentBytes } from './argument-bytes.ts'
 import { createClient, type Client, type ClientOptions, type Login } from './connection/client.ts'
 import { exitCodes } from './exit-codes.ts'
@@ -80,7 +81,7 @@ export async function openClient(
     const createToken: Client['createToken'] = (...args) => client.createToken(...args)
     login = createLogin({ settings, account, createToken, warn: options.warn })
   }
-  const client = createClient({ settings, login, env: process.env, ...options })
+  const client = createClient({ settings, login, env: cliProcess().env, ...options })
   return client
 }
 
@@ -92,8 +93,9 @@ export async function withSession(
   { withoutLogin = false, loaded }: SessionOptions = {},
 ): Promise<void> {
   checkArgumentBytes()
-  const { settings, warnings } = loaded ?? loadSettings({ ...context.globals(), ...flags }, process.env)
-  const line = createProgressLine(process.stderr, process.env)
+  const { stderr, env } = cliProcess()
+  const { settings, warnings } = loaded ?? loadSettings({ ...context.globals(), ...flags }, env)
+  const line = createProgressLine(stderr, env)
   const output = createOutput(flags, line)
   for (const warning of warnings) output.warn(warning)
   const interrupts = new Interrupts()
@@ -121,7 +123,7 @@ export async function withSession(
 }
 
 function createOutput({ json, yaml }: CommonFlags, line: ProgressLine): Output {
-  const { stdout, stderr, env } = process
+  const { stdout, stderr, env } = cliProcess()
   const form: OutputForm = json === true ? 'json' : yaml === true ? 'yaml' : 'human'
   const toDocument = (value: unknown): string => `---\n${toYaml(value, { sortKeys: true })}`
   let held: Promise<void> | undefined
@@ -137,8 +139,7 @@ function createOutput({ json, yaml }: CommonFlags, line: ProgressLine): Output {
   return {
     form,
     isColored: isColored(stdout, env),
-    // Some terminals say that they have no columns at all.
-    terminalWidth: stdout.isTTY && stdout.columns > 0 ? stdout.columns : undefined,
+    terminalWidth: widthOf(stdout),
     print,
     printMachine: (value) => print(form === 'yaml' ? toDocument(value) : `${toJson(value)}\n`),
     printRecordLine: (value) => print(form === 'yaml' ? toDocument(value) : `${toJsonLine(value)}\n`),
@@ -161,6 +162,7 @@ const SAME_SIGNAL_MS = 500
 
 /** Ctrl-C: the first one ends what the command does, unless somebody has taken it; the next one ends the process. */
 class Interrupts {
+  readonly #process = cliProcess()
   readonly #abort = new AbortController()
   #heardAt: number | undefined
   #handler: (() => void) | undefined
@@ -170,7 +172,7 @@ class Interrupts {
   }
 
   listen(): void {
-    process.on('SIGINT', this.#hear)
+    this.#process.on('SIGINT', this.#hear)
   }
 
   take(handler: () => void): () => void {
@@ -189,14 +191,14 @@ class Interrupts {
    * printed.
    */
   close(): void {
-    if (this.#heardAt === undefined) process.off('SIGINT', this.#hear)
+    if (this.#heardAt === undefined) this.#process.off('SIGINT', this.#hear)
   }
 
   readonly #hear = (): void => {
     const at = performance.now()
     if (this.#heardAt !== undefined && at - this.#heardAt <= SAME_SIGNAL_MS) return
     this.#heardAt = at
-    if (this.signal.aborted) process.exit(exitCodes.interrupted)
+    if (this.signal.aborted) this.#process.exit(exitCodes.interrupted)
     if (this.#handler === undefined) this.interrupt()
     else this.#handler()
   }

@@ -1,6 +1,6 @@
 /** The terminal that a program was started from. */
 import { closeSync, constants, openSync } from 'node:fs'
-import { isatty } from 'node:tty'
+import { cliProcess } from './cli-process.ts'
 
 export interface Terminal {
   /** Whether there was one at the start, and is none any more: nobody can press Ctrl-C. */
@@ -26,19 +26,21 @@ export const TERMINAL_GONE_MS = 1000
  */
 export function outliveTerminal(): () => void {
   if (usesTerminal() || !hasTerminal()) return () => undefined
+  const ownProcess = cliProcess()
   const onHangUp = (): void => {
     setTimeout(() => {
       if (!hasTerminal()) return
-      process.off('SIGHUP', onHangUp)
-      process.kill(process.pid, 'SIGHUP')
+      ownProcess.off('SIGHUP', onHangUp)
+      ownProcess.kill('SIGHUP')
     }, TERMINAL_GONE_MS).unref()
   }
-  process.on('SIGHUP', onHangUp)
-  return () => process.off('SIGHUP', onHangUp)
+  ownProcess.on('SIGHUP', onHangUp)
+  return () => ownProcess.off('SIGHUP', onHangUp)
 }
 
 function usesTerminal(): boolean {
-  return [0, 1, 2].some((descriptor) => isatty(descriptor))
+  const { isTerminal } = cliProcess()
+  return isTerminal(0) || isTerminal(1) || isTerminal(2)
 }
 
 function hasTerminal(): boolean {

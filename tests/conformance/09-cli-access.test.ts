@@ -15,7 +15,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { makeAuthority } from '../helpers/certificates.ts'
-import { jsonOf, runCli, type CliExit } from '../helpers/cli.ts'
+import { jsonOf, runCli, spawnCli, type CliExit } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { startFront } from '../helpers/front.ts'
 import { basicAuth, firstPassword, signIn } from '../helpers/logins.ts'
@@ -66,6 +66,9 @@ const envOf = (more: Record<string, string> = {}): Record<string, string> => ({
 /** As nobody in particular: whoever the files in `home` log in. */
 const svc = (args: readonly string[], { env = {}, input = '' }: Call = {}): Promise<CliExit> =>
   runCli(args, envOf(env), { input })
+
+/** The same in a process of its own, for what Node reads of the environment. */
+const spawnSvc = (args: readonly string[], env: Record<string, string>): Promise<CliExit> => spawnCli(args, envOf(env))
 
 let adminToken: string | undefined
 
@@ -526,8 +529,8 @@ describe('09.7 automatic login', () => {
     const clock = join(folder.path, 'clock.cjs')
     writeFileSync(clock, `const { now } = Date; Date.now = () => now() + ${days * 86_400_000}\n`)
     const env = { NODE_OPTIONS: `--require ${clock}` }
-    expect((await svc(['login', 'admin', '-p', password, '-l', '3600'], { env })).code).toBe(0)
-    expect((await svc(['whoami'], { env })).stdout).toContain('Currently logged in as "admin".\n')
+    expect((await spawnSvc(['login', 'admin', '-p', password, '-l', '3600'], env)).code).toBe(0)
+    expect((await spawnSvc(['whoami'], env)).stdout).toContain('Currently logged in as "admin".\n')
     const { expire_timestamp } = JSON.parse(readFileSync(tokenFile, 'utf8')) as { expire_timestamp: number }
     const secondsLeft = expire_timestamp - days * 86_400 - Date.now() / 1000
     expect([secondsLeft > 3500, secondsLeft < 3700]).toEqual([true, true])
@@ -1080,7 +1083,7 @@ describe('09.7 cacert', () => {
       expect((await svc(['whoami', '-t', 'any'], { env: ofOther })).stdout).toMatch(
         /its certificate is not trusted \(Hostname.* localhost.*\)\.\n$/,
       )
-      expect(await svc(['whoami'], { env: { ...wellKnown, NODE_EXTRA_CA_CERTS: known.caFile } })).toMatchObject({
+      expect(await spawnSvc(['whoami'], { ...wellKnown, NODE_EXTRA_CA_CERTS: known.caFile })).toMatchObject({
         code: 0,
         stderr: '',
       })

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { ensureDebianPackage } from '../helpers/apt.ts'
 import { makeAuthority } from '../helpers/certificates.ts'
-import { runCli, type CliExit } from '../helpers/cli.ts'
+import { runCli, spawnCli, type CliExit } from '../helpers/cli.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { passOn, startFront } from '../helpers/front.ts'
 import { basicAuth, firstPassword } from '../helpers/logins.ts'
@@ -326,15 +326,15 @@ describe('09.7 network proxies', () => {
       older,
       "Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '22.14.0' } })\n",
     )
-    const env = { ...behind(), http_proxy: proxy.url, NODE_OPTIONS: `--require ${older}` }
+    const env = { HOME: home, ...behind(), http_proxy: proxy.url, NODE_OPTIONS: `--require ${older}` }
     configure(`[credentials]\nusername = admin\npassword = ${password}\n`)
     const before = proxy.requests.length
-    const { code, stderr } = await svc(['whoami'], env)
+    const { code, stderr } = await spawnCli(['whoami'], env)
     expect(code).toBe(1)
     expect(stderr).toMatch(/^WARNING: The proxy that http_proxy names is not used, since Node 22\.14\.0 cannot/)
     expect(stderr.match(/The proxy that/g)).toHaveLength(1)
     expect(proxy.requests.length).toBe(before)
-    const exempt = await svc(['whoami'], { ...env, no_proxy: 'svc.test' })
+    const exempt = await spawnCli(['whoami'], { ...env, no_proxy: 'svc.test' })
     expect(exempt.stderr).not.toContain('The proxy that')
   })
 })

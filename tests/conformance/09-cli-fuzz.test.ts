@@ -9,7 +9,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import type { Readable } from 'node:stream'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { runCli, startCli } from '../helpers/cli.ts'
+import { spawnCli, startCli } from '../helpers/cli.ts'
 import { files, makeRound, makeServerLine, readLeaves, readServerOptions } from '../helpers/cli-fuzz/command-lines.ts'
 import { startHostileServer, type HostileServer, type Manner } from '../helpers/cli-fuzz/hostile-server.ts'
 import type { Outcome } from '../helpers/cli-fuzz/run-rounds.ts'
@@ -229,7 +229,7 @@ describe(`random command lines, seed ${seed}`, () => {
     const options = await readServerOptions()
     for (let round = 0; round < SERVERS; round += 1) {
       const args = makeServerLine(random, options).map(passable)
-      const { code, stdout, stderr } = await runCli(args, { HOME: folder.path }, { cwd: folder.path })
+      const { code, stdout, stderr } = await spawnCli(args, { HOME: folder.path }, { cwd: folder.path })
       const isHelp = stdout.startsWith('Usage: svc serve')
       const expected = isHelp ? 0 : stderr.startsWith('error: ') ? 2 : 78
       expect({ args, code, stdout: isHelp ? '' : stdout, stderr }).toEqual({

@@ -2,11 +2,11 @@
  * Contract 09: every command as it looks, without a terminal and at one, against a live server; and every route of the
  * server has a command.
  */
-import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { leavesOf, readTree } from '../../src/cli/reference/tree.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { startRecorder, type Recorder } from '../helpers/recorder.ts'
-import { outcomeFile, playScenario, type Scenario, type Stage } from '../helpers/scenarios.ts'
+import { nameOf, outcomeFile, playScenario, type Scenario, type Stage } from '../helpers/scenarios.ts'
 import { startServer, type TestServer } from '../helpers/server.ts'
 import { accessScenarios, prepareAccess } from './scenarios/access.ts'
 import { contentScenarios } from './scenarios/content.ts'
@@ -72,8 +72,50 @@ const stages: readonly StageDefinition[] = [
   { folder: 'operations', of: operationScenarios },
 ]
 
+/** Played once more as processes of their own, which must print the same: what each kind of command, output and failure is. */
+const spawned: ReadonlySet<string> = new Set([
+  'action list',
+  'action get',
+  'action list - as YAML',
+  'action list - truncated',
+  'pack file',
+  'pack file - unknown',
+  'pack config - refused',
+  'pack config - what is there stays',
+  'runner list',
+  'policy-type get',
+  'run',
+  'run - failed',
+  'run - JSON',
+  'run - one key',
+  'run - following',
+  'run - wrong value',
+  'execution list',
+  'execution get - several',
+  'execution list - nothing',
+  'key load - broken file',
+  'webhook send - not JSON',
+  'trigger-instance explain',
+  'trace list',
+  'whoami',
+  'login - wrong password',
+  'role list - refused',
+  'help',
+  'help - a topic with a wide table',
+  'help - unknown option',
+  '--version',
+  '--print-config',
+  '__complete - by zsh',
+  'mistyped - escape sequence',
+  'status - no server',
+  'purge - no time',
+  'doctor - as JSON',
+  'reload - none runs',
+])
+
 const played = new Set<string>()
 const requested = new Set<string>()
+const spawnedToo = new Set<string>()
 
 for (const { folder, settings = {}, prepare = () => Promise.resolve({}), of } of stages) {
   describe(`scenarios of ${folder}`, () => {
@@ -101,8 +143,9 @@ for (const { folder, settings = {}, prepare = () => Promise.resolve({}), of } of
     })
 
     // Titles and commands do not depend on the server.
-    for (const [index, { command, about }] of of(placeholder()).entries()) {
-      it(`09.3 ${command}${about === undefined ? '' : `, ${about}`}`, async () => {
+    for (const [index, placed] of of(placeholder()).entries()) {
+      const { command, onlySpawned } = placed
+      const play = async (isSpawned: boolean): Promise<[outcome: string, file: string]> => {
         const scenario = scenarios[index]
         if (scenario === undefined) throw new Error('scenarios depend on the server')
         const args = async (): Promise<readonly string[]> => {
@@ -111,7 +154,17 @@ for (const { folder, settings = {}, prepare = () => Promise.resolve({}), of } of
           if (`${words.join(' ')} `.startsWith(`${command} `)) played.add(command)
           return words
         }
-        await expect(await playScenario({ ...scenario, args }, stage)).toMatchFileSnapshot(outcomeFile(scenario, stage))
+        return [await playScenario({ ...scenario, args }, stage, isSpawned), outcomeFile(scenario, stage)]
+      }
+      const name = nameOf(placed)
+      test(`09.3 ${name}`, async () => {
+        const [outcome, file] = await play(onlySpawned !== undefined)
+        await expect(outcome).toMatchFileSnapshot(file)
+      })
+      test.runIf(spawned.has(name))(`09.3 ${name}, in a process of its own`, async () => {
+        const [outcome, file] = await play(true)
+        await expect(outcome).toMatchFileSnapshot(file)
+        spawnedToo.add(name)
       })
     }
   })
@@ -127,12 +180,16 @@ function placeholder(): TestServer {
 }
 
 describe('completeness', () => {
-  it('09.3 every command has a scenario', async () => {
+  test('09.3 every scenario of the sample was played in a process of its own', () => {
+    expect(spawnedToo).toEqual(spawned)
+  })
+
+  test('09.3 every command has a scenario', async () => {
     const names = leavesOf(await readTree()).map(({ name }) => name)
     expect(names.filter((name) => !played.has(name) && name !== 'serve')).toEqual([])
   })
 
-  it('09.3 every route has a command, or a reason to have none', async () => {
+  test('09.3 every route has a command, or a reason to have none', async () => {
     const server = await startServer()
     const { body } = await server.call<{ paths: Record<string, object> }>('GET', '/v1/openapi.json')
     await server.stop()

@@ -17,7 +17,7 @@ import {
 import { dirname, join } from 'node:path'
 import Sqlite from 'better-sqlite3'
 import { afterEach, describe, expect, test } from 'vitest'
-import { jsonOf, runCli, type CliExit } from '../helpers/cli.ts'
+import { jsonOf, spawnCli, type CliExit } from '../helpers/cli.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import {
   run,
@@ -53,7 +53,7 @@ function newFolder(): string {
 const svc =
   ({ configFile }: Pick<TestServer, 'configFile'>) =>
   (...args: string[]): Promise<CliExit> =>
-    runCli([...args, '--config-file', configFile], {})
+    spawnCli([...args, '--config-file', configFile], {})
 
 describe('10 backup', () => {
   test('one that is made on request is a whole database, is listed, and tells what else has to be kept', () =>
@@ -168,7 +168,7 @@ describe('10 restore', () => {
     // Its write-ahead log stays.
     await server.stop('SIGKILL')
     expect(await jsonOf<{ name: string }[]>(svc(server), ['backup', 'list'])).toMatchObject([{ name }])
-    const unreadable = await runCli(['backup', 'list', '--config-file', server.configFile], {
+    const unreadable = await spawnCli(['backup', 'list', '--config-file', server.configFile], {
       SVC_BACKUP__DIRECTORY: server.configFile,
     })
     expect(unreadable).toMatchObject({ code: 1, stdout: expect.stringMatching(/^ERROR: backup\.directory cannot be/) })
@@ -218,7 +218,7 @@ describe('10 restore', () => {
     const connection = new Sqlite(backup)
     connection.exec('create table kysely_migration (name text)')
     connection.close()
-    const restore = (): Promise<CliExit> => runCli(['restore', backup ?? '', '--config-file', configFile ?? ''], {})
+    const restore = (): Promise<CliExit> => spawnCli(['restore', backup ?? '', '--config-file', configFile ?? ''], {})
 
     symlinkSync(precious ?? '', join(basePath, 'svc.db'))
     for (const path of [basePath, join(basePath, 'svc.db')]) lchownSync(path, 65534, 65534)

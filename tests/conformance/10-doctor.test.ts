@@ -23,7 +23,7 @@ import { clock } from '../../src/doctor/clock.ts'
 import { checks, type Finding } from '../../src/doctor/index.ts'
 import { startTimeOf } from '../../src/core/run-file.ts'
 import { makeAuthority } from '../helpers/certificates.ts'
-import { runCli } from '../helpers/cli.ts'
+import { runCli, spawnCli } from '../helpers/cli.ts'
 import { askBySocket } from '../helpers/control-socket.ts'
 import { mountDisk } from '../helpers/disks.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
@@ -61,7 +61,10 @@ function configure(options: Record<string, string>): void {
 
 async function examine(names: readonly string[], env: Record<string, string> = {}): Promise<Finding[]> {
   const args = ['doctor', ...names, '--config-file', configFile, '-j']
-  const { code, stdout, stderr } = await runCli(args, { LANG: 'C.UTF-8', ...env })
+  const { code, stdout, stderr } = await (env['TZ'] === undefined ? runCli : spawnCli)(args, {
+    LANG: 'C.UTF-8',
+    ...env,
+  })
   expect(stderr).toBe('')
   const { status, findings } = JSON.parse(stdout) as { status: string; findings: Finding[] }
   const isWell = findings.every(({ state }) => state === 'ok' || state === 'skipped')

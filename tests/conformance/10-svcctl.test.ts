@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { components } from '../../src/core/components.ts'
 import { readRunFile, startTimeOf } from '../../src/core/run-file.ts'
-import { runCli, type CliExit } from '../helpers/cli.ts'
+import { spawnCli, type CliExit } from '../helpers/cli.ts'
 import { askBySocket } from '../helpers/control-socket.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { call, executable, run, startServer, waitForStatus } from '../helpers/server.ts'
@@ -22,7 +22,7 @@ beforeEach(() => {
 })
 
 afterEach(async () => {
-  await runCli(['stop', '--now', '--config-file', configFile], {})
+  await spawnCli(['stop', '--now', '--config-file', configFile], {})
   folder.remove()
 })
 
@@ -42,7 +42,7 @@ function runAs(
 ): Promise<CliExit> {
   const link = join(folder.path, program)
   if (!existsSync(link)) symlinkSync(executable, link)
-  return runCli(words, { SVC_CONFIG_FILE: configFile, ...env }, { program: link, input })
+  return spawnCli(words, { SVC_CONFIG_FILE: configFile, ...env }, { program: link, input })
 }
 
 const svcctl = (...words: string[]): Promise<CliExit> => runAs('svcctl', words)
@@ -160,7 +160,7 @@ describe('10.6 svcctl', () => {
 })
 
 describe('10.9 stopping and starting again', () => {
-  const control = (...words: string[]): Promise<CliExit> => runCli([...words, '--config-file', configFile], {})
+  const control = (...words: string[]): Promise<CliExit> => spawnCli([...words, '--config-file', configFile], {})
 
   test('a server is started again with what it was started with; what runs may finish, unless there is no time', async () => {
     const server = await startServer({
@@ -222,7 +222,7 @@ describe('10.9 stopping and starting again', () => {
     const taken = createServer().listen(0, '127.0.0.1')
     await once(taken, 'listening')
     const { port } = taken.address() as AddressInfo
-    const failed = await runCli(['start', '--config-file', configFile], { SVC_API__PORT: String(port) })
+    const failed = await spawnCli(['start', '--config-file', configFile], { SVC_API__PORT: String(port) })
     expect(failed.code).toBe(1)
     expect(failed.stdout).toContain(`api.port`)
     taken.close()

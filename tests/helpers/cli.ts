@@ -1,5 +1,10 @@
-/** The command line client as its users run it: a process, with its output and exit code. */
+/** The command line client with its output and exit code: inside the process of the test, or as a process of its own. */
 import { spawn, type ChildProcess } from 'node:child_process'
+import { EventEmitter } from 'node:events'
+import { Readable, Writable } from 'node:stream'
+import { WriteStream } from 'node:tty'
+import type { CliProcess } from '../../src/cli/cli-process.ts'
+import { runCommandLine } from '../../src/cli/command-line.ts'
 import { executable } from './server.ts'
 
 export interface CliExit {
@@ -25,10 +30,10 @@ export interface CliOptions {
   cwd?: string
 }
 
-/** @param env is all there is besides PATH */
+/** A process of its own, for tests that send it signals, close its streams, or look at the process itself. @param env as of `runCli` */
 export function startCli(args: readonly string[], env: Record<string, string>, options: CliOptions = {}): RunningCli {
   const child = spawn(process.execPath, [options.program ?? executable, ...args], {
-    env: { PATH: process.env['PATH'] ?? '', ...env },
+    env: fullEnvironment(env),
     stdio: ['pipe', 'pipe', 'pipe'],
     ...(options.cwd === undefined ? {} : { cwd: options.cwd }),
   })
@@ -43,12 +48,93 @@ export function startCli(args: readonly string[], env: Record<string, string>, o
   return { process: child, stdout: () => stdout, stderr: () => stderr, exit }
 }
 
-export function runCli(
+/** Runs a command in a process of its own. @param env as of `runCli` */
+export function spawnCli(
   args: readonly string[],
   env: Record<string, string>,
   options: CliOptions = {},
 ): Promise<CliExit> {
   return startCli(args, env, options).exit
+}
+
+/**
+ * Runs a command inside this process. `09-scenarios` holds that a process of its own prints the same.
+ *
+ * @param env is all there is besides PATH
+ */
+export async function runCli(
+  args: readonly string[],
+  env: Record<string, string>,
+  options: CliOptions = {},
+): Promise<CliExit> {
+  const stdin = Readable.from(options.input === undefined ? [] : [Buffer.from(options.input)])
+  const stdout = new Sink()
+  const stderr = new Sink()
+  const code = await runInside(args, env, options, { stdin, stdout, stderr })
+  return { code, stdout: stdout.text(), stderr: stderr.text() }
+}
+
+/** Runs a command inside this process at a terminal where nobody types. @returns what is written there */
+export async function runCliAtTerminal(
+  args: readonly string[],
+  env: Record<string, string>,
+  { columns, ...options }: Omit<CliOptions, 'input'> & { columns: number },
+): Promise<{ code: number; screen: string }> {
+  const screen = new Sink()
+  const getColorDepth = (colors?: object): number => WriteStream.prototype.getColorDepth(colors)
+  const terminal = Object.assign(screen, { isTTY: true as const, columns, getColorDepth })
+  const stdin = Object.assign(new Readable({ read: () => undefined }), { isTTY: true as const })
+  try {
+    const code = await runInside(args, env, options, { stdin, stdout: terminal, stderr: terminal })
+    return { code, screen: screen.text() }
+  } finally {
+    stdin.destroy()
+  }
+}
+
+class Sink extends Writable {
+  readonly #chunks: Buffer[] = []
+
+  override _write(chunk: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.#chunks.push(chunk)
+    done()
+  }
+
+  text(): string {
+    return Buffer.concat(this.#chunks).toString('utf8')
+  }
+}
+
+/** @returns the exit code */
+function runInside(
+  args: readonly string[],
+  env: Record<string, string>,
+  { program = executable, cwd }: CliOptions,
+  streams: Pick<CliProcess, 'stdin' | 'stdout' | 'stderr'>,
+): Promise<number> {
+  if (args[0] === 'serve') throw new Error('a server takes signals and its standard error as its own: use spawnCli')
+  const ofNode = Object.keys(env).find((name) => /^(?:NODE_.*|LD_.*|TZ)$/.test(name))
+  if (ofNode !== undefined) throw new Error(`${ofNode} counts when a process begins: use spawnCli`)
+  const events = new EventEmitter()
+  const descriptors = [streams.stdin, streams.stdout, streams.stderr]
+  return new Promise((resolve, reject) => {
+    runCommandLine({
+      argv: [process.execPath, program, ...args],
+      env: fullEnvironment(env),
+      ...streams,
+      cwd: () => cwd ?? process.cwd(),
+      isTerminal: (descriptor) => descriptors[descriptor]?.isTTY === true,
+      on: (event: string, listener: (signal: NodeJS.Signals) => void) => events.on(event, listener),
+      off: (event: string, listener: (signal: NodeJS.Signals) => void) => events.off(event, listener),
+      kill: (signal) =>
+        reject(new Error(`${args.join(' ')}: sends itself ${signal}, which needs a process of its own`)),
+      exit: resolve,
+    }).then(resolve, reject)
+  })
+}
+
+function fullEnvironment(env: Record<string, string>): Record<string, string> {
+  return { PATH: process.env['PATH'] ?? '', ...env }
 }
 
 /** What a command prints with `-j`. @param svc runs it @throws Error unless it ends with 0 */

@@ -1,6 +1,6 @@
 /** Commands of the client as stories with a known outcome: run without a terminal and at one, and compared as a whole. */
 import { join } from 'node:path'
-import { runCli } from './cli.ts'
+import { runCli, runCliAtTerminal, spawnCli, type CliOptions } from './cli.ts'
 import { startAtTerminal } from './pty.ts'
 import { executable, projectRoot } from './server.ts'
 import { waitFor } from './wait.ts'
@@ -26,6 +26,8 @@ export interface Scenario {
   unstable?: readonly (readonly [pattern: RegExp, replacement: string])[]
   /** Only without a terminal, and why. */
   notAtTerminal?: string
+  /** Only as a process of its own, and why. */
+  onlySpawned?: string
 }
 
 export interface Stage {
@@ -41,21 +43,30 @@ const COLUMNS = 120
  * Where the outcome is kept. `npx vitest run <file> -u` writes what has changed: read the difference before it is
  * committed.
  */
-export function outcomeFile({ command, about }: Scenario, { folder }: Stage): string {
-  const name = about === undefined ? command : `${command} - ${about}`
-  return join(projectRoot, 'tests', 'golden', 'cli', folder, `${name}.txt`)
+export function outcomeFile(scenario: Scenario, { folder }: Stage): string {
+  return join(projectRoot, 'tests', 'golden', 'cli', folder, `${nameOf(scenario)}.txt`)
 }
 
-/** Runs it both ways. @returns the outcome: exit code, output and errors; and what is on the screen of a terminal */
-export async function playScenario(scenario: Scenario, stage: Stage): Promise<string> {
+export function nameOf({ command, about }: Scenario): string {
+  return about === undefined ? command : `${command} - ${about}`
+}
+
+/**
+ * Runs it without a terminal and at one: inside this process, or as a process of its own. What is typed needs a real
+ * terminal either way.
+ *
+ * @returns the outcome: exit code, output and errors; and what is on the screen of a terminal
+ */
+export async function playScenario(scenario: Scenario, stage: Stage, isSpawned: boolean): Promise<string> {
   const env = { ...stage.env, ...scenario.env }
+  const { input, program, cwd } = scenario
   const options = {
-    ...(scenario.input === undefined ? {} : { input: scenario.input }),
-    ...(scenario.program === undefined ? {} : { program: scenario.program }),
-    ...(scenario.cwd === undefined ? {} : { cwd: scenario.cwd }),
+    ...(program === undefined ? {} : { program }),
+    ...(cwd === undefined ? {} : { cwd }),
   }
   await scenario.before?.()
-  const piped = await runCli(await scenario.args(), env, options)
+  const run = isSpawned ? spawnCli : runCli
+  const piped = await run(await scenario.args(), env, { ...options, ...(input === undefined ? {} : { input }) })
   const stable = stabiliser(scenario.unstable ?? [])
   const parts = [
     `exit code ${piped.code}`,
@@ -64,7 +75,7 @@ export async function playScenario(scenario: Scenario, stage: Stage): Promise<st
   ]
   if (scenario.notAtTerminal === undefined) {
     await scenario.before?.()
-    const { code, screen } = await playAtTerminal(scenario, env)
+    const { code, screen } = await playAtTerminal(scenario, env, options, isSpawned || scenario.typed !== undefined)
     parts.push(`=== at a terminal: exit code ${code}\n${stabiliser(scenario.unstable ?? [])(screen)}`)
   }
   return parts.join('\n')
@@ -73,25 +84,38 @@ export async function playScenario(scenario: Scenario, stage: Stage): Promise<st
 async function playAtTerminal(
   scenario: Scenario,
   env: Record<string, string>,
+  options: CliOptions,
+  isSpawned: boolean,
 ): Promise<{ code: number | null; screen: string }> {
-  const command = [process.execPath, scenario.program ?? executable, ...(await scenario.args())]
-  const words = scenario.cwd === undefined ? command : ['env', '-C', scenario.cwd, ...command]
+  const args = await scenario.args()
+  const play = isSpawned
+    ? playAtRealTerminal(args, scenario, env)
+    : runCliAtTerminal(args, { TERM: 'xterm', ...env }, { ...options, columns: COLUMNS })
+  const { code, screen } = await play
+  // As it looks in the end: what was drawn over is gone.
+  const shown = screen
+    .replaceAll('\r\n', '\n')
+    .replaceAll('\u001b', '\\e')
+    .replace(/[^\n]*\r\\e\[K/g, '')
+  return { code, screen: shown }
+}
+
+async function playAtRealTerminal(
+  args: readonly string[],
+  { program = executable, cwd, typed = [] }: Scenario,
+  env: Record<string, string>,
+): Promise<{ code: number | null; screen: string }> {
+  const command = [process.execPath, program, ...args]
+  const words = cwd === undefined ? command : ['env', '-C', cwd, ...command]
   const run = await startAtTerminal(words, { TERM: 'xterm', ...env }, COLUMNS)
   let ended = false
   void run.exit.then(() => (ended = true))
-  for (const [prompt, keys] of scenario.typed ?? []) {
+  for (const [prompt, keys] of typed) {
     await waitFor(`"${prompt}" or the end`, () => ended || run.screen().includes(prompt))
     if (ended) break
     await run.typeAt(prompt, keys)
   }
-  const code = await run.exit
-  // As it looks in the end: what was drawn over is gone.
-  const screen = run
-    .screen()
-    .replaceAll('\r\n', '\n')
-    .replaceAll('\u001b', '\\e')
-    .replace(/[^\n]*\r\\e\[K/g, '')
-  return { code, screen }
+  return { code: await run.exit, screen: run.screen() }
 }
 
 /**

@@ -1,4 +1,5 @@
 /** `svc completion`: what a shell has to be told so that TAB completes commands of svc. */
+import { cliProcess } from '../cli-process.ts'
 import { CliCommand } from '../command.ts'
 import { scripts } from '../completion/scripts.ts'
 import { exitCodes } from '../exit-codes.ts'
@@ -9,7 +10,7 @@ const notes =
 
 export function createCompletionCommand({ setExitCode }: CommandContext): CliCommand {
   const print = (shell: keyof typeof scripts) => (): void => {
-    process.stdout.write(scripts[shell])
+    cliProcess().stdout.write(scripts[shell])
     setExitCode(exitCodes.ok)
   }
 

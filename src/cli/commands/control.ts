@@ -1,4 +1,5 @@
 /** `svc start`, `stop`, `restart`, `reload` and `reopen-logs`: the server of this machine. */
+import { cliProcess } from '../cli-process.ts'
 import type { RunFile } from '../../core/run-file.ts'
 import { CliCommand } from '../command.ts'
 import { findServer, isStopping, signalServer, stopServer } from '../control/server.ts'
@@ -171,5 +172,5 @@ async function requireServer({ configFile }: ControlFlags): Promise<RunFile> {
 }
 
 function say(text: string): void {
-  process.stdout.write(`${text}\n`)
+  cliProcess().stdout.write(`${text}\n`)
 }

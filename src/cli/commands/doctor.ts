@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import { Argument } from 'commander'
+import { cliProcess, widthOf } from '../cli-process.ts'
 import { accountOf, otherAccountOf } from '../../lib/process/index.ts'
 import type { Finding, Patient } from '../../doctor/index.ts'
 import type { RunFile } from '../../core/run-file.ts'
@@ -58,9 +59,9 @@ export function createDoctorCommand(context: CommandContext): CliCommand {
       const toBeChanged = findings.filter(({ state }) => state === 'warning' || state === 'problem')
       const status = toBeChanged.length === 0 ? 'ok' : 'attention'
       const answer = { status, findings }
-      if (flags.json === true) process.stdout.write(`${toJson(answer)}\n`)
-      else if (flags.yaml === true) process.stdout.write(`---\n${toYaml(answer, { sortKeys: true })}`)
-      else process.stdout.write(describe(findings, toBeChanged.length))
+      if (flags.json === true) cliProcess().stdout.write(`${toJson(answer)}\n`)
+      else if (flags.yaml === true) cliProcess().stdout.write(`---\n${toYaml(answer, { sortKeys: true })}`)
+      else cliProcess().stdout.write(describe(findings, toBeChanged.length))
       context.setExitCode(toBeChanged.length === 0 ? exitCodes.ok : exitCodes.failed)
     })
 }
@@ -90,12 +91,12 @@ function accountOfServer(running: RunFile | undefined, basePath: string): Patien
 
 /** Its programs, its locale and its time zone are what counts, not those of whoever looks. */
 function environmentOf(running: RunFile | undefined): NodeJS.ProcessEnv {
-  if (running === undefined) return process.env
+  if (running === undefined) return cliProcess().env
   try {
     const lines = readFileSync(`/proc/${running.pid}/environ`, 'utf8').split('\0')
     return Object.fromEntries(lines.flatMap((line) => (line.includes('=') ? [splitOnce(line)] : [])))
   } catch {
-    return process.env
+    return cliProcess().env
   }
 }
 
@@ -138,8 +139,7 @@ function describe(findings: readonly Finding[], count: number): string {
     state,
     printable(remedy === undefined ? message : `${message}\n→ ${remedy}`),
   ])
-  const { stdout } = process
-  const terminalWidth = stdout.isTTY && stdout.columns > 0 ? stdout.columns : PLAIN_WIDTH
+  const terminalWidth = widthOf(cliProcess().stdout) ?? PLAIN_WIDTH
   const table = renderTable(['check', 'state', 'finding'], rows, { terminalWidth })
   const verdict =
     count === 0

@@ -1,5 +1,6 @@
 /** `svc help`: how a command is used, and what belongs to no single command. */
 import { styleText } from 'node:util'
+import { canStyle, cliProcess, widthOf } from '../cli-process.ts'
 import { CliCommand, findChild } from '../command.ts'
 import { UnknownCommand } from '../failures.ts'
 import { renderBlocks, usableWidth } from '../reference/screen.ts'
@@ -41,7 +42,8 @@ async function find(command: CliCommand, words: readonly string[]): Promise<CliC
 }
 
 function showTopic({ title, blocks }: Topic): void {
-  const { isTTY, columns } = process.stdout
-  const width = usableWidth(isTTY ? columns : 80)
-  process.stdout.write(`${styleText('bold', title, { stream: process.stdout })}\n\n${renderBlocks(blocks, width)}\n`)
+  const { stdout } = cliProcess()
+  const width = usableWidth(widthOf(stdout) ?? 80)
+  const heading = canStyle(stdout) ? styleText('bold', title, { validateStream: false }) : title
+  stdout.write(`${heading}\n\n${renderBlocks(blocks, width)}\n`)
 }

@@ -1,5 +1,5 @@
 /** `svc key generate-crypto-key`, also called `svc-generate-symmetric-crypto-key` (contract 10, 10.10). Asks no server. */
-import { resolve } from 'node:path'
+import { absolutePath, cliProcess } from '../cli-process.ts'
 import { createSecretFile, replaceSecretFile } from '../../lib/files/index.ts'
 import { CliCommand } from '../command.ts'
 import { exitCodes } from '../exit-codes.ts'
@@ -23,7 +23,7 @@ export function createGenerateCommand(context: CommandContext): CliCommand {
     )
     .examples('svc key generate-crypto-key --key-path /etc/svc/keys/secrets.json')
     .action(async ({ keyPath, force = false }: GenerateFlags) => {
-      const path = resolve(keyPath)
+      const path = absolutePath(keyPath)
       const isThere = !(await writeKeys(path, force))
       if (isThere) {
         throw new CliFailure(
@@ -31,7 +31,7 @@ export function createGenerateCommand(context: CommandContext): CliCommand {
           exitCodes.usage,
         )
       }
-      process.stdout.write(`Made ${path} with a new key.\n`)
+      cliProcess().stdout.write(`Made ${path} with a new key.\n`)
       context.setExitCode(exitCodes.ok)
     })
 }

@@ -1,6 +1,7 @@
 /** `svc manual`: the manual page, which is made of the same source as all help. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { cliProcess } from '../cli-process.ts'
 import { CliCommand } from '../command.ts'
 import { hasCode } from '../../lib/process/index.ts'
 import { readReference } from '../reference/tree.ts'
@@ -14,19 +15,20 @@ export function createManualCommand(): CliCommand {
     .examples('svc manual', 'svc manual > /usr/local/share/man/man1/svc.1')
     .action(async () => {
       const page = renderManual(await readReference())
-      const isShown = process.stdout.isTTY && (await showWithMan(page))
-      if (!isShown && !process.stdout.write(page)) await once(process.stdout, 'drain')
+      const { stdout } = cliProcess()
+      const isShown = stdout.isTTY === true && (await showWithMan(page))
+      if (!isShown && !stdout.write(page)) await once(stdout, 'drain')
     })
 }
 
 /** @returns false when there is no man, or it does not show the page */
 async function showWithMan(page: string): Promise<boolean> {
-  const man = spawn('man', ['-l', '-'], { stdio: ['pipe', 'inherit', 'inherit'] })
+  const man = spawn('man', ['-l', '-'], { env: cliProcess().env, stdio: ['pipe', 'inherit', 'inherit'] })
   const ignore = (): void => undefined
   // Whoever quits the pager at once need not have read everything.
   man.stdin.on('error', ignore)
   // Ctrl-C is for the pager.
-  process.on('SIGINT', ignore)
+  cliProcess().on('SIGINT', ignore)
   try {
     await once(man, 'spawn')
     man.stdin.end(page)
@@ -36,6 +38,6 @@ async function showWithMan(page: string): Promise<boolean> {
     if (hasCode(error, 'ENOENT')) return false
     throw error
   } finally {
-    process.off('SIGINT', ignore)
+    cliProcess().off('SIGINT', ignore)
   }
 }

@@ -1,6 +1,6 @@
 /** `svc pack install`, `uninstall` and `register`: bringing packs to the server, and taking them away (contract 09, 9.3). */
 import { existsSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { absolutePath, pathToOpen } from '../cli-process.ts'
 import { CliCommand } from '../command.ts'
 import { recordIn, textOf, toList, toObject } from '../connection/answers.ts'
 import { getExecution, getPatiently, isForbidden, shownId, statusOf } from '../executions/calls.ts'
@@ -101,14 +101,15 @@ async function installPacks(session: Session, pack: Resource, sources: string[],
  * A source that is meant as a path on this machine becomes absolute; any other one, such as the name of a pack, stays.
  */
 function absolute(source: string): string {
-  const isThere = existsSync(source)
+  const isThere = existsSync(pathToOpen(source))
   // A version may have slashes, as names of branches do.
   const [, path = source, version = ''] = isThere ? [] : (/^(.+?)(=[^=]*)?$/.exec(source) ?? [])
   // `examples` is a name although there may be a folder of that name; `web/` and `packs/web` can only be folders.
   const isPath =
     /^\.{1,2}(?:\/|$)/.test(path) ||
-    ((isThere || existsSync(path)) && (/^[^/:]+\//.test(path) || /^[^/:]+\.(?:tar|tar\.gz|tgz)$/.test(path)))
-  return isPath ? `${resolve(path)}${version}` : source
+    ((isThere || existsSync(pathToOpen(path))) &&
+      (/^[^/:]+\//.test(path) || /^[^/:]+\.(?:tar|tar\.gz|tgz)$/.test(path)))
+  return isPath ? `${absolutePath(path)}${version}` : source
 }
 
 async function uninstallPacks(session: Session, pack: Resource, refs: string[]): Promise<number> {
@@ -203,7 +204,7 @@ export async function registerPacks(
 ): Promise<number> {
   const kinds = types?.flatMap((type) => type.split(',')).filter((type) => type !== '')
   const body = {
-    ...(packs.length === 0 ? {} : { packs: packs.map((name) => (name.includes('/') ? resolve(name) : name)) }),
+    ...(packs.length === 0 ? {} : { packs: packs.map((name) => (name.includes('/') ? absolutePath(name) : name)) }),
     ...(kinds === undefined ? {} : { types: kinds }),
     // Problems come back together with what has been registered.
     fail_on_failure: false,

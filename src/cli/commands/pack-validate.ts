@@ -4,7 +4,8 @@
  */
 import { cpSync, existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { basename, extname, join, resolve } from 'node:path'
+import { basename, extname, join } from 'node:path'
+import { absolutePath, cliProcess } from '../cli-process.ts'
 import { CliCommand } from '../command.ts'
 import { findServer, stopServer } from '../control/server.ts'
 import { startInBackground } from '../control/start.ts'
@@ -39,11 +40,15 @@ export function createValidateCommand(context: CommandContext): CliCommand {
     .examples('svc pack validate ./my-pack')
     .action((folder: string) => {
       // Whatever else it is, it may be too large to be copied.
-      if (!existsSync(join(folder, 'pack.yaml')))
+      if (!existsSync(join(absolutePath(folder), 'pack.yaml')))
         throw new CliFailure(`${folder} is not the folder of a pack: it has no pack.yaml.`)
-      const name = basename(resolve(folder))
+      const name = basename(absolutePath(folder))
       return withThrowawayServer(context, name, packKinds, (place) =>
-        cpSync(folder, place, { recursive: true, verbatimSymlinks: true, filter: (path) => basename(path) !== '.git' }),
+        cpSync(absolutePath(folder), place, {
+          recursive: true,
+          verbatimSymlinks: true,
+          filter: (path) => basename(path) !== '.git',
+        }),
       )
     })
 }
@@ -85,7 +90,7 @@ async function withThrowawayServer(
     const ports = ['auth', 'api', 'stream'].map((section) => `[${section}]\nport = 0\n`).join('')
     writeFileSync(join(base, 'svc.conf'), `[system]\nbase_path = ${base}\n${ports}[content]\nwatch = False\n`)
     // What the environment says of another server is not meant for this one.
-    const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('SVC_')))
+    const env = Object.fromEntries(Object.entries(cliProcess().env).filter(([name]) => !name.startsWith('SVC_')))
     const args = ['serve', '--config-file', join(base, 'svc.conf')]
     await startInBackground({ basePath: base, logFile: '' }, { args, cwd: base, env })
     await withSocketSession(context, {}, base, (session) =>

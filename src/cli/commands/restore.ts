@@ -1,6 +1,7 @@
 /** `svc restore`: a backup takes the place of the database, while no server runs. */
 import { existsSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
+import { absolutePath, pathToOpen, cliProcess } from '../cli-process.ts'
 import { otherAccountOf } from '../../lib/process/index.ts'
 import { CliCommand } from '../command.ts'
 import { runAgainAs } from '../control/account.ts'
@@ -33,7 +34,7 @@ export function createRestoreCommand(context: CommandContext): CliCommand {
       const places = { backups: config.backup.directory, to: config.database.path }
       const account = otherAccountOf(places.to)
       if (account !== undefined) return context.setExitCode(runAgainAs(account, files))
-      process.stdout.write(printable(await restore(file, places, flags)))
+      cliProcess().stdout.write(printable(await restore(file, places, flags)))
       context.setExitCode(exitCodes.ok)
     })
 }
@@ -48,7 +49,8 @@ interface Places {
 /** @throws CliFailure */
 async function restore(file: string, { backups, to }: Places, { dryRun = false }: RestoreFlags): Promise<string> {
   const listed = join(backups, file)
-  const from = !existsSync(file) && !file.includes('/') && existsSync(listed) ? listed : resolve(file)
+  const isHere = existsSync(pathToOpen(file))
+  const from = !isHere && !file.includes('/') && existsSync(listed) ? listed : absolutePath(file)
   const { restoreDatabase, DatabaseInUse, RestoreRefused, SchemaTooNew } = await import('../../db/sqlite/restore.ts')
   try {
     const { keptAs, bytes, missingMigrations } = await restoreDatabase({ from, to, dryRun })

@@ -1,5 +1,6 @@
 /** `svc run`: runs an action; also what `action execute` and `execution re-run` share with it (contract 09, 9.4). */
 import { InvalidArgumentError, Option } from 'commander'
+import { cliProcess } from '../cli-process.ts'
 import { secretMask } from '../../lib/log/index.ts'
 import { mustBeGiven, parametersOf, type ActionParameter } from '../action-parameters.ts'
 import { CliCommand } from '../command.ts'
@@ -183,7 +184,7 @@ export async function readParameters(
   }
   const parameters = parseParameters(words, schemas, { autoDict: flags.autoDict === true })
   if (flags.inheritEnv !== true) return parameters
-  return { ...parameters, env: { ...inheritedEnvironment(process.env), ...toObject(parameters['env']) } }
+  return { ...parameters, env: { ...inheritedEnvironment(cliProcess().env), ...toObject(parameters['env']) } }
 }
 
 async function viewOf(session: Session, view: 'parameters' | 'overview', ref: string): Promise<Json> {
@@ -247,7 +248,7 @@ export async function printKey(session: Session, record: Json, key: string): Pro
     throw new CliFailure(`The result of execution ${textOf(record['id'])} has no "${key}"; ${instead}${why}`)
   }
   if (session.form !== 'human') await session.printMachine(value)
-  else if (typeof value === 'string') await session.print(`${process.stdout.isTTY ? printable(value) : value}\n`)
+  else if (typeof value === 'string') await session.print(`${cliProcess().stdout.isTTY ? printable(value) : value}\n`)
   else await session.print(`${cellText(value ?? 'null')}\n`)
   // What is cut must not pass for the whole in the file it is redirected to.
   if (attributeOf(result, `${key}_truncated`) === true) {

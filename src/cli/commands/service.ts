@@ -1,6 +1,7 @@
 /** `svc service`: the server as a service of systemd. */
 import { existsSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
+import { absolutePath, cliProcess } from '../cli-process.ts'
 import { isSingleExecutable, locate, readPart } from '../../core/bundle.ts'
 import { CliCommand } from '../command.ts'
 import { exitCodes } from '../exit-codes.ts'
@@ -36,7 +37,7 @@ export function createServiceCommand(context: CommandContext): CliCommand {
     .examples('svc service install', 'svc service install --dry-run', 'svc service install --root /srv/image')
     .action(async ({ root, dryRun }: InstallFlags) => {
       const configuration = makeConfiguration((await readPart(example)).toString('utf8'))
-      if (dryRun === true) process.stdout.write(describe(configuration))
+      if (dryRun === true) cliProcess().stdout.write(describe(configuration))
       else installOn(root, configuration)
       context.setExitCode(exitCodes.ok)
     })
@@ -65,12 +66,12 @@ function installOn(root: string, configuration: string): void {
   const executable = existsSync('/proc/self/exe') ? '/proc/self/exe' : process.execPath
   const isChanged = install({ host, executable, configuration, report })
   if (!host.hasSystemd) {
-    process.stdout.write(`\nOn the machine that this becomes: systemctl enable --now ${unitName}\n`)
+    cliProcess().stdout.write(`\nOn the machine that this becomes: systemctl enable --now ${unitName}\n`)
   } else if (host.systemctl('is-active', '--quiet', unitName)) {
     const next = isChanged ? 'The service still runs as it was: systemctl restart svc' : 'The service runs as it is.'
-    process.stdout.write(`\n${next}\n`)
+    cliProcess().stdout.write(`\n${next}\n`)
   } else {
-    process.stdout.write(
+    cliProcess().stdout.write(
       `\nStart it, now and with the machine:         systemctl enable --now svc\nThe password of the user "admin" is then in: ${paths.state}/initial-admin-password (until it is changed)\n`,
     )
   }
@@ -79,7 +80,7 @@ function installOn(root: string, configuration: string): void {
 /** @throws CliFailure when this account, or this machine, cannot have such a service */
 function openFor(root: string): Host {
   if (process.getuid?.() !== 0) throw new CliFailure('Only root can do this: try "sudo svc service …".')
-  const folder = resolve(root)
+  const folder = absolutePath(root)
   if (!existsSync(`${folder}/.`)) {
     throw new CliFailure(`--root: ${printable(folder)} is not a folder.`)
   }
@@ -97,7 +98,7 @@ function openFor(root: string): Host {
   return host
 }
 
-const report: Report = (part, what) => process.stdout.write(`${what.padEnd(10)} ${part}\n`)
+const report: Report = (part, what) => cliProcess().stdout.write(`${what.padEnd(10)} ${part}\n`)
 
 function describe(configuration: string): string {
   const file = (path: string, about: string, text: string): string => `==> ${path} (${about}) <==\n${text}\n`

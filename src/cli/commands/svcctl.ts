@@ -2,6 +2,7 @@
  * `svcctl` (contract 10, 10.6): what operators of existing installations know. The components that it speaks of are parts of
  * one process here, so whatever is done to one of them is done to all.
  */
+import { cliProcess } from '../cli-process.ts'
 import { components } from '../../core/components.ts'
 import { CliCommand } from '../command.ts'
 import { recordIn, textOf, toList } from '../connection/answers.ts'
@@ -32,7 +33,7 @@ export function createSvcctl(context: CommandContext): CliCommand {
   const add = (name: string, about: string): CliCommand =>
     addServerConfigOption(new CliCommand(name).description(about))
   const fail = (message: string): void => {
-    process.stdout.write(`${printable(message)}${svcctl.helpInformation()}`)
+    cliProcess().stdout.write(`${printable(message)}${svcctl.helpInformation()}`)
     setExitCode(exitCodes.failed)
   }
 
@@ -48,7 +49,7 @@ export function createSvcctl(context: CommandContext): CliCommand {
     .argument('[name]', 'of the component, as status tells it')
     .action(async (name: string | undefined, flags: ControlFlags) => {
       if (!isComponent(name)) return fail(unknownComponent(name))
-      process.stdout.write(`${name} is a part of one process with all components: it is restarted as a whole.\n`)
+      cliProcess().stdout.write(`${name} is a part of one process with all components: it is restarted as a whole.\n`)
       await restartServer(flags)
     })
   const reopen = add('reopen-log-files', 'Have the component open its log files anew, after they have been renamed.')
@@ -120,7 +121,7 @@ async function printStatus({ configFile }: ControlFlags): Promise<void> {
   const lines = components.map(({ name }) =>
     pid !== undefined && isIncluded(name, hasTimers) ? `${name} PID: ${pid}` : `${name} is not running.`,
   )
-  process.stdout.write(`##### svc components status #####\n${lines.join('\n')}\n`)
+  cliProcess().stdout.write(`##### svc components status #####\n${lines.join('\n')}\n`)
 }
 
 /** @throws ConfigProblems, CliFailure when this account may not know */
@@ -143,17 +144,17 @@ async function cleanAll(flags: ControlFlags, setExitCode: CommandContext['setExi
   const config = await loadServerConfig(flags.configFile)
   const { base_path: basePath } = config.system
   const question = `All executions, rules, keys, users and other records of ${basePath}, and its logs, are going to be deleted. Are you sure? [y/n]`
-  const note = (text: string): void => void process.stderr.write(text)
+  const note = (text: string): void => void cliProcess().stderr.write(text)
   const interrupted = new AbortController().signal
   const answer = await withSecretInput({ interrupted, note }, (input) => input.askFor(question, false))
   if (answer.trim() !== 'y') {
-    process.stdout.write('Nothing was deleted.\n')
+    cliProcess().stdout.write('Nothing was deleted.\n')
     setExitCode(exitCodes.failed)
     return
   }
   await restartServer(flags, async () => {
     const logFiles = [config.log.file, config.log.audit_file]
     const gone = await dropData({ database: config.database.path, logFiles, basePath })
-    process.stdout.write(gone.map((path) => `${printable(path)} is deleted.\n`).join(''))
+    cliProcess().stdout.write(gone.map((path) => `${printable(path)} is deleted.\n`).join(''))
   })
 }

@@ -1,5 +1,6 @@
 /** `svc user`: accounts, on a server or in a password file (contract 01, 1.6). */
 import { InvalidArgumentError } from 'commander'
+import { cliProcess } from '../cli-process.ts'
 import { CliCommand } from '../command.ts'
 import { removeUser, PasswordFileProblem, setPassword, userNames } from '../../core/password-file.ts'
 import { recordIn, textOf, toObject } from '../connection/answers.ts'
@@ -220,8 +221,8 @@ interface FileIo {
  * @param work resolves with the exit code
  */
 async function withFile(context: CommandContext, work: (io: FileIo) => Promise<number>): Promise<void> {
-  const note = (text: string): void => void process.stderr.write(text)
-  const print = (text: string): Promise<void> => Promise.resolve(void process.stdout.write(text))
+  const note = (text: string): void => void cliProcess().stderr.write(text)
+  const print = (text: string): Promise<void> => Promise.resolve(void cliProcess().stdout.write(text))
   const interrupted = new AbortController().signal
   try {
     context.setExitCode(await withSecretInput({ interrupted, note }, (input) => work({ input, print })))

@@ -1,4 +1,5 @@
 /** `svc --version`: the version of the client, and that of the server when it can be reached. */
+import { cliProcess } from '../cli-process.ts'
 import { toObject } from '../connection/answers.ts'
 import { exitCodes } from '../exit-codes.ts'
 import type { CommonFlags } from '../options.ts'
@@ -8,18 +9,18 @@ import { limitPatience } from '../connection/patience.ts'
 import { loadSettings } from '../connection/settings.ts'
 
 export async function printVersion(flags: CommonFlags, version: string): Promise<number> {
-  process.stdout.write(`svc ${version}\n`)
+  cliProcess().stdout.write(`svc ${version}\n`)
   const server = await serverVersion(flags).catch(() => undefined)
-  if (server !== undefined) process.stdout.write(`server ${server}\n`)
+  if (server !== undefined) cliProcess().stdout.write(`server ${server}\n`)
   return exitCodes.ok
 }
 
 async function serverVersion(flags: CommonFlags): Promise<string | undefined> {
-  const { settings } = loadSettings(flags, process.env)
+  const { settings } = loadSettings(flags, cliProcess().env)
   const client = await openClient(settings, {
     interrupted: limitPatience(),
     warn: () => undefined,
-    debug: (text) => process.stderr.write(`${text}\n`),
+    debug: (text) => cliProcess().stderr.write(`${text}\n`),
   })
   try {
     const { body } = await client.call('GET', '/')

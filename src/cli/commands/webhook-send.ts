@@ -1,6 +1,7 @@
 /** `svc webhook send`: calls a webhook in the way of the service that is meant to call it (contract 06, 6.3). */
 import { addAbortListener } from 'node:events'
 import { InvalidArgumentError, Option } from 'commander'
+import { cliProcess } from '../cli-process.ts'
 import { CliCommand } from '../command.ts'
 import { recordIn, textOf, toList, type Answer } from '../connection/answers.ts'
 import { exitCodeOf, statusOf } from '../executions/calls.ts'
@@ -136,7 +137,7 @@ async function readBody(session: Session, given: string | undefined): Promise<Bu
 
 /** All of standard input. */
 async function readInput({ interrupted }: Session): Promise<Buffer> {
-  const { stdin } = process
+  const { stdin } = cliProcess()
   const listener = addAbortListener(interrupted, () => stdin.destroy())
   const chunks: Buffer[] = []
   let length = 0

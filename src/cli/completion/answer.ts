@@ -1,5 +1,6 @@
 /** `svc __complete`: what the scripts of the shells ask, and how they are answered. Nothing that goes wrong is ever shown. */
 import type { Command } from 'commander'
+import { cliProcess } from '../cli-process.ts'
 import { escapeUnprintable } from '../../lib/log/index.ts'
 import { displayWidth } from '../output/print.ts'
 import { readBashLine, toBashText } from './bash-line.ts'
@@ -20,7 +21,7 @@ const listing: ReadonlySet<string> = new Set(['63', '33', '64'])
  *   `zsh <word>...` and `fish <word>... <last word as typed>`, program first, with whole words and descriptions
  */
 export async function answerShell(program: Command, args: readonly string[]): Promise<void> {
-  process.stdout.write(await answer(program, args))
+  cliProcess().stdout.write(await answer(program, args))
 }
 
 async function answer(program: Command, [shell, ...rest]: readonly string[]): Promise<string> {
@@ -55,7 +56,7 @@ async function find(program: Command, words: readonly string[]): Promise<Complet
   try {
     const completion = await complete(program, words, async (flags) => {
       const { openLookup } = await import('./lookup.ts')
-      return (lookup = await openLookup(flags, process.env))
+      return (lookup = await openLookup(flags, cliProcess().env))
     })
     return { ...completion, candidates: completion.candidates.filter(isTypeable).map(withShortAbout) }
   } catch {

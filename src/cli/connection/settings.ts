@@ -2,8 +2,9 @@
  * Where the server is and who is asking: flag before environment before file before default (contract 09, 9.7).
  */
 import { statSync } from 'node:fs'
-import { devNull, homedir } from 'node:os'
-import { dirname, isAbsolute, join, resolve } from 'node:path'
+import { devNull } from 'node:os'
+import { dirname, isAbsolute, join } from 'node:path'
+import { absolutePath, homeFolder } from '../cli-process.ts'
 import { readBoundedFileSync } from '../../lib/files/index.ts'
 import { parseIniBytes, type IniFile } from '../../lib/text/index.ts'
 import { secretMask } from '../../lib/log/index.ts'
@@ -103,10 +104,10 @@ export interface ConfigFile {
 }
 
 function findFile(flags: ConnectionFlags, env: NodeJS.ProcessEnv): ConfigFile | undefined {
-  if (flags.configFile !== undefined) return { path: resolve(flags.configFile), isExplicit: true, isOurs: true }
+  if (flags.configFile !== undefined) return { path: absolutePath(flags.configFile), isExplicit: true, isOurs: true }
   if (flags.skipConfig === true || isTrue(env['SVC_CLI_SKIP_CONFIG'] ?? '')) return undefined
   const named = env['SVC_CONFIG_FILE'] ?? ''
-  if (named !== '') return { path: resolve(named), isExplicit: true, isOurs: false }
+  if (named !== '') return { path: absolutePath(named), isExplicit: true, isOurs: false }
   const folder = clientFolder()
   return folder === '' ? undefined : { path: join(folder, 'config'), isExplicit: false, isOurs: true }
 }
@@ -118,7 +119,7 @@ function findFile(flags: ConnectionFlags, env: NodeJS.ProcessEnv): ConfigFile | 
 function clientFolder(): string {
   let home: string
   try {
-    home = homedir()
+    home = homeFolder()
   } catch {
     // The account is in no list of accounts, as in containers.
     return ''
@@ -186,7 +187,7 @@ function toSettings(values: Map<string, Value>): Omit<Settings, 'folder' | 'conf
   const username = text('credentials.username')
   return {
     ...findUrls(values),
-    cacert: isTrue(cacert) ? true : isFalse(cacert) ? false : resolve(cacert),
+    cacert: isTrue(cacert) ? true : isFalse(cacert) ? false : absolutePath(cacert),
     silenceSslWarnings: boolean('general.silence_ssl_warnings'),
     silenceSchemaOutput: boolean('general.silence_schema_output'),
     debug: boolean('cli.debug'),

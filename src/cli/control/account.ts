@@ -1,7 +1,7 @@
 /** What root is asked to do with files of another account. */
 import { spawnSync } from 'node:child_process'
 import { realpathSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { absolutePath, cliProcess } from '../cli-process.ts'
 import type { Account } from '../../lib/process/index.ts'
 import { isSingleExecutable } from '../../core/bundle.ts'
 import { exitCodes } from '../exit-codes.ts'
@@ -14,10 +14,10 @@ import { CliFailure } from '../failures.ts'
  * @returns its exit code @throws CliFailure when it cannot be run
  */
 export function runAgainAs(account: Account, files: readonly string[]): number {
-  const program = isSingleExecutable() ? [] : [realpathSync(process.argv[1] ?? '')]
-  const { error, status } = spawnSync(process.execPath, [...program, ...process.argv.slice(2)], {
+  const program = isSingleExecutable() ? [] : [realpathSync(cliProcess().argv[1] ?? '')]
+  const { error, status } = spawnSync(process.execPath, [...program, ...cliProcess().argv.slice(2)], {
     ...account,
-    env: { ...process.env, ...(files[0] === undefined ? {} : { SVC_CONFIG_FILE: resolve(files[0]) }) },
+    env: { ...cliProcess().env, ...(files[0] === undefined ? {} : { SVC_CONFIG_FILE: absolutePath(files[0]) }) },
     stdio: 'inherit',
   })
   if (error !== undefined) {

@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process'
 import { readFileSync, readlinkSync, realpathSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { cliProcess } from '../cli-process.ts'
 import { isSingleExecutable } from '../../core/bundle.ts'
 import type { RunFile } from '../../core/run-file.ts'
 import { CliFailure } from '../failures.ts'
@@ -27,7 +28,7 @@ export interface Started {
 export function launchHere(basePath: string, files: readonly string[]): Launch {
   checkAccount(basePath)
   const args = ['serve', ...files.flatMap((file) => ['--config-file', file])]
-  return { args, cwd: process.cwd(), env: process.env }
+  return { args, cwd: cliProcess().cwd(), env: cliProcess().env }
 }
 
 /** How a running one was started, so that it can be started again. @throws CliFailure when this account may not know */
@@ -69,7 +70,7 @@ export async function startInBackground(
 ): Promise<Started> {
   const hasLogFile = logFile !== '' || args.some((word) => word.startsWith('--log-file'))
   // By its own name, whatever name this command was called by.
-  const program = isSingleExecutable() ? [] : [realpathSync(process.argv[1] ?? '')]
+  const program = isSingleExecutable() ? [] : [realpathSync(cliProcess().argv[1] ?? '')]
   const child = spawn(process.execPath, [...program, ...args, ...(hasLogFile ? [] : ['--log-file', usualLogFile])], {
     cwd,
     env,

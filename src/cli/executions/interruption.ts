@@ -1,5 +1,5 @@
 /** What Ctrl-C means to somebody at a terminal who waits for an execution. */
-import { isatty } from 'node:tty'
+import { cliProcess } from '../cli-process.ts'
 import { cancelExecution, shownId } from './calls.ts'
 import { CliFailure, Interrupted } from '../failures.ts'
 import { printable } from '../output/print.ts'
@@ -19,7 +19,8 @@ export interface Outcome<T> {
  * @throws Interrupted when it is left, and what the work fails with
  */
 export async function askAtInterrupt<T>(session: Session, id: string, work: () => Promise<T>): Promise<Outcome<T>> {
-  if (!isatty(0) || !isatty(2)) return { value: await work(), isCanceled: false }
+  const { isTerminal } = cliProcess()
+  if (!isTerminal(0) || !isTerminal(2)) return { value: await work(), isCanceled: false }
   const over = new AbortController()
   let question: Promise<void> | undefined
   let isCanceled = false

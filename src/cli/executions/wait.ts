@@ -1,4 +1,5 @@
 /** Waiting for executions. */
+import { cliProcess } from '../cli-process.ts'
 import {
   FIRST_POLL_MS,
   getExecution,
@@ -68,7 +69,8 @@ export async function waitForEnd(session: Session, id: string): Promise<string> 
 
 /** Prints a dot now and then where no progress line can be shown. */
 function startDots(session: Session): { stop(): void } {
-  if (session.form !== 'human' || canShowProgress(process.stderr, process.env)) return { stop: () => undefined }
+  const { stderr, env } = cliProcess()
+  if (session.form !== 'human' || canShowProgress(stderr, env)) return { stop: () => undefined }
   let count = 0
   const timer = setInterval(() => {
     session.note('.')

@@ -1,7 +1,7 @@
 /** From words on the command line to the parameters of an action (contract 09, 9.4). */
 import { closeSync, constants, fstatSync, openSync, readSync, statSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { pathToOpen, homeFolder } from '../cli-process.ts'
 import { readJson } from '../../lib/text/index.ts'
 import { codeOf, hasCode } from '../../lib/process/index.ts'
 import { CliFailure } from '../failures.ts'
@@ -101,7 +101,7 @@ function schemaOf(schemas: ParameterSchemas, name: string): ParameterSchema | un
 }
 
 function readText(name: string, path: string): string {
-  const resolved = path.startsWith('~/') ? join(homedir(), path.slice(2)) : path
+  const resolved = path.startsWith('~/') ? join(homeFolder(), path.slice(2)) : pathToOpen(path)
   const refuse = (why: string): CliFailure => new CliFailure(`The file of @${name}, "${path}", ${why}.`)
   let bytes: Uint8Array
   try {

@@ -1,4 +1,5 @@
 /** Asks questions: on a terminal, secrets without echo; else a line of standard input each. Questions go to standard error. */
+import { cliProcess } from '../cli-process.ts'
 import { CliFailure } from '../failures.ts'
 import { MAX_LENGTH, StandardInput, type Input } from './standard-input.ts'
 
@@ -126,7 +127,7 @@ export async function withSecretInput<T>(
   { interrupted, note }: Pick<SecretInputOptions, 'interrupted' | 'note'>,
   work: (input: SecretInput) => Promise<T>,
 ): Promise<T> {
-  const input = openSecretInput({ open: () => process.stdin, interrupted, note })
+  const input = openSecretInput({ open: () => cliProcess().stdin, interrupted, note })
   try {
     return await work(input)
   } finally {

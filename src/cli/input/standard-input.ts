@@ -1,5 +1,6 @@
 /** Standard input as what it is read for: lines, or the keys of a terminal. */
 import type { ReadStream } from 'node:tty'
+import { cliProcess } from '../cli-process.ts'
 import { CliFailure, Interrupted } from '../failures.ts'
 
 /** No answer is longer. */
@@ -153,6 +154,7 @@ const leavingSignals = ['SIGHUP', 'SIGQUIT', 'SIGALRM', 'SIGUSR2'] as const
 /** `StandardInput.takeKeys`, of a terminal or of something else, where there is nothing to do. */
 function takeKeys(input: Input, askAgain: () => void): () => void {
   if (input.setRawMode === undefined) return () => undefined
+  const ownProcess = cliProcess()
   const goOn = (): void => {
     // Node believes that nothing has changed, and would do nothing.
     input.setRawMode?.(false)
@@ -160,16 +162,16 @@ function takeKeys(input: Input, askAgain: () => void): () => void {
     askAgain()
   }
   const release = (): void => {
-    process.off('SIGCONT', goOn)
-    for (const signal of leavingSignals) process.off(signal, end)
+    ownProcess.off('SIGCONT', goOn)
+    for (const signal of leavingSignals) ownProcess.off(signal, end)
     input.setRawMode?.(false)
   }
   const end = (signal: NodeJS.Signals): void => {
     release()
-    process.kill(process.pid, signal)
+    ownProcess.kill(signal)
   }
-  for (const signal of leavingSignals) process.on(signal, end)
-  process.on('SIGCONT', goOn)
+  for (const signal of leavingSignals) ownProcess.on(signal, end)
+  ownProcess.on('SIGCONT', goOn)
   input.setRawMode(true)
   return release
 }

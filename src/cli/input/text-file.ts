@@ -1,4 +1,5 @@
 /** Files that are named on the command line. */
+import { pathToOpen } from '../cli-process.ts'
 import { readBoundedFile } from '../../lib/files/index.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure } from '../failures.ts'
@@ -11,7 +12,7 @@ export function fileProblem(path: string, text: string): CliFailure {
 
 /** @throws CliFailure (2) that says why the file cannot be read */
 export async function readFileBytes(path: string, maxBytes: number): Promise<Buffer> {
-  const file = await readBoundedFile(path, maxBytes)
+  const file = await readBoundedFile(pathToOpen(path), maxBytes)
   if ('problem' in file) throw fileProblem(path, file.problem)
   return file.bytes
 }

@@ -1,5 +1,6 @@
 /** How records, lists and times look (contract 09, 9.2). Nothing printed here can carry a terminal's control characters. */
 import { styleText } from 'node:util'
+import type { OutputStream } from '../cli-process.ts'
 import { escapeUnprintable } from '../../lib/log/index.ts'
 
 export type Json = Record<string, unknown>
@@ -255,9 +256,9 @@ export function truncationNote(count: number, pluralName: string, singularName: 
   return renderBox(`Note: Only ${what} displayed. Use -n/--last flag for more results.`)
 }
 
-export function isColored(stream: NodeJS.WriteStream, env: NodeJS.ProcessEnv): boolean {
+export function isColored(stream: OutputStream, env: NodeJS.ProcessEnv): boolean {
   if ((env['SVC_COLORIZE'] ?? '') !== '') return true
-  return stream.isTTY && (env['NO_COLOR'] ?? '') === ''
+  return stream.isTTY === true && (env['NO_COLOR'] ?? '') === ''
 }
 
 /** Green when it went well, red when it did not, yellow while that is open; what is no status stays as it is. */

@@ -1,5 +1,6 @@
 /** The line at the bottom of a terminal that says what is being waited for, and for how long. */
 import { readFileSync } from 'node:fs'
+import { cliProcess } from '../cli-process.ts'
 import { displayWidth, printable } from './print.ts'
 
 const FRAME_MS = 100
@@ -35,6 +36,7 @@ export function canShowProgress(stream: ProgressStream, env: NodeJS.ProcessEnv):
 /** Shows what was started last and has not stopped; nothing where there is no terminal. */
 export function createProgressLine(stream: ProgressStream, env: NodeJS.ProcessEnv): ProgressLine {
   const isShown = canShowProgress(stream, env)
+  const ownProcess = cliProcess()
   const frames = framesFor(env)
   const tasks: { text: string; startedAt: number }[] = []
   let timer: NodeJS.Timeout | undefined
@@ -69,13 +71,13 @@ export function createProgressLine(stream: ProgressStream, env: NodeJS.ProcessEn
   function begin(): void {
     timer = setTimeout(tick, FIRST_FRAME_MS)
     timer.unref()
-    process.on('exit', clear)
+    ownProcess.on('exit', clear)
   }
 
   function end(): void {
     clearTimeout(timer)
     timer = undefined
-    process.off('exit', clear)
+    ownProcess.off('exit', clear)
     clear()
   }
 
@@ -164,7 +166,8 @@ export function isInForeground(): boolean {
 
 /** Says on standard error what is being waited for, for commands that have no session. */
 export async function withProgress<T>(text: string, work: () => Promise<T>): Promise<T> {
-  const line = createProgressLine(process.stderr, process.env)
+  const { stderr, env } = cliProcess()
+  const line = createProgressLine(stderr, env)
   line.start(text)
   try {
     return await work()

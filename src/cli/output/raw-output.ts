@@ -1,6 +1,7 @@
 /** Files as the server has them: byte for byte into a file or a pipe, readable on a terminal and in machine output. */
 import { once } from 'node:events'
 import type { IncomingMessage } from 'node:http'
+import { cliProcess } from '../cli-process.ts'
 import { CliFailure, ConnectionFailure, HttpFailure } from '../failures.ts'
 import { printable, type Json } from './print.ts'
 import type { Session } from '../session.ts'
@@ -41,8 +42,9 @@ export async function printFile(session: Session, response: IncomingMessage, abo
   }
   // Only now: half a file is no use to anybody, and an error would stand in the middle of it.
   const bytes = Buffer.concat(chunks)
-  if (session.form === 'human' && !process.stdout.isTTY) {
-    if (!process.stdout.write(bytes)) await once(process.stdout, 'drain')
+  const { stdout } = cliProcess()
+  if (session.form === 'human' && stdout.isTTY !== true) {
+    if (!stdout.write(bytes)) await once(stdout, 'drain')
     return
   }
   const content = textOf(bytes)

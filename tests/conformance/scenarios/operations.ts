@@ -37,21 +37,25 @@ function controlScenarios(server: TestServer): Scenario[] {
     unstable,
   })
   const args = (command: string) => () => [command, '--config-file', file()]
+  const onlySpawned = 'the server that it starts outlives it'
+  const notAtTerminal = 'it looks the same there, and a start takes long'
   return [
-    { command: 'start', args: args('start'), before: svc('stop'), unstable },
-    { command: 'start', about: 'it runs already', args: args('start'), unstable },
+    { command: 'start', notAtTerminal, onlySpawned, args: args('start'), before: svc('stop'), unstable },
+    { command: 'start', notAtTerminal, onlySpawned, about: 'it runs already', args: args('start'), unstable },
     doctor('something should be changed', 'settings', 'certificates', 'locale'),
     doctor('as JSON', 'certificates', 'settings', '-j'),
     doctor('nothing should be changed', 'certificates'),
     doctor('no such check', 'weather'),
     { command: 'reload', args: args('reload'), unstable },
     { command: 'reopen-logs', args: args('reopen-logs'), unstable },
-    { command: 'restart', args: args('restart'), unstable },
-    { command: 'stop', args: args('stop'), before: svc('start'), unstable },
+    { command: 'restart', notAtTerminal, onlySpawned, args: args('restart'), unstable },
+    { command: 'stop', notAtTerminal, args: args('stop'), before: svc('start'), unstable },
     { command: 'stop', about: 'none runs', args: args('stop'), unstable },
     { command: 'reload', about: 'none runs', args: args('reload'), unstable },
     {
       command: 'start',
+      notAtTerminal,
+      onlySpawned,
       about: 'not possible',
       args: () => ['start', '--config-file', file()],
       env: { SVC_DATABASE__PATH: '/proc/svc.db', LANG: 'C.UTF-8' },
@@ -127,12 +131,13 @@ function validateScenarios(server: TestServer): Scenario[] {
     symlinkSync(basename(path), path)
     return ['--debug', 'pack', 'validate-config', '--schema-path', path, '--config-path', path]
   }
+  const notAtTerminal = 'it looks the same there, and starts a server'
   return [
-    { command: 'pack validate', args: pack('http-request') },
-    { command: 'pack validate', about: 'an action without runner', args: pack('nothing') },
+    { command: 'pack validate', args: pack('http-request'), notAtTerminal },
+    { command: 'pack validate', about: 'an action without runner', args: pack('nothing'), notAtTerminal },
     { command: 'pack validate', about: 'no folder', args: () => ['pack', 'validate', 'does-not-exist'] },
-    { command: 'pack validate-config', args: config('port: 8080\n') },
-    { command: 'pack validate-config', about: 'it does not fit', args: config('port: many\n') },
+    { command: 'pack validate-config', args: config('port: 8080\n'), notAtTerminal },
+    { command: 'pack validate-config', about: 'it does not fit', args: config('port: many\n'), notAtTerminal },
     {
       command: 'pack validate-config',
       about: 'a link to itself',

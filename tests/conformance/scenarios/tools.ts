@@ -36,6 +36,7 @@ function manualScenarios(): Scenario[] {
       args: () => ['manual'],
       before: () => ensureDebianPackage('man-db', '/usr/bin/man'),
       env: { PAGER: 'head -n 16' },
+      onlySpawned: 'man writes to the terminal itself',
       unstable: [onlyBeginning, overstrike],
     },
     {
