@@ -157,15 +157,13 @@ for (const { folder, settings = {}, prepare = () => Promise.resolve({}), of } of
         return [await playScenario({ ...scenario, args }, stage, isSpawned), outcomeFile(scenario, stage)]
       }
       const name = nameOf(placed)
-      test(`09.3 ${name}`, async () => {
-        const [outcome, file] = await play(onlySpawned !== undefined)
-        await expect(outcome).toMatchFileSnapshot(file)
-      })
-      test.runIf(spawned.has(name))(`09.3 ${name}, in a process of its own`, async () => {
-        const [outcome, file] = await play(true)
-        await expect(outcome).toMatchFileSnapshot(file)
-        spawnedToo.add(name)
-      })
+      for (const isSpawned of spawned.has(name) ? [false, true] : [onlySpawned !== undefined]) {
+        test(`09.3 ${name}${isSpawned ? ', in a process of its own' : ''}`, async () => {
+          const [outcome, file] = await play(isSpawned)
+          await expect(outcome).toMatchFileSnapshot(file)
+          if (isSpawned && onlySpawned === undefined) spawnedToo.add(name)
+        })
+      }
     }
   })
 }
