@@ -110,7 +110,7 @@ export function openApiDocument(routes: readonly Route[], publicPath: string): J
 
 /** The path under which the document lists a route: `/v1/executions/{id}`. */
 function documentPath(route: Pick<Route, 'surface' | 'path'>): string {
-  const path = route.path === '/' ? '/' : route.path.replace(/[:*]([A-Za-z_]\w*)/g, '{$1}')
+  const path = route.path === '/' ? '' : route.path.replace(/[:*]([A-Za-z_]\w*)/g, '{$1}')
   return `${prefixes[route.surface]}${path}`
 }
 
@@ -195,8 +195,13 @@ function requestBody({ body, rawBody }: Route, components: Map<string, unknown>)
 
 function successOf(route: Route, components: Map<string, unknown>): Record<string, unknown> {
   if (route.kind === 'stream') {
+    const events = Object.entries(route.events ?? {}).map(([name, data]) => [name, hoist(data, components)])
     return {
-      '200': { description: 'Server-sent events.', content: { 'text/event-stream': { schema: { type: 'string' } } } },
+      '200': {
+        description: 'Server-sent events. `x-events` lists their names, each with the schema of its data.',
+        content: { 'text/event-stream': { schema: { type: 'string' } } },
+        ...(events.length === 0 ? {} : { 'x-events': Object.fromEntries(events) as unknown }),
+      },
     }
   }
   const status = route.status ?? 200
@@ -239,6 +244,11 @@ function queryParameter([name, { type, description, required }]: [string, QueryP
   }
 }
 
+function isOpen(schema: Record<string, unknown>): boolean {
+  const says = ['properties', 'patternProperties', 'additionalProperties', '$ref', 'oneOf', 'anyOf', 'allOf']
+  return [schema['type']].flat().includes('object') && !says.some((keyword) => keyword in schema)
+}
+
 /** Keywords whose values are data, whatever they look like. */
 const dataKeywords = ['default', 'enum', 'const', 'examples']
 
@@ -256,6 +266,8 @@ function hoist(schema: unknown, components: Map<string, unknown>): unknown {
       dataKeywords.includes(name) ? (value as unknown) : hoist(value, components),
     ]),
   )
+  // Clients made from the document would take no keys of an object that says nothing about them.
+  if (isOpen(inner)) inner['additionalProperties'] = true
   const { title } = inner
   if (typeof title !== 'string' || inner['type'] === undefined) return inner
   const known = components.get(title)

@@ -200,6 +200,8 @@ interface JsonAnswer<R extends AnyRequest> {
 
 interface StreamAnswer<R extends AnyRequest> {
   kind: 'stream'
+  /** For the OpenAPI document alone: the name of each event, and the schema of its data. */
+  events?: Record<string, Schema>
   /** Checks the request (a throw is a normal JSON error); the returned function then writes until it resolves. */
   handler(request: R): Promise<(sink: EventSink) => Promise<void>> | ((sink: EventSink) => Promise<void>)
 }

@@ -109,7 +109,7 @@ const entries: Record<string, Entry> = {
     opens: 'administrator',
     path: async (objects) => `/auth/v1/tokens/${await objects.token()}`,
   },
-  'GET /v1/': { opens: 'any', path: fixed('/v1/') },
+  'GET /v1': { opens: 'any', path: fixed('/v1/') },
   'GET /v1/user': { opens: 'any', path: fixed('/v1/user') },
   'GET /v1/openapi.json': { opens: 'public', path: fixed('/v1/openapi.json') },
   'GET /healthz': { opens: 'public', path: fixed('/healthz') },
