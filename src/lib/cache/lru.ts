@@ -1,14 +1,24 @@
-/** A map that forgets what was used least recently. */
+/** A map that drops the least recently used values, bounded in number and, where values have a weight, in weight. */
 export class Lru<K, V> {
   readonly #entries = new Map<K, V>()
   readonly #maxEntries: number
+  readonly #maxWeight: number
+  /** Of the values that were given one. */
+  readonly #weights = new Map<K, number>()
+  #weight = 0
 
-  constructor(maxEntries: number) {
+  /** @param maxWeight of all values together; default: no limit */
+  constructor(maxEntries: number, maxWeight = Infinity) {
     this.#maxEntries = maxEntries
+    this.#maxWeight = maxWeight
   }
 
   get size(): number {
     return this.#entries.size
+  }
+
+  has(key: K): boolean {
+    return this.#entries.has(key)
   }
 
   get(key: K): V | undefined {
@@ -20,22 +30,32 @@ export class Lru<K, V> {
     return value
   }
 
-  set(key: K, value: V): void {
-    this.#entries.delete(key)
+  /** Keeps a value; one heavier than an eighth of the whole is not kept. */
+  set(key: K, value: V, weight = 0): void {
+    if (weight > this.#maxWeight / 8) return
+    this.delete(key)
     this.#entries.set(key, value)
-    if (this.#entries.size > this.#maxEntries) {
-      for (const oldest of this.#entries.keys()) {
-        this.#entries.delete(oldest)
-        break
-      }
+    if (weight > 0) {
+      this.#weights.set(key, weight)
+      this.#weight += weight
+    }
+    if (this.#entries.size <= this.#maxEntries && this.#weight <= this.#maxWeight) return
+    for (const oldest of this.#entries.keys()) {
+      this.delete(oldest)
+      if (this.#entries.size <= this.#maxEntries && this.#weight <= this.#maxWeight) return
     }
   }
 
   delete(key: K): void {
     this.#entries.delete(key)
+    if (this.#weight === 0) return
+    this.#weight -= this.#weights.get(key) ?? 0
+    this.#weights.delete(key)
   }
 
   clear(): void {
     this.#entries.clear()
+    this.#weights.clear()
+    this.#weight = 0
   }
 }

@@ -1,14 +1,14 @@
 /** Regular expressions in Python's notation, in linear time. */
 import { RE2JS, RE2JSException } from 're2js'
 import { MAX_PATTERN_INSTRUCTIONS, patternSize } from '../schema/index.ts'
-import { Cache } from './cache.ts'
+import { Lru } from '../cache/index.ts'
 import { filterError, limitError, TemplateError } from './error.ts'
 import type { Budget } from './limits.ts'
 
 /** Longest pattern, in UTF-16 units. */
 const MAX_PATTERN_LENGTH = 4096
 /** By instructions, as these are what takes memory. */
-const compiled = new Cache<RE2JS>(5_000, 256 * 1024)
+const compiled = new Lru<string, RE2JS>(5_000, 256 * 1024)
 /** Work of compiling one instruction, in characters of text. */
 const COMPILE_WORK = 128
 

@@ -1,4 +1,4 @@
-import { Cache } from './cache.ts'
+import { Lru } from '../cache/index.ts'
 import type { Template } from './ast.ts'
 import { TemplateError } from './error.ts'
 import { evaluateTemplate, type HostFunction, type Variables } from './evaluate.ts'
@@ -44,7 +44,7 @@ export function joinScopes(...scopes: readonly TemplateScope[]): TemplateScope {
   }
 }
 
-const parsed = new Cache<Template | TemplateError>(500, 512 * 1024)
+const parsed = new Lru<string, Template | TemplateError>(500, 512 * 1024)
 
 /** The one asked for last, however large: who asks whether a text is a template goes on to use it. */
 let latest: { text: string; result: Template | TemplateError } | undefined

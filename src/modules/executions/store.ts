@@ -15,6 +15,7 @@ import {
 } from '../../db/index.ts'
 import { microsOf } from '../../core/time.ts'
 import { idBound } from '../../core/ids.ts'
+import { Lru } from '../../lib/cache/index.ts'
 import { readJson } from '../../lib/text/index.ts'
 import type { ActionRecord, RunnerTypeRecord } from '../actions/types.ts'
 import { resultJson } from '../../core/result-json.ts'
@@ -428,15 +429,7 @@ const MAX_SNAPSHOTS = 2000
 function createSnapshots(database: Database): Snapshots {
   const { build } = database
   const hashes = new WeakMap<object, string>()
-  const records = new Map<string, unknown>()
-
-  function remember(hash: string, record: unknown): void {
-    records.set(hash, record)
-    if (records.size > MAX_SNAPSHOTS) {
-      const oldest = records.keys().next()
-      if (oldest.done !== true) records.delete(oldest.value)
-    }
-  }
+  const records = new Lru<string, unknown>(MAX_SNAPSHOTS)
 
   return {
     step(record) {
@@ -446,7 +439,7 @@ function createSnapshots(database: Database): Snapshots {
       hash ??= createHash('sha256').update(text).digest('base64url')
       hashes.set(record, hash)
       if (database.first(build.selectFrom('snapshots').select('hash').where('hash', '=', hash)) !== undefined) {
-        remember(hash, record)
+        records.set(hash, record)
         return { hash, steps: [] }
       }
       // Remembered only once it is read back: the unit that stores it may still be refused.
@@ -467,7 +460,7 @@ function createSnapshots(database: Database): Snapshots {
       if (record === undefined) {
         const row = database.first(build.selectFrom('snapshots').select('record').where('hash', '=', hash))
         record = row === undefined ? {} : readJson(row.record)
-        remember(hash, record)
+        records.set(hash, record)
       }
       return record
     },
