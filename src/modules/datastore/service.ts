@@ -9,15 +9,11 @@ import { MASK } from '../../lib/schema/index.ts'
 import { formatMicros, nowMicros, now } from '../../core/time.ts'
 import { createKeyedLock } from '../../lib/concurrency/index.ts'
 import type { KeyStore } from './store.ts'
+import { MAX_VALUE_BYTES } from './types.ts'
 import type { ItemKey, KeyValuePair, KeyValuePairRecord } from './types.ts'
 import { shown } from '../../lib/text/index.ts'
 import type { PlanEvent } from './ports.ts'
 import { keyResource } from '../../core/permissions.ts'
-
-/** Of values, in bytes of UTF-8; cipher text has twice as many digits. */
-export const MAX_VALUE_BYTES = 1_048_576
-/** A hundred years. */
-export const MAX_TTL_SECONDS = 3_153_600_000
 
 /** Expired rows that go with each change. */
 const SWEPT_BY_WRITES = 4

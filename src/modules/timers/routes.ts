@@ -1,26 +1,11 @@
 /** Endpoints of contract 05, 5.8. A timer is the record of its trigger, and when it fires. */
 import { contentNotFound, timerTypeUnknown } from '../../core/errors.ts'
-import { listReply, pageHeaders, textFilter, type Route } from '../../http/index.ts'
-import type { JsonSchema } from '../../lib/schema/index.ts'
-import { isTimerType, timerTypes, triggerProperties, type Triggers } from '../triggers/index.ts'
-import type { TimerRecord, TriggerRecord } from '../triggers/types.ts'
+import { listReply, pageHeaders, route, textFilter, type Route } from '../../http/index.ts'
+import { Type } from '../../lib/schema/index.ts'
+import { isTimerType, timerTypes, TimerRecord, type Triggers } from '../triggers/index.ts'
+import type { TriggerRecord } from '../triggers/types.ts'
 import type { TimerStore } from './store.ts'
 import { timerResource } from '../../core/permissions.ts'
-
-const timerSchema: JsonSchema = {
-  title: 'Timer',
-  type: 'object',
-  required: Object.keys(triggerProperties),
-  properties: {
-    ...triggerProperties,
-    type: { type: 'string', enum: timerTypes },
-    next_timestamp: {
-      type: 'string',
-      description: 'When it fires next; absent when it never does again, or timers are off.',
-    },
-    fired_timestamp: { type: 'string', description: 'The time that it has fired for last; absent before the first.' },
-  },
-}
 
 /** @param store undefined while timers are off */
 export function createRoutes(
@@ -43,7 +28,7 @@ export function createRoutes(
   }
 
   return [
-    {
+    route({
       surface: 'api',
       method: 'get',
       path: '/timers',
@@ -51,7 +36,7 @@ export function createRoutes(
       permission: 'timer_list',
       query: { timer_type: { type: 'string', description: `One of ${timerTypes.join(', ')}.` } },
       failures: [400],
-      response: { type: 'array', items: timerSchema },
+      response: Type.Array(TimerRecord),
       handler({ query, rights }) {
         const wanted = textFilter(query, 'timer_type')
         if (wanted !== undefined && !isTimerType(wanted)) throw timerTypeUnknown(wanted, timerTypes)
@@ -61,18 +46,18 @@ export function createRoutes(
           .sort((a, b) => (a.id < b.id ? -1 : 1))
         return listReply(recordsOf(timers), pageHeaders({ limit: undefined, offset: 0 }, timers.length))
       },
-    },
-    {
+    }),
+    route({
       surface: 'api',
       method: 'get',
       path: '/timers/:ref_or_id',
       summary: 'Gets one timer.',
       permission: 'timer_view',
-      resource: ({ params }) => timerResource(getTimer(params['ref_or_id'] ?? '').uid),
+      resource: ({ params }) => timerResource(getTimer(params.ref_or_id).uid),
       failures: [404],
-      response: timerSchema,
-      handler: ({ params }) => recordOf(getTimer(params['ref_or_id'] ?? '')),
-    },
+      response: TimerRecord,
+      handler: ({ params }) => recordOf(getTimer(params.ref_or_id)),
+    }),
   ]
 
   function* recordsOf(timers: readonly TriggerRecord[]): Generator<TimerRecord> {

@@ -105,7 +105,7 @@ export { isTimerType, readTimer, timerTypes, type TimerSchedule, type TimerType 
 
 export { webhookTypeRef } from './builtin/types.ts'
 export type { SignatureParameters, SignatureScheme } from './types.ts'
-export { triggerProperties } from './definitions/trigger-routes.ts'
+export { TimerRecord, WebhookRecord } from './types.ts'
 export {
   genericHook,
   hookOf,

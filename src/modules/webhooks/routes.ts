@@ -1,22 +1,11 @@
 /** Endpoints of contract 06, 6.2 and 6.3. */
 import { listReply, pageHeaders, type ApiRequest, type Route } from '../../http/index.ts'
-import type { JsonSchema } from '../../lib/schema/index.ts'
-import { hookOf, triggerProperties } from '../triggers/index.ts'
+import { Type, type JsonSchema } from '../../lib/schema/index.ts'
+import { hookOf, WebhookRecord } from '../triggers/index.ts'
 import type { WebhookService } from './service.ts'
 import { webhookResource } from '../../core/permissions.ts'
 
 const text = { type: 'string' }
-
-const webhookSchema: JsonSchema = {
-  title: 'Webhook',
-  type: 'object',
-  required: Object.keys(triggerProperties),
-  properties: {
-    ...triggerProperties,
-    type: { type: 'string', description: '`core.svc.webhook`' },
-    parameters: { type: 'object', description: '`url`, and how senders sign; secrets are masked.' },
-  },
-}
 
 const outcomeSchema: JsonSchema = {
   title: 'WebhookOutcome',
@@ -64,7 +53,7 @@ export function createRoutes(service: WebhookService): Route[] {
       path: '/webhooks',
       permission: 'webhook_list',
       summary: 'Lists the triggers of all webhooks.',
-      response: { type: 'array', items: webhookSchema },
+      response: Type.Array(WebhookRecord),
       handler({ rights }) {
         const webhooks = service.list(rights)
         return listReply(webhooks, pageHeaders({ limit: undefined, offset: 0 }, webhooks.length))
@@ -77,7 +66,7 @@ export function createRoutes(service: WebhookService): Route[] {
       permission: 'webhook_view',
       resource: (request) => webhookResource(hook(request)),
       summary: 'Gets the first trigger of a webhook.',
-      response: webhookSchema,
+      response: WebhookRecord,
       failures: [404],
       handler: (request) => service.find(hook(request)),
     },

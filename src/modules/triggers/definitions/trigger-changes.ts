@@ -17,27 +17,15 @@ import { createCommit, refuseTaken, rulesIn, shadowTriggerOf } from './commit.ts
 import { takesNoParameters } from './type-definition.ts'
 import { triggerFact, type TriggersService } from '../service.ts'
 import type { DefinitionStore } from './store.ts'
-import type { TriggerAuthor, TriggerRecord } from '../types.ts'
-
-/** Body of POST and PUT of triggers; what is left out has its default, or stays. */
-export interface TriggerRequest {
-  type?: string
-  pack?: string | null
-  name?: string | null
-  description?: string | null
-  parameters?: Record<string, unknown> | null
-}
+import type { TriggerAuthor, TriggerRecord, TriggerRequest, TriggerUpdate } from '../types.ts'
 
 export interface TriggerChanges {
   /** @throws RESOURCE_NOT_FOUND */
   getTrigger(id: string): TriggerRecord
   /** One with this pack and name is answered as it is. @throws TRIGGER_TYPE_UNKNOWN, PARAMETERS_INVALID, NAME_TAKEN */
-  createTrigger(
-    request: TriggerRequest & { type: string },
-    author: TriggerAuthor,
-  ): Promise<{ trigger: TriggerRecord; isNew: boolean }>
+  createTrigger(request: TriggerRequest, author: TriggerAuthor): Promise<{ trigger: TriggerRecord; isNew: boolean }>
   /** @throws RESOURCE_NOT_FOUND, BODY_INVALID, PARAMETERS_INVALID, NAME_TAKEN, TRIGGER_IN_USE */
-  updateTrigger(id: string, request: TriggerRequest, author: TriggerAuthor): Promise<TriggerRecord>
+  updateTrigger(id: string, request: TriggerUpdate, author: TriggerAuthor): Promise<TriggerRecord>
   /** @throws RESOURCE_NOT_FOUND, TRIGGER_IN_USE */
   deleteTrigger(id: string): Promise<TriggerRecord>
 }
@@ -59,7 +47,7 @@ export function createTriggerChanges(deps: {
 
   /** @throws TRIGGER_TYPE_UNKNOWN, PARAMETERS_INVALID, NAME_TAKEN */
   function planFindOrMake(
-    { type: typeRef, pack, name, description, parameters }: TriggerRequest & { type: string },
+    { type: typeRef, pack, name, description, parameters }: TriggerRequest,
     author: TriggerAuthor,
   ): {
     result: { trigger: TriggerRecord; isNew: boolean }

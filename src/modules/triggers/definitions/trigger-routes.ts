@@ -1,46 +1,21 @@
 /** Endpoints of triggers (contract 05, 5.2). */
-import { aboutCaller, listReply, parseItems, textFilter, type ApiRequest, type Route } from '../../../http/index.ts'
+import {
+  aboutCaller,
+  listReply,
+  parseItems,
+  textFilter,
+  route,
+  type ApiRequest,
+  type Route,
+} from '../../../http/index.ts'
 import { mayViewType } from '../visible-types.ts'
-import type { TriggerChanges, TriggerRequest } from './trigger-changes.ts'
+import type { TriggerChanges } from './trigger-changes.ts'
 import type { Log } from '../../../lib/log/index.ts'
-import { descriptionSchema, nameSchema, packSchema } from '../../../core/pack-content.ts'
-import type { JsonSchema } from '../../../lib/schema/index.ts'
 import type { Catalogue } from './catalogue.ts'
 import type { TriggersService } from '../service.ts'
-import type { TriggerAuthor, TriggerRecord } from '../types.ts'
+import { Trigger, TriggerRequest, TriggerUpdate, type TriggerAuthor, type TriggerRecord } from '../types.ts'
+import { Type } from '../../../lib/schema/index.ts'
 import { triggerResource } from '../../../core/permissions.ts'
-
-const text: JsonSchema = { type: 'string' }
-
-/** Of the record of a trigger; webhooks and timers are triggers as well. */
-export const triggerProperties: Record<string, JsonSchema> = {
-  id: text,
-  uid: text,
-  ref: text,
-  name: text,
-  pack: text,
-  type: { type: 'string', description: 'Reference of the trigger type.' },
-  description: text,
-  parameters: { type: 'object', description: 'Secret values are masked.' },
-}
-
-const triggerSchema: JsonSchema = {
-  title: 'Trigger',
-  type: 'object',
-  required: Object.keys(triggerProperties),
-  properties: triggerProperties,
-}
-
-const triggerBody: JsonSchema = {
-  type: 'object',
-  properties: {
-    type: { type: 'string', description: 'Reference of the trigger type.' },
-    pack: { ...packSchema, type: ['string', 'null'], description: 'Default: that of the type.' },
-    name: { ...nameSchema, type: ['string', 'null'], description: 'Default: a random one.' },
-    description: descriptionSchema,
-    parameters: { type: ['object', 'null'] },
-  },
-}
 
 export function createTriggerRoutes(deps: {
   catalogue: Catalogue
@@ -55,7 +30,7 @@ export function createTriggerRoutes(deps: {
   function auditTrigger(
     what: 'created' | 'updated' | 'deleted',
     { id, ref }: TriggerRecord,
-    request: ApiRequest,
+    request: Parameters<typeof aboutCaller>[0],
   ): void {
     const message = `Trigger ${what}. Trigger.id=${id}`
     log.audit(`trigger.${what}`, message, { ...aboutCaller(request), trigger: ref, trigger_id: id })
@@ -66,7 +41,7 @@ export function createTriggerRoutes(deps: {
   }
 
   return [
-    {
+    route({
       surface: 'api',
       method: 'get',
       path: '/triggers',
@@ -78,7 +53,7 @@ export function createTriggerRoutes(deps: {
         name: { type: 'string', description: 'Only triggers of this name.' },
         ref: { type: 'array', description: 'Only triggers with these references; at most 100.' },
       },
-      response: { type: 'array', items: triggerSchema },
+      response: Type.Array(Trigger),
       failures: [400, 403],
       handler({ query, rights }) {
         const type = textFilter(query, 'type')
@@ -93,61 +68,54 @@ export function createTriggerRoutes(deps: {
           .filter((trigger) => mayViewType(rights, trigger.type))
         return listReply(recordsOf(found), { 'X-Total-Count': String(found.length) })
       },
-    },
-    {
+    }),
+    route({
       surface: 'api',
       method: 'get',
       path: '/triggers/:id',
       permission: 'trigger_view',
       resource: (request) => triggerResource(triggerOf(request).type),
       summary: 'Gets one trigger.',
-      response: triggerSchema,
+      response: Trigger,
       failures: [404],
       handler: (request) => service.record(triggerOf(request)),
-    },
-    {
+    }),
+    route({
       surface: 'api',
       method: 'post',
       path: '/triggers',
       permission: 'trigger_all',
-      resourceOfBody: (body) => triggerResource((body as { type: string }).type), // fits the schema
+      resourceOfBody: (body) => triggerResource(body.type),
       summary: 'Makes a trigger; one of this pack and name that there is already is answered as it is.',
-      body: { ...triggerBody, required: ['type'] },
+      body: TriggerRequest,
       status: 201,
-      response: triggerSchema,
+      response: Trigger,
       failures: [400, 409],
       async handler(request) {
-        const { trigger, isNew } = await changes.createTrigger(
-          request.body as TriggerRequest & { type: string }, // as above
-          authorOf(request),
-        )
+        const { trigger, isNew } = await changes.createTrigger(request.body, authorOf(request))
         // It may be of another type than the one that was asked for.
         if (!isNew) request.rights.require('trigger_view', triggerResource(trigger.type))
         else auditTrigger('created', trigger, request)
         return service.record(trigger)
       },
-    },
-    {
+    }),
+    route({
       surface: 'api',
       method: 'put',
       path: '/triggers/:id',
       permission: 'trigger_all',
       resource: (request) => triggerResource(triggerOf(request).type),
       summary: 'Changes a trigger; of one that rules use only the description.',
-      body: triggerBody,
-      response: triggerSchema,
+      body: TriggerUpdate,
+      response: Trigger,
       failures: [400, 404, 409],
       async handler(request) {
-        const trigger = await changes.updateTrigger(
-          triggerOf(request).id,
-          request.body as TriggerRequest, // as above
-          authorOf(request),
-        )
+        const trigger = await changes.updateTrigger(triggerOf(request).id, request.body, authorOf(request))
         auditTrigger('updated', trigger, request)
         return service.record(trigger)
       },
-    },
-    {
+    }),
+    route({
       surface: 'api',
       method: 'delete',
       path: '/triggers/:id',
@@ -160,10 +128,10 @@ export function createTriggerRoutes(deps: {
       async handler(request) {
         auditTrigger('deleted', await changes.deleteTrigger(triggerOf(request).id), request)
       },
-    },
+    }),
   ]
 }
 
-function authorOf({ principal: { user, scopes } }: ApiRequest): TriggerAuthor {
+function authorOf({ principal: { user, scopes } }: Pick<ApiRequest, 'principal'>): TriggerAuthor {
   return { user, ...(scopes === undefined ? {} : { scopes }) }
 }
