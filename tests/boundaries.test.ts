@@ -8,7 +8,7 @@ import { findCircles, findImports, listSources, readGraph, stripText, type Impor
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)))
 
-/** lib ← core ← db bus config runners ← queue http ← modules ← app; doctor and cli stand beside them. */
+/** lib ← core ← config db bus ← runners ← queue http ← modules ← app; doctor and cli stand beside them. */
 const LAYERS = {
   migrations: [],
   lib: [],
@@ -16,7 +16,7 @@ const LAYERS = {
   config: ['lib', 'core'],
   db: ['lib', 'core', 'migrations'],
   bus: ['lib', 'core'],
-  runners: ['lib', 'core'],
+  runners: ['lib', 'core', 'config'],
   queue: ['lib', 'core', 'config', 'db', 'bus', 'runners'],
   http: ['lib', 'core', 'config', 'db', 'bus', 'runners'],
   modules: ['lib', 'core', 'config', 'db', 'bus', 'runners', 'queue', 'http'],
@@ -28,28 +28,39 @@ const LAYERS = {
 
 type Layer = keyof typeof LAYERS
 
-/** Module → the modules whose door it may use. */
+/** Module → the modules below it: those that it may import, and those that `app.ts` hands to it. */
 const MODULES: Record<string, readonly string[]> = {
-  auth: ['rbac'],
-  rbac: [],
-  actions: [],
-  traces: [],
-  executions: ['actions', 'traces'],
-  triggers: ['traces'],
-  rules: ['actions', 'executions', 'triggers', 'traces'],
-  webhooks: ['executions', 'triggers'],
-  timers: ['triggers'],
-  packs: ['actions', 'triggers', 'rules', 'policies'],
-  datastore: [],
-  policies: ['actions', 'executions'],
-  inquiries: ['executions'],
-  workflows: ['actions', 'executions'],
-  sensors: ['triggers'],
-  stream: ['executions'],
-  maintenance: [],
-  backups: [],
   monitoring: [],
+  rbac: [],
+  auth: ['rbac'],
+  datastore: ['rbac'],
+  traces: [],
+  triggers: ['datastore', 'traces'],
+  actions: [],
+  executions: ['actions', 'auth', 'datastore', 'rbac', 'traces'],
+  policies: ['actions', 'executions'],
+  inquiries: ['executions', 'rbac'],
+  rules: ['actions', 'datastore', 'executions', 'traces', 'triggers'],
+  packs: ['actions', 'datastore', 'executions', 'policies', 'rules', 'triggers'],
+  webhooks: ['datastore', 'executions', 'triggers'],
+  timers: ['triggers'],
+  stream: ['executions'],
   ui: [],
+  maintenance: ['executions'],
+  backups: [],
+}
+
+/** Who asks upward through a port that `app.ts` fills → who answers. */
+const PORTS: Record<string, readonly string[]> = {
+  runners: ['packs'],
+  monitoring: ['triggers'],
+  auth: ['datastore'],
+  datastore: ['triggers'],
+  traces: ['executions', 'triggers'],
+  triggers: ['rules'],
+  actions: ['triggers'],
+  executions: ['packs', 'policies', 'triggers'],
+  rules: ['packs'],
 }
 
 /** Files that may use a layer which their own layer may not. */
@@ -256,6 +267,85 @@ describe('boundaries', () => {
     expect(missed).toEqual([])
     const bundlerSees = Object.values(result.metafile.inputs).flatMap(({ imports }) => imports)
     expect(bundlerSees.length).toBeGreaterThan(sources.length)
+  })
+})
+
+/** The text between the brace at `from` and the one that closes it. */
+function blockAt(text: string, from: number): string {
+  let depth = 0
+  for (let at = text.indexOf('{', from); at < text.length; at += 1) {
+    if (text[at] === '{') depth += 1
+    if (text[at] === '}') depth -= 1
+    if (depth === 0) return text.slice(text.indexOf('{', from) + 1, at)
+  }
+  return ''
+}
+
+/** Modules that a piece of `app.ts` names, by the constants that hold them. */
+function modulesIn(text: string): string[] {
+  const words = new Set(
+    text
+      .replaceAll('...ports.', '')
+      .replaceAll('...', ' ')
+      .match(/(?<![\w.'])[a-z][A-Za-z]*(?=\.|,|\s*$|\s*\n|\s*\})/g),
+  )
+  // `templates` is what the datastore offers.
+  if (words.has('templates')) words.add('datastore')
+  return Object.keys(MODULES)
+    .filter((name) => words.has(name))
+    .toSorted()
+}
+
+describe('app.ts', () => {
+  const app = read('src/app.ts')
+
+  test('hands each module only what is below it', () => {
+    const given = [...app.matchAll(/= create([A-Z][a-z]+)\(\{/g)]
+      .map(({ index, 1: name = '' }) => ({ name: name.toLowerCase(), text: blockAt(app, index) }))
+      .filter(({ name }) => MODULES[name] !== undefined)
+    expect(given.length).toBeGreaterThan(15)
+    const unknown = given.flatMap(({ name, text }) =>
+      modulesIn(text)
+        .filter((other) => other !== name && MODULES[name]?.includes(other) !== true)
+        // Their gauges and tasks are read, whatever they are.
+        .map((other) => `${name} gets ${other}`),
+    )
+    expect(unknown).toEqual([])
+  })
+
+  test('fills exactly the ports of the table', () => {
+    const filled = blockAt(app, app.indexOf('const ports: Ports ='))
+    const asked = [...filled.matchAll(/^ {4}([a-z]+): /gm)].map(({ index, 1: name = '' }) => [
+      name,
+      modulesIn(blockAt(filled, index)),
+    ])
+    expect(Object.fromEntries(asked)).toEqual(PORTS)
+  })
+
+  test('a port never asks downward: then it would be a call', () => {
+    const downward = Object.entries(PORTS).flatMap(([from, answers]) =>
+      answers.filter((to) => MODULES[from]?.includes(to)).map((to) => `${from} → ${to}`),
+    )
+    expect(downward).toEqual([])
+  })
+
+  test('docs/architecture.md lists the same ports', () => {
+    const rows = [...read('docs/architecture.md').matchAll(/^\| `(\w+)` \| (`\w+`(?:, `\w+`)*) \| port:/gm)]
+    const listed = rows.map(([, from = '', to = '']) => [from, to.replaceAll('`', '').split(', ')])
+    expect(Object.fromEntries(listed)).toEqual(PORTS)
+  })
+})
+
+describe('the finder of circles', () => {
+  test('finds circles of one, two and three files, and nothing else', () => {
+    const edges = (targets: string[]): { target: string; kind: 'type' }[] =>
+      targets.map((target) => ({ target, kind: 'type' }))
+    const graph = new Map(
+      Object.entries({ a: ['b'], b: ['c', 'd'], c: ['a'], d: ['d'], e: ['a', 'f'], f: ['g'], g: ['f'] }).map(
+        ([file, targets]) => [file, edges(targets)] as const,
+      ),
+    )
+    expect(findCircles(graph).toSorted()).toEqual([['a', 'b', 'c'], ['d'], ['f', 'g']])
   })
 })
 

@@ -92,23 +92,6 @@ export const names = {
   webhook: { path: '/webhooks', name: 'parameters.url', about: ['description'] },
 } as const satisfies Readonly<Record<string, Names>>
 
-export const executionStatuses = [
-  'requested',
-  'scheduled',
-  'delayed',
-  'running',
-  'succeeded',
-  'failed',
-  'timeout',
-  'abandoned',
-  'canceling',
-  'canceled',
-  'pausing',
-  'paused',
-  'resuming',
-  'pending',
-]
-
 const byNoun: Readonly<Record<string, Names>> = names
 
 /**

@@ -1,3 +1,5 @@
+export { commonSettings, databaseSettings, keysFolder, packFolders, type CommonSettings } from './common.ts'
+export { refuseSharedFolder } from './shared-folder.ts'
 export { ConfigProblems, collectFlags, configFlags, loadConfig, type Config, type LoadedConfig } from './load.ts'
 export { readLogFiles, type LogFiles } from './logging-files.ts'
 export { optionEntries, type JsonObject } from './options.ts'

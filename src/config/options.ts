@@ -5,7 +5,7 @@
 import { isIP } from 'node:net'
 import { isAbsolute, resolve } from 'node:path'
 import { logLevels } from '../lib/log/index.ts'
-import type { ExecutionStatus } from '../modules/executions/types.ts'
+import type { ExecutionStatus } from '../core/execution-status.ts'
 import { isTimeZone } from '../lib/calendar/index.ts'
 
 export type Reading<T> = { value: T } | { problem: string }

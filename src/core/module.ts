@@ -21,6 +21,8 @@ export interface Gauge {
 
 export interface Module {
   name: string
+  /** Switched off in the configuration: the module is there and does no work. */
+  isOff?: boolean
   routes?: Route[]
   maintenance?: MaintenanceTask[]
   /** Records of its own that go when they are old. */
@@ -37,4 +39,9 @@ export interface Module {
   reload?(): Promise<void>
   /** Called in reverse order; idempotent; resolves when nothing the module owns is left running. */
   stop?(): Promise<void>
+}
+
+/** Why the server cannot do its work now, a word for each reason; empty: it can. */
+export function readinessOf(modules: readonly Module[], storage: { hasRoom(): boolean }): string[] {
+  return [...(storage.hasRoom() ? [] : ['storage_full']), ...modules.flatMap((module) => module.readiness?.() ?? [])]
 }

@@ -3,6 +3,9 @@
  * could be started any more.
  */
 import { readFileSync } from 'node:fs'
+import type { Config } from '../config/index.ts'
+import type { Log } from '../lib/log/index.ts'
+import { surplusOf } from './admission.ts'
 
 /** For the database, the log, waiting interpreters, reading packs, and threads, of which there are more at times. */
 const OWN_FILES = 96
@@ -39,4 +42,18 @@ export function readFileLimit(): number {
   } catch {
     return Infinity
   }
+}
+
+/** How many connections and actions the server has at a time, as far as files can be opened for them; less is logged. */
+export function shareFilesOf({ system, actionrunner }: Pick<Config, 'system' | 'actionrunner'>, log: Log): Shares {
+  const wanted = { connections: system.max_connections, actions: actionrunner.actions_pool_size }
+  const limit = readFileLimit()
+  const shares = shareFiles(limit, wanted, surplusOf)
+  if (shares.connections < wanted.connections || shares.actions < wanted.actions) {
+    log.warning(
+      'files.limited',
+      `The limit of open files (${limit}) leaves room for ${shares.connections} connections and ${shares.actions} actions at a time; raise it with ulimit -n or LimitNOFILE, or lower system.max_connections and actionrunner.actions_pool_size`,
+    )
+  }
+  return shares
 }

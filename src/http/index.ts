@@ -1,11 +1,8 @@
-export { createAboutRoutes } from './about.ts'
-export { createAdmission, surplusOf } from './admission.ts'
-export { createHttpApp } from './app.ts'
 export { allRights, openAccess, type AccessControl, type LastingAnswer } from './authenticate.ts'
 export { aboutCaller, type Caller } from './caller.ts'
-export { admitOperators, listenOnControlSocket, type ControlSocket } from './control-socket.ts'
-export { readFileLimit, shareFiles } from './file-limit.ts'
-export { readIdentities, renewIdentity } from './identities.ts'
+export { admitOperators } from './control-socket.ts'
+export { shareFilesOf } from './file-limit.ts'
+export { readIdentities } from './identities.ts'
 export { jsonTypeOf } from './json.ts'
 export {
   arrayOf,
@@ -36,9 +33,8 @@ export {
   type Projection,
   type SortField,
 } from './list.ts'
-export { listen, type Listener } from './listeners.ts'
-export { createOriginPolicy, type OriginPolicy } from './origin.ts'
-export { createPeers, type Peers } from './peers.ts'
+export { createOriginPolicy, originSettings, type OriginPolicy } from './origin.ts'
+export { createPeers, peersOptions, type Peers } from './peers.ts'
 export {
   Reply,
   route,
@@ -55,4 +51,5 @@ export {
   type Surface,
 } from './route.ts'
 export { frame } from './sse.ts'
-export { createHandshakeReport, readTlsIdentity } from './tls.ts'
+export { startServer } from './server.ts'
+export { readTlsIdentity } from './tls.ts'

@@ -1,5 +1,6 @@
 /** Which web pages may talk to the server. */
 import { isIP } from 'node:net'
+import type { Config } from '../config/index.ts'
 import { originRefused } from '../core/errors.ts'
 import { shown } from '../lib/text/index.ts'
 
@@ -42,6 +43,24 @@ const fixedHeaders = {
   'Access-Control-Allow-Methods': 'GET,POST,PUT,DELETE,OPTIONS',
   'Access-Control-Allow-Headers': 'Content-Type,Authorization,X-Auth-Token,Svc-Api-Key,X-Request-ID,Last-Event-ID',
   'Access-Control-Expose-Headers': 'Content-Type,X-Limit,X-Total-Count,X-Request-ID',
+}
+
+/** Pages of the web client that developers serve themselves. */
+const developmentOrigins = ['http://127.0.0.1:3000', 'http://localhost:8080', 'http://127.0.0.1:8080']
+
+/** What the configuration says of web pages elsewhere, and of the names this server has. */
+export function originSettings(config: Config): OriginPolicySettings {
+  const { auth, api, stream, webui, system } = config
+  const publicUrls = [auth.api_url, webui.webui_base_url].filter((url) => url !== '')
+  const hosts = [auth.host, api.host, stream.host, ...publicUrls.map((url) => new URL(url).hostname)]
+  return {
+    allowedOrigins: [
+      ...api.allow_origin,
+      ...developmentOrigins,
+      ...(auth.api_url === '' ? [] : [new URL(auth.api_url).origin]),
+    ],
+    knownHosts: auth.enable || system.allow_open_network ? undefined : new Set(hosts),
+  }
 }
 
 export function createOriginPolicy(settings: OriginPolicySettings): OriginPolicy {

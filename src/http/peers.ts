@@ -2,6 +2,7 @@
 import { BlockList, isIP } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import type { IncomingMessage } from 'node:http'
+import type { Config } from '../config/index.ts'
 import { isOfOperator } from './control-socket.ts'
 
 export interface Peers {
@@ -19,6 +20,11 @@ export interface Peers {
 export interface PeersOptions {
   /** Whether a trusted proxy may name the client in `Remote-Addr` or `X-Remote-Addr` too (proxy mode); default not. */
   believeRemoteAddr?: boolean
+}
+
+/** A proxy that signs people in may also name their addresses. */
+export function peersOptions({ auth }: Pick<Config, 'auth'>): PeersOptions {
+  return { believeRemoteAddr: auth.enable && auth.mode === 'proxy' }
 }
 
 const MAX_HOPS = 32

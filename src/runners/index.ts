@@ -7,7 +7,7 @@ import { removeOldFiles } from './python/old-files.ts'
 import { createAnnouncement } from './announcement.ts'
 import { inheritedEnvironment } from './environment.ts'
 import { createInquirer } from './inquirer.ts'
-import { createHttpRequest, type HttpRequestSettings } from './http-request.ts'
+import { createHttpRequest } from './http-request.ts'
 import { createLocalShellCmd } from './local-shell-cmd.ts'
 import { createLocalShellScript } from './local-shell-script.ts'
 import { createLocalShell } from './local-shell.ts'
@@ -17,83 +17,19 @@ import { createPythonScript } from './python-script.ts'
 import { createFindPython } from './python/find-python.ts'
 import { createInterpreters, startScript } from './python/interpreters.ts'
 import { createVirtualenvs, type Virtualenvs } from './python/virtualenv.ts'
-import { createPackManagerRunner, type PackManager } from './pack-manager.ts'
+import { createPackManagerRunner } from './pack-manager.ts'
 import { createDirectoryCheck } from './process/directory-check.ts'
 import { createProcessTrees } from './process/kill-tree.ts'
-import type { Launcher } from './process/launcher.ts'
 import { decideSystemUser, type SystemUserDecision } from './process/system-user.ts'
 import { readBootId } from './process/process-table.ts'
 import { createRemoteShellCmd } from './remote-shell-cmd.ts'
 import { createRemoteShellScript } from './remote-shell-script.ts'
 import type { RecordedProcess, Runner } from './runner.ts'
-import { createSsh, type SshSettings } from './ssh/create-ssh.ts'
-
-export interface PythonSettings {
-  /** `actionrunner.python_binary`; empty: `python3` in the PATH. */
-  binary: string
-  /** `actionrunner.python_pool_size` */
-  poolSize: number
-  /** `actionrunner.python_runner_log_level` */
-  logLevel: string
-  /** `packs.enable_common_libs` */
-  enableCommonLibs: boolean
-  /** `actionrunner.virtualenv_opts` */
-  virtualenvOpts: readonly string[]
-  /** `actionrunner.pip_opts` */
-  pipOpts: readonly string[]
-  /** `api.max_page_size` */
-  maxPageSize: number
-}
-
-const pythonDefaults: PythonSettings = {
-  binary: '',
-  poolSize: 2,
-  logLevel: 'DEBUG',
-  enableCommonLibs: false,
-  virtualenvOpts: ['--system-site-packages'],
-  pipOpts: [],
-  maxPageSize: 100,
-}
-
-export interface RunnerSettings {
-  launcher: Launcher
-  /** `actionrunner.max_result_bytes`, for each of stdout and stderr. */
-  maxResultBytes: number
-  /** `actionrunner.decode_json_output`; default: not. */
-  decodeJsonOutput?: boolean
-  /** `system.base_path`, where virtual environments and the bytecode of Python are kept; default: a temporary folder. */
-  basePath?: string
-  /** `system_user.user`. */
-  systemUser: string
-  /** What is done with packs; without it there is no runner for that. */
-  packManager?: PackManager
-  /** Account the server runs under; default: asked of the system. */
-  processUser?: string
-  /** What is not said is as the options have it by default. */
-  python?: Partial<PythonSettings>
-  /** The server's environment; default `process.env`. Overrides of configuration are left out for the children. */
-  env?: NodeJS.ProcessEnv
-  /** Missing ones: as their options are by default, and no host is known. */
-  ssh?: Partial<SshSettings>
-  /** Default: no private networks, answers of 10 MiB. */
-  http?: HttpRequestSettings
-  /** Told about processes that could not be ended. */
-  warn?: (message: string, fields: Record<string, unknown>) => void
-}
+import { defaultSsh, pythonDefaults, type RunnerSettings } from './settings.ts'
+import { createSsh } from './ssh/create-ssh.ts'
 
 /** What is still in use then is compiled once more. */
 const BYTECODE_KEPT_MS = 30 * 86_400_000
-
-const defaultSsh: SshSettings = {
-  knownHostsFile: '',
-  hostKeyChecking: 'strict',
-  keyFile: '',
-  configPath: undefined,
-  connectTimeoutSeconds: 60,
-  remoteDir: '/tmp',
-  allowPartialFailure: false,
-  maxParallel: 50,
-}
 
 export interface Runners {
   list: Runner[]
@@ -209,3 +145,5 @@ export type {
   RunnerTypeDefinition,
   StopReason,
 } from './runner.ts'
+export { runnersSettings } from './settings.ts'
+export type { PythonSettings, RunnerSettings, RunnersPorts } from './settings.ts'

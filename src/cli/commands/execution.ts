@@ -7,7 +7,8 @@ import { cancelExecution, executionName, getExecution } from '../executions/call
 import { markWorkflows, printExecution, withStatusText } from '../executions/details.ts'
 import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, NotFound } from '../failures.ts'
-import { executionStatuses, executionsIn } from '../names.ts'
+import { executionStatuses } from '../../core/execution-status.ts'
+import { executionsIn } from '../names.ts'
 import {
   addCommonOptions,
   addListOptions,
@@ -162,7 +163,7 @@ async function listExecutions(session: Session, flags: ExecutionListFlags): Prom
     include_attributes: isWhole || attributes?.includes('all') === true ? undefined : [...new Set(wanted)].join(','),
   }
   // The server takes any text, and finds nothing.
-  if (flags.status !== undefined && !executionStatuses.includes(flags.status)) {
+  if (flags.status !== undefined && !executionStatuses.some((status) => status === flags.status)) {
     session.warn(`"${flags.status}" is no status of executions. They are: ${executionStatuses.join(', ')}.`)
   }
   const page = await listRecords(session, '/executions', query, flags.last)

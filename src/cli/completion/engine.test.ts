@@ -2,8 +2,6 @@ import type { Command } from 'commander'
 import { describe, expect, test } from 'vitest'
 import { CliCommand } from '../command.ts'
 import { commands, readCommand } from '../commands/index.ts'
-import { executionStatuses as ofServer } from '../../modules/executions/types.ts'
-import { executionStatuses } from '../names.ts'
 import { addGlobalOptions } from '../options.ts'
 import { complete, type Completion, type Lookup } from './engine.ts'
 
@@ -153,10 +151,6 @@ describe('what a word stands for', () => {
   ])('svc %s %s %s: nothing', async (...words) => {
     const { completion, asked } = await ask(...words)
     expect([completion.files, completion.candidates, asked]).toEqual([false, [], []])
-  })
-
-  test('statuses are those that executions have', () => {
-    expect(executionStatuses.toSorted()).toEqual([...ofServer].toSorted())
   })
 
   test('options that exclude one another are not offered together', async () => {

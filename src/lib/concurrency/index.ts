@@ -1,1 +1,3 @@
 export { createKeyedLock, type KeyedLock } from './keyed-lock.ts'
+export { coalesce } from './coalesce.ts'
+export { runAll } from './run-all.ts'

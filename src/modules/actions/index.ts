@@ -3,19 +3,17 @@ import type { Database } from '../../db/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import type { Module } from '../../core/module.ts'
 import { createKeyedLock } from '../../lib/concurrency/index.ts'
+import type { ActionsPorts } from './ports.ts'
 import { createActionChanges } from './changes.ts'
 import { createRoutes } from './routes.ts'
 import { createActionService, type ActionService } from './service.ts'
 import { createActionStore } from './store.ts'
-import type { PlanEvent } from '../datastore/ports.ts'
 
 export interface Actions extends Module, ActionService {}
 
-export interface ActionsDeps {
+export interface ActionsDeps extends ActionsPorts {
   database: Database
   log: Log
-  /** Stores that a file has been written, if anybody wants to know. */
-  readonly planEvent: PlanEvent
   /** `api.max_page_size` */
   maxPageSize: number
 }

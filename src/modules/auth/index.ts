@@ -1,25 +1,25 @@
 /** Authentication: who may log in, tokens, and who is calling. */
 import { join } from 'node:path'
 import type { Bus, Unsubscribe } from '../../bus/index.ts'
-import type { Config } from '../../config/index.ts'
-import type { Database, Unit } from '../../db/index.ts'
+import type { Database } from '../../db/index.ts'
 import { authenticationOff } from '../../core/errors.ts'
 import { openAccess, type AccessControl, type OriginPolicy, type Peers } from '../../http/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import type { Module } from '../../core/module.ts'
 import type { Rbac } from '../rbac/index.ts'
 import { nowMicros } from '../../core/time.ts'
+import type { AuthPorts } from './ports.ts'
 import { createAccess } from './access.ts'
 import { createAdmission } from './admission.ts'
 import { createApiKeys } from './api-keys/index.ts'
 import { BackendProblem, type AuthBackend } from './backends/backend.ts'
 import { findFirstAdministrator } from './backends/first-administrator.ts'
 import { createBackend } from './backends/index.ts'
-import type { CookieSettings } from './credentials.ts'
 import { createPasswordCheck, type Source } from './password-check.ts'
 import { createImpersonation } from './impersonation.ts'
 import { createLogins } from './logins.ts'
 import { createRoutes } from './routes.ts'
+import type { AuthSettings } from './settings.ts'
 import { createServiceTokens } from './service-tokens.ts'
 import { createTokenService, type TokenService } from './service.ts'
 import { createRetention } from './retention.ts'
@@ -32,29 +32,23 @@ import { createUsers, type Users } from './users.ts'
 import { createWatchers, type Watchers } from './watchers.ts'
 import type { ServiceTokens } from '../executions/ports.ts'
 
-export interface AuthDependencies {
+export interface AuthDependencies extends AuthPorts, AuthSettings {
   database: Database
   bus: Bus
   log: Log
   peers: Peers
   origins: Pick<OriginPolicy, 'isKnown'>
-  config: Config['auth']
-  cookie: CookieSettings
   /** Absolute `system.base_path`. */
   basePath: string
   /** Who is calling while authentication is off. */
   systemUser: string
   rbac: Rbac
-  /** `rbac.enable` and `rbac.sync_remote_groups`: a login brings the roles of the user's groups. */
-  syncsGroups: boolean
   /** `api.max_page_size` */
   maxPageSize: number
   /** `api.mask_secrets` and `log.mask_secrets` */
   maskSecrets: boolean
   /** Public base URL of the API, without version and trailing slash. */
   readonly apiUrl: () => string
-  /** What other modules keep of a user who is deleted, and take away in the same unit. */
-  readonly planUserDeleted: (user: string) => Unit
   /** Microseconds since the epoch; default the system clock. */
   now?: () => number
 }
@@ -239,3 +233,5 @@ export function createAuth(deps: AuthDependencies): Auth {
     stop,
   }
 }
+
+export { authSettings } from './settings.ts'

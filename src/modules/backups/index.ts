@@ -1,6 +1,7 @@
 /** Backups of the database: on request, and by a schedule. */
 import { existsSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
+import type { Config } from '../../config/index.ts'
 import type { BackupFile } from '../../core/backup-files.ts'
 import type { BackupKind } from '../../core/backup-name.ts'
 import { type Database, removePartialBackups } from '../../db/index.ts'
@@ -17,13 +18,7 @@ import type { KeptElsewhere, Backup } from './types.ts'
 export interface BackupsDeps {
   database: Pick<Database, 'backup'>
   log: Log
-  settings: {
-    directory: string
-    /** 0: no schedule. */
-    intervalSeconds: number
-    /** How many scheduled ones stay. */
-    keep: number
-  }
+  config: Config['backup']
   /** What else the server consists of; what is not there is not told. */
   elsewhere: readonly KeptElsewhere[]
 }
@@ -36,8 +31,8 @@ const MAX_WAIT_SECONDS = 3600
 /** A file system that does not answer is not waited for when the server stops. */
 const MAX_STOP_MS = 3000
 
-export function createBackups({ database, log, settings, elsewhere }: BackupsDeps): Module {
-  const folder = createBackupFolder(settings.directory)
+export function createBackups({ database, log, config, elsewhere }: BackupsDeps): Module {
+  const folder = createBackupFolder(config.directory)
   const stopping = new AbortController()
   const { signal } = stopping
   let running: Promise<unknown> | undefined
@@ -59,7 +54,7 @@ export function createBackups({ database, log, settings, elsewhere }: BackupsDep
     await looking
     try {
       const { path, bytes, sha256 } = await database.backup(await folder.prepare(kind), signal)
-      const removed = kind === 'scheduled' ? await folder.rotate(settings.keep) : []
+      const removed = kind === 'scheduled' ? await folder.rotate(config.keep) : []
       const files = await folder.list()
       const file = files.find((each) => each.path === path)
       if (file === undefined) throw backupFailed('it has been removed in the moment in which it was complete.')
@@ -78,7 +73,7 @@ export function createBackups({ database, log, settings, elsewhere }: BackupsDep
     } catch (error) {
       if (signal.aborted) throw error
       const failure = translate(error)
-      log.error('backup.failed', failure.message, { kind, directory: settings.directory, error })
+      log.error('backup.failed', failure.message, { kind, directory: config.directory, error })
       throw failure
     }
   }
@@ -86,11 +81,11 @@ export function createBackups({ database, log, settings, elsewhere }: BackupsDep
   /** At the start, which does not wait for it. */
   async function look(): Promise<void> {
     try {
-      await removePartialBackups(settings.directory)
+      await removePartialBackups(config.directory)
       const [newest] = await folder.list()
       if (newest !== undefined) lastMadeAt = Date.parse(newest.made_at)
     } catch (error) {
-      log.error('backup.failed', 'The backup directory cannot be read', { directory: settings.directory, error })
+      log.error('backup.failed', 'The backup directory cannot be read', { directory: config.directory, error })
     }
   }
 
@@ -103,7 +98,7 @@ export function createBackups({ database, log, settings, elsewhere }: BackupsDep
   }
 
   async function keepMaking(): Promise<void> {
-    let notBefore = Date.now() + Math.min(settings.intervalSeconds, FIRST_AFTER_SECONDS) * 1000
+    let notBefore = Date.now() + Math.min(config.interval, FIRST_AFTER_SECONDS) * 1000
     while (!signal.aborted) {
       const dueAt = Math.max(notBefore, await nextAt())
       const waitMs = Math.min(dueAt - Date.now(), MAX_WAIT_SECONDS * 1000)
@@ -114,7 +109,7 @@ export function createBackups({ database, log, settings, elsewhere }: BackupsDep
       await running
       // What has failed is in the log.
       await make('scheduled').catch(() => {
-        notBefore = Date.now() + Math.min(settings.intervalSeconds, AGAIN_AFTER_SECONDS) * 1000
+        notBefore = Date.now() + Math.min(config.interval, AGAIN_AFTER_SECONDS) * 1000
       })
     }
   }
@@ -124,7 +119,7 @@ export function createBackups({ database, log, settings, elsewhere }: BackupsDep
     const files = await folder.list().catch((): BackupFile[] => [])
     const times = files.flatMap(({ kind, made_at }) => (kind === 'scheduled' ? [Date.parse(made_at)] : []))
     const last = times.find((time) => time <= Date.now())
-    return last === undefined ? 0 : last + settings.intervalSeconds * 1000
+    return last === undefined ? 0 : last + config.interval * 1000
   }
 
   const gauges: Gauge[] = [
@@ -144,7 +139,7 @@ export function createBackups({ database, log, settings, elsewhere }: BackupsDep
     routes: createRoutes({ make: (caller) => make('requested', caller), list }),
     start() {
       looking = look()
-      if (settings.intervalSeconds > 0) schedule = keepMaking()
+      if (config.interval > 0) schedule = keepMaking()
       return Promise.resolve()
     },
     async stop() {
@@ -162,3 +157,5 @@ function translate(error: unknown): AppError {
   if (isAppError(error)) return error
   return backupFailed(`the backup directory cannot be used: ${codeOf(error) ?? String(error)}.`, error)
 }
+
+export { notIncluded } from './not-included.ts'

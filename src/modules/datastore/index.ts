@@ -9,7 +9,7 @@ import { createRoutes } from './routes.ts'
 import { createDatastoreService } from './service.ts'
 import { createKeyStore } from './store.ts'
 import { createTemplates } from './templates.ts'
-import type { DatastoreTemplates, PlanEvent } from './ports.ts'
+import type { DatastorePorts, DatastoreTemplates } from './ports.ts'
 import type { Scope } from '../../core/permissions.ts'
 
 export interface Datastore extends Module, DatastoreTemplates {
@@ -17,13 +17,12 @@ export interface Datastore extends Module, DatastoreTemplates {
   planUserDeleted(user: string): Unit
 }
 
-export interface DatastoreDeps {
+export interface DatastoreDeps extends DatastorePorts {
   database: Database
   log: Log
   encryption: Encryption
   /** What a user may do, within the scopes of the credential behind it. */
   readonly rightsOf: (user: string, scopes?: readonly Scope[]) => Rights
-  readonly planEvent: PlanEvent
   settings: {
     /** `rbac.enable` */
     accessControl: boolean

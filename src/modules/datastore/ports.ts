@@ -11,8 +11,13 @@ export interface DatastoreScope extends TemplateScope {
 /** What the module offers to others, through ports. */
 export interface DatastoreTemplates {
   /** `svckv` and `decrypt_kv` for templates, as much of it as the reader may view at the moment of reading. */
-  templates(reader: TemplateReader): DatastoreScope
+  readonly templates: (reader: TemplateReader) => DatastoreScope
 }
 
 /** Internal triggers of pack `core` (contract 05, 5.9): what stores that it has happened, if anybody wants to know. */
 export type PlanEvent = (ref: string, payload: Record<string, unknown>) => Unit | undefined
+
+/** What the datastore asks of modules above it; `app.ts` says who answers. */
+export interface DatastorePorts {
+  readonly planEvent: PlanEvent
+}

@@ -53,3 +53,10 @@ export interface ServiceTokens {
   /** Makes the token of an execution worthless, if there is one. */
   planEnd(execution: Execution): Unit
 }
+
+/** What executions ask of modules above them. */
+export interface ExecutionsPorts {
+  readonly planReaction: PlanReaction
+  readonly packConfigs: PackConfigs
+  readonly policies: ExecutionPolicies
+}

@@ -12,7 +12,8 @@ import type { Runner } from '../../runners/index.ts'
 import type { Actions } from '../actions/index.ts'
 import type { Traces } from '../traces/index.ts'
 import type { OutputCursor } from './output/output.ts'
-import type { ExecutionPolicies, PackConfigs, PlanReaction, ServiceTokens } from './ports.ts'
+import type { ExecutionsPorts, ServiceTokens } from './ports.ts'
+import type { ExecutionsSettings } from './settings.ts'
 import type { RolesOf } from './request/draft.ts'
 import type { SweepLeftovers } from './run/recovery.ts'
 import type { ExecutionService } from './service.ts'
@@ -59,7 +60,7 @@ export interface Executions
   hurry(): void
 }
 
-export interface ExecutionsDeps {
+export interface ExecutionsDeps extends ExecutionsPorts {
   database: Database
   bus: Bus
   log: Log
@@ -76,25 +77,5 @@ export interface ExecutionsDeps {
   serviceTokens: ServiceTokens
   /** What templates in parameters may read, besides parameters and the context. */
   readonly templates: (reader: TemplateReader) => TemplateScope
-  readonly planReaction: PlanReaction
-  packConfigs: PackConfigs
-  readonly policies: ExecutionPolicies
-  settings: {
-    streamOutput: boolean
-    actionsPoolSize: number
-    shutdownGraceSeconds: number
-    queueLimit: number
-    /** Acting user of what the system starts by itself. */
-    systemUser: string
-    pollSeconds: number
-    /** `garbagecollector.purge_inquiries` */
-    expiresPending: boolean
-    maxPageSize: number
-    /** `api.mask_secrets` and `log.mask_secrets` */
-    maskSecrets: boolean
-    /** Address of the web client, without a trailing slash. Asked when needed: with port 0 it is known late. */
-    webUrl(): string
-    /** Public address of the API with its version, for `SVC_ACTION_API_URL`. */
-    apiUrl(): string
-  }
+  settings: ExecutionsSettings
 }

@@ -1,26 +1,8 @@
+import type { ExecutionStatus } from '../../core/execution-status.ts'
 import type { ActionRecord, RunnerTypeRecord } from '../actions/types.ts'
 import type { OutputType } from '../../runners/index.ts'
+export { executionStatuses, type ExecutionStatus } from '../../core/execution-status.ts'
 export type { OutputType } from '../../runners/index.ts'
-
-/** Contract 03, 3.5. `pending` waits for a person; `pausing` … `resuming` are for workflows. */
-export const executionStatuses = [
-  'requested',
-  'delayed',
-  'scheduled',
-  'running',
-  'pending',
-  'pausing',
-  'paused',
-  'resuming',
-  'canceling',
-  'succeeded',
-  'failed',
-  'timeout',
-  'abandoned',
-  'canceled',
-] as const
-
-export type ExecutionStatus = (typeof executionStatuses)[number]
 
 export interface LogEntry {
   status: ExecutionStatus

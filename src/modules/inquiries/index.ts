@@ -7,3 +7,5 @@ export function createInquiries({ executions, log, rolesOf, settings }: Inquirie
   const service = createInquiryService({ executions, log, rolesOf, expires: settings.expires })
   return { name: 'inquiries', routes: createRoutes({ service, maxPageSize: settings.maxPageSize }) }
 }
+
+export { inquiriesSettings } from './service.ts'

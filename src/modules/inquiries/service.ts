@@ -9,6 +9,7 @@ import {
   resourceNotFound,
 } from '../../core/errors.ts'
 import { aboutCaller, type Caller, type Page } from '../../http/index.ts'
+import type { CommonSettings, Config } from '../../config/index.ts'
 import { isId } from '../../core/ids.ts'
 import { inquirerName } from '../../runners/index.ts'
 import { compileDraft4, isObject, MASK, type JsonSchema } from '../../lib/schema/index.ts'
@@ -20,17 +21,26 @@ import type { Log } from '../../lib/log/index.ts'
 import type { Executions } from '../executions/index.ts'
 import { inquiryResource, type Resource } from '../../core/permissions.ts'
 
+export interface InquiriesSettings {
+  /** `api.max_page_size` */
+  maxPageSize: number
+  /** `garbagecollector.purge_inquiries` */
+  expires: boolean
+}
+
+export function inquiriesSettings(
+  { garbagecollector }: Pick<Config, 'garbagecollector'>,
+  { maxPageSize }: CommonSettings,
+): InquiriesSettings {
+  return { maxPageSize, expires: garbagecollector.purge_inquiries }
+}
+
 export interface InquiriesDeps {
   executions: Pick<Executions, 'find' | 'findWithResult' | 'pending' | 'respond'>
   log: Log
   /** Names of the roles of a user; undefined: access control is off, and everybody counts as an administrator. */
   rolesOf: ((user: string) => string[]) | undefined
-  settings: {
-    /** `api.max_page_size` */
-    maxPageSize: number
-    /** `garbagecollector.purge_inquiries` */
-    expires: boolean
-  }
+  settings: InquiriesSettings
 }
 
 export interface InquiryService {

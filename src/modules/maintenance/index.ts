@@ -5,8 +5,9 @@ import type { Log } from '../../lib/log/index.ts'
 import type { Gauge, Module, MaintenanceTask } from '../../core/module.ts'
 import { recordKinds, type Retention } from '../../core/retention.ts'
 import { nowMicros } from '../../core/time.ts'
+import type { MaintenanceSettings } from './settings.ts'
 import { createClockGuard } from './clock-guard.ts'
-import { createCollector, type RetentionLimits } from './collector.ts'
+import { createCollector } from './collector.ts'
 import { createRoutes, type CancelOld } from './routes.ts'
 
 export interface Maintenance extends Module {
@@ -20,10 +21,7 @@ export interface MaintenanceDeps {
   /** Whose tasks and records it looks after. */
   modules: readonly Module[]
   cancelOld: CancelOld
-  settings: RetentionLimits & {
-    /** `garbagecollector.collection_interval` */
-    intervalSeconds: number
-  }
+  settings: MaintenanceSettings
   /** Wire timestamp of the newest record. */
   readonly newest: () => string | undefined
   clock?: {
@@ -130,3 +128,5 @@ export function createMaintenance(deps: MaintenanceDeps): Maintenance {
     },
   }
 }
+
+export { maintenanceSettings } from './settings.ts'

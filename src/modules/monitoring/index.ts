@@ -5,6 +5,7 @@ import type { RootLog } from '../../lib/log/index.ts'
 import { combineMetrics, type Metrics } from '../../core/metrics.ts'
 import type { Gauge, Module } from '../../core/module.ts'
 import { nowMicros } from '../../core/time.ts'
+import type { MonitoringPorts } from './ports.ts'
 import { countFacts } from './count-facts.ts'
 import { createHistory } from './history.ts'
 import { createHistoryRoute } from './history-route.ts'
@@ -21,10 +22,10 @@ export interface Monitoring extends Module, Watch {
   /** For whoever has something to measure that no fact tells. */
   metrics: Metrics
   /** Whose gauges are read, and what else `GET /v1/status` tells of. */
-  watch(modules: readonly Module[], server: ServerFacts): void
+  watch(modules: readonly Module[], server: Omit<ServerFacts, 'modules'>): void
 }
 
-export interface MonitoringDeps {
+export interface MonitoringDeps extends MonitoringPorts {
   database: Database
   bus: Bus
   log: RootLog
@@ -44,8 +45,6 @@ export interface MonitoringDeps {
     readonly otlp_headers: Readonly<Record<string, string>>
     readonly service_name: string
   }
-  /** The execution that a trigger instance comes from. */
-  readonly causeOf: (instanceId: string) => string | undefined
   /** Microseconds since the epoch; default the system clock. */
   readonly now?: () => number
 }
@@ -97,7 +96,7 @@ export function createMonitoring(deps: MonitoringDeps): Monitoring {
     maintenance: history.maintenance,
     metrics,
     watch(modules, facts) {
-      server = facts
+      server = { ...facts, modules }
       watched.push(...modules.flatMap((module) => module.gauges ?? []))
     },
     start() {

@@ -44,13 +44,11 @@ afterEach(async () => {
   folder.remove()
 })
 
-const facts: ServerFacts = {
+const facts: Omit<ServerFacts, 'modules'> = {
   startedAt: '2030-01-01T00:00:00.000000Z',
   basePath: '/',
   urls: () => ({ auth: '', api: '', stream: '' }),
   notReady: () => [],
-  hasModule: () => true,
-  isEnabled: () => true,
 }
 const valueOf = (key: string): number | undefined => monitoring.readings().find((each) => each.key === key)?.value
 

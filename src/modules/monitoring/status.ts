@@ -154,9 +154,10 @@ const counted = (errors: number): string => (errors === 1 ? 'one error was' : `$
 
 const rounded = (milliseconds: number): number => Math.round(milliseconds * 100) / 100
 
-function stateOf(module: string | undefined, { hasModule, isEnabled }: ServerFacts): ComponentStatus['state'] {
-  if (module === undefined || !hasModule(module)) return 'not_included'
-  return isEnabled(module) ? 'running' : 'disabled'
+function stateOf(module: string | undefined, { modules }: ServerFacts): ComponentStatus['state'] {
+  const found = modules.find(({ name }) => name === module)
+  if (found === undefined) return 'not_included'
+  return found.isOff === true ? 'disabled' : 'running'
 }
 
 async function readDisk(path: string): Promise<DiskStatus | undefined> {

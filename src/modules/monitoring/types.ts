@@ -27,15 +27,14 @@ export interface Watch {
 
 /** What the composition root knows of the server. */
 export interface ServerFacts {
+  /** Those that are there; one that is off does no work. */
+  modules: readonly { name: string; isOff?: boolean }[]
   /** Wire timestamp. */
   startedAt: string
   readonly urls: () => Readonly<Record<'auth' | 'api' | 'stream', string>>
   basePath: string
   /** Reasons of `/readyz`. */
   readonly notReady: () => readonly string[]
-  /** Whether the module is there, and on. */
-  readonly hasModule: (name: string) => boolean
-  readonly isEnabled: (module: string) => boolean
 }
 
 /** `GET /status` */

@@ -21,6 +21,7 @@ import { createInstaller, type Virtualenvs } from './install.ts'
 import { createInstallRoutes, type StartExecution } from './install-routes.ts'
 import type { PackProblem } from './read.ts'
 import { timed, type PackRegistration } from './register.ts'
+import type { PacksSettings } from './settings.ts'
 import { createRoutes } from './routes.ts'
 import { createPackService } from './service.ts'
 import { createPackStore } from './store.ts'
@@ -55,19 +56,7 @@ export interface PacksDeps {
   virtualenvs: Virtualenvs
   /** Of every runner the program has. */
   runnerTypes: readonly RunnerTypeDefinition[]
-  settings: {
-    /** `content.system_packs_base_path`, then those of `content.packs_base_paths`; absolute. */
-    basePaths: readonly string[]
-    /** Where the configurations of the site are. Absolute. */
-    configsPath: string
-    /** What of the program has to be on disk is kept here. Absolute. */
-    cachePath: string
-    /** `content.watch` */
-    watch: boolean
-    maxPageSize: number
-    /** `api.mask_secrets` and `log.mask_secrets` */
-    maskSecrets: boolean
-  }
+  settings: PacksSettings
 }
 
 /** The start of everything else comes first. */
@@ -192,3 +181,5 @@ function shippedFolder(name: string, cacheFolder: string): string {
 export type { Virtualenvs } from './install.ts'
 export type { PackProblem } from './read.ts'
 export type { PackRegistration } from './register.ts'
+
+export { packsSettings } from './settings.ts'

@@ -6,6 +6,7 @@ import type { Database } from '../../db/index.ts'
 import type { Principal, Rights } from '../../http/index.ts'
 import type { Log } from '../../lib/log/index.ts'
 import type { Module } from '../../core/module.ts'
+import type { Scope } from '../../core/permissions.ts'
 import { createRights } from './rights.ts'
 import { createRoutes } from './routes.ts'
 import { createRbacService } from './service.ts'
@@ -28,6 +29,8 @@ export interface Rbac extends Module {
   /** `rbac.enable` */
   readonly enabled: boolean
   rightsOf(principal: Principal): Rights
+  /** Those of a user who is not calling, within the scopes of the credential behind the work. */
+  rightsOfUser(user: string, scopes?: readonly Scope[]): Rights
   /** Everybody is while access control is off. */
   isAdmin(user: string): boolean
   /** Names, sorted; empty while access control is off. */
@@ -61,6 +64,8 @@ export function createRbac({ database, bus, log, config, basePath, maxPageSize }
     enabled,
     routes: createRoutes({ enabled, store, service, maxPageSize }),
     rightsOf: (principal) => createRights(principal, options),
+    rightsOfUser: (user, scopes) =>
+      createRights({ user, isAdmin: false, method: 'none', ...(scopes === undefined ? {} : { scopes }) }, options),
     isAdmin: (user) => !enabled || users.ofUser(user).isAdmin,
     rolesOf: (user) => (enabled ? [...users.ofUser(user).roles] : []),
     async syncGroups(user, groups) {

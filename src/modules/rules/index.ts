@@ -24,10 +24,10 @@ import { createRuleChanges } from './changes.ts'
 import { createRegistration } from './registration.ts'
 import { referenceRoutes } from './reference-routes.ts'
 import { createRuleRoutes } from './routes.ts'
+import type { RulesPorts } from './ports.ts'
 import { createRuleService } from './service.ts'
 import { createRuleStore } from './store.ts'
 import type { TemplateReader } from '../../core/template-reader.ts'
-import type { PackConfigs } from '../executions/ports.ts'
 
 export interface Rules extends Module {
   /** Whether an enabled rule is bound to the trigger. */
@@ -36,7 +36,7 @@ export interface Rules extends Module {
   registerRules(content: PackDefinitions): Promise<Registration>
 }
 
-export interface RulesDeps {
+export interface RulesDeps extends RulesPorts {
   database: Database
   bus: Bus
   log: Log
@@ -47,7 +47,6 @@ export interface RulesDeps {
   traces: Traces
   /** What templates of rules may read, besides the payload. */
   readonly templates: (reader: TemplateReader) => TemplateScope
-  packConfigs: PackConfigs
   settings: {
     /** Acting user of what rules start; writes the rules of packs. */
     systemUser: string

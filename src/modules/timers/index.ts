@@ -5,8 +5,9 @@ import type { Log } from '../../lib/log/index.ts'
 import type { Module } from '../../core/module.ts'
 import { nowMicros, setBacksSoFar } from '../../core/time.ts'
 import type { Triggers } from '../triggers/index.ts'
-import { createTimerEngine, type EngineSettings } from './engine.ts'
+import { createTimerEngine } from './engine.ts'
 import type { Clock } from './clock.ts'
+import type { TimersSettings } from './settings.ts'
 import { createRoutes } from './routes.ts'
 import { createTimerStore } from './store.ts'
 
@@ -15,16 +16,13 @@ export interface TimersDeps {
   bus: Bus
   log: Log
   triggers: Triggers
-  settings: EngineSettings & {
-    /** `timersengine.enable`: off, timers can be looked at and none fires. */
-    enabled: boolean
-  }
+  settings: TimersSettings
   /** Default: the clock of this machine. */
   clock?: Clock
 }
 
 export function createTimers({ database, bus, log, triggers, settings, clock = machineClock }: TimersDeps): Module {
-  if (!settings.enabled) return { name: 'timers', routes: createRoutes(triggers, undefined) }
+  if (!settings.enabled) return { name: 'timers', isOff: true, routes: createRoutes(triggers, undefined) }
   const store = createTimerStore(database)
   const engine = createTimerEngine({ database, store, triggers, bus, log, clock, settings })
   const routes = createRoutes(triggers, store)
@@ -39,3 +37,5 @@ const machineClock: Clock = {
     return () => clearTimeout(timeout)
   },
 }
+
+export { timersSettings } from './settings.ts'

@@ -1,6 +1,7 @@
 /** Traces: every execution, rule and trigger instance that one event led to, in one group. */
 import type { Database } from '../../db/index.ts'
 import type { Module } from '../../core/module.ts'
+import type { TracesPorts } from './ports.ts'
 import { planTrace, type TracePlan } from './plan.ts'
 import { createRetention } from './retention.ts'
 import { createRoutes } from './routes.ts'
@@ -20,12 +21,10 @@ export interface Traces extends Module {
   tagOf(id: string): string | undefined
 }
 
-export interface TracesDeps {
+export interface TracesDeps extends TracesPorts {
   database: Database
   /** `api.max_page_size` */
   maxPageSize: number
-  /** Ids of traces that something belongs to which has not ended. */
-  readonly openTraces: () => Iterable<string>
 }
 
 export function createTraces({ database, maxPageSize, openTraces }: TracesDeps): Traces {

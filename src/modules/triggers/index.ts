@@ -14,6 +14,7 @@ import { createRetention } from './instances/retention.ts'
 import { createTypeRoutes } from './definitions/type-routes.ts'
 import { createTriggerRoutes } from './definitions/trigger-routes.ts'
 import { createInstanceRoutes } from './instances/routes.ts'
+import type { TriggersSettings } from './settings.ts'
 import { createTriggersService } from './service.ts'
 import { createDefinitionStore } from './definitions/store.ts'
 import { createInstanceStore } from './instances/store.ts'
@@ -21,7 +22,7 @@ import { createTriggerChanges } from './definitions/trigger-changes.ts'
 import { createTypeChanges } from './definitions/type-changes.ts'
 import type { TemplateReader } from '../../core/template-reader.ts'
 import type { PlanReaction } from '../executions/ports.ts'
-import type { TriggerService } from './ports.ts'
+import type { TriggerService, TriggersPorts } from './ports.ts'
 
 export interface Triggers extends Module, TriggerService {
   /** What an execution brings about here: ActionTrigger and notifications. Never throws. */
@@ -30,30 +31,19 @@ export interface Triggers extends Module, TriggerService {
   registerTypes(content: PackDefinitions): Promise<Registration>
   /** Ids of the traces of instances that no rule has looked at yet. */
   openTraces(): string[]
+  /** The execution whose end dispatched an instance; undefined for an instance that comes from elsewhere. */
+  causeOf(instanceId: string): string | undefined
 }
 
-export interface TriggersDeps {
+export interface TriggersDeps extends TriggersPorts {
   database: Database
   bus: Bus
   log: Log
   traces: Traces
   encryption: Encryption
-  /** Whether an enabled rule is bound to the trigger; true while that is not known yet. */
-  readonly hasRules: (triggerId: string) => boolean
   /** What the texts of notifications may read, besides the execution. */
   readonly templates: (reader: TemplateReader) => TemplateScope
-  settings: {
-    /** `system.validate_trigger_parameters` */
-    validateParameters: boolean
-    /** `system.validate_trigger_payload` */
-    validatePayload: boolean
-    /** `action_sensor.emit_when`; empty when `action_sensor.enable` is off. */
-    emitWhen: readonly string[]
-    /** `actionrunner.queue_limit`: how many instances may wait. */
-    queueLimit: number
-    /** `api.max_page_size` */
-    maxPageSize: number
-  }
+  settings: TriggersSettings
 }
 
 export function createTriggers(deps: TriggersDeps): Triggers {
@@ -93,12 +83,19 @@ export function createTriggers(deps: TriggersDeps): Triggers {
     }),
     registerTypes: (content) => typeChanges.registerTypes(content),
     openTraces: () => instances.pendingTraces(),
+    causeOf: (instanceId) => executionIn(service.findInstance(instanceId)?.payload),
     retention: [createRetention({ store: instances, database })],
     async start() {
       catalogue.load()
       await typeChanges.registerBuiltin()
     },
   }
+}
+
+/** Of the payload of triggers that executions dispatch. */
+function executionIn(payload: unknown): string | undefined {
+  const id = typeof payload === 'object' && payload !== null && 'execution_id' in payload && payload.execution_id
+  return typeof id === 'string' ? id : undefined
 }
 
 export { isTimerType, readTimer, timerTypes, type TimerSchedule, type TimerType } from './builtin/timer-parameters.ts'
@@ -114,3 +111,4 @@ export {
   takenHeaders,
   traceTagHeader,
 } from './builtin/webhook-parameters.ts'
+export { triggersSettings } from './settings.ts'

@@ -53,3 +53,9 @@ export interface TriggerService {
   /** Ends the processing of an instance. Fails with `Conflict` when that has happened already. */
   planProcessed(id: string, status: 'processed' | 'processing_failed'): Unit
 }
+
+/** What triggers ask of modules above them; `app.ts` says who answers. */
+export interface TriggersPorts {
+  /** Whether an enabled rule is bound to the trigger: without one, an instance is stored as processed. */
+  readonly hasRules: (triggerId: string) => boolean
+}

@@ -1,0 +1,75 @@
+/** Every way into the server: the three listeners and the control socket. */
+import { join } from 'node:path'
+import type { Express } from 'express'
+import type { Config } from '../config/index.ts'
+import { controlSocketName } from '../core/run-file.ts'
+import type { Log } from '../lib/log/index.ts'
+import { createAdmission } from './admission.ts'
+import { listenOnControlSocket, type ControlSocket } from './control-socket.ts'
+import { renewIdentity } from './identities.ts'
+import { listen, type Listener } from './listeners.ts'
+import { surfaces, type Surface } from './route.ts'
+import { createHandshakeReport, type TlsIdentity } from './tls.ts'
+
+export interface Entrances {
+  /** By surface: reads the certificate of its listener again. */
+  readonly reloads: readonly (readonly [name: Surface, reload: () => Promise<void>])[]
+  /** Stops accepting; cuts what is left after `graceMs`. @throws AggregateError with everything that went wrong */
+  close(graceMs: number): Promise<void>
+}
+
+export interface EntrancesOptions {
+  config: Config
+  log: Log
+  /** Of the listeners that use TLS. */
+  identities: ReadonlyMap<Surface, TlsIdentity>
+  /** Most connections at a time. */
+  connections: number
+  /** Gets the address of each listener, with the port that was really taken, as soon as it listens. */
+  urls: Record<Surface, string>
+}
+
+/** Browsers apply it to all ports of a host for a year: one plain listener would be out of their reach. */
+const strictTransport = { 'Strict-Transport-Security': 'max-age=31536000' }
+
+/** When one cannot be opened, those that were opened before are closed again. @throws ListenError */
+export async function openEntrances(app: Express, options: EntrancesOptions): Promise<Entrances> {
+  const { config, log, identities, connections, urls } = options
+  const listeners: Listener[] = []
+  const opened: { close(graceMs: number): Promise<void> }[] = []
+  const close = (graceMs: number): Promise<void> =>
+    // All at once: each waits for its own connections.
+    Promise.all(opened.map((entrance) => entrance.close(graceMs))).then(() => undefined)
+  const admission = createAdmission({ connections, requests: config.system.max_requests })
+  const headers = identities.size === surfaces.length ? strictTransport : {}
+  try {
+    for (const surface of surfaces) {
+      const { host, port } = config[surface]
+      const identity = identities.get(surface)
+      const tls = identity && { identity, headers, handshakeFailed: createHandshakeReport(log, surface) }
+      const listener = await listen(app, { surface, host, port, tls, admission })
+      listeners.push(listener)
+      opened.push(listener)
+      urls[surface] = listener.url
+    }
+    opened.push(...(await openControlSocket(app, config.system.base_path, log)))
+  } catch (error) {
+    await close(0).catch(() => undefined)
+    throw error
+  }
+  return {
+    reloads: listeners.map((listener) => [listener.surface, () => renewIdentity(listener, config, log)]),
+    close,
+  }
+}
+
+/** One, or none: the server serves without it all the same. */
+async function openControlSocket(app: Express, basePath: string, log: Log): Promise<ControlSocket[]> {
+  const path = join(basePath, controlSocketName)
+  try {
+    return [await listenOnControlSocket(app, path)]
+  } catch (error) {
+    log.warning('control_socket.failed', 'Operators have to log in: the control socket cannot be made', { path, error })
+    return []
+  }
+}

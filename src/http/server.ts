@@ -1,0 +1,99 @@
+/** The life of the server as clients see it: starting, ready, stopping. */
+import type { Config } from '../config/index.ts'
+import type { Module } from '../core/module.ts'
+import { removeRunFile, writeRunFile } from '../core/run-file.ts'
+import { version } from '../core/version.ts'
+import { coalesce } from '../lib/concurrency/index.ts'
+import type { RootLog } from '../lib/log/index.ts'
+import { createAboutRoutes } from './about.ts'
+import { createHttpApp, type HttpAppOptions } from './app.ts'
+import { openEntrances, type EntrancesOptions } from './entrances.ts'
+import type { Surface } from './route.ts'
+
+export interface ServerOptions
+  extends
+    Pick<HttpAppOptions, 'access' | 'origins' | 'peers' | 'metrics' | 'notReady'>,
+    Pick<EntrancesOptions, 'identities' | 'connections'> {
+  config: Config
+  log: RootLog
+  /** In the order in which they start; they stop in reverse. */
+  modules: readonly Module[]
+  /** Gets the address of each listener, with the port that was really taken, as soon as it listens. */
+  urls: Record<Surface, string>
+  /** Public address of the API, without version and trailing slash. */
+  apiUrl(): string
+  /** Wire timestamp. */
+  startedAt: string
+  /** Gets what a failed start has to undo, in the order in which it was done. */
+  undo: (() => Promise<void>)[]
+}
+
+export interface Server {
+  /**
+   * Reads certificates again, and what else people change in files. Calls during a reload share one more reload after it.
+   * Never rejects: what cannot be used is logged, and the server keeps what it had.
+   */
+  reload(): Promise<void>
+  /** From now on requests are answered with 503. */
+  beginStop(): void
+  isStopping(): boolean
+  /** What stops the server, in order; `beginStop` comes first. */
+  stops: (() => Promise<void> | undefined)[]
+}
+
+/** Time for open requests to be answered after the last module has stopped. */
+const LAST_ANSWERS_MS = 2000
+
+/** Listens, starts every module, then is ready. @throws what a module or a listener throws */
+export async function startServer(options: ServerOptions): Promise<Server> {
+  const { config, log, modules, urls, undo } = options
+  const basePath = config.system.base_path
+  let isStarting = true
+  let isStopping = false
+  const routes = modules.flatMap((module) => module.routes ?? [])
+  const app = createHttpApp({
+    ...options,
+    routes: [...routes, ...createAboutRoutes({ routes, apiUrl: () => options.apiUrl() })],
+    maxBodyBytes: config.api.max_body_bytes,
+    events: { heartbeatSeconds: config.stream.heartbeat, maxQueuedBytes: config.stream.client_buffer_bytes },
+    logs: { auth: log.of('auth'), api: log.of('api'), stream: log.of('stream') },
+    authNeedsTls: config.auth.use_ssl,
+    isStarting: () => isStarting,
+    isStopping: () => isStopping,
+  })
+  // Before anything runs: an action is told the address of the API, and a server that is refused its ports must not
+  // have touched the work that waits.
+  const entrances = await openEntrances(app, options)
+  undo.push(() => entrances.close(0))
+  for (const module of modules) {
+    undo.push(async () => module.stop?.())
+    await module.start?.()
+  }
+  isStarting = false
+  await writeRunFile(basePath, { started_at: options.startedAt, version, urls }).catch((error: unknown) =>
+    log.warning('run_file.failed', 'Tools cannot be told which process this is', { error }),
+  )
+  undo.push(() => removeRunFile(basePath))
+
+  return {
+    reload: coalesce(async () => {
+      log.info('server.reloading', 'The server reads its files again')
+      const reloads = modules.map((module) => [module.name, async () => module.reload?.()] as const)
+      for (const [name, reload] of [...entrances.reloads, ...reloads]) {
+        await reload().catch((error: unknown) =>
+          log.error('server.reload_failed', `The part ${name} of the server goes on with what it had`, { error }),
+        )
+      }
+    }),
+    beginStop() {
+      isStopping = true
+    },
+    isStopping: () => isStopping,
+    stops: [
+      ...modules.toReversed().map((module) => async () => module.stop?.()),
+      // Last: clients learn to come again, and operators may ask how far the stop is.
+      () => entrances.close(LAST_ANSWERS_MS),
+      () => removeRunFile(basePath),
+    ],
+  }
+}

@@ -1,0 +1,39 @@
+/** What the configuration says about executions. */
+import type { CommonSettings, Config } from '../../config/index.ts'
+
+export interface ExecutionsSettings {
+  streamOutput: boolean
+  actionsPoolSize: number
+  shutdownGraceSeconds: number
+  queueLimit: number
+  /** Acting user of what the system starts by itself. */
+  systemUser: string
+  pollSeconds: number
+  /** `garbagecollector.purge_inquiries` */
+  expiresPending: boolean
+  maxPageSize: number
+  /** `api.mask_secrets` and `log.mask_secrets` */
+  maskSecrets: boolean
+  /** Address of the web client, without a trailing slash. Asked when needed: with port 0 it is known late. */
+  webUrl(): string
+  /** Public address of the API with its version, for `SVC_ACTION_API_URL`. */
+  apiUrl(): string
+}
+
+export function executionsSettings(
+  config: Pick<Config, 'actionrunner' | 'scheduler' | 'garbagecollector' | 'webui'>,
+  common: CommonSettings,
+  server: { actionsPoolSize: number; urls: { readonly api: string }; publicApiUrl: () => string },
+): ExecutionsSettings {
+  const { actionrunner, scheduler, garbagecollector, webui } = config
+  return {
+    ...common,
+    streamOutput: actionrunner.stream_output,
+    actionsPoolSize: server.actionsPoolSize,
+    shutdownGraceSeconds: actionrunner.shutdown_grace_seconds,
+    pollSeconds: scheduler.sleep_interval,
+    expiresPending: garbagecollector.purge_inquiries,
+    webUrl: () => webui.webui_base_url || server.urls.api,
+    apiUrl: () => `${server.publicApiUrl()}/v1`,
+  }
+}

@@ -1,0 +1,30 @@
+/** What the configuration says about old records. */
+import type { Config } from '../../config/index.ts'
+import type { RetentionLimits } from './collector.ts'
+
+export interface MaintenanceSettings extends RetentionLimits {
+  /** `garbagecollector.collection_interval` */
+  intervalSeconds: number
+}
+
+export function maintenanceSettings({ garbagecollector }: Pick<Config, 'garbagecollector'>): MaintenanceSettings {
+  return {
+    days: daysKept(garbagecollector),
+    maxRecords: garbagecollector.max_records,
+    maxDatabaseBytes: garbagecollector.max_database_bytes,
+    pauseSeconds: garbagecollector.sleep_delay,
+    intervalSeconds: garbagecollector.collection_interval,
+  }
+}
+
+/** Of each kind; 0 keeps for ever. The specification's reading of `action_executions_ttl` is output (contract 10, 10.5). */
+function daysKept(collector: Config['garbagecollector']): RetentionLimits['days'] {
+  return {
+    executions: collector.action_executions_record_ttl,
+    output: collector.action_executions_output_ttl ?? collector.action_executions_ttl,
+    'trigger-instances': collector.trigger_instances_ttl,
+    traces: collector.traces_ttl,
+    tokens: collector.tokens_ttl,
+    'rule-enforcements': collector.rule_enforcements_ttl,
+  }
+}

@@ -1,0 +1,27 @@
+/** What the configuration says about triggers. */
+import type { CommonSettings, Config } from '../../config/index.ts'
+
+export interface TriggersSettings {
+  /** `system.validate_trigger_parameters` */
+  validateParameters: boolean
+  /** `system.validate_trigger_payload` */
+  validatePayload: boolean
+  /** `action_sensor.emit_when`; empty when `action_sensor.enable` is off. */
+  emitWhen: readonly string[]
+  /** `actionrunner.queue_limit`: how many instances may wait. */
+  queueLimit: number
+  /** `api.max_page_size` */
+  maxPageSize: number
+}
+
+export function triggersSettings(
+  { system, action_sensor: sensor }: Pick<Config, 'system' | 'action_sensor'>,
+  common: CommonSettings,
+): TriggersSettings {
+  return {
+    ...common,
+    validateParameters: system.validate_trigger_parameters,
+    validatePayload: system.validate_trigger_payload,
+    emitWhen: sensor.enable ? sensor.emit_when : [],
+  }
+}
