@@ -6,6 +6,7 @@ import { openEvents } from '../../tests/helpers/sse.ts'
 import { waitFor } from '../../tests/helpers/wait.ts'
 import type { EventSink, StreamRoute } from './route.ts'
 import { frame, type SinkOptions } from './sse.ts'
+import { fullOnly } from '../../tests/helpers/tiers.ts'
 
 let http: TestHttp | undefined
 
@@ -169,7 +170,7 @@ describe('a client that does not read', () => {
     expect(mostQueued).toBeLessThan(1_000_000)
   })
 
-  test('is cut when the writer cannot wait and too much is queued', async () => {
+  fullOnly(test)('is cut when the writer cannot wait and too much is queued', async () => {
     let sink: EventSink | undefined
     let hasEnded = false
     const url = await openStream(

@@ -4,6 +4,7 @@ import { connect } from 'node:net'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runToEnd, startServer, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
 import { countExecutions, rowsOf, send, unknownId, type ErrorAnswer, type RawRequest } from './support.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 let server: TestServer
 let known: ExecutionAnswer
@@ -318,7 +319,7 @@ describe('large input', () => {
   const residentBytes = (): number =>
     Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${server.pid}/status`, 'utf8'))?.[1]) * 1024
 
-  it('bodies that are refused do not stay in memory', async () => {
+  fullOnly(it)('bodies that are refused do not stay in memory', async () => {
     const refused = async (body: string | Buffer, statuses: number[]): Promise<void> => {
       const answer = await send(server.urls.api, { method: 'POST', path: '/v1/executions', headers: json, body })
       expect(statuses).toContain(answer.status)

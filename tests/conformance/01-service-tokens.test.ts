@@ -17,6 +17,7 @@ import {
 import { openEvents } from '../helpers/sse.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { rowsOf, type ErrorAnswer } from './support.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 interface Report {
   token?: string
@@ -204,7 +205,7 @@ describe('01.7 the token of an action', () => {
     await expectRefused(token)
   })
 
-  it('ends with a run that takes too long', async () => {
+  fullOnly(it)('ends with a run that takes too long', async () => {
     const one = await run(admin, { timeout: 10 })
     const { token, status } = await reportOf(one)
     expect(status).toBe(200)

@@ -5,6 +5,7 @@ import { createTestApp } from '../helpers/app.ts'
 import { type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { auditRecords, send, type ErrorAnswer, type RawAnswer } from './support.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 const HOME = '127.0.0.1'
 const ELSEWHERE = '127.0.0.2'
@@ -152,7 +153,7 @@ describe('01 failed logins of one user', { timeout: 240_000 }, () => {
     expect(statuses).toEqual(many(50, 201))
   })
 
-  it('01 the current password of a change counts as well', async () => {
+  fullOnly(it)('01 the current password of a change counts as well', async () => {
     await start({ 'auth.failures_per_user': '3', 'auth.max_failure_wait': '3600' })
     const headers = { 'X-Auth-Token': await tokenOf({}), 'Content-Type': 'application/json' }
     const change = (current: string): Promise<RawAnswer> => {
@@ -164,7 +165,7 @@ describe('01 failed logins of one user', { timeout: 240_000 }, () => {
     expect((await change(password)).status).toBe(429)
   })
 
-  it('01 are not counted with 0', async () => {
+  fullOnly(it)('01 are not counted with 0', async () => {
     await start({ 'auth.failures_per_user': '0', 'auth.failures_per_address': '0' })
     expect(await guess({}, 30)).toEqual(many(30, 401))
     for (let n = 0; n < 150; n++) expect((await request({ 'X-Auth-Token': `wrong ${n}` })).status).toBe(401)
@@ -172,7 +173,7 @@ describe('01 failed logins of one user', { timeout: 240_000 }, () => {
 })
 
 describe('01 failures from one address', { timeout: 240_000 }, () => {
-  it('01 count whoever is tried, and stop logins of all users from there', async () => {
+  fullOnly(it)('01 count whoever is tried, and stop logins of all users from there', async () => {
     await start({ 'auth.failures_per_address': '6', 'auth.max_failure_wait': '3600' })
     const token = await tokenOf({})
     for (let n = 0; n < 6; n++) expect(await statusOf({ user: `user${n}`, password: 'x' })).toBe(401)

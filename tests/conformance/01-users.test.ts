@@ -12,6 +12,7 @@ import { call, type Answer, type TestApp } from '../helpers/server.ts'
 import { openEvents } from '../helpers/sse.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { rowsOf, timestampPattern, type ErrorAnswer } from './support.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 interface UserAnswer {
   name: string
@@ -398,7 +399,7 @@ describe('a deleted user', () => {
 })
 
 describe('changes of one user at the same time', () => {
-  it('a new password never brings back an account that is being deleted', async () => {
+  fullOnly(it)('a new password never brings back an account that is being deleted', async () => {
     const change = { password: 'new', current_password: 'of held' }
     // The later of the two begins at another moment of the earlier one each time.
     for (let turns = 0; turns < 40; turns += 2) {

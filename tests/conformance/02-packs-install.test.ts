@@ -11,6 +11,7 @@ import { startServer, waitForStatus, type ExecutionAnswer, type TestServer } fro
 import { makeTar, makeTarGz, type TarEntry } from '../helpers/tar.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { ensureVenv, makeWheel, quickVenv } from '../helpers/wheel.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 let server: TestServer
 let folder: TemporaryFolder
@@ -253,50 +254,54 @@ describe('as executions', () => {
     expect([unknown.status, unknown.result['error']]).toEqual(['failed', expect.stringContaining('"never_there"')])
   })
 
-  it('an installation makes the Python environment, packs.setup_virtualenv brings it up to date, and removing clears it away', async () => {
-    await ensureVenv()
-    const files = {
-      'actions/version.yaml': 'name: version\nrunner_type: python-script\nentry_point: version.py\n',
-      'actions/version.py':
-        'import tiny_test_wheel\nfrom svc.action import Action\n\n\nclass Version(Action):\n    def run(self):\n' +
-        '        return tiny_test_wheel.VERSION\n',
-    }
-    const path = write(at('with_python'), packFiles('with_python', files))
-    write(path, { 'requirements.txt': `./${makeWheel(path, '1.0')}\n` })
-    const environment = join(server.basePath, 'virtualenvs/with_python')
-    const made = await install(path)
-    expect([made.status, made.result['error']]).toEqual(['succeeded', undefined])
-    const output = await server.call('GET', `/v1/executions/${made.id}/output`)
-    expect(output.text).toContain('Successfully installed tiny-test-wheel-1.0')
-    expect((await execute('with_python.version', {})).result['result']).toBe('1.0')
+  fullOnly(it)(
+    'an installation makes the Python environment, packs.setup_virtualenv brings it up to date, and removing clears it away',
+    async () => {
+      await ensureVenv()
+      const files = {
+        'actions/version.yaml': 'name: version\nrunner_type: python-script\nentry_point: version.py\n',
+        'actions/version.py':
+          'import tiny_test_wheel\nfrom svc.action import Action\n\n\nclass Version(Action):\n    def run(self):\n' +
+          '        return tiny_test_wheel.VERSION\n',
+      }
+      const path = write(at('with_python'), packFiles('with_python', files))
+      write(path, { 'requirements.txt': `./${makeWheel(path, '1.0')}\n` })
+      const environment = join(server.basePath, 'virtualenvs/with_python')
+      const made = await install(path)
+      expect([made.status, made.result['error']]).toEqual(['succeeded', undefined])
+      const output = await server.call('GET', `/v1/executions/${made.id}/output`)
+      expect(output.text).toContain('Successfully installed tiny-test-wheel-1.0')
+      expect((await execute('with_python.version', {})).result['result']).toBe('1.0')
 
-    const inPlace = join(server.basePath, 'packs/with_python')
-    write(inPlace, { 'requirements.txt': `./${makeWheel(inPlace, '2.0')}\n` })
-    writeFileSync(join(environment, 'left-over'), '')
-    const kept = await execute('packs.setup_virtualenv', { packs: ['with_python'] })
-    expect([kept.status, existsSync(join(environment, 'left-over'))]).toEqual(['succeeded', true])
-    expect((await execute('with_python.version', {})).result['result']).toBe('2.0')
-    const anew = await execute('packs.setup_virtualenv', { packs: ['with_python'], update: true })
-    expect([anew.status, existsSync(join(environment, 'left-over'))]).toEqual(['succeeded', false])
+      const inPlace = join(server.basePath, 'packs/with_python')
+      write(inPlace, { 'requirements.txt': `./${makeWheel(inPlace, '2.0')}\n` })
+      writeFileSync(join(environment, 'left-over'), '')
+      const kept = await execute('packs.setup_virtualenv', { packs: ['with_python'] })
+      expect([kept.status, existsSync(join(environment, 'left-over'))]).toEqual(['succeeded', true])
+      expect((await execute('with_python.version', {})).result['result']).toBe('2.0')
+      const anew = await execute('packs.setup_virtualenv', { packs: ['with_python'], update: true })
+      expect([anew.status, existsSync(join(environment, 'left-over'))]).toEqual(['succeeded', false])
 
-    // What cannot be installed leaves the pack and its environment as they were.
-    write(path, {
-      ...packFiles('with_python', { version: '3.0.0' }),
-      'requirements.txt': '--no-index\nnone-of-ours==1\n',
-    })
-    const refused = await install(path)
-    expect([refused.status, refused.result['error'], await installed('with_python')]).toEqual([
-      'failed',
-      expect.stringMatching(/Python environment cannot be made: .*none-of-ours/s),
-      '1.0.0',
-    ])
-    expect((await execute('with_python.version', {})).result['result']).toBe('2.0')
+      // What cannot be installed leaves the pack and its environment as they were.
+      write(path, {
+        ...packFiles('with_python', { version: '3.0.0' }),
+        'requirements.txt': '--no-index\nnone-of-ours==1\n',
+      })
+      const refused = await install(path)
+      expect([refused.status, refused.result['error'], await installed('with_python')]).toEqual([
+        'failed',
+        expect.stringMatching(/Python environment cannot be made: .*none-of-ours/s),
+        '1.0.0',
+      ])
+      expect((await execute('with_python.version', {})).result['result']).toBe('2.0')
 
-    const removal = await waitForStatus(server, await start('uninstall', { packs: ['with_python'] }))
-    expect([removal.status, existsSync(environment)]).toEqual(['succeeded', false])
-    const unknown = await execute('packs.setup_virtualenv', { packs: ['with_python'] })
-    expect([unknown.status, unknown.result['error']]).toEqual(['failed', expect.stringContaining('"with_python"')])
-  }, 240_000)
+      const removal = await waitForStatus(server, await start('uninstall', { packs: ['with_python'] }))
+      expect([removal.status, existsSync(environment)]).toEqual(['succeeded', false])
+      const unknown = await execute('packs.setup_virtualenv', { packs: ['with_python'] })
+      expect([unknown.status, unknown.result['error']]).toEqual(['failed', expect.stringContaining('"with_python"')])
+    },
+    240_000,
+  )
 
   it('packs.setup_virtualenv makes none for a pack that asks for nothing', async () => {
     await install(write(at('without_python'), packFiles('without_python')))
@@ -320,7 +325,7 @@ describe('hostile sources', () => {
     ['more than there is room for', { path: 'large', size: 300_000_000 }, /The pack is too large/],
     ['less than it says', cut, /damaged/],
   ]
-  it('archives that end in the middle leave nothing, however much of them is being written', async () => {
+  fullOnly(it)('archives that end in the middle leave nothing, however much of them is being written', async () => {
     const many = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`lib/${index}.txt`, 'x'.repeat(2000)]))
     writeFileSync(at('cut_short.tgz'), makeTarGz([...entriesOf('', packFiles('cut_short', many)), cut]))
     const ends = await Promise.all(Array.from({ length: 20 }, () => install(at('cut_short.tgz'))))

@@ -15,6 +15,7 @@ import {
   type ErrorAnswer,
   type TraceAnswer,
 } from './support.ts'
+import { rounds } from '../helpers/tiers.ts'
 
 interface Policy {
   id: string
@@ -233,23 +234,28 @@ describe('02.11 the records', () => {
   })
 })
 
+const REQUESTS = rounds({ daily: 40, full: 200 })
+
 describe('02.11 concurrency', () => {
   it.concurrent.each([
     ['first', 1],
     ['second', 3],
-  ])('02.11 of 200 requests at once, those of %s never run more than %i together', async (action, threshold) => {
-    await make(action, 'concurrency', { threshold })
-    const cmd = countingCommand(action)
-    const requested = await Promise.all(Array.from({ length: 200 }, () => request(action, { cmd })))
-    await waitFor('all to succeed', () => countOf(action, 'succeeded') === requested.length, 110_000)
-    const ended = await Promise.all(requested.map(({ id }) => read(id)))
-    expect(mostSeen(ended)).toBe(threshold)
-    const histories = new Set(ended.map(statuses))
-    expect([...histories].toSorted()).toEqual([
-      'requested delayed requested scheduled running succeeded',
-      'requested scheduled running succeeded',
-    ])
-  })
+  ])(
+    `02.11 of ${REQUESTS} requests at once, those of %s never run more than %i together`,
+    async (action, threshold) => {
+      await make(action, 'concurrency', { threshold })
+      const cmd = countingCommand(action)
+      const requested = await Promise.all(Array.from({ length: REQUESTS }, () => request(action, { cmd })))
+      await waitFor('all to succeed', () => countOf(action, 'succeeded') === requested.length, 110_000)
+      const ended = await Promise.all(requested.map(({ id }) => read(id)))
+      expect(mostSeen(ended)).toBe(threshold)
+      const histories = new Set(ended.map(statuses))
+      expect([...histories].toSorted()).toEqual([
+        'requested delayed requested scheduled running succeeded',
+        'requested scheduled running succeeded',
+      ])
+    },
+  )
 
   it.concurrent(
     '02.11 delayed ones run in the order of their requests, leave the slots to others, and can be cancelled',

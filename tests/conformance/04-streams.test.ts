@@ -25,6 +25,7 @@ import {
   unknownId,
   type ErrorAnswer,
 } from './support.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 const outputEvent = 'svc.execution.output__create'
 const eof = 'event: EOF\ndata:\n\n'
@@ -162,40 +163,43 @@ describe('04.1 common wire rules', () => {
 })
 
 describe('04.1 authentication', () => {
-  it('04.1 authentication: by header or query, at connect only; an expired token does not close a stream', async () => {
-    const own = await startServer({ settings: { 'auth.enable': 'True' } })
-    try {
-      const password = firstPassword(own.basePath)
-      const Authorization = basicAuth('admin', password)
-      const tokenFor = async (ttl: number): Promise<string> =>
-        (await call<{ token: string }>(`${own.urls.auth}/tokens`, 'POST', { ttl }, { Authorization })).body.token
-      const lasting = { 'X-Auth-Token': await tokenFor(600) }
-      const parameters = { cmd: 'echo early; while [ ! -e go ]; do sleep 0.02; done; echo late', cwd: own.basePath }
-      const created = await create(own, { action: 'core.local', parameters }, lasting)
-      const path = `/v1/executions/${created.body.id}/output`
-      for (const refused of ['/v1/stream', path]) {
-        const answer = await send(own.urls.stream, { path: refused })
-        expect([answer.status, answer.headers['content-type']]).toEqual([401, 'application/json; charset=UTF-8'])
-      }
+  fullOnly(it)(
+    '04.1 authentication: by header or query, at connect only; an expired token does not close a stream',
+    async () => {
+      const own = await startServer({ settings: { 'auth.enable': 'True' } })
+      try {
+        const password = firstPassword(own.basePath)
+        const Authorization = basicAuth('admin', password)
+        const tokenFor = async (ttl: number): Promise<string> =>
+          (await call<{ token: string }>(`${own.urls.auth}/tokens`, 'POST', { ttl }, { Authorization })).body.token
+        const lasting = { 'X-Auth-Token': await tokenFor(600) }
+        const parameters = { cmd: 'echo early; while [ ! -e go ]; do sleep 0.02; done; echo late', cwd: own.basePath }
+        const created = await create(own, { action: 'core.local', parameters }, lasting)
+        const path = `/v1/executions/${created.body.id}/output`
+        for (const refused of ['/v1/stream', path]) {
+          const answer = await send(own.urls.stream, { path: refused })
+          expect([answer.status, answer.headers['content-type']]).toEqual([401, 'application/json; charset=UTF-8'])
+        }
 
-      // Time enough to open both streams on a busy machine.
-      const short = await tokenFor(5)
-      const byQuery = await open(`${path}?x-auth-token=${short}`, {}, own)
-      const byHeader = await open('/v1/stream', { 'X-Auth-Token': short }, own)
-      expect([byQuery.status, byHeader.status]).toEqual([200, 200])
-      await waitFor('the token to expire', async () => {
-        const { status } = await own.call('GET', '/v1/user', undefined, { 'X-Auth-Token': short })
-        return status === 401
-      })
-      writeFileSync(join(own.basePath, 'go'), '')
-      expect(await byQuery.ended).toBe('end')
-      expect(outputOf(byQuery.frames)).toBe('early\nlate\n')
-      await byHeader.frame(isFinalOf(created.body.id))
-      byHeader.close()
-    } finally {
-      await own.stop()
-    }
-  })
+        // Time enough to open both streams on a busy machine.
+        const short = await tokenFor(5)
+        const byQuery = await open(`${path}?x-auth-token=${short}`, {}, own)
+        const byHeader = await open('/v1/stream', { 'X-Auth-Token': short }, own)
+        expect([byQuery.status, byHeader.status]).toEqual([200, 200])
+        await waitFor('the token to expire', async () => {
+          const { status } = await own.call('GET', '/v1/user', undefined, { 'X-Auth-Token': short })
+          return status === 401
+        })
+        writeFileSync(join(own.basePath, 'go'), '')
+        expect(await byQuery.ended).toBe('end')
+        expect(outputOf(byQuery.frames)).toBe('early\nlate\n')
+        await byHeader.frame(isFinalOf(created.body.id))
+        byHeader.close()
+      } finally {
+        await own.stop()
+      }
+    },
+  )
 })
 
 describe('04.2 general stream', () => {
@@ -711,23 +715,26 @@ describe('04.3 under load', () => {
     general.close()
   })
 
-  it('04.1 a client that does not read is disconnected from the general stream, and slows nobody', async () => {
-    const own = await startServer({ settings: { 'stream.client_buffer_bytes': '65536' } })
-    try {
-      const stuck = await follow(`?events=${outputEvent}`, own)
-      const witness = await follow('?events=svc.execution__update', own)
-      stuck.pause()
-      // Far more than the buffers of the operating system take on both sides of a connection.
-      const { id } = await run(own, { cmd: 'head -c 40000000 /dev/zero | tr "\\0" x | fold -w 1000' })
-      await witness.frame(isFinalOf(id), 100_000)
-      stuck.resume()
-      expect(await stuck.ended).toBe('cut')
-      expect(outputOf(stuck.frames).length).toBeLessThan(40_040_000)
-      expect((await own.call<ExecutionAnswer>('GET', `/v1/executions/${id}`)).body.status).toBe('succeeded')
-    } finally {
-      await own.stop()
-    }
-  })
+  fullOnly(it)(
+    '04.1 a client that does not read is disconnected from the general stream, and slows nobody',
+    async () => {
+      const own = await startServer({ settings: { 'stream.client_buffer_bytes': '65536' } })
+      try {
+        const stuck = await follow(`?events=${outputEvent}`, own)
+        const witness = await follow('?events=svc.execution__update', own)
+        stuck.pause()
+        // Far more than the buffers of the operating system take on both sides of a connection.
+        const { id } = await run(own, { cmd: 'head -c 40000000 /dev/zero | tr "\\0" x | fold -w 1000' })
+        await witness.frame(isFinalOf(id), 100_000)
+        stuck.resume()
+        expect(await stuck.ended).toBe('cut')
+        expect(outputOf(stuck.frames).length).toBeLessThan(40_040_000)
+        expect((await own.call<ExecutionAnswer>('GET', `/v1/executions/${id}`)).body.status).toBe('succeeded')
+      } finally {
+        await own.stop()
+      }
+    },
+  )
 
   it('04.3 a client of an output stream that does not read for a while gets everything all the same', async () => {
     const { id } = await run(server, { cmd: 'head -c 20000000 /dev/zero | tr "\\0" x | fold -w 999' })

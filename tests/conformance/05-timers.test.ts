@@ -10,6 +10,7 @@ import { createRandom, seedOfRun } from '../helpers/random.ts'
 import { startServer, waitForLog, withServer, type Answer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { idPattern, impossibleIds, rowsOf, unknownId, type ErrorAnswer } from './support.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 interface Timer {
   id: string
@@ -423,7 +424,7 @@ describe('05.8, 10.2 on and off', () => {
     folder.remove()
   })
 
-  it('timersengine.missed = skip leaves it out', async () => {
+  fullOnly(it)('timersengine.missed = skip leaves it out', async () => {
     const { folder, rules } = await pass('skip')
     const [interval, date] = rules
     if (interval === undefined || date === undefined) throw new Error('two rules were made')
@@ -437,7 +438,7 @@ describe('05.8, 10.2 on and off', () => {
   })
 
   const seed = seedOfRun()
-  it(`05.8 killed at any moment, it fires each time at most once and goes on (seed ${seed})`, async () => {
+  fullOnly(it)(`05.8 killed at any moment, it fires each time at most once and goes on (seed ${seed})`, async () => {
     const random = createRandom(seed)
     const folder = makeFolder()
     const settings = { 'timersengine.local_timezone': 'UTC' }

@@ -18,6 +18,7 @@ import {
   type ErrorAnswer,
   type TraceAnswer,
 } from './support.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 /** Of `components`. */
 interface TraceMember {
@@ -929,7 +930,7 @@ describe('07.5 very long traces', () => {
   const folder = makeFolder()
   afterAll(() => folder.remove())
 
-  it('07.5 one of 100,000 components is served whole, alone and in a list', async () => {
+  fullOnly(it)('07.5 one of 100,000 components is served whole, alone and in a list', async () => {
     await withApp({ basePath: folder.path }, async (place) => {
       await run(place, { cmd: 'true' }, { context: { trace_context: { trace_tag: 'long' } } })
     })

@@ -29,6 +29,7 @@ import {
   type TestServer,
 } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 interface Backup {
   name: string
@@ -117,7 +118,7 @@ describe('10 backup', () => {
     expect(readdirSync(backups)).toHaveLength(foreign.length + count)
   })
 
-  test('scheduled ones are rotated; a failure is told, removes nothing, and is tried again', async () => {
+  fullOnly(test)('scheduled ones are rotated; a failure is told, removes nothing, and is tried again', async () => {
     const basePath = newFolder()
     const backups = join(basePath, 'backups')
     mkdirSync(backups)
@@ -233,7 +234,7 @@ describe('10 restore', () => {
     expect(statSync(join(basePath, 'svc.db')).uid).toBe(65534)
   })
 
-  test('refuses what is no backup, is damaged or newer, and changes nothing then', async () => {
+  fullOnly(test)('refuses what is no backup, is damaged or newer, and changes nothing then', async () => {
     const basePath = newFolder()
     const server = await startServer({ basePath })
     await runToEnd(server, { cmd: 'seq 1 20000' })

@@ -28,6 +28,7 @@ import { askBySocket } from '../helpers/control-socket.ts'
 import { mountDisk } from '../helpers/disks.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { executable, runToEnd, startServer, waitForLog, withServer } from '../helpers/server.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 let folder: TemporaryFolder
 let base = ''
@@ -93,8 +94,8 @@ const smallQueue = {
 }
 
 describe('svc doctor', () => {
-  test('finds nothing to be changed in a server that is well, and sees when it runs no actions', () =>
-    withServer({ basePath: base, settings: { 'auth.enable': 'True', ...smallQueue } }, async (server) => {
+  test('finds nothing to be changed in a server that is well', () =>
+    withServer({ basePath: base, settings: { 'auth.enable': 'True' } }, async (server) => {
       configFile = server.configFile
       await waitForLog(server, 'auth.first_administrator')
       expect(await wrong(['settings'])).toEqual([
@@ -108,11 +109,18 @@ describe('svc doctor', () => {
 
       const human = await runCli(['doctor', 'server', 'locale', '--config-file', configFile], {})
       expect(human).toMatchObject({ code: 0, stdout: expect.stringContaining('Nothing has to be changed.\n') })
+    }))
+
+  // The check gives the server a minute.
+  fullOnly(test)('sees when a server runs no actions', () =>
+    withServer({ basePath: base, settings: smallQueue }, async (server) => {
+      configFile = server.configFile
       // One that runs, and one that waits: there is no room for a third.
       const sleep = { action: 'core.local', parameters: { cmd: 'sleep 1000', timeout: 0 } }
       for (let i = 0; i < 2; i++) await askBySocket(join(base, 'svc.sock'), 'POST', '/v1/executions', sleep)
       expect(await wrong(['execution'])).toEqual([expect.stringContaining('could not be run')])
-    }))
+    }),
+  )
 
   test('has a name for every check, and none for others', async () => {
     expect(checks.map(({ name }) => name)).toEqual([...checkNames])
@@ -214,7 +222,7 @@ describe('svc doctor', () => {
     }
   })
 
-  test('a database that is damaged, of another release, or none; and a clock that is wrong', async () => {
+  fullOnly(test)('a database that is damaged, of another release, or none; and a clock that is wrong', async () => {
     expect((await examine(['database']))[0]?.state).toBe('skipped')
     const server = await startServer({ basePath: base })
     for (let i = 0; i < 3; i++) await runToEnd(server, { cmd: 'true' })

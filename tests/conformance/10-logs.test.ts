@@ -12,6 +12,7 @@ import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { basicAuth } from '../helpers/logins.ts'
 import { call, runToEnd, startServer, waitForStatus, withServer, type TestServer } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 const folders: TemporaryFolder[] = []
 afterEach(() => folders.splice(0).forEach((folder) => folder.remove()))
@@ -146,7 +147,7 @@ describe('10.3 log.file', () => {
     })
   })
 
-  it('10.3 logrotate as docs/monitoring.md has it takes the files, and no line is lost', async () => {
+  fullOnly(it)('10.3 logrotate as docs/monitoring.md has it takes the files, and no line is lost', async () => {
     const folder = newFolder()
     const settings = { 'log.file': join(folder, 'svc.log'), 'log.audit_file': join(folder, 'svc.audit.log') }
     const logrotate = '/usr/sbin/logrotate'

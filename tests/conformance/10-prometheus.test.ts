@@ -10,6 +10,7 @@ import { createTestApp, withApp } from '../helpers/app.ts'
 import { call, run, runToEnd, waitForStatus, type TestApp } from '../helpers/server.ts'
 import { openEvents } from '../helpers/sse.ts'
 import { waitFor } from '../helpers/wait.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 async function scrape(server: TestApp, headers: Record<string, string> = {}): Promise<string> {
   const answer = await server.call<string>('GET', '/metrics', undefined, headers)
@@ -33,7 +34,7 @@ describe('10.4 /metrics while everybody may read it', () => {
     await server.stop()
   })
 
-  it('10.4 is what promtool takes without a complaint', async () => {
+  fullOnly(it)('10.4 is what promtool takes without a complaint', async () => {
     await runToEnd(server, { cmd: 'echo x' })
     await server.call('GET', '/v1/"quoted\\path')
     await server.call('POST', '/v1/executions', { action: 'core."evil\n\\' })

@@ -16,6 +16,7 @@ import {
   type TestServer,
 } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 beforeAll(() => ensureDebianPackage('faketime', '/usr/bin/faketime'))
 
@@ -126,7 +127,7 @@ describe('10.5 rounds of the garbage collector', () => {
     expect(counts(basePath)).toEqual({ ...before, output_records: 1 })
   })
 
-  test('what is asked for goes with everything that belongs to it; what has not ended stays', async () => {
+  fullOnly(test)('what is asked for goes with everything that belongs to it; what has not ended stays', async () => {
     const basePath = newBasePath()
     const { direct, asked } = await happened(basePath, 40)
     const today = await start(basePath, 0)
@@ -162,7 +163,7 @@ describe('10.5 rounds of the garbage collector', () => {
     expect(counts(basePath)).toMatchObject({ executions: 3, output_records: 3, traces: 3 })
   })
 
-  test('a clock that is years ahead deletes nothing', async () => {
+  fullOnly(test)('a clock that is years ahead deletes nothing', async () => {
     const basePath = newBasePath()
     await happened(basePath, 400)
     const before = counts(basePath)
@@ -213,7 +214,7 @@ describe('10.5 purging', () => {
     expect(counts(basePath)).toMatchObject({ executions: 0, execution_results: 0, output_records: 0 })
   })
 
-  test('killed in the middle, nothing is half there', async () => {
+  fullOnly(test)('killed in the middle, nothing is half there', async () => {
     const basePath = newBasePath()
     const server = await start(basePath, 0)
     for (let n = 0; n < 30; n++) await runToEnd(server, { cmd: 'seq 1 20000' })

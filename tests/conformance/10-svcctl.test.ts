@@ -12,6 +12,7 @@ import { askBySocket } from '../helpers/control-socket.ts'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { call, executable, run, startServer, waitForStatus } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 let folder: TemporaryFolder
 let configFile = ''
@@ -101,7 +102,7 @@ describe('10.6 svcctl', () => {
     })
   })
 
-  test('log files are opened anew, timers that are off do not run, and content is registered', async () => {
+  fullOnly(test)('log files are opened anew, timers that are off do not run, and content is registered', async () => {
     configFile = configure('[timersengine]\nenable = False\n')
     await svcctl('start')
     expect((await svcctl('status')).stdout).toContain('\nsvctimersengine is not running.\n')
@@ -218,7 +219,7 @@ describe('10.9 stopping and starting again', () => {
     await once(other, 'exit')
   })
 
-  test('why a server does not start is told, and what another account may not do', async () => {
+  fullOnly(test)('why a server does not start is told, and what another account may not do', async () => {
     const taken = createServer().listen(0, '127.0.0.1')
     await once(taken, 'listening')
     const { port } = taken.address() as AddressInfo
@@ -246,7 +247,7 @@ describe('10.9 stopping and starting again', () => {
     expect(asNobody('start')).toMatchObject({ status: 1, stdout: expect.stringContaining('another account (0)') })
   })
 
-  test('where the server is a service of systemd, it is systemd that starts and stops it', async () => {
+  fullOnly(test)('where the server is a service of systemd, it is systemd that starts and stops it', async () => {
     // systemd runs no tests: a stand-in, in a namespace of mounts where a machine looks as after svc service install.
     const [pidFile, calls] = ['pid', 'calls'].map((name) => join(folder.path, name))
     const serve = `${process.execPath} ${executable} serve --config-file /etc/svc/svc.conf`

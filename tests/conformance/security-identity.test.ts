@@ -8,6 +8,7 @@ import { startServer, withServer, type TestServer } from '../helpers/server.ts'
 import { openEvents } from '../helpers/sse.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { auditRecords, countExecutions, send, type ErrorAnswer, type RawAnswer, type RawRequest } from './support.ts'
+import { rounds } from '../helpers/tiers.ts'
 
 const surfaces = ['auth', 'api', 'stream'] as const
 
@@ -332,7 +333,9 @@ describe('CVE-2026-53576: a public ending that switches authentication off', () 
       path.replace('/v1', '/v1/v1'),
       path.replace('/v1', '/api/v1'),
     ]
-    const paths = new Set([...open, ...closed].flatMap(spellings))
+    const closedEach = rounds({ daily: 12, full: 1 })
+    const someClosed = closed.filter((_, index) => index % closedEach === 0)
+    const paths = new Set([...open, ...someClosed].flatMap(spellings))
     for (const inner of ['/v1/executions', '/v1/user', '/v1/apikeys', '/stream/v1/stream']) {
       for (const outer of open) {
         const ending = outer.replace(/^\/v1/, '')

@@ -4,7 +4,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
 import { signIn } from '../helpers/logins.ts'
 import { createRbacFiles } from '../helpers/rbac.ts'
-import { call, withServer } from '../helpers/server.ts'
+import { withApp } from '../helpers/app.ts'
+import { call } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { startBrowser } from './browser.ts'
 import { ofUsers, signInDialog, startGuarded, userIn, type GuardedServer } from './session.ts'
@@ -338,7 +339,7 @@ describe('with access control', () => {
 })
 
 it('while authentication is off keys can be prepared, and the page says that they mean nothing yet', () =>
-  withServer({}, async (server) => {
+  withApp({}, async (server) => {
     const browser = await startBrowser()
     const { page, close } = await browser.open(`${server.urls.api}/#/access`)
     await page.getByText('Everything: authentication is off').waitFor()

@@ -4,18 +4,19 @@ import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import type { AxeResults } from 'axe-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { startServer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { type TestApp } from '../helpers/server.ts'
 import { startBrowser, waitForText, type TestBrowser } from './browser.ts'
 import { fillServer, type Demo } from './demo.ts'
 
-let server: TestServer
+let server: TestApp
 let browser: TestBrowser
 let demo: Demo
 /** As text: the policy of the page lets nobody add a script to it, but the debugger may. */
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
 
 beforeAll(async () => {
-  ;[server, browser] = await Promise.all([startServer(), startBrowser()])
+  ;[server, browser] = await Promise.all([createTestApp(), startBrowser()])
   demo = await fillServer(server)
 })
 

@@ -6,6 +6,7 @@ import { run, waitForStatus } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { panelOf, runButton, startActionPlace, writePack, type ActionPlace } from './actions.ts'
 import { startGuarded, type GuardedServer } from './session.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 let place: ActionPlace
 
@@ -184,7 +185,7 @@ it('is usable on a phone', async () => {
   await close()
 })
 
-it('has a list of five thousand actions that is searched while one types', async () => {
+fullOnly(it)('has a list of five thousand actions that is searched while one types', async () => {
   const noop = { runner_type: 'noop', description: 'One of very many.' }
   writePack(
     place.server.basePath,

@@ -2,7 +2,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Locator, Page } from 'playwright-core'
-import { finalStatuses, startServer, waitForStatus, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { finalStatuses, waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 import { startBrowser, type TestBrowser, type TestPage } from './browser.ts'
 
 export const HOSTILE = `<img src=x onerror="alert(1)"><script>alert(2)</script>'"\u202e{ constructor }`
@@ -63,7 +64,7 @@ export function writePack(basePath: string, pack: string, files: Record<string, 
 }
 
 /** Makes the pack `web`. */
-async function registerActions(server: TestServer): Promise<void> {
+async function registerActions(server: TestApp): Promise<void> {
   writePack(server.basePath, 'web', actions)
   const script = join(server.basePath, 'packs', 'web', 'actions', 'script.sh')
   writeFileSync(script, `echo "${HOSTILE.replaceAll('"', "'")}"\n`)
@@ -72,7 +73,7 @@ async function registerActions(server: TestServer): Promise<void> {
 }
 
 export interface ActionPlace {
-  server: TestServer
+  server: TestApp
   browser: TestBrowser
   /** @param address behind `#/actions` */
   readonly open: (address: string, options?: Parameters<TestBrowser['open']>[1]) => Promise<ActionScreen>
@@ -83,7 +84,7 @@ export interface ActionPlace {
 
 /** With the pack `web`. */
 export async function startActionPlace(): Promise<ActionPlace> {
-  const [server, browser] = await Promise.all([startServer(), startBrowser()])
+  const [server, browser] = await Promise.all([createTestApp(), startBrowser()])
   await registerActions(server)
   return {
     server,
@@ -104,7 +105,7 @@ export interface ActionScreen extends TestPage {
 
 async function openActions(
   browser: TestBrowser,
-  server: TestServer,
+  server: TestApp,
   address: string,
   options?: Parameters<TestBrowser['open']>[1],
 ): Promise<ActionScreen> {
@@ -124,7 +125,7 @@ function recordRuns(page: Page): Record<string, unknown>[] {
 export const runButton = (page: Page): Locator => page.getByRole('button', { name: 'Run', exact: true })
 export const panelOf = (page: Page): Locator => page.getByRole('region', { name: 'Current run' })
 
-async function ended(server: TestServer, page: Page): Promise<ExecutionAnswer> {
+async function ended(server: TestApp, page: Page): Promise<ExecutionAnswer> {
   const link = panelOf(page).getByRole('link', { name: 'Open execution' })
   const id = /history\/(\w+)/.exec((await link.getAttribute('href')) ?? '')?.[1] ?? ''
   const execution = await waitForStatus(server, id, finalStatuses)

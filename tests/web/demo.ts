@@ -1,7 +1,7 @@
 /** A server with something to look at: a little of everything that the web client shows. */
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import type { TestServer } from '../helpers/server.ts'
+import type { TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 
 export interface Demo {
@@ -94,7 +94,7 @@ action:
 }
 
 /** @param headers of a caller who may do all this, where authentication is on */
-export async function fillServer(server: TestServer, headers: Record<string, string> = {}): Promise<Demo> {
+export async function fillServer(server: TestApp, headers: Record<string, string> = {}): Promise<Demo> {
   const folder = join(server.basePath, 'packs', 'shop')
   for (const [name, text] of Object.entries(pack)) {
     mkdirSync(join(folder, name, '..'), { recursive: true })

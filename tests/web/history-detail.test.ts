@@ -4,25 +4,18 @@ import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { unknownId } from '../conformance/support.ts'
-import {
-  run,
-  runToEnd,
-  startServer,
-  waitForStatus,
-  withServer,
-  type ExecutionAnswer,
-  type TestServer,
-} from '../helpers/server.ts'
+import { createTestApp, withApp } from '../helpers/app.ts'
+import { run, runToEnd, waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { startBrowser, type TestBrowser, type TestPage } from './browser.ts'
 import { fillServer, type Demo } from './demo.ts'
 
-let server: TestServer
+let server: TestApp
 let browser: TestBrowser
 let demo: Demo
 
 beforeAll(async () => {
-  ;[server, browser] = await Promise.all([startServer(), startBrowser()])
+  ;[server, browser] = await Promise.all([createTestApp(), startBrowser()])
   demo = await fillServer(server)
 })
 
@@ -132,7 +125,7 @@ describe('what it was', () => {
 
 describe('an address', () => {
   it('of the last execution shows it, and becomes its own', async () => {
-    await withServer({}, async (own) => {
+    await withApp({}, async (own) => {
       const nothing = await open('last/general', {}, own)
       await nothing.page.getByRole('heading', { name: 'No executions yet' }).waitFor()
       await nothing.close()

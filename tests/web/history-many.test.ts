@@ -3,14 +3,15 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder, type TemporaryFolder } from '../helpers/folders.ts'
 import { makeExecutions, type MadeExecution } from '../helpers/many-executions.ts'
-import { run, startServer, waitForStatus, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { run, waitForStatus, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { startBrowser, type TestBrowser } from './browser.ts'
 
 const COUNT = 120_000
 
 let folder: TemporaryFolder
-let server: TestServer
+let server: TestApp
 let browser: TestBrowser
 let made: (number: number) => MadeExecution
 
@@ -18,7 +19,7 @@ beforeAll(async () => {
   folder = makeFolder()
   const browserStart = startBrowser()
   made = await makeExecutions(folder.path, COUNT)
-  server = await startServer({ basePath: folder.path })
+  server = await createTestApp({ basePath: folder.path })
   browser = await browserStart
 })
 

@@ -1,17 +1,18 @@
 /** One execution: what it waits for, answering it, and running it again. */
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { runToEnd, startServer, waitForStatus, type ExecutionAnswer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { runToEnd, waitForStatus, type ExecutionAnswer, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { startBrowser, type TestBrowser, type TestPage } from './browser.ts'
 import { fillServer, type Demo } from './demo.ts'
 
-let server: TestServer
+let server: TestApp
 let browser: TestBrowser
 let demo: Demo
 
 beforeAll(async () => {
-  ;[server, browser] = await Promise.all([startServer(), startBrowser()])
+  ;[server, browser] = await Promise.all([createTestApp(), startBrowser()])
   demo = await fillServer(server)
 })
 

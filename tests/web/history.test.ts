@@ -4,16 +4,18 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { startCuttingProxy } from '../helpers/cutting-proxy.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { createRbacFiles } from '../helpers/rbac.ts'
-import { run, runToEnd, startServer, waitForStatus, withServer, type TestServer } from '../helpers/server.ts'
+import { createTestApp, withApp } from '../helpers/app.ts'
+import { run, runToEnd, waitForStatus, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { startBrowser, type TestBrowser, type TestPage } from './browser.ts'
 import { startGuarded } from './session.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
-let server: TestServer
+let server: TestApp
 let browser: TestBrowser
 
 beforeAll(async () => {
-  ;[server, browser] = await Promise.all([startServer(), startBrowser()])
+  ;[server, browser] = await Promise.all([createTestApp(), startBrowser()])
 })
 
 afterAll(async () => {
@@ -47,7 +49,7 @@ async function showsAll(page: Page, ...expected: string[]): Promise<void> {
 
 describe('the list', () => {
   it('of nothing says what to do, and has the first execution as soon as that begins', async () => {
-    await withServer({}, async (own) => {
+    await withApp({}, async (own) => {
       const { page, close } = await open('', {}, own)
       await page.getByText('No executions yet.').waitFor()
       expect(await page.getByRole('link', { name: 'Run an action' }).getAttribute('href')).toBe('#/actions')
@@ -59,8 +61,8 @@ describe('the list', () => {
     })
   })
 
-  it('of one stays at the newest when many come in one moment', async () => {
-    await withServer({}, async (own) => {
+  fullOnly(it)('of one stays at the newest when many come in one moment', async () => {
+    await withApp({}, async (own) => {
       const { page, close } = await open('', {}, own)
       // Nothing is drawn, and so nothing becomes a row, until all of them have been told.
       await page.addInitScript(() => {

@@ -4,7 +4,8 @@
  */
 import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { run, startServer, waitForStatus, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { run, waitForStatus, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { startBrowser, waitForText, type TestBrowser } from './browser.ts'
 
@@ -51,7 +52,7 @@ const sequences: readonly string[] = [
 ]
 
 const all = corpus.join('\n')
-let server: TestServer
+let server: TestApp
 let browser: TestBrowser
 /** Ids of what the texts are in. */
 let instance: string
@@ -90,7 +91,7 @@ const visits: readonly [address: () => string, text: string][] = [
 ]
 
 beforeAll(async () => {
-  ;[server, browser] = await Promise.all([startServer(), startBrowser()])
+  ;[server, browser] = await Promise.all([createTestApp(), startBrowser()])
   const create = async <T>(path: string, body: unknown, headers: Record<string, string> = {}): Promise<T> => {
     const answer = await server.call<T>('POST', path, body, headers)
     if (answer.status >= 300) throw new Error(`POST ${path}: ${answer.text}`)

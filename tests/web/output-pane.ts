@@ -1,6 +1,6 @@
 /** The pane of the output as tests use it: what is to be seen of it, and what somebody does with it. */
 import type { Locator, Page } from 'playwright-core'
-import { run, type TestServer } from '../helpers/server.ts'
+import { run, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import type { TestBrowser, TestPage } from './browser.ts'
 
@@ -34,7 +34,7 @@ export async function openOutput(
 }
 
 /** Runs a command. @returns the id of its execution, which need not have ended */
-export async function begin(server: TestServer, cmd: string): Promise<string> {
+export async function begin(server: TestApp, cmd: string): Promise<string> {
   return (await run(server, { cmd, timeout: 0 })).id
 }
 

@@ -6,7 +6,8 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { unknownId } from '../conformance/support.ts'
 import type { OutputLines } from '../../src/modules/executions/types.ts'
-import { runToEnd, startServer, withServer, type TestServer } from '../helpers/server.ts'
+import { createTestApp, withApp } from '../helpers/app.ts'
+import { runToEnd, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { startBrowser, type TestBrowser, type TestPage } from './browser.ts'
 import {
@@ -28,13 +29,13 @@ import {
 const phone = { viewport: { width: 375, height: 700 }, hasTouch: true }
 const LINES = 100_000
 
-let server: TestServer
+let server: TestApp
 let browser: TestBrowser
 /** Of an execution that has printed its numbers, and whose every thousandth line is a milestone. */
 let many: string
 
 beforeAll(async () => {
-  ;[server, browser] = await Promise.all([startServer(), startBrowser()])
+  ;[server, browser] = await Promise.all([createTestApp(), startBrowser()])
   many = (
     await runToEnd(server, {
       cmd: `awk 'BEGIN { for (i = 1; i <= ${LINES}; i++) print "line", i, (i % 1000 ? "of many" : "Milestone " i / 1000) }'`,
@@ -281,7 +282,7 @@ describe('what is shown', () => {
   })
 
   it('of an action that this server keeps no output of: that is said', async () => {
-    await withServer({ settings: { 'actionrunner.stream_output': 'False' } }, async (other) => {
+    await withApp({ settings: { 'actionrunner.stream_output': 'False' } }, async (other) => {
       const { id } = await runToEnd(other, { cmd: 'echo a' })
       const { page, close } = await openOutput(browser, other.urls.api, id)
       await pane(page).getByText('The server stores no output').waitFor()
@@ -467,7 +468,7 @@ describe('a download', () => {
 
 describe('output that is removed while somebody looks at it', () => {
   it('is said to be gone, and the page does not lose its head', async () => {
-    await withServer({}, async (other) => {
+    await withApp({}, async (other) => {
       const { id } = await runToEnd(other, { cmd: 'seq 1 20000' })
       const { page, close } = await openOutput(browser, other.urls.api, id)
       await waitForRow(page, 20_000)

@@ -4,11 +4,12 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, it } from 'vitest'
 import { readDefinition } from '../../src/cli/resources.ts'
 import { makeFolder } from '../helpers/folders.ts'
-import { startServer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { startBrowser, type TestBrowser } from './browser.ts'
 
-let server: TestServer
+let server: TestApp
 let browser: TestBrowser
 const folder = makeFolder()
 
@@ -28,7 +29,7 @@ const rule = {
 }
 
 beforeAll(async () => {
-  ;[server, browser] = await Promise.all([startServer(), startBrowser()])
+  ;[server, browser] = await Promise.all([createTestApp(), startBrowser()])
   const { status, text } = await server.call('POST', '/v1/rules', rule)
   if (status !== 201) throw new Error(text)
 })

@@ -3,16 +3,17 @@ import type { Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
 import { createRbacFiles } from '../helpers/rbac.ts'
-import { startServer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { startBrowser, type TestBrowser } from './browser.ts'
 import { startGuarded } from './session.ts'
 
-let server: TestServer
+let server: TestApp
 let browser: TestBrowser
 
 beforeAll(async () => {
-  ;[server, browser] = await Promise.all([startServer(), startBrowser()])
+  ;[server, browser] = await Promise.all([createTestApp(), startBrowser()])
 })
 
 afterAll(async () => {

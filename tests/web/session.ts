@@ -1,11 +1,12 @@
 /** A server that people have to sign in to, and signing in as they do. */
 import type { BrowserContext, Locator, Page } from 'playwright-core'
 import { firstPassword, signIn } from '../helpers/logins.ts'
-import { startServer, type ServerOptions, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { type ServerOptions, type TestApp } from '../helpers/server.ts'
 import { startBrowser, type TestBrowser, type TestPage } from './browser.ts'
 
 export interface GuardedServer {
-  server: TestServer
+  server: TestApp
   browser: TestBrowser
   /** Of `admin`. */
   password: string
@@ -19,7 +20,7 @@ export interface GuardedServer {
 /** @param users names, whose password is `ofUsers` */
 export async function startGuarded(options: ServerOptions = {}, users: readonly string[] = []): Promise<GuardedServer> {
   const settings = { 'auth.enable': 'True', 'auth.failures_per_user': '0', ...options.settings }
-  const [server, browser] = await Promise.all([startServer({ ...options, settings }), startBrowser()])
+  const [server, browser] = await Promise.all([createTestApp({ ...options, settings }), startBrowser()])
   const password = firstPassword(server.basePath)
   const admin = await signIn(server, 'admin', password)
   const { body } = await server.call<{ key: string }>('POST', '/v1/apikeys', {}, admin)

@@ -2,7 +2,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
-import { call, startServer, withServer } from '../helpers/server.ts'
+import { createTestApp, withApp } from '../helpers/app.ts'
+import { call } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import {
   ofUsers,
@@ -14,6 +15,7 @@ import {
   userIn,
   type GuardedServer,
 } from './session.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 let stage: GuardedServer
 
@@ -102,7 +104,7 @@ describe('a session that ends', () => {
   })
 
   it('says so some minutes before, and goes on without losing the page', () =>
-    withServer({ settings: { 'auth.enable': 'True', 'auth.token_ttl': '3600' } }, async (short) => {
+    withApp({ settings: { 'auth.enable': 'True', 'auth.token_ttl': '3600' } }, async (short) => {
       const { page, close } = await stage.browser.open(`${short.urls.api}/#/access/keys/new`)
       await page.clock.install()
       await page.reload()
@@ -124,8 +126,8 @@ describe('a session that ends', () => {
       await close()
     }))
 
-  it('ends when its time has come, by the clock of the server', () =>
-    withServer({ settings: { 'auth.enable': 'True', 'auth.token_ttl': '8' } }, async (short) => {
+  fullOnly(it)('ends when its time has come, by the clock of the server', () =>
+    withApp({ settings: { 'auth.enable': 'True', 'auth.token_ttl': '8' } }, async (short) => {
       const { page, close } = await stage.browser.open(`${short.urls.api}/#/access`)
       await signInOn(page, 'admin', firstPassword(short.basePath))
       await page.getByText('Your session ends at').waitFor()
@@ -143,7 +145,8 @@ describe('a session that ends', () => {
       await page.getByText('No API keys yet').waitFor()
       expect(await tokenOf(page.context())).not.toBe(token)
       await close()
-    }))
+    }),
+  )
 })
 
 describe('several pages of one browser', () => {
@@ -213,14 +216,14 @@ describe('several pages of one browser', () => {
     await close()
   })
 
-  it('one that nobody had to sign in to does not act as somebody who has to since', async () => {
+  fullOnly(it)('one that nobody had to sign in to does not act as somebody who has to since', async () => {
     const folder = makeFolder()
-    const open = await startServer({ basePath: folder.path, settings: { 'auth.enable': 'False' } })
+    const open = await createTestApp({ basePath: folder.path, settings: { 'auth.enable': 'False' } })
     const { page, close } = await stage.browser.open(`${open.urls.api}/#/access`)
     await page.getByText('off (auth.enable)').waitFor()
     await open.stop()
     const settings = { 'auth.enable': 'True', 'api.port': new URL(open.urls.api).port }
-    const guarded = await startServer({ basePath: folder.path, settings })
+    const guarded = await createTestApp({ basePath: folder.path, settings })
     const other = await openAnother(page, '/access')
     await signInOn(other, 'admin', firstPassword(folder.path))
     await userIn(other).waitFor()

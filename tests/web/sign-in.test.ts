@@ -4,7 +4,8 @@ import { makeAuthority } from '../helpers/certificates.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { passOn, startFront } from '../helpers/front.ts'
 import { firstPassword } from '../helpers/logins.ts'
-import { call, withServer } from '../helpers/server.ts'
+import { withApp } from '../helpers/app.ts'
+import { call } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { startBrowser } from './browser.ts'
 import { openAnother, signInDialog, signInOn, startGuarded, tokenOf, userIn, type GuardedServer } from './session.ts'
@@ -134,7 +135,7 @@ describe('signing in', () => {
   })
 
   it('tells how long to wait after too many failures', () =>
-    withServer(
+    withApp(
       { settings: { 'auth.enable': 'True', 'auth.failures_per_user': '2', 'auth.max_failure_wait': '2' } },
       async (strict) => {
         const { page, close } = await stage.browser.open(strict.urls.api)
@@ -162,7 +163,7 @@ describe('signing in', () => {
     const { certFile, keyFile } = (await makeAuthority(folder.path, 'own')).issue('server', 'IP:127.0.0.1')
     const settings = { 'auth.enable': 'True', 'auth.use_ssl': 'True', 'auth.cert': certFile, 'auth.key': keyFile }
     try {
-      await withServer({ settings }, async (secure) => {
+      await withApp({ settings }, async (secure) => {
         const { page, close } = await stage.browser.open(secure.urls.api)
         const dialog = signInDialog(page)
         await dialog.getByLabel('User').fill('admin')
@@ -179,7 +180,7 @@ describe('signing in', () => {
 
   it('needs no password where a web server in front says who it is, and does not sign in who has signed out', async () => {
     const settings = { 'auth.enable': 'True', 'auth.mode': 'proxy' }
-    await withServer({ settings }, async (behind) => {
+    await withApp({ settings }, async (behind) => {
       let name = 'ada'
       const front = await startFront((request, response) => {
         request.headers['x-forwarded-user'] = name

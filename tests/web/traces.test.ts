@@ -4,18 +4,20 @@ import Sqlite from 'better-sqlite3'
 import type { Locator, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { newId } from '../../src/core/ids.ts'
-import { run, runToEnd, startServer, waitForStatus, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { run, runToEnd, waitForStatus, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { startBrowser, type TestBrowser, type TestPage } from './browser.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 const ACTION_TRIGGER = 'core.svc.generic.actiontrigger'
 const HOSTILE = `<img src=x onerror="alert(1)">'"$(id)\u202e`
 
-let server: TestServer
+let server: TestApp
 let browser: TestBrowser
 
 beforeAll(async () => {
-  ;[server, browser] = await Promise.all([startServer(), startBrowser()])
+  ;[server, browser] = await Promise.all([createTestApp(), startBrowser()])
   // Of what ends on the first level comes a second one.
   await makeRule('first', { type: 'core.svc.webhook', parameters: { url: 'cascade' } }, 'core.local', { cmd: 'exit 3' })
   await makeRule('second', { type: ACTION_TRIGGER }, 'core.echo', { message: 'after it' }, 'core.local')
@@ -320,13 +322,13 @@ describe('finding a trace', () => {
   })
 })
 
-describe('a very long trace', () => {
+fullOnly(describe)('a very long trace', () => {
   const COUNT = 100_000
-  let long: TestServer
+  let long: TestApp
   let id = ''
 
   beforeAll(async () => {
-    long = await startServer()
+    long = await createTestApp()
     const { id: execution } = await run(long, { cmd: 'true' }, { context: { trace_context: { trace_tag: 'long' } } })
     await waitForStatus(long, execution)
     const database = new Sqlite(join(long.basePath, 'svc.db'))

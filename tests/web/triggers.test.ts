@@ -8,15 +8,17 @@ import { formatMicros } from '../../src/core/time.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
 import { createRbacFiles } from '../helpers/rbac.ts'
-import { startServer, waitForStatus, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { waitForStatus, type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { startBrowser, type TestBrowser, type TestPage } from './browser.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
-let server: TestServer
+let server: TestApp
 let browser: TestBrowser
 
 beforeAll(async () => {
-  ;[server, browser] = await Promise.all([startServer(), startBrowser()])
+  ;[server, browser] = await Promise.all([createTestApp(), startBrowser()])
 })
 
 afterAll(async () => {
@@ -253,9 +255,9 @@ describe('trigger instances', () => {
     await close()
   })
 
-  it('of many thousands are as quick as few, and keep their place while newer ones come', async () => {
+  fullOnly(it)('of many thousands are as quick as few, and keep their place while newer ones come', async () => {
     const folder = makeFolder()
-    const first = await startServer({ basePath: folder.path })
+    const first = await createTestApp({ basePath: folder.path })
     await first.stop()
     const database = new Sqlite(join(folder.path, 'svc.db'))
     const insert = database.prepare(
@@ -268,7 +270,7 @@ describe('trigger instances', () => {
         insert.run(idBound(began + n * 1_000_000), formatMicros(began + n * 1_000_000))
     })()
     database.close()
-    const place = await startServer({ basePath: folder.path })
+    const place = await createTestApp({ basePath: folder.path })
     try {
       const { page, close } = await browser.open(`${place.urls.api}/#/triggers/instances`)
       await page.getByText('20,000 trigger instances').waitFor()
@@ -342,7 +344,7 @@ it.each(['', '/types/core.svc.webhook', '/timers', '/instances'])(
 
 describe('with access control', () => {
   const folder = makeFolder()
-  let place: TestServer
+  let place: TestApp
   let instance: string
 
   beforeAll(async () => {
@@ -350,7 +352,7 @@ describe('with access control', () => {
     rbac.assign('admin', 'system_admin')
     rbac.define('watcher', [{ types: ['trigger_list'] }, { types: ['trigger_view'], on: 'trigger:core:svc.webhook' }])
     rbac.define('stranger', [])
-    place = await startServer({
+    place = await createTestApp({
       basePath: folder.path,
       settings: { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default' },
     })

@@ -7,20 +7,22 @@ import { ensureDebianPackage } from '../helpers/apt.ts'
 import { makeFolder } from '../helpers/folders.ts'
 import { firstPassword, signIn } from '../helpers/logins.ts'
 import { createRbacFiles } from '../helpers/rbac.ts'
-import { startServer, type TestServer } from '../helpers/server.ts'
+import { createTestApp } from '../helpers/app.ts'
+import { type TestApp } from '../helpers/server.ts'
 import { waitFor } from '../helpers/wait.ts'
 import { startBrowser, type TestBrowser, type TestPage } from './browser.ts'
 import { signInOn } from './session.ts'
+import { fullOnly } from '../helpers/tiers.ts'
 
 const HOSTILE = `<img src=x onerror="alert(1)">'"$(id)\u202e`
 
-let server: TestServer
+let server: TestApp
 let browser: TestBrowser
 
 beforeAll(async () => {
   await ensureDebianPackage('curl', '/usr/bin/curl')
   await ensureDebianPackage('openssl', '/usr/bin/openssl')
-  ;[server, browser] = await Promise.all([startServer(), startBrowser()])
+  ;[server, browser] = await Promise.all([createTestApp(), startBrowser()])
 })
 
 afterAll(async () => {
@@ -109,7 +111,7 @@ describe('the list of webhooks', () => {
     await close()
   })
 
-  it('knows what becomes of the rules, also after they could not be read for a while', async () => {
+  fullOnly(it)('knows what becomes of the rules, also after they could not be read for a while', async () => {
     const { id } = await makeRule({ url: 'watched' }, { name: 'watched' })
     const { page, close } = await browser.open('about:blank')
     const rules = /\/api\/v1\/rules\?/
@@ -208,11 +210,11 @@ describe('lines for a shell', () => {
 })
 
 describe('with authentication on', () => {
-  let guarded: TestServer
+  let guarded: TestApp
   let admin: Record<string, string>
   let password: string
   beforeAll(async () => {
-    guarded = await startServer({ settings: { 'auth.enable': 'True' } })
+    guarded = await createTestApp({ settings: { 'auth.enable': 'True' } })
     password = firstPassword(guarded.basePath)
     admin = await signIn(guarded, 'admin', password)
   })
@@ -279,7 +281,7 @@ describe('with authentication on', () => {
 
 describe('whoever may see little', () => {
   const folder = makeFolder()
-  let place: TestServer
+  let place: TestApp
   let operator: Record<string, string>
   beforeAll(async () => {
     const rbac = createRbacFiles(folder.path)
@@ -288,7 +290,7 @@ describe('whoever may see little', () => {
       { types: ['webhook_list'] },
       { types: ['webhook_view', 'webhook_send'], on: 'webhook:allowed' },
     ])
-    place = await startServer({
+    place = await createTestApp({
       basePath: folder.path,
       settings: { 'auth.enable': 'True', 'rbac.enable': 'True', 'rbac.backend': 'default' },
     })
@@ -451,30 +453,33 @@ describe('requests', () => {
     folder.remove()
   })
 
-  it('have what came of them once that can be asked for again; meanwhile nobody is asked without end', async () => {
-    await makeRule({ url: 'outage' })
-    await post('outage', { n: 1 })
-    const { page, close } = await browser.open('about:blank')
-    let asked = 0
-    await page.route(/ruleenforcements/, (route) => {
-      asked += 1
-      return route.fulfill({ status: 503, json: { faultstring: 'Out for a while.', code: 'STORAGE_FAILED' } })
-    })
-    await page.goto(`${server.urls.api}/#/webhooks/outage`)
-    await page.getByText('Could not load the outcomes: Out for a while.').waitFor()
-    // Each is drawn by itself, and each time it is wanted what came of it.
-    for (const n of [2, 3]) {
-      await post('outage', { n })
-      await requestsIn(page).first().getByText(`{"n":${n}}`).waitFor()
-    }
-    expect(asked).toBeLessThan(5)
-    await page.unroute(/ruleenforcements/)
-    await waitFor('what came of all of them', async () => {
-      return (await requestsIn(page).getByRole('link', { name: 'succeeded core.noop' }).count()) === 3
-    })
-    expect(await page.getByText('Could not load the outcomes').count()).toBe(0)
-    await close()
-  })
+  fullOnly(it)(
+    'have what came of them once that can be asked for again; meanwhile nobody is asked without end',
+    async () => {
+      await makeRule({ url: 'outage' })
+      await post('outage', { n: 1 })
+      const { page, close } = await browser.open('about:blank')
+      let asked = 0
+      await page.route(/ruleenforcements/, (route) => {
+        asked += 1
+        return route.fulfill({ status: 503, json: { faultstring: 'Out for a while.', code: 'STORAGE_FAILED' } })
+      })
+      await page.goto(`${server.urls.api}/#/webhooks/outage`)
+      await page.getByText('Could not load the outcomes: Out for a while.').waitFor()
+      // Each is drawn by itself, and each time it is wanted what came of it.
+      for (const n of [2, 3]) {
+        await post('outage', { n })
+        await requestsIn(page).first().getByText(`{"n":${n}}`).waitFor()
+      }
+      expect(asked).toBeLessThan(5)
+      await page.unroute(/ruleenforcements/)
+      await waitFor('what came of all of them', async () => {
+        return (await requestsIn(page).getByRole('link', { name: 'succeeded core.noop' }).count()) === 3
+      })
+      expect(await page.getByText('Could not load the outcomes').count()).toBe(0)
+      await close()
+    },
+  )
 
   it('appear without a reload, also those that no rule is interested in', async () => {
     await makeRule({ url: 'quiet' }, { enabled: false })
@@ -514,7 +519,7 @@ describe('requests', () => {
     await close()
   })
 
-  it('of a busy webhook are loaded where they are looked at', async () => {
+  fullOnly(it)('of a busy webhook are loaded where they are looked at', async () => {
     await makeRule({ url: 'busy' }, { enabled: false })
     for (let n = 0; n < 350; n += 50) {
       await Promise.all(Array.from({ length: 50 }, (_, i) => post('busy', { n: n + i })))
