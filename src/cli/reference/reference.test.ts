@@ -1,13 +1,9 @@
 import { readFileSync } from 'node:fs'
-import { CommanderError } from 'commander'
 import { describe, expect, test } from 'vitest'
-import { CliCommand } from '../command.ts'
-import { commands, readCommand } from '../commands/index.ts'
-import { UnknownCommand } from '../failures.ts'
-import { addGlobalOptions } from '../options.ts'
-import { argumentsFor } from '../program-names.ts'
+import { commands } from '../commands/index.ts'
 import { settingRows } from '../connection/setting-rows.ts'
 import { loadSettings } from '../connection/settings.ts'
+import { problemOf } from '../../../tests/helpers/command-parser.ts'
 import { splitCommands } from '../../../tests/helpers/shell-lines.ts'
 import { spansOf, type Block } from './text.ts'
 import { topics } from './topics.ts'
@@ -18,37 +14,6 @@ const leaves = leavesOf(reference.pages)
 
 function allPages(pages: readonly CommandPage[]): CommandPage[] {
   return pages.flatMap((page) => [page, ...allPages(page.children)])
-}
-
-/** The whole program, with commands that do nothing when they are called. */
-async function createParser(): Promise<CliCommand> {
-  const program = disarm(addGlobalOptions(new CliCommand('svc')))
-  for (const entry of commands) {
-    const command = await readCommand(entry)
-    program.addCommand(disarm(command).name(entry.name))
-  }
-  return program
-}
-
-function disarm(command: CliCommand): CliCommand {
-  command.configureOutput({ writeErr: () => undefined, writeOut: () => undefined })
-  if (command.commands.length === 0) command.action(() => undefined)
-  for (const child of command.commands) disarm(child as CliCommand)
-  return command
-}
-
-/** What the parser says against it; undefined when it is a command line. */
-async function problemOf(words: readonly string[]): Promise<string | undefined> {
-  const [program = '', ...args] = words
-  const parser = await createParser()
-  try {
-    await parser.parseAsync(argumentsFor(program, args), { from: 'user' })
-  } catch (error) {
-    if (error instanceof UnknownCommand) return error.message
-    if (!(error instanceof CommanderError)) throw error
-    return error.exitCode === 0 ? undefined : error.message
-  }
-  return undefined
 }
 
 function texts(block: Block): string[] {
