@@ -168,6 +168,70 @@ export const builtIns = {
   },
 }
 
+/** `import { a, type B } from '../x/index.ts'`, and the same as `export`. */
+const NAMED = /^(import|export)( type)? \{([^}]*)\} from '(\.[^']*)'/gm
+
+/** @returns {{ name: string, as: string }[]} what such a statement names, types left out */
+function namesIn(list) {
+  return list
+    .split(',')
+    .map((each) => each.trim())
+    .filter((each) => each !== '' && !each.startsWith('type '))
+    .map((each) => {
+      const [name, as = name] = each.split(' as ')
+      return { name, as }
+    })
+}
+
+/**
+ * The bundler gives a chunk to everybody who imports its files, used or not. An index that only hands on what its folder
+ * exports would so load the whole folder, such as the log of the server for a command that escapes a text. Imports by
+ * way of such an index become imports of the files themselves.
+ */
+export const directImports = {
+  name: 'imports past an index',
+  setup(build) {
+    /** @type {Map<string, Map<string, { file: string, name: string }> | undefined>} */
+    const indexes = new Map()
+
+    /** What the index hands on; undefined when it does anything else. */
+    function readIndex(path) {
+      if (indexes.has(path)) return indexes.get(path)
+      const text = readFileSync(path, 'utf8')
+      const rest = text.replace(NAMED, '').replace(/\/\*[^]*?\*\/|\/\/.*/g, '')
+      const found = rest.trim() === '' && !/^import/m.test(text) ? new Map() : undefined
+      indexes.set(path, found)
+      for (const [, , type, list, from] of found === undefined ? [] : text.matchAll(NAMED)) {
+        for (const { name, as } of type === undefined ? namesIn(list) : []) {
+          found?.set(as, find(name, resolve(dirname(path), from)))
+        }
+      }
+      return found
+    }
+
+    function find(name, file) {
+      return (file.endsWith('/index.ts') ? readIndex(file)?.get(name) : undefined) ?? { file, name }
+    }
+
+    build.onLoad({ filter: /\.ts$/ }, ({ path }) => {
+      if (!path.startsWith(join(root, 'src/'))) return undefined
+      const contents = readFileSync(path, 'utf8').replace(NAMED, (statement, keyword, type, list, from) => {
+        if (type !== undefined || !from.endsWith('/index.ts')) return statement
+        const target = resolve(dirname(path), from)
+        if (readIndex(target) === undefined) return statement
+        const direct = namesIn(list).map(({ name, as }) => {
+          const found = find(name, target)
+          const names = found.name === as ? as : `${found.name} as ${as}`
+          return `${keyword} { ${names} } from ${JSON.stringify(found.file)}`
+        })
+        // The lines after it keep their numbers.
+        return direct.join('; ') + '\n'.repeat(statement.split('\n').length - 1)
+      })
+      return { contents, loader: 'ts', resolveDir: dirname(path) }
+    })
+  },
+}
+
 const bundleOptions = {
   // Flat, so that a thread's file stands beside whatever chunk starts it.
   chunkNames: '[name]-[hash]',
@@ -180,7 +244,7 @@ const bundleOptions = {
     js: "import { createRequire as createBundleRequire } from 'node:module'; const require = createBundleRequire(import.meta.url);",
   },
   define: { __dirname: 'import.meta.dirname', __filename: 'import.meta.filename' },
-  plugins: [builtIns],
+  plugins: [builtIns, directImports],
 }
 
 /** @param options of esbuild, `entryPoints` among them @returns its metafile @throws ScriptError with its messages */

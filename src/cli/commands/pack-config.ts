@@ -7,6 +7,7 @@ import { exitCodes } from '../exit-codes.ts'
 import { CliFailure, HttpFailure, NotFound } from '../failures.ts'
 import { addCommonOptions, splitAttributes } from '../options.ts'
 import { cellText, printable, type Json } from '../output/print.ts'
+import { toYaml } from '../output/yaml.ts'
 import { withSecretInput } from '../input/prompt.ts'
 import { callOn, getRecord, listRecords, printList, printRecord, subjectOf, type RecordKind } from '../records.ts'
 import { addAttributeOption, readDefinition, type AttributeFlags, type Resource } from '../resources.ts'
@@ -107,10 +108,7 @@ async function askConfig(session: Session, pack: Resource, ref: string, schema: 
 /** The values as YAML, with their secrets masked. */
 async function preview(schema: Json, values: Json): Promise<string> {
   // A schema is read as the server reads it; that costs time which only this needs.
-  const [{ compileSecrets, maskSecrets }, { toYaml }] = await Promise.all([
-    import('../../lib/secrets/secrets.ts'),
-    import('../output/yaml.ts'),
-  ])
+  const { compileSecrets, maskSecrets } = await import('../../lib/secrets/secrets.ts')
   return toYaml(maskSecrets(values, compileSecrets(schema)))
 }
 
