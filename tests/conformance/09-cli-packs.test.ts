@@ -78,7 +78,7 @@ it('installs what is named from where it is run, in a version or none', async ()
     ['near.tar.gz=2.0.0', 1, expect.stringContaining('the version of the pack that is there is 1.0.0')],
     // A name, although there is a folder of that name.
     ['near', 1, expect.stringContaining('there is no pack of this name to install (there is: examples)')],
-    ['core', 1, expect.stringContaining('The pack "core" belongs to the program')],
+    ['core', 1, expect.stringContaining('The pack "core" is part of svc')],
   ] as const
   const outcomes = await Promise.all(
     expected.map(async ([source]) => {
