@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { ParameterSchema } from '../lib/schema/schema.ts'
+import type { ParameterSchema } from '../lib/schema/index.ts'
 import { scriptArguments } from './script-arguments.ts'
 
 function argumentsOf(

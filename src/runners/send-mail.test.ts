@@ -8,7 +8,7 @@ import { load } from 'js-yaml'
 import { ensureDebianPackage } from '../../tests/helpers/apt.ts'
 import { makeFolder, type TemporaryFolder } from '../../tests/helpers/folders.ts'
 import { recordRun } from '../../tests/helpers/run-context.ts'
-import type { ParameterSchema } from '../lib/schema/schema.ts'
+import type { ParameterSchema } from '../lib/schema/index.ts'
 
 import { createRunners, type Runners } from './index.ts'
 import { createLauncher } from './process/create-launcher.ts'

@@ -6,7 +6,7 @@ import { readPack } from '../../src/modules/packs/read.ts'
 import { createRunners, type Runners } from '../../src/runners/index.ts'
 import { createLauncher } from '../../src/runners/process/create-launcher.ts'
 import type { Launcher } from '../../src/runners/process/launcher.ts'
-import { checkParameterSchema } from '../../src/lib/schema/schema.ts'
+import { checkParameterSchema } from '../../src/lib/schema/index.ts'
 
 let launcher: Launcher
 let runners: Runners

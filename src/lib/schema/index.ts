@@ -1,18 +1,8 @@
+export { checkDraft4, checkParameterSchema } from './check-schema.ts'
+export { compileDraft4, compileParameters, compileSchema } from './compile.ts'
+export { canonical } from './keywords.ts'
+export { MASK, represent } from './messages.ts'
+export { compilePattern } from './pattern.ts'
 export { MAX_PATTERN_INSTRUCTIONS, patternSize } from './pattern-size.ts'
 export { record, Type, type Schema, type Static, type TObject, type TProperties } from './record.ts'
-export {
-  MASK,
-  canonical,
-  checkDraft4,
-  checkParameterSchema,
-  compileDraft4,
-  compileParameters,
-  compilePattern,
-  compileSchema,
-  isObject,
-  represent,
-  type Check,
-  type JsonSchema,
-  type ParameterSchema,
-  type SchemaProblem,
-} from './schema.ts'
+export { isObject, type Check, type JsonSchema, type ParameterSchema, type SchemaProblem } from './types.ts'

@@ -8,7 +8,7 @@ import {
   represent,
   type JsonSchema,
   type ParameterSchema,
-} from './schema.ts'
+} from './index.ts'
 const request: JsonSchema = {
   type: 'object',
   required: ['action'],

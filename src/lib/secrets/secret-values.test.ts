@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { createRandom, seedOfRun, type Random } from '../../../tests/helpers/random.ts'
 import { AppError } from '../../core/errors.ts'
-import { MASK } from '../schema/schema.ts'
+import { MASK } from '../schema/index.ts'
 import { createSecretValues, MAX_LENGTH_TOGETHER, type SecretValues } from './secret-values.ts'
 
 const seed = seedOfRun()

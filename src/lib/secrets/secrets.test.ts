@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { compileSecrets, maskSecrets, secretsIn } from './secrets.ts'
-import type { ParameterSchema } from '../schema/schema.ts'
+import type { ParameterSchema } from '../schema/index.ts'
 
 const MASK = '********'
 

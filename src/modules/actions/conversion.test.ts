@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import type { ParameterSchema } from '../../lib/schema/schema.ts'
+import type { ParameterSchema } from '../../lib/schema/index.ts'
 import { convertParameter } from './conversion.ts'
 
 type Type = NonNullable<ParameterSchema['type']>

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { isAppError } from '../../core/errors.ts'
-import type { ParameterSchema } from '../../lib/schema/schema.ts'
+import type { ParameterSchema } from '../../lib/schema/index.ts'
 import { createParameterSet, mergeParameters, type Parameters } from './parameters.ts'
 import { createRenderer, findTemplates } from '../../core/template-values.ts'
 import { checkParameters, effectiveParameters, renderParameters } from './resolve.ts'

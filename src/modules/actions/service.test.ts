@@ -10,7 +10,7 @@ import { readQuery } from '../../http/query.ts'
 import { Reply, type JsonRoute } from '../../http/route.ts'
 import type { RunnerTypeDefinition } from '../../runners/runner.ts'
 import { createLog } from '../../lib/log/log.ts'
-import { compileSchema } from '../../lib/schema/schema.ts'
+import { compileSchema } from '../../lib/schema/index.ts'
 import { createActions, type Actions } from './index.ts'
 
 const shell: RunnerTypeDefinition = {

@@ -6,7 +6,7 @@ import { makeFolder, type TemporaryFolder } from '../../../tests/helpers/folders
 import type { Database } from '../../db/database.ts'
 import { loadEncryption } from '../../core/encryption.ts'
 import { readYamlDocument } from '../../lib/text/metadata.ts'
-import { MASK } from '../../lib/schema/schema.ts'
+import { MASK } from '../../lib/schema/index.ts'
 import { TemplateError, type TemplateScope } from '../../lib/template/render.ts'
 import { createConfigs, type Configs } from './configs.ts'
 import { createPackStore } from './store.ts'

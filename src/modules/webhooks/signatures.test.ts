@@ -2,7 +2,7 @@
 import { createHash, createHmac } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
 import { isAppError } from '../../core/errors.ts'
-import { MASK } from '../../lib/schema/schema.ts'
+import { MASK } from '../../lib/schema/index.ts'
 import type { SignatureParameters } from '../triggers/types.ts'
 import { problemOfWebhook } from '../triggers/builtin/webhook-parameters.ts'
 import { readHeaders } from './headers.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { compileSchema } from '../../../lib/schema/schema.ts'
+import { compileSchema } from '../../../lib/schema/index.ts'
 import { problemOfTimer, readTimer, timerParameters, timerTypes, type TimerType } from './timer-parameters.ts'
 
 describe('what the schema says', () => {

@@ -1,0 +1,115 @@
+/** The first steps of the chain: request id, security headers, health, state of the server, origin, address. */
+import { randomUUID } from 'node:crypto'
+import type { Request, RequestHandler, Response } from 'express'
+import { headerInvalid, shuttingDown, starting, tlsRequired } from '../../core/errors.ts'
+import { noMetrics } from '../../core/metrics.ts'
+import type { SurfaceTag } from '../admission.ts'
+import { answerHealth, isHealthPath } from '../health.ts'
+import { locate } from '../locate.ts'
+import { notObserved, observe } from '../observe.ts'
+import { hasBody, states, type HttpAppOptions } from './state.ts'
+
+const securityHeaders = {
+  'X-Content-Type-Options': 'nosniff',
+  'X-Frame-Options': 'DENY',
+  'X-XSS-Protection': '0',
+  'Referrer-Policy': 'no-referrer',
+}
+
+/** Request id, CORS, origin check; then the address is rewritten to `/<surface><path>` for the routers. */
+export function identify(options: HttpAppOptions): RequestHandler {
+  const { logs, metrics = noMetrics, peers } = options
+  const addressOf = (request: Request): string => peers.addressOf(request)
+  return (request, response, next) => {
+    const requestId = acceptableRequestId(request.headers['x-request-id']) ?? randomUUID()
+    const mark = request.url.indexOf('?')
+    const rawPath = mark === -1 ? request.url : request.url.slice(0, mark)
+    const { surface } = request as Request & SurfaceTag // the listener set it
+    const observation = isHealthPath(rawPath)
+      ? notObserved()
+      : observe({ log: logs[surface], metrics, addressOf }, request, response, { requestId, surface })
+    const query = new URLSearchParams(mark === -1 ? '' : request.url.slice(mark + 1))
+    states.set(request, { requestId, query, observation })
+
+    for (const [name, value] of Object.entries(securityHeaders)) response.setHeader(name, value)
+    for (const [name, value] of Object.entries(options.origins.corsHeaders(request.headers.origin))) {
+      response.setHeader(name, value)
+    }
+    response.setHeader('X-Request-ID', requestId)
+    if (hasBody(request)) readToTheEnd(request, response)
+
+    if (request.method === 'OPTIONS') {
+      response.writeHead(200, { 'Content-Length': '0' }).end()
+      return
+    }
+    if (answerHealth(request, response, rawPath, () => reasonsNotReady(options))) return
+    if (options.isStarting?.() === true) throw starting()
+    if (options.isStopping()) throw shuttingDown()
+    checkHeaders(request)
+    const { host, origin } = request.headers
+    options.origins.check(request.method, origin, { host, isSecure: options.peers.isSecure(request) })
+    const location = locate(surface, rawPath)
+    if (location.surface === 'auth' && options.authNeedsTls === true && !options.peers.isSecure(request)) {
+      throw tlsRequired()
+    }
+    request.url = `/${location.surface}${location.path}`
+    next()
+  }
+}
+
+function reasonsNotReady(options: HttpAppOptions): readonly string[] {
+  if (options.isStopping()) return ['stopping']
+  return options.isStarting?.() === true ? ['starting'] : (options.notReady?.() ?? [])
+}
+
+/**
+ * With several hosts it would be for each reader to guess who is asked (RFC 9112, 3.2), and with several types, what is
+ * sent.
+ *
+ * @throws HEADER_INVALID
+ */
+function checkHeaders({ rawHeaders, httpVersion }: Request): void {
+  let hosts = 0
+  let types = 0
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]
+    if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1
+    else if (name?.length === 12 && name.toLowerCase() === 'content-type') types += 1
+  }
+  if (hosts > 1) throw headerInvalid('The header Host is given more than once.')
+  if (types > 1) throw headerInvalid('The header Content-Type is given more than once.')
+  if (hosts === 0 && httpVersion === '1.1') throw headerInvalid('The header Host is missing; HTTP/1.1 requires it.')
+}
+
+/** Time for a client to see that its request is answered already, and to stop sending the rest of it. */
+const DROP_REST_MS = 5000
+
+/**
+ * Reads on after an answer that did not need the whole body: a connection closed at once would take the answer with it,
+ * and one left unread could not be used again.
+ */
+function readToTheEnd(request: Request, response: Response): void {
+  // For a client that asked to close the connection, Node would do so at once, rest or not.
+  const isLast = !response.shouldKeepAlive
+  response.shouldKeepAlive = true
+  const done = (): void => {
+    if (isLast) request.socket.end()
+  }
+  response.once('finish', () => {
+    if (request.complete) {
+      done()
+      return
+    }
+    request.resume()
+    const cut = setTimeout(() => request.socket.destroy(), DROP_REST_MS)
+    cut.unref()
+    request.once('close', () => {
+      clearTimeout(cut)
+      done()
+    })
+  })
+}
+
+function acceptableRequestId(header: string | string[] | undefined): string | undefined {
+  return typeof header === 'string' && /^[\x21-\x7e]{1,128}$/.test(header) ? header : undefined
+}

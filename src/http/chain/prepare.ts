@@ -1,0 +1,122 @@
+/** The middle of the chain: credentials → permission → body → both again → schema → permission on what the body names. */
+import type { Request, Response } from 'express'
+import { bodyInvalid, routeUnknown } from '../../core/errors.ts'
+import { compileSchema, type Check } from '../../lib/schema/index.ts'
+import { noRights, type AccessControl } from '../authenticate.ts'
+import { createBodyReader, type RawBody } from '../body.ts'
+import { jsonTypeOf } from '../json.ts'
+import { readQuery } from '../query.ts'
+import type { ApiRequest, Principal, RawRequest, Route } from '../route.ts'
+import type { BodyRoom } from './body-room.ts'
+import { requireGlobally, requireOn } from './permission.ts'
+import { states, type HttpAppOptions } from './state.ts'
+
+const nobody: Principal = { user: '', isAdmin: false, method: 'none' }
+
+type Prepare = (request: Request, response: Response) => Promise<ApiRequest>
+
+/**
+ * The fixed chain: credentials → permission → body → both again → schema. A stranger's body is not even read, unless it may
+ * be the proof of who sends it.
+ */
+export function prepareFor(options: HttpAppOptions, route: Route, room: BodyRoom): Prepare {
+  const { access, maxBodyBytes, peers } = options
+  const reader = createBodyReader(maxBodyBytes)
+  let check: Check | undefined
+  const declared = route.query ?? {}
+  const readsBody = route.body !== undefined || route.rawBody !== undefined
+  return async (request, response) => {
+    const state = states.get(request)
+    if (state === undefined) throw routeUnknown()
+    // What one caller may read, caches must not give to another; some answers are credentials themselves.
+    if (route.permission !== 'public') response.setHeader('Cache-Control', 'no-store')
+    const params = pathVariables(request)
+    const provesItself = 'provesItself' in route && route.provesItself?.({ params, headers: request.headers }) === true
+    const isStranger = provesItself && !access.hasCredential(request)
+    const identify = async (): Promise<Pick<ApiRequest, 'principal' | 'rights'>> => {
+      if (isStranger) return { principal: nobody, rights: noRights }
+      const principal = await identifyCaller(access, route, request, response)
+      state.observation.user = principal.user
+      const rights = access.rightsOf(principal)
+      if (!provesItself) requireGlobally(route, rights)
+      return { principal, rights }
+    }
+    const prepared: ApiRequest = {
+      ...(await identify()),
+      params,
+      query: readQuery(declared, state.query),
+      body: undefined,
+      headers: request.headers,
+      requestId: state.requestId,
+      remoteAddress: peers.addressOf(request),
+      isSecure: peers.isSecure(request),
+    }
+    const requireOnResource = (): void => {
+      if ('resource' in route && !provesItself) requireOn(route, prepared, () => route.resource(prepared))
+    }
+    if (readsBody) {
+      requireOnResource()
+      const share = (isStranger ? room.strange : room.known).begin(prepared.remoteAddress)
+      response.once('close', () => share.end())
+      const body = route.body === undefined ? undefined : await reader.read(request, share)
+      const raw = route.rawBody === undefined ? undefined : await reader.readRaw(request, share)
+      // A sender can hold the body back until the credential is taken away.
+      if (!access.isCurrent(prepared.principal)) Object.assign(prepared, await identify())
+      else if (!provesItself) requireGlobally(route, prepared.rights)
+      requireOnResource()
+      if (raw !== undefined) prepared.raw = rawRequest(raw, request, response)
+      if (route.body !== undefined) {
+        // Compiled for the first request that needs it: all of them at once would double the start-up time.
+        check ??= compileSchema(route.body)
+        prepared.body = checkBody(body, check)
+      }
+      if ('resourceOfBody' in route) requireOn(route, prepared, () => route.resourceOfBody(prepared.body, prepared))
+    }
+    return prepared
+  }
+}
+
+function rawRequest(body: RawBody, request: Request, response: Response): RawRequest {
+  return {
+    ...body,
+    headers: request.rawHeaders,
+    onClose(listener) {
+      response.once('close', listener)
+      return () => response.off('close', listener)
+    },
+  }
+}
+
+/** @throws BODY_INVALID */
+function checkBody(body: unknown, check: Check): unknown {
+  const problem =
+    typeof body === 'object' && body !== null && !Array.isArray(body)
+      ? check(body)
+      : `Input body needs to be an object, got: ${jsonTypeOf(body)}`
+  if (problem !== undefined) throw bodyInvalid(problem)
+  return body
+}
+
+function identifyCaller(
+  access: AccessControl,
+  { permission }: Route,
+  request: Request,
+  response: Response,
+): Promise<Principal> | Principal {
+  switch (permission) {
+    case 'public':
+      return nobody
+    case 'login':
+      return access.login(request, response)
+    default:
+      return access.authenticate(request, response)
+  }
+}
+
+function pathVariables(request: Request): Record<string, string> {
+  const variables: Record<string, string> = {}
+  for (const [name, value] of Object.entries(request.params)) {
+    variables[name] = Array.isArray(value) ? value.join('/') : value
+  }
+  return variables
+}

@@ -1,0 +1,65 @@
+/** What is wrong with a schema that somebody else has written. */
+import { shown } from '../text/index.ts'
+import { compileDraft4, compileParameters, compileSchema } from './compile.ts'
+import { draft4MetaSchema, parameterMetaSchema } from './draft4.ts'
+import { represent } from './messages.ts'
+import { isObject, type SchemaProblem } from './types.ts'
+
+const MAX_SCHEMA_NODES = 2_000
+const MAX_SCHEMA_DEPTH = 30
+
+/**
+ * What is wrong with one parameter's schema (contract 02, 2.4), or undefined. A keyword that does not exist, such as
+ * `order`, gives `Additional properties are not allowed ('order' was unexpected)`.
+ */
+export function checkParameterSchema(schema: unknown): SchemaProblem | undefined {
+  const size = measure(schema)
+  if (size !== undefined) return { path: [], message: size }
+  const problem = compileSchema(parameterMetaSchema).find(schema)
+  if (problem !== undefined) return problem
+  if (!isObject(schema)) return { path: [], message: 'a parameter schema is an object' }
+  try {
+    compileParameters({ value: schema })
+  } catch (error) {
+    return { path: [], message: error instanceof Error ? shown(error.message) : 'it cannot be compiled' }
+  }
+  return undefined
+}
+
+/** What is wrong with a schema for `compileDraft4`, in one sentence; undefined: nothing. */
+export function checkDraft4(schema: unknown): string | undefined {
+  const size = measure(schema)
+  if (size !== undefined) return size
+  if (!isObject(schema)) return `${represent(schema)} is not of type 'object'`
+  const problem = compileSchema(draft4MetaSchema)(schema)
+  if (problem !== undefined) return problem
+  // One that is referred to twice, and refers twice itself, takes twice the time on each level.
+  if (hasReference(schema)) return 'references ($ref) are not supported; write the schema out'
+  try {
+    compileDraft4(schema)
+  } catch (error) {
+    return error instanceof Error ? shown(error.message) : 'it cannot be compiled'
+  }
+  return undefined
+}
+
+function hasReference(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  if (Object.hasOwn(value, '$ref')) return true
+  return Object.values(value).some(hasReference)
+}
+
+/** Code is generated for every node of a schema; defaults and enums count too, they are walked as often. */
+function measure(schema: unknown): string | undefined {
+  let nodes = 0
+  let problem: string | undefined
+  const walk = (value: unknown, depth: number): void => {
+    nodes += 1
+    if (depth > MAX_SCHEMA_DEPTH) problem = `it is nested more than ${MAX_SCHEMA_DEPTH} deep`
+    if (nodes > MAX_SCHEMA_NODES) problem = `it has more than ${MAX_SCHEMA_NODES} values`
+    if (problem !== undefined || typeof value !== 'object' || value === null) return
+    for (const inner of Object.values(value)) walk(inner, depth + 1)
+  }
+  walk(schema, 0)
+  return problem
+}

@@ -1,0 +1,95 @@
+/** Keywords and formats that replace the library's own, for time and safety. */
+import type { Ajv } from 'ajv'
+import addFormats from 'ajv-formats'
+import { isObject } from './types.ts'
+
+const MAX_FORMAT_CHARS = 2_048
+
+type NamedFormat = Parameters<typeof addFormats.default.get>[0]
+
+const formatNames: readonly NamedFormat[] = [
+  'date',
+  'time',
+  'date-time',
+  'duration',
+  'uri',
+  'uri-reference',
+  'email',
+  'hostname',
+  'ipv4',
+  'ipv6',
+  'uuid',
+  'json-pointer',
+]
+
+/** Formats are native regular expressions, hence the bound on their input. */
+export function useFormats(ajv: Ajv): void {
+  for (const name of formatNames) {
+    const format = addFormats.default.get(name)
+    const fits = formatTest(format)
+    ajv.addFormat(name, (text: string) => text.length <= MAX_FORMAT_CHARS && fits(text))
+  }
+}
+
+function formatTest(format: ReturnType<typeof addFormats.default.get>): (text: string) => boolean {
+  if (format instanceof RegExp) return (text) => format.test(text)
+  if (typeof format === 'function') return (text) => format(text) === true
+  if (typeof format === 'object' && !(format.async === true)) {
+    const { validate } = format
+    if (validate instanceof RegExp) return (text) => validate.test(text)
+    if (typeof validate === 'function') return (text) => (validate as (text: string) => unknown)(text) === true // of strings
+  }
+  throw new Error('a format has no synchronous test')
+}
+
+/** The library's own keyword compares every pair. */
+export function useLinearUniqueItems(ajv: Ajv): void {
+  ajv.removeKeyword('uniqueItems')
+  ajv.addKeyword({
+    keyword: 'uniqueItems',
+    type: 'array',
+    schemaType: 'boolean',
+    validate: (isUnique: boolean, items: unknown[]) => !isUnique || areUnique(items),
+  })
+}
+
+/** The library's own keywords call `toString` of an object under comparison, which data may have replaced. */
+export function useSafeEnum(ajv: Ajv): void {
+  ajv.removeKeyword('enum')
+  ajv.addKeyword({
+    keyword: 'enum',
+    schemaType: 'array',
+    validate: (allowed: unknown[], value: unknown) => allowed.some((each) => isSame(each, value)),
+  })
+  ajv.removeKeyword('const')
+  ajv.addKeyword({ keyword: 'const', validate: isSame })
+}
+
+function isSame(a: unknown, b: unknown): boolean {
+  if (Array.isArray(a)) {
+    return Array.isArray(b) && a.length === b.length && a.every((item, index) => isSame(item, b[index]))
+  }
+  if (!isObject(a) || !isObject(b)) return a === b
+  const names = Object.keys(a)
+  return (
+    names.length === Object.keys(b).length && names.every((name) => Object.hasOwn(b, name) && isSame(a[name], b[name]))
+  )
+}
+
+function areUnique(items: unknown[]): boolean {
+  const seen = new Set<string>()
+  for (const item of items) {
+    const text = canonical(item)
+    if (seen.has(text)) return false
+    seen.add(text)
+  }
+  return true
+}
+
+/** JSON text that is the same for equal data, whatever the order of keys. */
+export function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`
+  if (!isObject(value)) return JSON.stringify(value) ?? 'undefined'
+  const names = Object.keys(value).sort()
+  return `{${names.map((name) => `${JSON.stringify(name)}:${canonical(value[name])}`).join(',')}}`
+}

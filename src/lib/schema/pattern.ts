@@ -1,0 +1,50 @@
+/** Regular expressions in schemas: linear time, bounded size. */
+import { RE2JS } from 're2js'
+import { Lru } from '../cache/index.ts'
+import { shown } from '../text/index.ts'
+import { MAX_PATTERN_INSTRUCTIONS, patternSize } from './pattern-size.ts'
+
+const MAX_PATTERN_CHARS = 2_000
+const MAX_MATCHED_CHARS = 65_536
+/** Characters times instructions: about half a second in the worst case that was tried. */
+const MAX_MATCH_STEPS = 20_000_000
+
+interface Matcher {
+  /** Longer texts do not match. */
+  readonly maxChars: number
+  test(text: string): boolean
+  toString(): string
+}
+
+const patterns = new Lru<string, Matcher>(1_000)
+
+/**
+ * A regular expression that takes linear time whatever the text (RE2 syntax: no look-around, no back-references).
+ * Texts too long to be matched within the step budget do not match.
+ *
+ * @throws Error naming the pattern and what it may not contain
+ */
+export function compilePattern(pattern: string): Matcher {
+  const known = patterns.get(pattern)
+  if (known !== undefined) return known
+  if (pattern.length > MAX_PATTERN_CHARS) {
+    throw new Error(`the pattern '${shown(pattern)}' is longer than ${MAX_PATTERN_CHARS} characters`)
+  }
+  let engine: RE2JS
+  try {
+    const translated = RE2JS.translateRegExp(pattern)
+    if (patternSize(translated) > MAX_PATTERN_INSTRUCTIONS) throw new Error('its repetitions are too large')
+    engine = RE2JS.compile(translated)
+  } catch (error) {
+    const why = error instanceof Error ? error.message.replace('error parsing regexp: ', '') : String(error)
+    throw new Error(`the pattern '${shown(pattern)}' is not usable: ${shown(why)}`, { cause: error })
+  }
+  const maxChars = Math.min(MAX_MATCHED_CHARS, Math.floor(MAX_MATCH_STEPS / Math.max(1, engine.programSize())))
+  const matcher: Matcher = {
+    maxChars,
+    test: (text) => text.length <= maxChars && engine.test(text),
+    toString: () => pattern,
+  }
+  patterns.set(pattern, matcher)
+  return matcher
+}
