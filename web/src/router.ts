@@ -73,7 +73,7 @@ export function useLocation(): Location {
 let keeper: (() => void) | undefined
 
 /** What somebody wants to go to although something would be lost. */
-export interface Leaving {
+export interface LeaveGuard {
   /** Where to; undefined: nowhere. */
   href: string | undefined
   readonly stay: () => void
@@ -86,7 +86,7 @@ export interface Leaving {
  *
  * @param isHeld read at the moment of leaving, so that what has just been saved is not asked about
  */
-export function useLeaving(isHeld: () => boolean): Leaving {
+export function useLeaveGuard(isHeld: () => boolean): LeaveGuard {
   const [href, setHref] = useState<string>()
   const latest = useRef(isHeld)
   latest.current = isHeld

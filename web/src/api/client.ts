@@ -1,6 +1,6 @@
 /** Requests to the public API, with the credential of the session. */
 import { session } from './session.ts'
-import { ApiError, ask, errorOf, isAbort, type QueryValues, type RequestOptions } from './transport.ts'
+import { ApiError, sendRequest, errorOf, isAbort, type QueryValues, type RequestOptions } from './transport.ts'
 
 export { addressOf, ApiError, errorOf, isAbort, messageOf, type QueryValues, type RequestOptions } from './transport.ts'
 
@@ -39,7 +39,7 @@ export async function send(method: string, path: string, options: RequestOptions
   for (;;) {
     await session.ready(options.signal)
     const used = session.credential()
-    const response = await ask(method, path, options, used.headers)
+    const response = await sendRequest(method, path, options, used.headers)
     if (response.ok) {
       session.proved(used.generation)
       return response

@@ -6,7 +6,7 @@ const SLACK_MS = 3000
 let aheadMs = 0
 
 /** @param response whose header `Date` says when the server has answered */
-export function hearServerTime(response: Response): void {
+export function setServerTime(response: Response): void {
   const told = Date.parse(response.headers.get('Date') ?? '')
   if (Number.isNaN(told)) return
   const difference = told - Date.now()

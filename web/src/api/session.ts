@@ -9,7 +9,7 @@
  */
 import { createStore } from '../store.ts'
 import type { CurrentUser, IssuedToken } from './records.ts'
-import { ApiError, ask, errorOf } from './transport.ts'
+import { ApiError, sendRequest, errorOf } from './transport.ts'
 
 export interface User {
   name: string
@@ -135,7 +135,7 @@ export const session = {
    * @throws ApiError when the server gives no answer that says who is calling
    */
   async resume(): Promise<void> {
-    const response = await ask('GET', USER, {}, {})
+    const response = await sendRequest('GET', USER, {}, {})
     if (response.ok) accept(await userOf(response))
     else if (response.status !== 401) throw await errorOf(response)
     else {
@@ -163,7 +163,7 @@ export const session = {
    * @throws ApiError
    */
   async isKept(): Promise<boolean> {
-    return (await ask('GET', USER, {}, expected())).ok
+    return (await sendRequest('GET', USER, {}, expected())).ok
   },
 
   /** Before the session is over: nothing on the page has to wait for it. */
@@ -177,7 +177,7 @@ export const session = {
 
   /** On all pages of this browser. @throws ApiError; then nothing has changed */
   async signOut(): Promise<void> {
-    const response = await ask('DELETE', 'auth/v1/tokens/current', {}, session.credential().headers)
+    const response = await sendRequest('DELETE', 'auth/v1/tokens/current', {}, session.credential().headers)
     // What is no token any more needs no end.
     if (!response.ok && ![401, 404].includes(response.status)) throw await errorOf(response)
     token = undefined
@@ -222,7 +222,7 @@ interface Recovery {
 
 /** @throws ApiError */
 async function obtain(login: Login | undefined): Promise<Obtained> {
-  const answer = await ask(
+  const answer = await sendRequest(
     'POST',
     'auth/v1/tokens',
     { body: {} },
@@ -231,7 +231,7 @@ async function obtain(login: Login | undefined): Promise<Obtained> {
   if (!answer.ok) throw await errorOf(answer)
   const issued = (await answer.json()) as IssuedToken // the answer of this path
   // The first answer to the token brings the cookie.
-  const response = await ask('GET', USER, {}, { 'X-Auth-Token': issued.token })
+  const response = await sendRequest('GET', USER, {}, { 'X-Auth-Token': issued.token })
   if (!response.ok) throw await errorOf(response)
   const user = await userOf(response)
   pages.postMessage('signed_in' satisfies Message)
@@ -254,7 +254,7 @@ async function recoverOnce(): Promise<Recovery> {
   const asked = generation
   if (user === undefined) return { hasSucceeded: false }
   try {
-    const response = await ask('GET', USER, {}, {})
+    const response = await sendRequest('GET', USER, {}, {})
     const found = response.ok ? { user: await userOf(response), token: undefined } : await obtainByProxy()
     if (asked !== generation) return { hasSucceeded: true }
     if (found === undefined) return { hasSucceeded: false }
@@ -298,7 +298,7 @@ async function lookAgain(): Promise<void> {
 async function giveUpToken(): Promise<void> {
   const used = token
   try {
-    const response = await ask('GET', USER, {}, {})
+    const response = await sendRequest('GET', USER, {}, {})
     if (response.ok && token === used) token = undefined
   } catch {
     // The token is still good.
@@ -318,7 +318,7 @@ async function leave(): Promise<void> {
   token = undefined
   state.set({ ...signedOut, user, reason: 'you signed out on another page of this browser.', isHidden: true })
   // A token of this page alone.
-  if (hasToken) await ask('DELETE', 'auth/v1/tokens/current', {}, own).catch(() => undefined)
+  if (hasToken) await sendRequest('DELETE', 'auth/v1/tokens/current', {}, own).catch(() => undefined)
 }
 
 function accept(user: User, ownToken?: string): void {

@@ -1,5 +1,5 @@
 /** One request to the server that the page came from, and what is wrong when it fails. Who is calling is `session.ts`. */
-import { hearServerTime } from './server-clock.ts'
+import { setServerTime } from './server-clock.ts'
 
 /** The server refused, or could not be reached. `message` is for people, and says what to do where the server does. */
 export class ApiError extends Error {
@@ -65,7 +65,7 @@ function partsIn(path: string): number {
  * @param credential headers that say who is calling
  * @returns the answer, whatever its status. @throws ApiError without one; DOMException `AbortError` when the signal says so
  */
-export async function ask(
+export async function sendRequest(
   method: string,
   path: string,
   { query, body, headers, signal }: RequestOptions,
@@ -88,7 +88,7 @@ export async function ask(
     throw new ApiError('Could not reach the server. Check the connection.', 0)
   }
   if (response.type !== 'opaqueredirect') {
-    hearServerTime(response)
+    setServerTime(response)
     return response
   }
   throw new ApiError(

@@ -7,7 +7,7 @@ import type { InquiryRecord } from '../api/records.ts'
 import { Failure } from './failure.tsx'
 import { parametersOfSchema } from './form/field.ts'
 import { JsonField } from './form/json-field.tsx'
-import { readJsonText, sentenceOf } from './form/json-text.ts'
+import { readJsonText, mistakeText } from './form/json-text.ts'
 import { ParameterForm } from './form/parameter-form.tsx'
 import { submitKeys } from './form/submit-keys.ts'
 import { useParameterForm } from './form/use-parameter-form.ts'
@@ -36,7 +36,7 @@ export function InquiryForm({ inquiry, askedAt, onResponse }: InquiryFormProps):
   function read(): unknown {
     if (schemas !== undefined) return form.submit()?.value
     const { value, mistake } = readJsonText(text)
-    if (mistake !== undefined) setProblem(sentenceOf(mistake))
+    if (mistake !== undefined) setProblem(mistakeText(mistake))
     return value
   }
   async function respond(): Promise<void> {

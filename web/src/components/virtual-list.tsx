@@ -5,13 +5,13 @@ import {
   canvasHeight,
   isStuck,
   placeOfRow,
-  rowsOf,
+  drawnRowsAt,
   scrolledTo,
   settled,
   startPlace,
   topRowOf,
   type ListSize,
-  type Place,
+  type ScrollPlace,
 } from './virtual-rows.ts'
 
 export interface VirtualListHandle {
@@ -58,7 +58,7 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
   const [height, setHeight] = useState(0)
   const [, setVersion] = useState(0)
   // Beside the state, because the browser may tell of scrolling several times before anything is drawn.
-  const place = useRef<Place>(startPlace)
+  const place = useRef<ScrollPlace>(startPlace)
   const size: ListSize = { count, rowHeight, height }
   const latest = useRef({ size, onScroll })
   latest.current = { size, onScroll }
@@ -66,14 +66,14 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
   const staysAtEnd = useRef(false)
   const settling = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
 
-  function goTo(next: Place): void {
+  function goTo(next: ScrollPlace): void {
     const { current } = element
     if (current === null) return
     if (Math.abs(current.scrollTop - next.scrollTop) >= 1) current.scrollTop = next.scrollTop
     take({ scrollTop: current.scrollTop, origin: next.origin })
   }
 
-  function take(next: Place): void {
+  function take(next: ScrollPlace): void {
     const before = place.current
     place.current = next
     if (before.scrollTop !== next.scrollTop || before.origin !== next.origin) setVersion((version) => version + 1)
@@ -142,7 +142,7 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
     [],
   )
 
-  const { first, end, offset } = rowsOf(place.current, size)
+  const { first, end, offset } = drawnRowsAt(place.current, size)
   useEffect(() => {
     if (end > first) onRange?.(first, end)
   }, [first, end, count])
@@ -189,6 +189,6 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
   )
 }
 
-function isAtEnd(place: Place, size: ListSize): boolean {
+function isAtEnd(place: ScrollPlace, size: ListSize): boolean {
   return (size.count - topRowOf(place, size)) * size.rowHeight - size.height <= END_SLACK
 }

@@ -4,20 +4,20 @@ import {
   isStuck,
   MAX_HEIGHT,
   placeOfRow,
-  rowsOf,
+  drawnRowsAt,
   scrolledTo,
   settled,
   startPlace,
   topRowOf,
   type ListSize,
-  type Place,
+  type ScrollPlace,
 } from './virtual-rows.ts'
 
 const height = 600
 const rowHeight = 20
 
 /** What somebody sees at the upper edge. */
-const rowSeen = (place: Place, size: ListSize): number => topRowOf(place, size)
+const rowSeen = (place: ScrollPlace, size: ListSize): number => topRowOf(place, size)
 
 describe.each([0, 1, 50, 1000, 400_000, 400_001, 1_000_000, 10_000_000])('of %i rows', (count) => {
   const size: ListSize = { count, rowHeight, height }
@@ -29,7 +29,7 @@ describe.each([0, 1, 50, 1000, 400_000, 400_001, 1_000_000, 10_000_000])('of %i 
 
   test.each([0, 0.1, 0.5, 0.999, 1])('all that can be seen is drawn, and little else, at %d of the way', (share) => {
     const place = scrolledTo(share * lastScrollTop, startPlace, size)
-    const { first, end, offset } = rowsOf(place, size)
+    const { first, end, offset } = drawnRowsAt(place, size)
     expect(end - first).toBeLessThanOrEqual(height / rowHeight + 22)
     // The upper edge of what can be seen is covered, and the lower one unless the list is at its end.
     expect(offset).toBeLessThanOrEqual(place.scrollTop + 0.001)
@@ -38,9 +38,9 @@ describe.each([0, 1, 50, 1000, 400_000, 400_001, 1_000_000, 10_000_000])('of %i 
   })
 
   test('the first and the last row can be reached', () => {
-    expect(rowsOf(startPlace, size).first).toBe(0)
+    expect(drawnRowsAt(startPlace, size).first).toBe(0)
     const place = scrolledTo(lastScrollTop, startPlace, size)
-    const { first, end, offset } = rowsOf(place, size)
+    const { first, end, offset } = drawnRowsAt(place, size)
     expect(end).toBe(count)
     expect(offset + (end - first) * rowHeight).toBe(Math.min(lastScrollTop + height, count * rowHeight))
   })
@@ -55,8 +55,8 @@ describe.each([0, 1, 50, 1000, 400_000, 400_001, 1_000_000, 10_000_000])('of %i 
   })
 
   test('a place beyond the end is the end', () => {
-    expect(rowsOf(placeOfRow(count + 100, size), size).end).toBe(count)
-    expect(rowsOf(placeOfRow(-100, size), size).first).toBe(0)
+    expect(drawnRowsAt(placeOfRow(count + 100, size), size).end).toBe(count)
+    expect(drawnRowsAt(placeOfRow(-100, size), size).first).toBe(0)
   })
 })
 
@@ -127,7 +127,7 @@ describe('of ten million rows', () => {
   test('a list that grows stays where it is', () => {
     const place = placeOfRow(5_000_000, size)
     const grown = { ...size, count: 11_000_000 }
-    expect(rowsOf(place, grown)).toEqual(rowsOf(place, size))
+    expect(drawnRowsAt(place, grown)).toEqual(drawnRowsAt(place, size))
     expect(rowSeen(settled(place, grown), grown)).toBe(5_000_000)
   })
 })

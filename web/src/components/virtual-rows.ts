@@ -20,13 +20,13 @@ export interface ListSize {
   height: number
 }
 
-export interface Place {
+export interface ScrollPlace {
   scrollTop: number
   /** Where the first row would be, from the top of the canvas. */
   origin: number
 }
 
-export interface Rows {
+export interface DrawnRows {
   /** First row that is drawn. */
   first: number
   /** Behind the last one. */
@@ -35,14 +35,14 @@ export interface Rows {
   offset: number
 }
 
-export const startPlace: Place = { scrollTop: 0, origin: 0 }
+export const startPlace: ScrollPlace = { scrollTop: 0, origin: 0 }
 
 export function canvasHeight({ count, rowHeight }: Pick<ListSize, 'count' | 'rowHeight'>): number {
   return Math.min(count * rowHeight, MAX_HEIGHT)
 }
 
 /** @param overscan rows drawn beyond both edges, so that scrolling shows no gaps */
-export function rowsOf(place: Place, size: ListSize, overscan = 10): Rows {
+export function drawnRowsAt(place: ScrollPlace, size: ListSize, overscan = 10): DrawnRows {
   const { count, rowHeight, height } = size
   const top = clamp(topRowOf(place, size), 0, lastTopRow(size))
   const first = Math.max(0, Math.floor(top) - overscan)
@@ -51,19 +51,19 @@ export function rowsOf(place: Place, size: ListSize, overscan = 10): Rows {
 }
 
 /** The row at the upper edge, with the share of it that is scrolled away. */
-export function topRowOf({ scrollTop, origin }: Place, { rowHeight }: Pick<ListSize, 'rowHeight'>): number {
+export function topRowOf({ scrollTop, origin }: ScrollPlace, { rowHeight }: Pick<ListSize, 'rowHeight'>): number {
   return (scrollTop - origin) / rowHeight
 }
 
 /** Where the list is once the browser, or the list itself, has scrolled. */
-export function scrolledTo(scrollTop: number, before: Place, size: ListSize): Place {
+export function scrolledTo(scrollTop: number, before: ScrollPlace, size: ListSize): ScrollPlace {
   if (isNatural(size)) return { scrollTop, origin: 0 }
   const isLeap = Math.abs(scrollTop - before.scrollTop) > LEAP * size.height
   return within({ scrollTop, origin: isLeap ? originOf(rowAt(scrollTop, size), scrollTop, size) : before.origin }, size)
 }
 
 /** The same rows at the same place, where the scroll bar is at their share of the list. */
-export function settled(place: Place, size: ListSize): Place {
+export function settled(place: ScrollPlace, size: ListSize): ScrollPlace {
   if (isNatural(size)) return place
   const row = clamp(topRowOf(place, size), 0, lastTopRow(size))
   // Whole pixels, so that nothing that is seen moves by less than one.
@@ -72,14 +72,14 @@ export function settled(place: Place, size: ListSize): Place {
 }
 
 /** Whether scrolling cannot go on although there are more rows. */
-export function isStuck(place: Place, size: ListSize): boolean {
+export function isStuck(place: ScrollPlace, size: ListSize): boolean {
   if (isNatural(size)) return false
   const row = topRowOf(place, size)
   return place.scrollTop <= 0 ? row > 0 : place.scrollTop >= MAX_HEIGHT - size.height && row < lastTopRow(size)
 }
 
 /** With a row at the upper edge, or as near to it as the end of the list lets it. */
-export function placeOfRow(row: number, size: ListSize): Place {
+export function placeOfRow(row: number, size: ListSize): ScrollPlace {
   const top = clamp(row, 0, lastTopRow(size))
   if (isNatural(size)) return { scrollTop: top * size.rowHeight, origin: 0 }
   const scrollTop = Math.round(scrollTopAt(top, size))
@@ -99,7 +99,7 @@ function originOf(row: number, scrollTop: number, { rowHeight }: ListSize): numb
 }
 
 /** No emptiness before the first row or behind the last one. */
-function within({ scrollTop, origin }: Place, size: ListSize): Place {
+function within({ scrollTop, origin }: ScrollPlace, size: ListSize): ScrollPlace {
   const top = clamp(scrollTop, 0, MAX_HEIGHT - size.height)
   const lowest = top + size.height - size.count * size.rowHeight
   return { scrollTop, origin: clamp(origin, lowest, top) }

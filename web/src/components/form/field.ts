@@ -1,6 +1,7 @@
 /** Fields of a form, from the schemas of parameters. */
 import type { ParameterSchema } from '../../api/records.ts'
 import { isObject } from '../../json.ts'
+import { countText } from '../../text.ts'
 
 export type ParameterSchemas = Readonly<Record<string, ParameterSchema>>
 
@@ -193,7 +194,7 @@ function isTextOrAny(items: unknown): boolean {
 
 function hintsOf(schema: ParameterSchema): string[] {
   const hints: string[] = []
-  const { min, max, isMinExcluded, isMaxExcluded } = rangeOf(schema)
+  const { min, max, isMinExcluded, isMaxExcluded } = numberRangeOf(schema)
   if (min !== undefined) hints.push(`${isMinExcluded ? 'more than' : 'at least'} ${min}`)
   if (max !== undefined) hints.push(`${isMaxExcluded ? 'less than' : 'at most'} ${max}`)
   for (const [keyword, unit, side] of [
@@ -203,7 +204,7 @@ function hintsOf(schema: ParameterSchema): string[] {
     ['maxItems', 'item', 'at most'],
   ] as const) {
     const count = numberOf(schema[keyword])
-    if (count !== undefined) hints.push(`${side} ${counted(count, unit)}`)
+    if (count !== undefined) hints.push(`${side} ${countText(count, unit)}`)
   }
   const { pattern, format } = schema
   if (typeof pattern === 'string') hints.push(`matches ${pattern.slice(0, MAX_SHOWN)}`)
@@ -213,7 +214,7 @@ function hintsOf(schema: ParameterSchema): string[] {
 }
 
 /** Draft 4 says with a boolean that a limit itself is excluded, later ones with a number. */
-export function rangeOf(schema: ParameterSchema): {
+export function numberRangeOf(schema: ParameterSchema): {
   min: number | undefined
   max: number | undefined
   isMinExcluded: boolean
@@ -255,10 +256,6 @@ function rankOf({ mustBeGiven, isImmutable }: Field): number {
 function positionOf({ schema: { position } }: Field): number {
   // Two infinities have no difference.
   return typeof position === 'number' ? position : Number.MAX_SAFE_INTEGER
-}
-
-export function counted(count: number, unit: string): string {
-  return `${count} ${unit}${count === 1 ? '' : 's'}`
 }
 
 export function numberOf(value: unknown): number | undefined {

@@ -7,7 +7,7 @@ import {
   readField,
   readForm,
   startsAsLines,
-  stateOf,
+  formStateOf,
   textOfInput,
   type FieldInput,
 } from './form-model.ts'
@@ -54,7 +54,7 @@ describe('the order of fields', () => {
   test('has a place for values that nobody has declared', () => {
     const fields = fieldsOf({}, { values: { old: 1 } })
     expect(fields).toMatchObject([{ name: 'old', isUnknown: true }])
-    expect(readForm(fields, stateOf({ old: 1 })).problems.get('old')).toContain('Unknown parameter')
+    expect(readForm(fields, formStateOf({ old: 1 })).problems.get('old')).toContain('Unknown parameter')
   })
 
   test('takes any name, and nothing that is no schema', () => {
@@ -249,8 +249,8 @@ describe('secrets', () => {
   })
 
   test('that nobody has changed are sent back masked, or left out', () => {
-    expect(readForm(fields, stateOf(stored))).toMatchObject({ value: stored, masked: ['password', 'env'] })
-    const omitted = readForm(fields, stateOf(stored), { omitsMasks: true })
+    expect(readForm(fields, formStateOf(stored))).toMatchObject({ value: stored, masked: ['password', 'env'] })
+    const omitted = readForm(fields, formStateOf(stored), { omitsMasks: true })
     expect(omitted).toEqual({ value: {}, masked: ['password', 'env'], problems: new Map() })
   })
 

@@ -5,8 +5,9 @@
  * What is left empty is not sent, so that the default counts. An empty text, an empty list and null are sent on request only.
  */
 import { MASK } from './mask.ts'
-import { problemOfNumber, readJsonText, sentenceOf, type JsonMistake } from './json-text.ts'
-import { counted, isOfType, isTextItems, numberOf, rangeOf, textOfValue, typeOf, type Field } from './field.ts'
+import { problemOfNumber, readJsonText, mistakeText, type JsonMistake } from './json-text.ts'
+import { isOfType, isTextItems, numberOf, numberRangeOf, textOfValue, typeOf, type Field } from './field.ts'
+import { countText } from '../../text.ts'
 
 /**
  * What stands in one field. Nothing at all, and an empty text, are "not given".
@@ -37,7 +38,7 @@ export interface FormReading {
 const MAX_LIVE = 500_000
 
 /** Of values that are there already. Those that are undefined are not given. */
-export function stateOf(values: Readonly<Record<string, unknown>>): FormState {
+export function formStateOf(values: Readonly<Record<string, unknown>>): FormState {
   return new Map(
     Object.entries(values)
       .filter(([, value]) => value !== undefined)
@@ -140,7 +141,7 @@ function readJson(field: Field, text: string): FieldReading {
   const allowsText = types.length === 0 || types.includes('string')
   if (mistake !== undefined) {
     if ((field.control === 'any' && allowsText) || isTemplateOf(text)) return given(text)
-    return { kind: 'problem', message: sentenceOf(mistake), mistake }
+    return { kind: 'problem', message: mistakeText(mistake), mistake }
   }
   if (types.length > 0 && !types.some((type) => isOfType(value, type))) {
     if (allowsText) return given(text)
@@ -179,13 +180,13 @@ function withinBounds(field: Field, value: unknown): FieldReading {
     // In characters as the server counts them: one beyond the first 65,536 has two units here.
     const length = value.length - (value.match(/[\ud800-\udbff][\udc00-\udfff]/g)?.length ?? 0)
     const [min, max] = [numberOf(schema['minLength']), numberOf(schema['maxLength'])]
-    if (min !== undefined && length < min) return problem(`Enter at least ${counted(min, 'character')}.`)
+    if (min !== undefined && length < min) return problem(`Enter at least ${countText(min, 'character')}.`)
     if (max !== undefined && length > max) {
-      return problem(`Enter at most ${counted(max, 'character')}: this has ${length}.`)
+      return problem(`Enter at most ${countText(max, 'character')}: this has ${length}.`)
     }
   }
   if (typeof value === 'number') {
-    const { min, max, isMinExcluded, isMaxExcluded } = rangeOf(schema)
+    const { min, max, isMinExcluded, isMaxExcluded } = numberRangeOf(schema)
     if (min !== undefined && (isMinExcluded ? value <= min : value < min)) {
       return problem(`Enter ${isMinExcluded ? 'more than' : 'at least'} ${min}.`)
     }
@@ -195,8 +196,8 @@ function withinBounds(field: Field, value: unknown): FieldReading {
   }
   if (Array.isArray(value)) {
     const [min, max] = [numberOf(schema['minItems']), numberOf(schema['maxItems'])]
-    if (min !== undefined && value.length < min) return problem(`Enter at least ${counted(min, 'item')}.`)
-    if (max !== undefined && value.length > max) return problem(`Enter at most ${counted(max, 'item')}.`)
+    if (min !== undefined && value.length < min) return problem(`Enter at least ${countText(min, 'item')}.`)
+    if (max !== undefined && value.length > max) return problem(`Enter at most ${countText(max, 'item')}.`)
   }
   return given(value)
 }

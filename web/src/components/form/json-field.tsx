@@ -2,7 +2,7 @@
 import type { JSX } from 'preact'
 import { useId, useMemo, useRef } from 'preact/hooks'
 import { mistakeIn } from './form-model.ts'
-import { readJsonText, sentenceOf, type JsonMistake } from './json-text.ts'
+import { readJsonText, mistakeText, type JsonMistake } from './json-text.ts'
 import { TextArea } from './text-area.tsx'
 
 export interface JsonFieldProps {
@@ -67,7 +67,7 @@ export interface JsonInputProps {
 export function JsonInput(props: JsonInputProps): JSX.Element {
   const { id, text, onText, mistake, problem, describedBy } = props
   const area = useRef<HTMLTextAreaElement>(null)
-  const message = problem ?? (mistake === undefined ? undefined : sentenceOf(mistake))
+  const message = problem ?? (mistake === undefined ? undefined : mistakeText(mistake))
   const problemId = `${id}-problem`
 
   function format(): void {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { readJsonText, sentenceOf } from './json-text.ts'
+import { readJsonText, mistakeText } from './json-text.ts'
 
 describe('what is JSON is read as it is', () => {
   test.each([
@@ -76,6 +76,6 @@ describe('a mistake is told with its place', () => {
 
   test('in a sentence', () => {
     const { mistake } = readJsonText('{\n  "a": 1,\n}')
-    expect(mistake && sentenceOf(mistake)).toBe('Line 2, column 9: remove the comma before the closing "}".')
+    expect(mistake && mistakeText(mistake)).toBe('Line 2, column 9: remove the comma before the closing "}".')
   })
 })

@@ -32,7 +32,7 @@ export function readJsonText(text: string): JsonReading {
 }
 
 /** `Line 3, column 7: a comma is missing.` */
-export function sentenceOf({ line, column, message }: JsonMistake): string {
+export function mistakeText({ line, column, message }: JsonMistake): string {
   return `Line ${line}, column ${column}: ${message}`
 }
 

@@ -2,7 +2,7 @@
 import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks'
 import { ApiError, messageOf } from '../../api/client.ts'
 import { fieldsOf, type Field, type ParameterSchemas } from './field.ts'
-import { readForm, stateOf, type FieldInput, type FormReading, type FormState } from './form-model.ts'
+import { readForm, formStateOf, type FieldInput, type FormReading, type FormState } from './form-model.ts'
 import { namesInRefusal } from './refusal.ts'
 
 export interface ParameterFormOptions {
@@ -140,7 +140,7 @@ export function useParameterForm(options: ParameterFormOptions): ParameterFormMo
 }
 
 function initialState(values: InitialValues): FormState {
-  return values instanceof Map ? values : stateOf(values as Readonly<Record<string, unknown>>) // no other map is read-only
+  return values instanceof Map ? values : formStateOf(values as Readonly<Record<string, unknown>>) // no other map is read-only
 }
 
 function isEmpty(input: FieldInput | undefined): boolean {

@@ -4,7 +4,7 @@ import { Elapsed } from '../time.tsx'
 import { hrefOf } from '../../router.ts'
 import type { ExecutionState } from '../../api/execution-states.ts'
 import { restOf, type Outcome } from './outcomes.ts'
-import type { Instance } from './use-outcomes.ts'
+import type { OutcomeInstance } from './use-outcomes.ts'
 import './outcomes.css'
 
 /** What came of a trigger instance, in a few words. @param props.most executions that there is room for */
@@ -13,7 +13,7 @@ export function OutcomeView({
   outcome,
   most,
 }: {
-  instance: Instance
+  instance: OutcomeInstance
   outcome: Outcome | undefined
   most: number
 }): JSX.Element {

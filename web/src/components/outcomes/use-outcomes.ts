@@ -6,13 +6,13 @@ import { usePoll } from '../../api/poll.ts'
 import type { RuleEnforcement, TriggerInstanceRecord } from '../../api/records.ts'
 import { mergedOutcome, noOutcome, outcomesOf, withExecution, type Outcome } from './outcomes.ts'
 
-export type Instance = Pick<TriggerInstanceRecord, 'id' | 'status'>
+export type OutcomeInstance = Pick<TriggerInstanceRecord, 'id' | 'status'>
 
 export interface Outcomes {
   /** Undefined: it is not known yet. */
   readonly of: (id: string) => Outcome | undefined
   /** Asks for what is not known of these, few requests for all of them. */
-  readonly need: (instances: readonly Instance[]) => void
+  readonly need: (instances: readonly OutcomeInstance[]) => void
   /** Of the last attempt. */
   error: unknown
 }
@@ -89,7 +89,7 @@ export function useOutcomes(): Outcomes {
   const methods = useMemo(
     () => ({
       of: (id: string) => state.current.known.get(id)?.outcome,
-      need(instances: readonly Instance[]) {
+      need(instances: readonly OutcomeInstance[]) {
         const { known, wanted, underWay } = state.current
         for (const { id, status } of instances) {
           // Nothing has come of it so far.

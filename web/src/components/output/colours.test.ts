@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { coloursOn, contrast, grounds, lookOf, rgbOf, type Rgb } from './colours.ts'
+import { coloursOn, contrast, backgrounds, lookOf, rgbOf, type Rgb } from './colours.ts'
 import { RGB, type TextStyle } from './terminal-text.ts'
 
 const everyColour = [
@@ -9,7 +9,7 @@ const everyColour = [
 const selected: { light: Rgb; dark: Rgb } = { light: [0xe4, 0xee, 0xfc], dark: [0x1b, 0x2a, 0x40] }
 
 describe.each(['light', 'dark'] as const)('on %s ground', (scheme) => {
-  const on = grounds[scheme]
+  const on = backgrounds[scheme]
 
   test('every colour can be read, also where a line is chosen', () => {
     const unreadable = everyColour.filter((foreground) => {

@@ -9,7 +9,7 @@ interface Ground {
 }
 
 /** `--text` and `--surface` of the style sheet. */
-export const grounds: { light: Ground; dark: Ground } = {
+export const backgrounds: { light: Ground; dark: Ground } = {
   light: { text: [0x1a, 0x1f, 0x26], ground: [0xff, 0xff, 0xff] },
   dark: { text: [0xe4, 0xe8, 0xee], ground: [0x17, 0x1c, 0x23] },
 }
@@ -68,8 +68,8 @@ const looks = new WeakMap<TextStyle, SpanLook>()
 export function lookOf(style: TextStyle): SpanLook {
   const known = looks.get(style)
   if (known !== undefined) return known
-  const light = coloursOn(grounds.light, style)
-  const dark = coloursOn(grounds.dark, style)
+  const light = coloursOn(backgrounds.light, style)
+  const dark = coloursOn(backgrounds.dark, style)
   const lines = [style.isUnderlined && 'underline', style.isStruck && 'line-through'].filter(
     (line) => line !== undefined,
   )

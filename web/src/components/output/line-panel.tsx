@@ -6,7 +6,7 @@ import { CopyButton } from '../copy-button.tsx'
 import { Failure } from '../failure.tsx'
 import { JsonTree } from '../json-tree.tsx'
 import { formatBytes } from '../size.ts'
-import { jsonIn } from './json-in.ts'
+import { findJson } from './find-json.ts'
 import { readLines, type Filter } from './output-api.ts'
 import { Spans } from './output-row.tsx'
 import { plainText, spansOf } from './terminal-text.ts'
@@ -64,7 +64,7 @@ export function LinePanel({
   const isShown = line?.number === number
   const spans = isShown ? spansOf(line.parts) : []
   const text = plainText(spans)
-  const json = isShown && line.next_offset === undefined ? jsonIn(text) : undefined
+  const json = isShown && line.next_offset === undefined ? findJson(text) : undefined
   const hosts = isShown ? [...new Set(line.parts.flatMap(({ host }) => host ?? []))] : []
   const types = isShown ? [...new Set(line.parts.map(({ output_type: type }) => type))] : []
   return (

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { OutputLine } from '../../api/records.ts'
-import { jsonIn } from './json-in.ts'
+import { findJson } from './find-json.ts'
 import { piecesOf, shownLine, timeOfDay } from './shown-line.ts'
 
 const line = (parts: OutputLine['parts'], more: Partial<OutputLine> = {}): OutputLine => ({
@@ -66,9 +66,9 @@ test.each([
   ['  [1, 2] ', [1, 2]],
   ['{}', {}],
 ])('%j is JSON', (text, value) => {
-  expect(jsonIn(text)?.value).toEqual(value)
+  expect(findJson(text)?.value).toEqual(value)
 })
 
 test.each(['', '1', '"a"', 'null', '{', '{a:1}', 'text {"a":1}', '[1] more'])('%j is none', (text) => {
-  expect(jsonIn(text)).toBeUndefined()
+  expect(findJson(text)).toBeUndefined()
 })

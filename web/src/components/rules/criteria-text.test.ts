@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import type { OperatorRecord } from '../../api/records.ts'
-import { noOperators, operatorsByName, sentenceOf, sentencesOf, textOf } from './criteria-text.ts'
+import { noOperators, operatorsByName, criterionSentence, criterionSentences, patternText } from './criteria-text.ts'
 
 const records: OperatorRecord[] = [
   { name: 'equals', aliases: ['eq'], phrase: 'is', description: '', pattern: 'any' },
@@ -19,45 +19,47 @@ const operators = operatorsByName(records)
 describe('a criterion in words', () => {
   it('tells key, operator by any of its names, and the pattern as JSON', () => {
     const wanted = { key: 'trigger.a', phrase: 'is', pattern: '"x"', items: [] }
-    expect(sentenceOf('trigger.a', { type: 'equals', pattern: 'x' }, operators)).toEqual(wanted)
-    expect(sentenceOf('trigger.a', { type: 'eq', pattern: 'x' }, operators)).toEqual(wanted)
-    expect(sentenceOf('trigger.a', { type: 'eq', pattern: 1 }, operators).pattern).toBe('1')
+    expect(criterionSentence('trigger.a', { type: 'equals', pattern: 'x' }, operators)).toEqual(wanted)
+    expect(criterionSentence('trigger.a', { type: 'eq', pattern: 'x' }, operators)).toEqual(wanted)
+    expect(criterionSentence('trigger.a', { type: 'eq', pattern: 1 }, operators).pattern).toBe('1')
   })
 
   it('has no pattern where there is nothing to compare with', () => {
-    expect(sentenceOf('k', { type: 'exists', pattern: 'whatever' }, operators).pattern).toBeUndefined()
+    expect(criterionSentence('k', { type: 'exists', pattern: 'whatever' }, operators).pattern).toBeUndefined()
   })
 
   it('tells what has to hold for the items of a search, whose operators ignore case', () => {
     const criterion = { type: 'search', condition: 'any', pattern: { 'item.id': { type: 'EQUALS', pattern: 3 } } }
-    expect(sentenceOf('trigger.items', criterion, operators)).toEqual({
+    expect(criterionSentence('trigger.items', criterion, operators)).toEqual({
       key: 'trigger.items',
       phrase: 'has an item for which all of this holds:',
       pattern: undefined,
       items: [{ key: 'item.id', phrase: 'is', pattern: '3', items: [] }],
     })
-    expect(sentenceOf('k', { ...criterion, condition: 'most' }, operators).phrase).toContain('"most"')
-    expect(sentenceOf('k', { ...criterion, pattern: '{{ trigger.p }}' }, operators).pattern).toBe('"{{ trigger.p }}"')
+    expect(criterionSentence('k', { ...criterion, condition: 'most' }, operators).phrase).toContain('"most"')
+    expect(criterionSentence('k', { ...criterion, pattern: '{{ trigger.p }}' }, operators).pattern).toBe(
+      '"{{ trigger.p }}"',
+    )
   })
 
   it('calls what it does not know by its name, and takes whatever a record has', () => {
-    expect(sentenceOf('k', { type: 'equals', pattern: 1 }, noOperators).phrase).toBe('equals')
-    expect(sentenceOf('k', { type: 'toString', pattern: 1 }, operators).phrase).toBe('toString')
-    expect(sentencesOf({ a: null, b: 7, c: [], d: { type: {} } }, operators).map(({ pattern }) => pattern)).toEqual(
-      Array(4).fill('null'),
-    )
+    expect(criterionSentence('k', { type: 'equals', pattern: 1 }, noOperators).phrase).toBe('equals')
+    expect(criterionSentence('k', { type: 'toString', pattern: 1 }, operators).phrase).toBe('toString')
+    expect(
+      criterionSentences({ a: null, b: 7, c: [], d: { type: {} } }, operators).map(({ pattern }) => pattern),
+    ).toEqual(Array(4).fill('null'))
   })
 
   it('ends however deep a search is nested', () => {
     let pattern: unknown = 1
     for (let i = 0; i < 1000; i += 1) pattern = { item: { type: 'search', condition: 'any', pattern } }
-    let found = sentencesOf(pattern as Record<string, unknown>, operators)
+    let found = criterionSentences(pattern as Record<string, unknown>, operators)
     let depth = 0
     for (; found.length > 0; depth += 1) found = found[0]?.items ?? []
     expect(depth).toBeLessThan(12)
   })
 
   it('shows nothing as null', () => {
-    expect(textOf(undefined)).toBe('null')
+    expect(patternText(undefined)).toBe('null')
   })
 })

@@ -28,7 +28,7 @@ const MAX_DEPTH = 8
  * @param criterion of a record, which may be of an older or newer server
  * @param operators what is not among them is called by its name
  */
-export function sentenceOf(key: string, criterion: unknown, operators: Operators, depth = 0): CriterionSentence {
+export function criterionSentence(key: string, criterion: unknown, operators: Operators, depth = 0): CriterionSentence {
   const { type, pattern, condition } = isObject(criterion) ? (criterion as Partial<CriterionDefinition>) : {} // each is looked at
   const name = typeof type === 'string' ? type : ''
   // Within `search` case does not count.
@@ -39,23 +39,23 @@ export function sentenceOf(key: string, criterion: unknown, operators: Operators
     const how = operator.conditions?.find((one) => one.name === condition)
     return {
       key,
-      phrase: how?.phrase ?? `${phrase}, with condition ${textOf(condition)}:`,
+      phrase: how?.phrase ?? `${phrase}, with condition ${patternText(condition)}:`,
       pattern: undefined,
-      items: sentencesOf(pattern, operators, depth + 1),
+      items: criterionSentences(pattern, operators, depth + 1),
     }
   }
-  return { key, phrase, pattern: textOf(pattern), items: [] }
+  return { key, phrase, pattern: patternText(pattern), items: [] }
 }
 
-export function sentencesOf(
+export function criterionSentences(
   criteria: Readonly<Record<string, unknown>>,
   operators: Operators,
   depth = 0,
 ): CriterionSentence[] {
-  return Object.entries(criteria).map(([key, criterion]) => sentenceOf(key, criterion, operators, depth))
+  return Object.entries(criteria).map(([key, criterion]) => criterionSentence(key, criterion, operators, depth))
 }
 
 /** `"text"`, `12`, `["a","b"]`; what is not there is null, as criteria see it. */
-export function textOf(value: unknown): string {
+export function patternText(value: unknown): string {
   return JSON.stringify(value) ?? 'null'
 }

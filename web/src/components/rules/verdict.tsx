@@ -2,7 +2,7 @@
 import type { JSX } from 'preact'
 import type { RuleTestResult, RuleVerdict } from '../../api/records.ts'
 import { LongText } from '../long-text.tsx'
-import { sentenceOf, textOf, type CriterionSentence } from './criteria-text.ts'
+import { criterionSentence, patternText, type CriterionSentence } from './criteria-text.ts'
 import { useOperators } from './operators.ts'
 import './rules.css'
 
@@ -40,12 +40,12 @@ export function VerdictReason({ verdict }: { verdict: RuleVerdict }): JSX.Elemen
         <dl class="facts">
           <dt>Criterion</dt>
           <dd>
-            <Criterion sentence={sentenceOf(criterion.key, criterion, operators)} />
+            <Criterion sentence={criterionSentence(criterion.key, criterion, operators)} />
           </dd>
           <dt>Actual value</dt>
           <dd>
             <code>
-              <LongText text={textOf(criterion.value)} />
+              <LongText text={patternText(criterion.value)} />
             </code>
             {criterion.value === null && <span class="hint"> (no value at this key)</span>}
           </dd>
@@ -101,12 +101,12 @@ export function SeenCriteria({ criteria }: { criteria: RuleTestResult['criteria'
             <span class="badge" data-status={criterion.holds ? 'matched' : 'failed'}>
               {criterion.holds ? 'holds' : 'does not hold'}
             </span>{' '}
-            <Criterion sentence={sentenceOf(criterion.key, criterion, operators)} />
+            <Criterion sentence={criterionSentence(criterion.key, criterion, operators)} />
           </p>
           <p class="hint">
             Actual value:{' '}
             <code>
-              <LongText text={textOf(criterion.value)} />
+              <LongText text={patternText(criterion.value)} />
             </code>
             {criterion.value === null && ' (no value at this key)'}
           </p>

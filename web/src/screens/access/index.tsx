@@ -6,7 +6,7 @@ import { useStore } from '../../store.ts'
 import { KeyPage, NewKeyPage } from './key-page.tsx'
 import { Keys } from './keys.tsx'
 import { Users } from './users.tsx'
-import { You } from './you.tsx'
+import { Account } from './account.tsx'
 import './access.css'
 
 const tabs = [
@@ -36,7 +36,7 @@ export default function Screen({ path, query }: ScreenProps): JSX.Element {
         ))}
       </nav>
       {user === undefined ? null : tab === '' ? (
-        <You user={user} />
+        <Account user={user} />
       ) : tab === 'keys' ? (
         <KeysTab user={user} rest={rest} query={query} />
       ) : tab === 'users' ? (

@@ -4,7 +4,7 @@ import { change, messageOf } from '../../api/client.ts'
 import type { ApiKeyRecord, ApiKeyRequest } from '../../api/records.ts'
 import { Confirm } from '../../components/dialog.tsx'
 import { notify } from '../../components/notices.tsx'
-import { nameOf } from './key-form.ts'
+import { keyNameOf } from './key-form.ts'
 
 /** Switches a key off and on, and deletes it. */
 export function KeyActions({
@@ -19,7 +19,7 @@ export function KeyActions({
   const [isAsking, setIsAsking] = useState(false)
   const [isBusy, setIsBusy] = useState(false)
   const { id, enabled, user } = apiKey
-  const name = nameOf(apiKey)
+  const name = keyNameOf(apiKey)
 
   async function attempt(work: () => Promise<void>): Promise<void> {
     setIsBusy(true)

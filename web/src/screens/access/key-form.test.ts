@@ -3,12 +3,12 @@ import type { ApiKeyRecord } from '../../api/records.ts'
 import {
   curlLine,
   emptyForm,
-  formOf,
-  problemsAfter,
-  problemsIn,
-  readForm,
+  keyFormOf,
+  keyProblemsAfter,
+  keyProblemsIn,
+  readKeyForm,
   resourceHintFor,
-  stateOf,
+  keyStateOf,
   summaryOf,
   type KeyForm,
 } from './key-form.ts'
@@ -29,8 +29,8 @@ const filled = (changes: Partial<KeyForm>): KeyForm => ({ ...emptyForm, ...chang
 
 describe('a new key', () => {
   test('is asked for by nothing but what was filled in', () => {
-    expect(readForm(emptyForm, undefined, now)).toEqual({ request: {} })
-    expect(readForm(filled({ usedBy: '  the shop ', owner: ' bob ' }), undefined, now)).toEqual({
+    expect(readKeyForm(emptyForm, undefined, now)).toEqual({ request: {} })
+    expect(readKeyForm(filled({ usedBy: '  the shop ', owner: ' bob ' }), undefined, now)).toEqual({
       request: { metadata: { used_by: 'the shop' }, user: 'bob' },
     })
   })
@@ -41,7 +41,7 @@ describe('a new key', () => {
     ['in a year', { expiry: '365' }, '2031-01-01T00:00:00.000Z'],
     ['at a local time', { expiry: 'at', at: '2030-06-01T12:30' }, new Date('2030-06-01T12:30').toISOString()],
   ])('expires %s', (_name, changes, expiresAt) => {
-    const reading = readForm(filled(changes), undefined, now)
+    const reading = readKeyForm(filled(changes), undefined, now)
     expect(reading).toEqual({ request: expiresAt === undefined ? {} : { expires_at: expiresAt } })
   })
 
@@ -53,12 +53,12 @@ describe('a new key', () => {
     ['a scope without permission types', { isLimited: true }, { scope: { 0: 'Choose at least one permission type.' } }],
     ['no scope', { isLimited: true, scopes: [] }, { scopes: 'Add at least one grant.' }],
   ])('%s is refused at its field', (_name, changes, problem) => {
-    expect(readForm(filled(changes), undefined, now)).toEqual({ problems: problem })
+    expect(readKeyForm(filled(changes), undefined, now)).toEqual({ problems: problem })
   })
 
   test('has further metadata, and the field for what it is for goes first', () => {
     const form = filled({ usedBy: 'shop', more: '{"used_by": "other", "n": 1}' })
-    expect(readForm(form, undefined, now)).toEqual({ request: { metadata: { used_by: 'shop', n: 1 } } })
+    expect(readKeyForm(form, undefined, now)).toEqual({ request: { metadata: { used_by: 'shop', n: 1 } } })
   })
 
   test('is limited to what was chosen, on a resource or any', () => {
@@ -66,7 +66,7 @@ describe('a new key', () => {
       { permissionTypes: ['webhook_send'], typed: '', resourceUid: ' webhook:deploy ' },
       { permissionTypes: ['execution_list'], typed: ' execution_view, execution_list', resourceUid: '' },
     ]
-    expect(readForm(filled({ isLimited: true, scopes }), undefined, now)).toEqual({
+    expect(readKeyForm(filled({ isLimited: true, scopes }), undefined, now)).toEqual({
       request: {
         scopes: [
           { permission_types: ['webhook_send'], resource_uid: 'webhook:deploy' },
@@ -78,13 +78,13 @@ describe('a new key', () => {
 })
 
 describe('a key that is changed', () => {
-  const before = formOf(record)
+  const before = keyFormOf(record)
 
   test('as it is, asks for nothing', () => {
-    expect(readForm(before, before, now)).toEqual({ request: {} })
+    expect(readKeyForm(before, before, now)).toEqual({ request: {} })
     const { expires_at: _expiry, scopes: _scopes, ...others } = record
-    const unlimited = formOf(others)
-    expect(readForm(unlimited, unlimited, now)).toEqual({ request: {} })
+    const unlimited = keyFormOf(others)
+    expect(readKeyForm(unlimited, unlimited, now)).toEqual({ request: {} })
   })
 
   test.each<[name: string, changes: Partial<KeyForm>, request: object]>([
@@ -101,25 +101,25 @@ describe('a key that is changed', () => {
       { scopes: [{ permission_types: ['pack_view'] }] },
     ],
   ])('%s', (_name, changes, request) => {
-    expect(readForm({ ...before, ...changes }, before, now)).toEqual({ request })
+    expect(readKeyForm({ ...before, ...changes }, before, now)).toEqual({ request })
   })
 
   test('has an owner', () => {
-    expect(readForm({ ...before, owner: ' ' }, before, now)).toEqual({ problems: { owner: 'Enter the owner.' } })
+    expect(readKeyForm({ ...before, owner: ' ' }, before, now)).toEqual({ problems: { owner: 'Enter the owner.' } })
   })
 
   test('keeps a purpose that is no text among the further metadata', () => {
-    const form = formOf({ ...record, metadata: { used_by: ['a'] } })
+    const form = keyFormOf({ ...record, metadata: { used_by: ['a'] } })
     expect([form.usedBy, JSON.parse(form.more)]).toEqual(['', { used_by: ['a'] }])
-    expect(readForm({ ...form, expiry: 'never' }, form, now)).toEqual({ request: { expires_at: null } })
+    expect(readKeyForm({ ...form, expiry: 'never' }, form, now)).toEqual({ request: { expires_at: null } })
   })
 })
 
 test('what is wrong with a field is forgotten when that is edited, and no other', () => {
   const problems = { more: 'a', owner: 'b', at: 'c', scopes: 'd', scope: { 0: 'e' } }
-  expect(problemsAfter(problems, { usedBy: 'x' })).toEqual(problems)
-  expect(problemsAfter(problems, { more: '{}' })).toEqual({ owner: 'b', at: 'c', scopes: 'd', scope: { 0: 'e' } })
-  expect(problemsAfter(problems, { owner: 'x', at: 'y', scopes: [] })).toEqual({ more: 'a' })
+  expect(keyProblemsAfter(problems, { usedBy: 'x' })).toEqual(problems)
+  expect(keyProblemsAfter(problems, { more: '{}' })).toEqual({ owner: 'b', at: 'c', scopes: 'd', scope: { 0: 'e' } })
+  expect(keyProblemsAfter(problems, { owner: 'x', at: 'y', scopes: [] })).toEqual({ more: 'a' })
 })
 
 test.each([
@@ -129,7 +129,7 @@ test.each([
   ['metadata may have 65536 bytes as JSON', { more: 'metadata may have 65536 bytes as JSON' }],
   ['Could not reach the server. Check the connection.', undefined],
 ])('“%s” is shown at its field', (message, problems) => {
-  expect(problemsIn(message)).toEqual(problems)
+  expect(keyProblemsIn(message)).toEqual(problems)
 })
 
 test.each([
@@ -155,7 +155,7 @@ test.each<[object, string]>([
   [{ expires_at: '2030-01-01T00:00:00.000000Z' }, 'expired'],
   [{ enabled: false, expires_at: '2020-01-01T00:00:00.000000Z' }, 'disabled'],
 ])('%j is %s', (changes, state) => {
-  expect(stateOf({ ...record, ...changes }, now)).toBe(state)
+  expect(keyStateOf({ ...record, ...changes }, now)).toBe(state)
 })
 
 test('the line for a shell leads to the server of the page, whatever is in it', () => {

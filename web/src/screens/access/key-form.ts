@@ -67,7 +67,7 @@ export const presets: readonly { title: string; scope: ScopeForm }[] = [
   },
 ]
 
-export function formOf({ user, metadata, expires_at: expiresAt, scopes }: ApiKeyRecord): KeyForm {
+export function keyFormOf({ user, metadata, expires_at: expiresAt, scopes }: ApiKeyRecord): KeyForm {
   const { used_by: usedBy, ...more } = metadata
   const isText = typeof usedBy === 'string'
   const others = isText ? more : metadata
@@ -97,7 +97,7 @@ const DAY_MS = 86_400_000
  * @param before what it was made from; undefined: of a new key. What is as it was is not sent
  * @param now milliseconds since the epoch
  */
-export function readForm(form: KeyForm, before: KeyForm | undefined, now: number): KeyReading {
+export function readKeyForm(form: KeyForm, before: KeyForm | undefined, now: number): KeyReading {
   const problems: KeyProblems = {}
   const request: ApiKeyRequest = {}
 
@@ -126,7 +126,7 @@ export function readForm(form: KeyForm, before: KeyForm | undefined, now: number
 }
 
 /** What is left of the problems once these fields were edited: what is wrong with them is found out anew. */
-export function problemsAfter({ ...problems }: KeyProblems, edited: Partial<KeyForm>): KeyProblems {
+export function keyProblemsAfter({ ...problems }: KeyProblems, edited: Partial<KeyForm>): KeyProblems {
   if ('more' in edited) delete problems.more
   if ('owner' in edited) delete problems.owner
   if ('expiry' in edited || 'at' in edited) delete problems.at
@@ -138,7 +138,7 @@ export function problemsAfter({ ...problems }: KeyProblems, edited: Partial<KeyF
 }
 
 /** What the server says is wrong, at the field that it is about. @returns undefined when it is about none */
-export function problemsIn(message: string): KeyProblems | undefined {
+export function keyProblemsIn(message: string): KeyProblems | undefined {
   const [, scope] = /^scopes[[/](\d+)/.exec(message) ?? []
   if (scope !== undefined) return { scope: { [Number(scope)]: message } }
   if (message.startsWith('expires_at')) return { at: message }
@@ -238,7 +238,7 @@ export function summaryOf(scopes: readonly ApiKeyScope[] | undefined): string {
 export type KeyState = 'enabled' | 'disabled' | 'expired'
 
 /** @param now milliseconds since the epoch */
-export function stateOf({ enabled, expires_at: expiresAt }: ApiKeyRecord, now: number): KeyState {
+export function keyStateOf({ enabled, expires_at: expiresAt }: ApiKeyRecord, now: number): KeyState {
   if (!enabled) return 'disabled'
   return expiresAt !== undefined && Date.parse(expiresAt) <= now ? 'expired' : 'enabled'
 }
@@ -251,14 +251,14 @@ export function curlLine(key: string, page: string): string {
 }
 
 /** What people know it by. */
-export function nameOf({ id, metadata }: Pick<ApiKeyRecord, 'id' | 'metadata'>): string {
+export function keyNameOf({ id, metadata }: Pick<ApiKeyRecord, 'id' | 'metadata'>): string {
   const { used_by: usedBy } = metadata
-  return typeof usedBy === 'string' && usedBy.trim() !== '' ? cut(usedBy) : `key ${id}`
+  return typeof usedBy === 'string' && usedBy.trim() !== '' ? withEllipsis(usedBy) : `key ${id}`
 }
 
 /** The style sheet shows three lines of it. */
 const MAX_SHOWN = 1000
 
-export function cut(text: string): string {
+export function withEllipsis(text: string): string {
   return text.length > MAX_SHOWN ? `${text.slice(0, MAX_SHOWN)}…` : text
 }

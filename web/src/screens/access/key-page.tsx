@@ -12,18 +12,18 @@ import { Time, useNow } from '../../components/time.tsx'
 import { hrefOf, navigate } from '../../router.ts'
 import {
   emptyForm,
-  formOf,
-  problemsAfter,
-  problemsIn,
-  readForm,
+  keyFormOf,
+  keyProblemsAfter,
+  keyProblemsIn,
+  readKeyForm,
   type KeyForm,
   type KeyProblems,
-  nameOf,
+  keyNameOf,
 } from './key-form.ts'
 import { KeyFields } from './key-fields.tsx'
 import { KeyActions } from './key-actions.tsx'
 import { StateBadge } from './keys.tsx'
-import { ShownOnce } from './shown-once.tsx'
+import { NewKeyDialog } from './new-key-dialog.tsx'
 
 const listHref = hrefOf(['access', 'keys'])
 
@@ -72,9 +72,9 @@ export function NewKeyPage({ user }: { user: User }): JSX.Element {
         </div>
       </form>
       {made?.key != null && (
-        <ShownOnce
+        <NewKeyDialog
           value={made.key}
-          name={nameOf(made)}
+          name={keyNameOf(made)}
           onDone={() => {
             setMade(undefined)
             setForm(emptyForm)
@@ -110,7 +110,7 @@ function Editor({
   user: User
   onChanged: (record: ApiKeyRecord) => void
 }): JSX.Element {
-  const [before, setBefore] = useState(() => formOf(record))
+  const [before, setBefore] = useState(() => keyFormOf(record))
   const [form, setForm] = useState(before)
   const { problems, problem, isBusy, edited, submit } = useSubmit()
   const now = useNow(30_000)
@@ -119,7 +119,7 @@ function Editor({
   return (
     <>
       <div class="page-head">
-        <h2>{nameOf(record)}</h2>
+        <h2>{keyNameOf(record)}</h2>
         <StateBadge apiKey={record} now={now} />
         <span class="spacer" />
         <KeyActions apiKey={record} onChanged={onChanged} onDeleted={() => navigate(listHref)} />
@@ -149,11 +149,11 @@ function Editor({
           event.preventDefault()
           void submit(form, before, async (request) => {
             const changed = await change<ApiKeyRecord>('PUT', `apikeys/${record.id}`, request)
-            const now = formOf(changed)
+            const now = keyFormOf(changed)
             setBefore(now)
             setForm(now)
             onChanged(changed)
-            notify(`“${nameOf(changed)}” is saved.`)
+            notify(`“${keyNameOf(changed)}” is saved.`)
           })
         }}
       >
@@ -219,7 +219,7 @@ interface Submit {
   readonly submit: (
     form: KeyForm,
     before: KeyForm | undefined,
-    send: (request: Extract<ReturnType<typeof readForm>, { request: unknown }>['request']) => Promise<void>,
+    send: (request: Extract<ReturnType<typeof readKeyForm>, { request: unknown }>['request']) => Promise<void>,
   ) => Promise<void>
 }
 
@@ -231,10 +231,10 @@ function useSubmit(): Submit {
     problems,
     problem,
     isBusy,
-    edited: (changes) => setProblems((earlier) => problemsAfter(earlier, changes)),
+    edited: (changes) => setProblems((earlier) => keyProblemsAfter(earlier, changes)),
     async submit(form, before, send) {
       if (isBusy) return
-      const reading = readForm(form, before, serverNow())
+      const reading = readKeyForm(form, before, serverNow())
       setProblem(undefined)
       if ('problems' in reading) {
         setProblems(reading.problems)
@@ -246,7 +246,7 @@ function useSubmit(): Submit {
         await send(reading.request)
       } catch (error) {
         const message = messageOf(error)
-        const found = problemsIn(message)
+        const found = keyProblemsIn(message)
         if (found === undefined) setProblem(message)
         else setProblems(found)
       } finally {

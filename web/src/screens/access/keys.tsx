@@ -8,7 +8,7 @@ import { Failure } from '../../components/failure.tsx'
 import { offsetIn, Pager } from '../../components/pager.tsx'
 import { Time, useNow } from '../../components/time.tsx'
 import { hrefOf, setQuery } from '../../router.ts'
-import { cut, nameOf, stateOf, summaryOf } from './key-form.ts'
+import { withEllipsis, keyNameOf, keyStateOf, summaryOf } from './key-form.ts'
 import { KeyActions } from './key-actions.tsx'
 
 const AT_ONCE = 50
@@ -104,7 +104,7 @@ function KeyTable({ keys, reload }: { keys: readonly ApiKeyRecord[]; reload: () 
             <tr key={key.id}>
               <th scope="row" class="long">
                 <a class="cut" href={hrefOf(['access', 'keys', key.id])}>
-                  {nameOf(key)}
+                  {keyNameOf(key)}
                 </a>
               </th>
               <td>
@@ -112,7 +112,7 @@ function KeyTable({ keys, reload }: { keys: readonly ApiKeyRecord[]; reload: () 
               </td>
               <td class="long">{key.user}</td>
               <td class="long">
-                <span class="cut">{cut(summaryOf(key.scopes))}</span>
+                <span class="cut">{withEllipsis(summaryOf(key.scopes))}</span>
               </td>
               <td>
                 <Time at={key.created_at} />
@@ -131,7 +131,7 @@ function KeyTable({ keys, reload }: { keys: readonly ApiKeyRecord[]; reload: () 
 }
 
 export function StateBadge({ apiKey, now }: { apiKey: ApiKeyRecord; now: number }): JSX.Element {
-  const state = stateOf(apiKey, now)
+  const state = keyStateOf(apiKey, now)
   return (
     <span class="badge" data-status={state}>
       {state}

@@ -6,7 +6,7 @@ import { Failure } from '../../components/failure.tsx'
 import { PackRow } from '../../components/split.tsx'
 import { VirtualList, type VirtualListHandle } from '../../components/virtual-list.tsx'
 import { hrefOf } from '../../router.ts'
-import { rowsFor, searchable, type ListedAction, type ListRow } from './search.ts'
+import { rowsFor, searchable, type ActionListEntry, type ListRow } from './search.ts'
 
 const ROW_HEIGHT = 46
 const ATTRIBUTES = 'ref,pack,name,description,enabled,tags'
@@ -20,7 +20,7 @@ export interface ActionListProps {
 
 export function ActionList({ search, chosen, onSearch, onOpen }: ActionListProps): JSX.Element {
   const { data, error, reload } = useLoaded(
-    (signal) => list<ListedAction>('actions', { include_attributes: ATTRIBUTES }, signal),
+    (signal) => list<ActionListEntry>('actions', { include_attributes: ATTRIBUTES }, signal),
     [],
   )
   const searchId = useId()

@@ -10,14 +10,14 @@ export interface Run {
   user?: string | undefined
 }
 
-export interface Written {
+export interface CommandText {
   text: string
   /** Parameters that are not in it: secrets, and what cannot be written that way. */
   omitted: string[]
 }
 
 /** `svc run core.local cmd='date -R'` */
-export function svcCommand({ ref, parameters, traceTag, user }: Run, fields: readonly Field[]): Written {
+export function svcCommand({ ref, parameters, traceTag, user }: Run, fields: readonly Field[]): CommandText {
   const known = new Map(fields.map((field) => [field.name, field]))
   const words = ['svc', 'run']
   if (traceTag !== undefined) words.push(`--trace-tag=${quote(traceTag)}`)
@@ -50,7 +50,7 @@ export function curlCommand(
   fields: readonly Field[],
   address: string,
   hasLogin: boolean,
-): Written {
+): CommandText {
   const secret = new Set(fields.filter(({ schema }) => hasSecret(schema)).map(({ name }) => name))
   const given = Object.entries(parameters).filter(([name]) => !secret.has(name))
   const body = {

@@ -10,7 +10,7 @@ import { submitKeys } from '../../components/form/submit-keys.ts'
 import { controlIdOf, useParameterForm, type ParameterFormModel } from '../../components/form/use-parameter-form.ts'
 import { hrefOf, navigate, parseLocation } from '../../router.ts'
 import { useStore } from '../../store.ts'
-import { curlCommand, svcCommand, type Run, type Written } from './command-line.ts'
+import { curlCommand, svcCommand, type Run, type CommandText } from './command-line.ts'
 import { queryOfState, stateOfQuery } from './run-link.ts'
 
 /** In the address; no parameter has a dash in its name. */
@@ -254,7 +254,7 @@ function Commands({ form, run }: { form: ParameterFormModel; run: Run }): JSX.El
 
 const MAX_COMMAND = 5000
 
-function Command({ title, written: { text, omitted } }: { title: string; written: Written }): JSX.Element {
+function Command({ title, written: { text, omitted } }: { title: string; written: CommandText }): JSX.Element {
   return (
     <div class="field">
       <div class="field-head">

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { rowsFor, searchable, type ListedAction } from './search.ts'
+import { rowsFor, searchable, type ActionListEntry } from './search.ts'
 
-function action(ref: string, more: Partial<ListedAction> = {}): ListedAction {
+function action(ref: string, more: Partial<ActionListEntry> = {}): ActionListEntry {
   const [pack = '', name = ''] = ref.split('.')
   return { ref, pack, name, description: '', enabled: true, tags: [], ...more }
 }

@@ -1,13 +1,14 @@
 /** Which actions fit what somebody types, the likeliest first. */
 import type { ActionRecord } from '../../api/records.ts'
+import { compareText } from '../../text.ts'
 
 /** What the list knows of an action. */
-export type ListedAction = Pick<ActionRecord, 'ref' | 'pack' | 'name' | 'description' | 'enabled' | 'tags'>
+export type ActionListEntry = Pick<ActionRecord, 'ref' | 'pack' | 'name' | 'description' | 'enabled' | 'tags'>
 
-export type ListRow = { kind: 'pack'; pack: string; count: number } | { kind: 'action'; action: ListedAction }
+export type ListRow = { kind: 'pack'; pack: string; count: number } | { kind: 'action'; action: ActionListEntry }
 
 export interface SearchableAction {
-  action: ListedAction
+  action: ActionListEntry
   ref: string
   text: string
 }
@@ -15,14 +16,14 @@ export interface SearchableAction {
 const MAX_TEXT = 2000
 
 /** In the order of their packs and names, with what is searched in small letters. */
-export function searchable(actions: readonly ListedAction[]): SearchableAction[] {
+export function searchable(actions: readonly ActionListEntry[]): SearchableAction[] {
   return actions
     .map((action) => {
       const { ref, description, tags } = action
       const words = tags.map(({ name, value }) => `${name} ${value}`).join(' ')
       return { action, ref: ref.toLowerCase(), text: `${ref} ${description.slice(0, MAX_TEXT)} ${words}`.toLowerCase() }
     })
-    .sort((a, b) => compare(a.action.pack, b.action.pack) || compare(a.action.name, b.action.name))
+    .sort((a, b) => compareText(a.action.pack, b.action.pack) || compareText(a.action.name, b.action.name))
 }
 
 /**
@@ -32,7 +33,7 @@ export function searchable(actions: readonly ListedAction[]): SearchableAction[]
 export function rowsFor(actions: readonly SearchableAction[], query: string): ListRow[] {
   const words = query.toLowerCase().split(/\s+/).filter(Boolean)
   if (words.length === 0) return grouped(actions)
-  const ranked: { rank: number; action: ListedAction }[] = []
+  const ranked: { rank: number; action: ActionListEntry }[] = []
   for (const { action, ref, text } of actions) {
     if (!words.every((word) => text.includes(word))) continue
     ranked.push({ rank: rankOf(ref, words), action })
@@ -62,8 +63,4 @@ function rankOf(ref: string, words: readonly string[]): number {
   if (ref === first || name === first) return 0
   if (name.startsWith(first) || ref.startsWith(first)) return 1
   return words.every((word) => ref.includes(word)) ? 2 : 3
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0
 }

@@ -5,7 +5,14 @@ import { get } from '../../api/client.ts'
 import { executionStatuses } from '../../api/execution-status.ts'
 import { useLoaded } from '../../api/load.ts'
 import { setQuery } from '../../router.ts'
-import { addressOfFilter, hasConditions, isNarrowed, noFilter, timeSpans, type HistoryFilter } from './filters.ts'
+import {
+  addressOfFilter,
+  hasConditions,
+  isHistoryFiltered,
+  noFilter,
+  timeSpans,
+  type HistoryFilter,
+} from './filters.ts'
 
 /** While somebody types. */
 const PAUSE_MS = 300
@@ -71,7 +78,7 @@ export function FilterBar({ filter, isNarrow }: { filter: HistoryFilter; isNarro
           </button>
         </span>
       )}
-      {isNarrowed(filter) && (
+      {isHistoryFiltered(filter) && (
         <button type="button" class="link" onClick={() => change(noFilter)}>
           Clear
         </button>

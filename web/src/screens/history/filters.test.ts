@@ -1,6 +1,15 @@
 import { describe, expect, test } from 'vitest'
 import type { ExecutionSummary } from '../../api/execution-summary.ts'
-import { addressOfFilter, dependsOnStatus, filterOf, isNarrowed, keyOf, matches, noFilter, queryOf } from './filters.ts'
+import {
+  addressOfFilter,
+  dependsOnStatus,
+  historyFilterOf,
+  isHistoryFiltered,
+  historyKeyOf,
+  matches,
+  noFilter,
+  historyQueryOf,
+} from './filters.ts'
 
 const now = Date.parse('2030-01-02T00:00:00Z')
 const id = '65f0a0b0c0d0e0f0a1b2c3d4'
@@ -26,20 +35,22 @@ describe('an address', () => {
     `parent=${id}`,
   ])('%j leads to a filter and back', (text) => {
     const query = new URLSearchParams(text)
-    const filter = filterOf(query)
+    const filter = historyFilterOf(query)
     const values = Object.entries(addressOfFilter(filter)).filter(([, value]) => value !== undefined)
     expect(Object.fromEntries(values)).toEqual(Object.fromEntries(query))
-    expect(isNarrowed(filter)).toBe(text !== '')
+    expect(isHistoryFiltered(filter)).toBe(text !== '')
   })
 
   test('with other things in it, blanks, or the same status twice', () => {
-    const filter = filterOf(new URLSearchParams('line=7&status=failed,,failed&action= core.local &children=0'))
+    const filter = historyFilterOf(new URLSearchParams('line=7&status=failed,,failed&action= core.local &children=0'))
     expect(filter).toEqual({ ...noFilter, status: ['failed'], action: 'core.local' })
-    expect(keyOf(filter)).toBe(keyOf(filterOf(new URLSearchParams('action=core.local&status=failed'))))
+    expect(historyKeyOf(filter)).toBe(
+      historyKeyOf(historyFilterOf(new URLSearchParams('action=core.local&status=failed'))),
+    )
   })
 
   test('to show children is no narrowing', () => {
-    expect(isNarrowed(filterOf(new URLSearchParams('children=1')))).toBe(false)
+    expect(isHistoryFiltered(historyFilterOf(new URLSearchParams('children=1')))).toBe(false)
   })
 })
 
@@ -58,7 +69,7 @@ test.each<[address: string, query: Record<string, unknown>]>([
   ['until=2030-01-01T00:00:00Z', { parent: 'null', timestamp_lt: '2030-01-01T00:00:00.000Z' }],
   ['since=nonsense', { parent: 'null' }],
 ])('the request of %j', (address, query) => {
-  const sent = Object.entries(queryOf(filterOf(new URLSearchParams(address)), now)).filter(
+  const sent = Object.entries(historyQueryOf(historyFilterOf(new URLSearchParams(address)), now)).filter(
     ([, value]) => value !== undefined && value !== '' && !(Array.isArray(value) && value.length === 0),
   )
   expect(Object.fromEntries(sent)).toEqual(query)
@@ -94,11 +105,11 @@ describe('an execution matches', () => {
     ['q=parameters.cmd:x', undefined],
     ['q=parameters.cmd:x+remote', false],
   ])('%j: %s', (address, expected, more = {}) => {
-    expect(matches(filterOf(new URLSearchParams(address)), { ...execution, ...more }, now)).toBe(expected)
+    expect(matches(historyFilterOf(new URLSearchParams(address)), { ...execution, ...more }, now)).toBe(expected)
   })
 
   test('for good, or only while it has a status', () => {
-    const depends = (address: string): boolean => dependsOnStatus(filterOf(new URLSearchParams(address)))
+    const depends = (address: string): boolean => dependsOnStatus(historyFilterOf(new URLSearchParams(address)))
     expect([depends(''), depends('action=a.b&q=x'), depends('status=failed'), depends('q=result.code:1')]).toEqual([
       false,
       false,

@@ -30,7 +30,7 @@ export const timeSpans: readonly { name: string; title: string; ms: number }[] =
 
 const texts = ['action', 'user', 'rule', 'trigger_type', 'runner', 'parent', 'since', 'until'] as const
 
-export function filterOf(query: URLSearchParams): HistoryFilter {
+export function historyFilterOf(query: URLSearchParams): HistoryFilter {
   const text = (name: string): string => query.get(name)?.trim() ?? ''
   return {
     status: [...new Set(text('status').split(','))].filter((one) => one !== ''),
@@ -57,14 +57,14 @@ export function addressOfFilter(filter: Partial<HistoryFilter>): Record<string, 
   return values
 }
 
-export const noFilter: HistoryFilter = filterOf(new URLSearchParams())
+export const noFilter: HistoryFilter = historyFilterOf(new URLSearchParams())
 
-export function isNarrowed(filter: HistoryFilter): boolean {
+export function isHistoryFiltered(filter: HistoryFilter): boolean {
   return Object.values(addressOfFilter({ ...filter, hasChildren: false })).some((value) => value !== undefined)
 }
 
 /** Two that are equal list the same. */
-export function keyOf(filter: HistoryFilter): string {
+export function historyKeyOf(filter: HistoryFilter): string {
   return JSON.stringify(addressOfFilter(filter))
 }
 
@@ -99,7 +99,7 @@ function isBeginningOfId(word: string): boolean {
 }
 
 /** Of the list of executions, newest first. @param now milliseconds since the epoch */
-export function queryOf(filter: HistoryFilter, now: number): QueryValues {
+export function historyQueryOf(filter: HistoryFilter, now: number): QueryValues {
   const { words, conditions, hasId } = searchOf(filter.search)
   const { from, to } = timesOf(filter, now)
   return {

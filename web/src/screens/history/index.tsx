@@ -3,7 +3,7 @@ import type { JSX } from 'preact'
 import { lazy } from '../../components/lazy.tsx'
 import { useMedia } from '../../components/media.ts'
 import type { ScreenProps } from '../../router.ts'
-import { List } from './list.tsx'
+import { HistoryList } from './list.tsx'
 import './history.css'
 
 // The list is what is seen first.
@@ -13,7 +13,7 @@ export default function History({ path: [id, tab], query }: ScreenProps): JSX.El
   const hasRoom = useMedia('(min-width: 1200px)')
   return (
     <div class="page fill history" data-beside={id === undefined ? undefined : ''}>
-      {(id === undefined || hasRoom) && <List query={query} openId={id} />}
+      {(id === undefined || hasRoom) && <HistoryList query={query} openId={id} />}
       {id !== undefined && <Detail key={id} id={id} tab={tab ?? 'general'} query={query} isBeside={hasRoom} />}
     </div>
   )

@@ -3,8 +3,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { createRandom, seedOfRun, type Random } from '../../../../tests/helpers/random.ts'
 import type { ExecutionSummary } from '../../api/execution-summary.ts'
 import type { ExecutionStatus } from '../../api/records.ts'
-import { createListModel, type Answer, type ListModel } from './list-model.ts'
-import { PAGE_SIZE, type ListEvent, type Place } from './list-rows.ts'
+import { createListModel, type ListAnswer, type ListModel } from './list-model.ts'
+import { LIST_PAGE_SIZE, type ListEvent, type PagePlace } from './list-rows.ts'
 
 const ROUNDS = 40
 const STEPS = 250
@@ -61,7 +61,7 @@ function createWorld(random: Random, fits: (execution: ExecutionSummary) => bool
   for (let count = random.below(400); count > 0; count--) add(random.once(3) ? 'running' : 'succeeded')
   const truth = (): ExecutionSummary[] => stored.filter(fits).toReversed()
 
-  function answerOf({ beforeId, afterId, offset }: Place, limit: number): Answer {
+  function answerOf({ beforeId, afterId, offset }: PagePlace, limit: number): ListAnswer {
     const within = truth().filter(
       ({ id }) => (beforeId === undefined || id < beforeId) && (afterId === undefined || id > afterId),
     )
@@ -71,7 +71,7 @@ function createWorld(random: Random, fits: (execution: ExecutionSummary) => bool
     return { items: isAscending ? items.toReversed() : items, total: isFirst ? within.length : undefined }
   }
 
-  async function load(place: Place, limit: number, signal: AbortSignal): Promise<Answer> {
+  async function load(place: PagePlace, limit: number, signal: AbortSignal): Promise<ListAnswer> {
     await pause(random.below(HALF_MS))
     const hasFailed = canFail && random.once(20)
     const answer = structuredClone(answerOf(place, limit))
@@ -146,7 +146,7 @@ async function live(random: Random, { model, change, cut, mend }: World): Promis
 }
 
 function show(model: ListModel, top: number): void {
-  model.show(Math.max(0, top - 10), Math.min(model.state.count ?? PAGE_SIZE, top + DRAWN))
+  model.show(Math.max(0, top - 10), Math.min(model.state.count ?? LIST_PAGE_SIZE, top + DRAWN))
 }
 
 const told = (rows: readonly (ExecutionSummary | undefined)[]): string[] =>

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import type { ExecutionSummary } from '../../api/execution-summary.ts'
 import type { ExecutionStatus } from '../../api/records.ts'
-import { createListModel, type Answer, type ListModel } from './list-model.ts'
-import { nextId, PAGE_SIZE, type Place } from './list-rows.ts'
+import { createListModel, type ListAnswer, type ListModel } from './list-model.ts'
+import { nextId, LIST_PAGE_SIZE, type PagePlace } from './list-rows.ts'
 
 const idOf = (n: number): string => n.toString(16).padStart(24, '0')
 const numberOf = (execution: ExecutionSummary | undefined): number | undefined =>
@@ -23,7 +23,7 @@ function make(n: number, ...statuses: ExecutionStatus[]): ExecutionSummary {
 }
 
 interface Request {
-  place: Place
+  place: PagePlace
   limit: number
   signal: AbortSignal
   answer: () => void
@@ -39,7 +39,7 @@ let isCostly: boolean
 let changes: number
 let model: ListModel
 
-function answerOf({ beforeId, afterId, offset }: Place, limit: number): Answer {
+function answerOf({ beforeId, afterId, offset }: PagePlace, limit: number): ListAnswer {
   const fitting = stored.filter((one) => matches(one) !== false).toReversed()
   const within = fitting.filter(
     ({ id }) => (beforeId === undefined || id < beforeId) && (afterId === undefined || id > afterId),
@@ -129,9 +129,9 @@ describe('pages', () => {
   test('are loaded for what is seen alone', async () => {
     await start(100_000)
     expect(model.state.count).toBe(100_000)
-    expect(numbers(0, PAGE_SIZE + 1)).toEqual([...descending(100_000, PAGE_SIZE), undefined])
+    expect(numbers(0, LIST_PAGE_SIZE + 1)).toEqual([...descending(100_000, LIST_PAGE_SIZE), undefined])
     await scrollTo(40)
-    expect(requests.map(({ place }) => place)).toEqual([{ beforeId: idOf(100_000 - PAGE_SIZE + 1), offset: 0 }])
+    expect(requests.map(({ place }) => place)).toEqual([{ beforeId: idOf(100_000 - LIST_PAGE_SIZE + 1), offset: 0 }])
     await answerAll()
     expect(numbers(40, 70)).toEqual(descending(100_000 - 40, 30))
   })
@@ -170,12 +170,12 @@ describe('pages', () => {
 
   test('are few, however much was seen', async () => {
     await start(10_000)
-    for (let first = 0; first < 5000; first += PAGE_SIZE) {
+    for (let first = 0; first < 5000; first += LIST_PAGE_SIZE) {
       await scrollTo(first)
       await answerAll()
     }
     const kept = Array.from({ length: 10_000 }, (_, i) => model.row(i)).filter((row) => row !== undefined)
-    expect(kept.length).toBeLessThanOrEqual(40 * PAGE_SIZE)
+    expect(kept.length).toBeLessThanOrEqual(40 * LIST_PAGE_SIZE)
     expect(numbers(4950, 4980)).toEqual(descending(10_000 - 4950, 30))
   })
 
@@ -267,7 +267,7 @@ describe('what happens', () => {
     await answerAll()
     expect(numbers(5980, 6001)).toEqual([...descending(20, 20), undefined])
     const kept = Array.from({ length: 6000 }, (_, i) => model.row(i)).filter((row) => row !== undefined)
-    expect(kept.length).toBeLessThanOrEqual(42 * PAGE_SIZE)
+    expect(kept.length).toBeLessThanOrEqual(42 * LIST_PAGE_SIZE)
   })
 })
 
@@ -322,7 +322,7 @@ describe('while somebody looks further down', () => {
     for (let n = 1001; n <= 1300; n++) stored.push(make(n))
     model.resync()
     await answerAll()
-    expect([model.state.waitingCount, model.state.hasMoreWaiting]).toEqual([PAGE_SIZE, true])
+    expect([model.state.waitingCount, model.state.hasMoreWaiting]).toEqual([LIST_PAGE_SIZE, true])
   })
 })
 

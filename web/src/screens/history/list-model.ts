@@ -11,19 +11,19 @@
 import type { ExecutionSummary } from '../../api/execution-summary.ts'
 import { isAbort } from '../../api/transport.ts'
 import {
-  countOf,
+  listCount,
   emptyRows,
-  indexOf,
-  PAGE_SIZE,
+  listIndexOf,
+  LIST_PAGE_SIZE,
   placeOfPage,
   previousId,
   reduceRows,
-  rowAt,
+  listRowAt,
   visiblePages,
   type ListAction,
   type ListEvent,
   type ListRules,
-  type Place,
+  type PagePlace,
 } from './list-rows.ts'
 
 /** Page requests at once; more would only wait for each other. */
@@ -35,7 +35,7 @@ const REFRESH_EVERY_MS = 1000
 /** A costly list is loaded again after a pause of this many times its last loading time. */
 const COSTLY_PAUSE = 10
 
-export interface Answer {
+export interface ListAnswer {
   /** Newest first. */
   items: ExecutionSummary[]
   /** Of all that match; undefined for pages that start at an id. */
@@ -43,7 +43,7 @@ export interface Answer {
 }
 
 export interface ListSource extends ListRules {
-  load(place: Place, limit: number, signal: AbortSignal): Promise<Answer>
+  load(place: PagePlace, limit: number, signal: AbortSignal): Promise<ListAnswer>
   /** Whether the server looks at every execution for a page. */
   isCostly: boolean
 }
@@ -113,12 +113,12 @@ export function createListModel(source: ListSource, onChange: () => void): ListM
 
   /** Asks for executions, and ignores the answer once the request was aborted. */
   function load(
-    place: Place,
+    place: PagePlace,
     controller: AbortController,
-    onAnswer: (answer: Answer) => void,
+    onAnswer: (answer: ListAnswer) => void,
     onEnd: () => void,
   ): void {
-    source.load(place, PAGE_SIZE, controller.signal).then(
+    source.load(place, LIST_PAGE_SIZE, controller.signal).then(
       (answer) => {
         if (controller.signal.aborted) return
         onEnd()
@@ -170,7 +170,7 @@ export function createListModel(source: ListSource, onChange: () => void): ListM
   function accept(events: Iterable<ListEvent>): void {
     const before = rows
     update({ type: 'events received', events })
-    const isNew = countOf(rows) !== countOf(before) || rows.waiting.size !== before.waiting.size
+    const isNew = listCount(rows) !== listCount(before) || rows.waiting.size !== before.waiting.size
     if (rows.isLive && isNew) loadVisible()
     refreshWhenStale()
   }
@@ -255,16 +255,16 @@ export function createListModel(source: ListSource, onChange: () => void): ListM
   return {
     get state() {
       const { waiting, hasMoreWaiting, isStale, error } = rows
-      return { count: countOf(rows), waitingCount: waiting.size, hasMoreWaiting, isStale, error }
+      return { count: listCount(rows), waitingCount: waiting.size, hasMoreWaiting, isStale, error }
     },
-    row: (index) => rowAt(rows, index),
-    indexOf: (id) => indexOf(rows, id),
+    row: (index) => listRowAt(rows, index),
+    indexOf: (id) => listIndexOf(rows, id),
     find(id) {
-      const index = indexOf(rows, id)
-      return (index === undefined ? undefined : rowAt(rows, index)) ?? rows.waiting.get(id) ?? rows.recent.get(id)
+      const index = listIndexOf(rows, id)
+      return (index === undefined ? undefined : listRowAt(rows, index)) ?? rows.waiting.get(id) ?? rows.recent.get(id)
     },
     show(first, end) {
-      const isNear = Math.abs(first - rows.visible.first) <= PAGE_SIZE
+      const isNear = Math.abs(first - rows.visible.first) <= LIST_PAGE_SIZE
       dispatch({ type: 'scrolled', first, end })
       clearTimeout(settling)
       if (isNear) loadVisible()

@@ -4,22 +4,22 @@ import { createRandom, seedOfRun, type Random } from '../../../../tests/helpers/
 import type { ExecutionSummary } from '../../api/execution-summary.ts'
 import type { ExecutionStatus } from '../../api/records.ts'
 import {
-  countOf,
+  listCount,
   emptyRows,
-  indexOf,
+  listIndexOf,
   MAX_PAGES,
   MAX_RECENT,
   MAX_WAITING,
-  PAGE_SIZE,
+  LIST_PAGE_SIZE,
   placeOfPage,
   previousId,
   reduceRows,
-  rowAt,
+  listRowAt,
   visiblePages,
   type ListAction,
   type ListRows,
   type ListRules,
-  type Place,
+  type PagePlace,
 } from './list-rows.ts'
 
 const ROUNDS = 10
@@ -49,9 +49,9 @@ function brokenInvariants(rows: ListRows): string[] {
     'newer executions are beyond the anchor': newer.every((id) => id >= anchor),
     'an execution is a row or waits': new Set(newer).size === newer.length,
     'the head is in order': isDescending(head.map(({ id }) => id)),
-    'the head has its indexes': head.every(({ id }, i) => indexOf(rows, id) === i),
+    'the head has its indexes': head.every(({ id }, i) => listIndexOf(rows, id) === i),
     'outdated pages exist': [...outdatedPages].every((number) => pages.has(number)),
-    'the head is bounded': head.length < 2 * PAGE_SIZE,
+    'the head is bounded': head.length < 2 * LIST_PAGE_SIZE,
     'pages are bounded': pages.size <= MAX_PAGES,
     'events are bounded': recent.size <= MAX_RECENT,
     'executions that wait are bounded': isLive || waiting.size <= MAX_WAITING,
@@ -60,9 +60,9 @@ function brokenInvariants(rows: ListRows): string[] {
     const ids = page.flatMap((row) => row?.id ?? [])
     rules[`page ${number} is older than the anchor`] = ids.every((id) => id < anchor)
     rules[`page ${number} is in order`] = outdatedPages.has(number) || isDescending(ids)
-    rules[`page ${number} is bounded`] = page.length <= PAGE_SIZE
+    rules[`page ${number} is bounded`] = page.length <= LIST_PAGE_SIZE
     rules[`page ${number} has its rows`] = page.every(
-      (row, i) => rowAt(rows, head.length + number * PAGE_SIZE + i) === row,
+      (row, i) => listRowAt(rows, head.length + number * LIST_PAGE_SIZE + i) === row,
     )
   }
   return Object.keys(rules).filter((rule) => rules[rule] === false)
@@ -87,17 +87,17 @@ function createActions(
     stored.push(execution)
     return execution
   }
-  for (let i = random.below(4 * PAGE_SIZE * MAX_PAGES); i > 0; i--) begin()
+  for (let i = random.below(4 * LIST_PAGE_SIZE * MAX_PAGES); i > 0; i--) begin()
   const rules: ListRules = {
     matches: ({ status }) => (dependsOnStatus ? status === 'running' : true),
     dependsOnStatus,
   }
-  const answer = ({ beforeId, afterId, offset }: Place): ExecutionSummary[] => {
+  const answer = ({ beforeId, afterId, offset }: PagePlace): ExecutionSummary[] => {
     const within = stored
       .filter((one) => rules.matches(one) === true)
       .filter(({ id }) => (beforeId === undefined || id < beforeId) && (afterId === undefined || id > afterId))
     const isAscending = beforeId !== undefined && afterId !== undefined
-    const page = (isAscending ? within : within.toReversed()).slice(offset, offset + PAGE_SIZE)
+    const page = (isAscending ? within : within.toReversed()).slice(offset, offset + LIST_PAGE_SIZE)
     return isAscending ? page.toReversed() : page
   }
   const listLoaded = (): ListAction => ({
@@ -135,7 +135,7 @@ function createActions(
       case 6:
         return { type: 'live changed', isLive: random.below(2) === 0 }
       case 7: {
-        const first = random.below(Math.max(1, countOf(rows) ?? 1))
+        const first = random.below(Math.max(1, listCount(rows) ?? 1))
         return { type: 'scrolled', first, end: first + 40 }
       }
       case 8: {

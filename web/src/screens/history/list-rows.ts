@@ -16,7 +16,7 @@
  */
 import { laterOf, type ExecutionSummary } from '../../api/execution-summary.ts'
 
-export const PAGE_SIZE = 50
+export const LIST_PAGE_SIZE = 50
 /** Pages that are kept: those nearest to the visible rows. */
 export const MAX_PAGES = 40
 /** Newer executions that are kept while they are not rows. */
@@ -25,7 +25,7 @@ export const MAX_WAITING = 200
 export const MAX_RECENT = 1000
 
 /** Where a page begins. Without ids: at the newest execution. */
-export interface Place {
+export interface PagePlace {
   beforeId?: string
   /** The page ends before this execution; `offset` counts from there. */
   afterId?: string
@@ -81,7 +81,7 @@ export type ListAction =
   /** The first page is requested: the answer will contain every event up to now. */
   | { type: 'list requested' }
   | { type: 'list loaded'; items: readonly ExecutionSummary[]; total: number }
-  | { type: 'page loaded'; number: number; place: Place; items: readonly ExecutionSummary[] }
+  | { type: 'page loaded'; number: number; place: PagePlace; items: readonly ExecutionSummary[] }
   /** Events were missed. */
   | { type: 'events missed' }
   /** The visible pages and the newest executions are requested, after events were missed. */
@@ -108,7 +108,7 @@ export const emptyRows: ListRows = {
   isStale: false,
   isStaleSinceRequest: false,
   isLive: true,
-  visible: { first: 0, end: PAGE_SIZE },
+  visible: { first: 0, end: LIST_PAGE_SIZE },
   error: undefined,
 }
 
@@ -176,40 +176,40 @@ function apply(draft: Draft, action: LargeAction, rules: ListRules): void {
   }
 }
 
-export function countOf({ anchor, head, baseCount }: ListRows): number | undefined {
+export function listCount({ anchor, head, baseCount }: ListRows): number | undefined {
   return anchor === '' ? undefined : head.length + baseCount
 }
 
-export function rowAt({ head, pages }: ListRows, index: number): ExecutionSummary | undefined {
+export function listRowAt({ head, pages }: ListRows, index: number): ExecutionSummary | undefined {
   if (index < head.length) return head[index]
   const inBase = index - head.length
-  return pages.get(Math.floor(inBase / PAGE_SIZE))?.[inBase % PAGE_SIZE]
+  return pages.get(Math.floor(inBase / LIST_PAGE_SIZE))?.[inBase % LIST_PAGE_SIZE]
 }
 
 /** Row of an execution; undefined: it is not loaded. */
-export function indexOf(rows: ListRows, id: string): number | undefined {
+export function listIndexOf(rows: ListRows, id: string): number | undefined {
   const found = locate(rows, id)
   if (found === undefined) return undefined
-  return found.page === undefined ? found.index : rows.head.length + found.page * PAGE_SIZE + found.index
+  return found.page === undefined ? found.index : rows.head.length + found.page * LIST_PAGE_SIZE + found.index
 }
 
 /** Numbers of the existing pages that are visible. */
 export function visiblePages({ head, baseCount, visible }: ListRows): number[] {
-  const first = Math.max(0, Math.floor((visible.first - head.length) / PAGE_SIZE))
-  const end = Math.min(Math.ceil((visible.end - head.length) / PAGE_SIZE), Math.ceil(baseCount / PAGE_SIZE))
+  const first = Math.max(0, Math.floor((visible.first - head.length) / LIST_PAGE_SIZE))
+  const end = Math.min(Math.ceil((visible.end - head.length) / LIST_PAGE_SIZE), Math.ceil(baseCount / LIST_PAGE_SIZE))
   return Array.from({ length: Math.max(0, end - first) }, (_, i) => first + i)
 }
 
 /** How to ask for a page: from the nearest loaded row, since skipping many rows costs the server time. */
-export function placeOfPage({ anchor, pages, outdatedPages }: ListRows, number: number): Place {
-  let best: Place = { beforeId: anchor, offset: number * PAGE_SIZE }
+export function placeOfPage({ anchor, pages, outdatedPages }: ListRows, number: number): PagePlace {
+  let best: PagePlace = { beforeId: anchor, offset: number * LIST_PAGE_SIZE }
   for (const [other, page] of pages) {
     const [first, last] = [page[0], page.at(-1)]
     if (first === undefined || last === undefined || outdatedPages.has(other)) continue
     const pagesBetween = Math.abs(other - number) - 1
-    if (pagesBetween < 0 || pagesBetween * PAGE_SIZE >= best.offset) continue
-    if (other > number) best = { afterId: first.id, beforeId: anchor, offset: pagesBetween * PAGE_SIZE }
-    else if (page.length === PAGE_SIZE) best = { beforeId: last.id, offset: pagesBetween * PAGE_SIZE }
+    if (pagesBetween < 0 || pagesBetween * LIST_PAGE_SIZE >= best.offset) continue
+    if (other > number) best = { afterId: first.id, beforeId: anchor, offset: pagesBetween * LIST_PAGE_SIZE }
+    else if (page.length === LIST_PAGE_SIZE) best = { beforeId: last.id, offset: pagesBetween * LIST_PAGE_SIZE }
   }
   return best
 }
@@ -227,7 +227,7 @@ function takeList(draft: Draft, items: readonly ExecutionSummary[], total: numbe
   draft.error = undefined
   draft.pages.set(0, latestOf(draft, items, rules))
   // The stream was faster than the answer.
-  const oldest = items[PAGE_SIZE - 1]?.id ?? ''
+  const oldest = items[LIST_PAGE_SIZE - 1]?.id ?? ''
   for (const execution of draft.recent.values()) {
     if (rules.matches(execution) !== true || locate(draft, execution.id) !== undefined) continue
     if (execution.id >= draft.anchor) addWaiting(draft, execution)
@@ -238,14 +238,14 @@ function takeList(draft: Draft, items: readonly ExecutionSummary[], total: numbe
 
 function takePage(
   draft: Draft,
-  { number, items, place }: { number: number; items: readonly ExecutionSummary[]; place: Place },
+  { number, items, place }: { number: number; items: readonly ExecutionSummary[]; place: PagePlace },
   rules: ListRules,
 ): void {
   draft.pages.set(number, latestOf(draft, items, rules))
   draft.outdatedPages.delete(number)
-  if (items.length < PAGE_SIZE) {
+  if (items.length < LIST_PAGE_SIZE) {
     // Rows were deleted after they were counted: old ones at the end, which is where they are missing.
-    if (place.afterId === undefined) draft.baseCount = Math.min(draft.baseCount, number * PAGE_SIZE + items.length)
+    if (place.afterId === undefined) draft.baseCount = Math.min(draft.baseCount, number * LIST_PAGE_SIZE + items.length)
     else draft.isStale = true
   }
   dropFarPages(draft)
@@ -259,7 +259,7 @@ function takeNewest(draft: Draft, items: readonly ExecutionSummary[], rules: Lis
     addWaiting(draft, latest(draft, execution, rules))
   }
   draft.hasGap = false
-  if (items.length >= PAGE_SIZE) draft.hasMoreWaiting = true
+  if (items.length >= LIST_PAGE_SIZE) draft.hasMoreWaiting = true
 }
 
 function takeEvents(draft: Draft, events: Iterable<ListEvent>, rules: ListRules): void {
@@ -294,11 +294,11 @@ function takeWaiting(draft: Draft): void {
   const head = [...draft.waiting.values(), ...draft.head].toSorted((a, b) => (a.id < b.id ? 1 : -1))
   draft.waiting.clear()
   // Pages stay as they are: a whole page of newer executions becomes the first.
-  while (head.length >= 2 * PAGE_SIZE) {
-    const first = head.splice(-PAGE_SIZE)
+  while (head.length >= 2 * LIST_PAGE_SIZE) {
+    const first = head.splice(-LIST_PAGE_SIZE)
     draft.pages = new Map([[0, first], ...[...draft.pages].map(([number, page]) => [number + 1, page] as const)])
     draft.outdatedPages = new Set([...draft.outdatedPages].map((number) => number + 1))
-    draft.baseCount += PAGE_SIZE
+    draft.baseCount += LIST_PAGE_SIZE
     draft.anchor = nextId(first[0]?.id ?? draft.anchor)
   }
   draft.head = head
@@ -312,8 +312,8 @@ function outdatePages(draft: Draft, rules: ListRules): void {
   if (newest !== undefined) {
     const kept: (ExecutionSummary | undefined)[][] = []
     for (let index = draft.visible.first; index < draft.visible.end; index++) {
-      const execution = rowAt(draft, index)
-      if (execution !== undefined) (kept[Math.floor(index / PAGE_SIZE)] ??= [])[index % PAGE_SIZE] = execution
+      const execution = listRowAt(draft, index)
+      if (execution !== undefined) (kept[Math.floor(index / LIST_PAGE_SIZE)] ??= [])[index % LIST_PAGE_SIZE] = execution
     }
     draft.anchor = nextId(newest.id)
     draft.baseCount += draft.head.length
@@ -346,7 +346,7 @@ function dropOldest(executions: Map<string, ExecutionSummary>): void {
 }
 
 function dropFarPages({ pages, outdatedPages, visible, head }: Draft): void {
-  const middle = ((visible.first + visible.end) / 2 - head.length) / PAGE_SIZE
+  const middle = ((visible.first + visible.end) / 2 - head.length) / LIST_PAGE_SIZE
   while (pages.size > MAX_PAGES) {
     const farthest = [...pages.keys()].reduce((a, b) => (Math.abs(a - middle) >= Math.abs(b - middle) ? a : b))
     pages.delete(farthest)

@@ -10,10 +10,10 @@ import { hrefOf, navigate } from '../../router.ts'
 import { useStore } from '../../store.ts'
 import { CancelSelected } from './cancel.tsx'
 import { FilterBar } from './filter-bar.tsx'
-import { addressOfFilter, filterOf, isNarrowed, type HistoryFilter } from './filters.ts'
+import { addressOfFilter, historyFilterOf, isHistoryFiltered, type HistoryFilter } from './filters.ts'
 import type { ListModel } from './list-model.ts'
-import { PAGE_SIZE } from './list-rows.ts'
-import { Row } from './row.tsx'
+import { LIST_PAGE_SIZE } from './list-rows.ts'
+import { HistoryRow } from './row.tsx'
 import { useHistory, type History } from './use-list.ts'
 
 const ROW_HEIGHT = 36
@@ -23,14 +23,14 @@ const HOLD_MS = 800
 /** To be cancelled at once. */
 const MAX_SELECTED = 500
 
-export interface ListProps {
+export interface HistoryListProps {
   query: URLSearchParams
   /** Id of the execution that is shown beside it. */
   openId: string | undefined
 }
 
-export function List({ query, openId }: ListProps): JSX.Element {
-  const filter = useMemo(() => filterOf(query), [query.toString()])
+export function HistoryList({ query, openId }: HistoryListProps): JSX.Element {
+  const filter = useMemo(() => historyFilterOf(query), [query.toString()])
   const history = useHistory(filter)
   const { model } = history
   const { state } = model
@@ -96,7 +96,7 @@ function Newer({ history }: { history: History }): JSX.Element | null {
 
 function Nothing({ filter }: { filter: HistoryFilter }): JSX.Element {
   const { user } = useStore(session.state)
-  if (!isNarrowed(filter)) {
+  if (!isHistoryFiltered(filter)) {
     const seesAll = user?.hasAccessControl !== true || user.isAdmin
     return (
       <p class="empty">
@@ -144,7 +144,7 @@ function Rows({ history, filter, openId, isNarrow, selected, onSelect }: RowsPro
   const { model } = history
   const list = useRef<VirtualListHandle>(null)
   const grid = useRef<HTMLDivElement>(null)
-  const count = model.state.count ?? PAGE_SIZE
+  const count = model.state.count ?? LIST_PAGE_SIZE
   const [active, setActive] = useState<ActiveRow>()
   const [hasFocus, setHasFocus] = useState(false)
   const [isHeld, hold] = useHold()
@@ -289,7 +289,7 @@ function Rows({ history, filter, openId, isNarrow, selected, onSelect }: RowsPro
         row={(index) => {
           const execution = model.row(index)
           return (
-            <Row
+            <HistoryRow
               execution={execution}
               index={index}
               id={rowId(index)}

@@ -7,7 +7,7 @@ import { Elapsed, Time } from '../../components/time.tsx'
 import { hrefOf } from '../../router.ts'
 import { originOf, parametersText } from './row-text.ts'
 
-export interface RowProps {
+export interface HistoryRowProps {
   /** Undefined while it is loaded. */
   execution: ExecutionSummary | undefined
   index: number
@@ -22,7 +22,7 @@ export interface RowProps {
 }
 
 /** Drawn anew only when something about it is another: of fifty executions a second it is one that changes. */
-export function Row(props: RowProps): JSX.Element {
+export function HistoryRow(props: HistoryRowProps): JSX.Element {
   const { execution, index, id, href, isActive, isSelected, isOpen, onSelect } = props
   return useMemo(
     () => (
@@ -46,7 +46,7 @@ export function Row(props: RowProps): JSX.Element {
   )
 }
 
-type CellsProps = Pick<RowProps, 'index' | 'href' | 'isSelected' | 'onSelect'> & { execution: ExecutionSummary }
+type CellsProps = Pick<HistoryRowProps, 'index' | 'href' | 'isSelected' | 'onSelect'> & { execution: ExecutionSummary }
 
 function Cells({ execution, index, href, isSelected, onSelect }: CellsProps): JSX.Element {
   const { id, action, status, context, start_timestamp: start, elapsed_seconds: seconds } = execution

@@ -4,7 +4,7 @@ import { list } from '../../api/client.ts'
 import { liveConnection, useExecutionEvents } from '../../api/execution-events.ts'
 import { serverNow } from '../../api/server-clock.ts'
 import { summaryQuery, type ExecutionSummary } from '../../api/execution-summary.ts'
-import { dependsOnStatus, hasConditions, keyOf, matches, queryOf, type HistoryFilter } from './filters.ts'
+import { dependsOnStatus, hasConditions, historyKeyOf, matches, historyQueryOf, type HistoryFilter } from './filters.ts'
 import { createListModel, type ListModel } from './list-model.ts'
 import type { ListEvent } from './list-rows.ts'
 
@@ -25,7 +25,7 @@ export interface History {
 let kept: History | undefined
 
 export function useHistory(filter: HistoryFilter): History {
-  const key = keyOf(filter)
+  const key = historyKeyOf(filter)
   const [, setVersion] = useState(0)
   const shown = useMemo(() => {
     if (kept?.key !== key) {
@@ -61,7 +61,7 @@ function createHistory(filter: HistoryFilter, key: string): History {
           if (isFirst) asOf = serverNow()
           const isAscending = afterId !== undefined && beforeId !== undefined
           const query = {
-            ...queryOf(filter, asOf),
+            ...historyQueryOf(filter, asOf),
             ...summaryQuery,
             limit,
             ...(offset > 0 && { offset }),

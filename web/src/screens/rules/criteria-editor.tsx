@@ -4,7 +4,7 @@ import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { Failure } from '../../components/failure.tsx'
 import { useOperators } from '../../components/rules/operators.ts'
 import { TextArea } from '../../components/form/text-area.tsx'
-import { newRow, valueMeant, withMoved, withType, type CriterionRow, type Problems } from './rule-model.ts'
+import { newRow, valueOfPattern, withMoved, withType, type CriterionRow, type Problems } from './rule-model.ts'
 
 export interface CriteriaEditorProps {
   rows: readonly CriterionRow[]
@@ -93,7 +93,7 @@ function Row({
   }, [index])
   const { records, byName } = useOperators()
   const operator = byName.get(type) ?? (depth > 0 ? byName.get(type.toLowerCase()) : undefined)
-  const meant = valueMeant(row, byName)
+  const meant = valueOfPattern(row, byName)
   const offered = records.filter(({ pattern: wanted }) => wanted !== 'criteria' || depth < MAX_DEPTH)
   const conditions = operator?.conditions ?? []
   return (

@@ -11,12 +11,12 @@ import { submitKeys } from '../../components/form/submit-keys.ts'
 import { LongText } from '../../components/long-text.tsx'
 import { notify } from '../../components/notices.tsx'
 import { mergePaths, pathsOfSchema, templateOf, type PayloadPath } from '../../components/rules/paths.ts'
-import { hrefOf, type Leaving } from '../../router.ts'
+import { hrefOf, type LeaveGuard } from '../../router.ts'
 import { EventPaths } from './event-paths.tsx'
 import { insertText, useLastField } from './insert-text.ts'
 import { JSON_PLACE } from './rule-editor-state.ts'
 import { RuleForm } from './rule-form.tsx'
-import { copyOf, definitionOfRecord, emptyRule } from './rule-model.ts'
+import { copyOfDefinition, definitionOfRecord, emptyRule } from './rule-model.ts'
 import { TestPanel } from './test-panel.tsx'
 import { useRecorded, type Recorded } from './use-recorded.ts'
 import { useRuleEditor, type EditedRule, type RuleEditor } from './use-rule-editor.ts'
@@ -31,7 +31,7 @@ export function NewRule({ query }: { query: URLSearchParams }): JSX.Element {
   const trigger = query.get('trigger') ?? ''
   const action = query.get('action') ?? ''
   const start = useMemo(() => {
-    if (data !== undefined) return copyOf(definitionOfRecord(data))
+    if (data !== undefined) return copyOfDefinition(definitionOfRecord(data))
     return {
       definition: {
         ...emptyRule,
@@ -250,7 +250,7 @@ function Test({ editor, recorded, paths, page }: TestProps): JSX.Element {
   )
 }
 
-function LeaveDialog({ leaving }: { leaving: Leaving }): JSX.Element | null {
+function LeaveDialog({ leaving }: { leaving: LeaveGuard }): JSX.Element | null {
   if (leaving.href === undefined) return null
   return (
     <Dialog title="Leave without saving?" onClose={leaving.stay}>

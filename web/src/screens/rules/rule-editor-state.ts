@@ -8,7 +8,7 @@
  * 4. `refusals` grows with each refusal and never else, so that each moves the focus to what is wrong.
  * 5. Changing the view clears all problems, and changes nothing if the other view cannot show the rule.
  */
-import { problemsAfter, type Problems, type RuleDraft } from './rule-model.ts'
+import { ruleProblemsAfter, type Problems, type RuleDraft } from './rule-model.ts'
 
 /** Key of the JSON in `Problems`. */
 export const JSON_PLACE = 'json'
@@ -55,7 +55,7 @@ export function reduceEditor(state: EditorState, action: EditorAction): EditorSt
       return {
         ...state,
         draft: { ...state.draft, ...action.changes },
-        refusal: { problems: problemsAfter(state.refusal.problems, action.changes) },
+        refusal: { problems: ruleProblemsAfter(state.refusal.problems, action.changes) },
       }
     case 'JSON edited':
       return { ...state, jsonText: action.text, refusal: noRefusal }

@@ -6,8 +6,8 @@ import { Failure } from '../../components/failure.tsx'
 import { JsonField } from '../../components/form/json-field.tsx'
 import { ParameterForm } from '../../components/form/parameter-form.tsx'
 import { LongText } from '../../components/long-text.tsx'
-import type { Known } from './use-catalogue.ts'
-import type { Chosen } from './use-chosen.ts'
+import type { KnownParameters } from './use-catalogue.ts'
+import type { RuleReference } from './use-rule-reference.ts'
 
 /** The browser filters suggestions as somebody types; the first of more are enough. */
 const MAX_OPTIONS = 1000
@@ -20,7 +20,7 @@ interface TextFieldProps {
   problem: string | undefined
   isRequired?: boolean
   /** Given where the text is a reference. */
-  reference?: { of: Chosen; placeholder: string }
+  reference?: { of: RuleReference; placeholder: string }
 }
 
 /** One line of text. */
@@ -66,7 +66,7 @@ export function TextField({
   )
 }
 
-function Suggestions({ id, offered: { data, error } }: { id: string; offered: Chosen['offered'] }): JSX.Element {
+function Suggestions({ id, offered: { data, error } }: { id: string; offered: RuleReference['offered'] }): JSX.Element {
   return (
     <>
       <datalist id={id}>
@@ -88,7 +88,7 @@ export function Parameters({
   problem,
   emptyText,
 }: {
-  of: Chosen
+  of: RuleReference
   /** `trigger type` */
   what: string
   problem: string | undefined
@@ -127,7 +127,7 @@ export function Parameters({
   )
 }
 
-function jsonHelp(data: Known | undefined, what: string): string {
+function jsonHelp(data: KnownParameters | undefined, what: string): string {
   return data === undefined
     ? `Unknown ${what}, or one you may not see. Enter its parameters as JSON: { "name": "value" }`
     : `The ${what} declares no parameters. Enter them as JSON: { "name": "value" }`

@@ -5,14 +5,14 @@ import type { PayloadPath } from '../../components/rules/paths.ts'
 import { CriteriaEditor } from './criteria-editor.tsx'
 import { Parameters, TextField } from './rule-fields.tsx'
 import type { Problems, RuleDraft } from './rule-model.ts'
-import type { Chosen } from './use-chosen.ts'
+import type { RuleReference } from './use-rule-reference.ts'
 
 export interface RuleFormProps {
   draft: RuleDraft
   onDraft: (changed: Partial<RuleDraft>) => void
   problems: Problems
-  trigger: Chosen
-  action: Chosen
+  trigger: RuleReference
+  action: RuleReference
   /** Suggested for keys of criteria. */
   paths: readonly PayloadPath[]
 }

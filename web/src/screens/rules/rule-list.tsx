@@ -11,6 +11,7 @@ import { VirtualList } from '../../components/virtual-list.tsx'
 import { hrefOf, setQuery } from '../../router.ts'
 import { listedAttributes, ruleRows, type ListedRule, type RuleFilter, type RuleRow } from './rule-search.ts'
 import { RuleSwitch } from './rule-switch.tsx'
+import { countText } from '../../text.ts'
 
 const ROW_HEIGHT = 62
 const MAX_LIVE = 500
@@ -83,7 +84,7 @@ export function RuleList({ query }: { query: URLSearchParams }): JSX.Element {
       {data !== undefined && (
         <>
           <p class="hint" role="status">
-            {found === rules.length ? counted(found) : `${found} of ${counted(rules.length)}`}
+            {found === rules.length ? countText(found, 'rule') : `${found} of ${countText(rules.length, 'rule')}`}
           </p>
           {rows.length === 0 ? (
             <Nothing isFiltered={rules.length > 0} />
@@ -217,8 +218,4 @@ function Last({ last }: { last: ListedRule['last_enforcement'] }): JSX.Element {
 
 function distinct(values: readonly string[]): string[] {
   return [...new Set(values)].toSorted()
-}
-
-function counted(count: number): string {
-  return count === 1 ? '1 rule' : `${count} rules`
 }

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { OperatorRecord, RuleRecord } from '../../api/records.ts'
 import { operatorsByName } from '../../components/rules/criteria-text.ts'
 import {
-  copyOf,
+  copyOfDefinition,
   definitionOf,
   definitionOfRecord,
   doubledKeys,
@@ -12,9 +12,9 @@ import {
   maskProblemOf,
   newRow,
   placeOfRefusal,
-  problemsAfter,
+  ruleProblemsAfter,
   readRule,
-  valueMeant,
+  valueOfPattern,
   withMoved,
   withType,
   type DraftWithParameters,
@@ -159,7 +159,7 @@ describe('rows of criteria', () => {
   })
 
   it('ask whether a text was meant as a value', () => {
-    const meant = (pattern: string, type = 'equals') => valueMeant({ ...newRow('k', type), pattern }, operators)
+    const meant = (pattern: string, type = 'equals') => valueOfPattern({ ...newRow('k', type), pattern }, operators)
     expect(meant('12')).toBe(12)
     expect(meant(' true ')).toBe(true)
     expect(meant('["a"]')).toEqual(['a'])
@@ -225,7 +225,7 @@ describe('secrets that are not shown', () => {
   const stored = masked as unknown as RuleRecord
 
   it('are not copied', () => {
-    const { definition, left } = copyOf(masked)
+    const { definition, left } = copyOfDefinition(masked)
     expect(left).toEqual(['signature', 'password'])
     expect(definition).toMatchObject({ name: 'a_copy', enabled: false })
     expect(definition.trigger.parameters).toEqual({ url: 'a' })
@@ -256,8 +256,8 @@ it('what is changed takes its problem away, and no other', () => {
     ['trigger', '2'],
     ['row-3', '3'],
   ])
-  expect([...problemsAfter(problems, { triggerType: 'x' }).keys()]).toEqual(['name', 'row-3'])
-  expect([...problemsAfter(problems, { criteria: [] }).keys()]).toEqual(['name', 'trigger'])
+  expect([...ruleProblemsAfter(problems, { triggerType: 'x' }).keys()]).toEqual(['name', 'row-3'])
+  expect([...ruleProblemsAfter(problems, { criteria: [] }).keys()]).toEqual(['name', 'trigger'])
 })
 
 it.each(['null', '[]', '5', '"a"', '{'])('%s is no rule', (text) => {

@@ -1,7 +1,7 @@
 /** From the definition of a rule to what the form of it holds, and back. No markup, no state. */
 import { noOperators, type Operators } from '../../components/rules/criteria-text.ts'
 import { holdsMask } from '../../components/form/form-model.ts'
-import { readJsonText, sentenceOf } from '../../components/form/json-text.ts'
+import { readJsonText, mistakeText } from '../../components/form/json-text.ts'
 import { MASK } from '../../components/form/mask.ts'
 import type { RuleDefinition, RuleRecord } from '../../api/records.ts'
 import { isObject } from '../../json.ts'
@@ -95,7 +95,7 @@ export function definitionOfRecord(rule: RuleRecord): RuleDefinition {
  *
  * @returns `left`: names of the parameters that are not copied
  */
-export function copyOf(definition: RuleDefinition): { definition: RuleDefinition; left: string[] } {
+export function copyOfDefinition(definition: RuleDefinition): { definition: RuleDefinition; left: string[] } {
   const { trigger, action, name } = definition
   const left = [...maskedIn(trigger.parameters), ...maskedIn(action.parameters)]
   const without = (parameters: unknown): Record<string, unknown> =>
@@ -148,7 +148,7 @@ const NO_RULE = 'Enter a rule as an object: { "name": …, "trigger": …, "acti
 /** What somebody wrote as JSON: an object, of which the server says whether it is a rule. @returns what is wrong, in words */
 export function readRule(text: string): { definition: RuleDefinition } | { problem: string } {
   const { value, mistake } = readJsonText(text)
-  if (mistake !== undefined) return { problem: sentenceOf(mistake) }
+  if (mistake !== undefined) return { problem: mistakeText(mistake) }
   return isObject(value) ? { definition: value as unknown as RuleDefinition } : { problem: NO_RULE } // as said above
 }
 
@@ -302,12 +302,12 @@ function patternOf(row: CriterionRow, problems: Map<string, string>, reading: Re
   }
   const { value, mistake } = readJsonText(pattern)
   if (mistake === undefined) return { value }
-  if (!problems.has(id)) problems.set(id, `The pattern is not valid JSON. ${sentenceOf(mistake)}`)
+  if (!problems.has(id)) problems.set(id, `The pattern is not valid JSON. ${mistakeText(mistake)}`)
   return lenient ? { value: pattern } : undefined
 }
 
 /** What a text says as JSON when that is no text: somebody may have meant the number. Undefined: nothing. */
-export function valueMeant({ type, as, pattern }: CriterionRow, operators: Operators): unknown {
+export function valueOfPattern({ type, as, pattern }: CriterionRow, operators: Operators): unknown {
   if (as !== 'text' || operators.get(type)?.pattern !== 'any') return undefined
   const text = pattern.trim()
   if (!/^(-?\d|true$|false$|null$|\[|\{(?!\{))/.test(text) || text.length > 10_000) return undefined
@@ -336,7 +336,7 @@ export function withType(row: CriterionRow, type: string): CriterionRow {
 const placeOf: Readonly<Record<string, string>> = { triggerType: 'trigger', actionRef: 'action' }
 
 /** Those that are not about what has been changed since. */
-export function problemsAfter(problems: Problems, changed: Partial<RuleDraft>): Problems {
+export function ruleProblemsAfter(problems: Problems, changed: Partial<RuleDraft>): Problems {
   const places = Object.keys(changed).map((name) => placeOf[name] ?? name)
   return new Map(
     [...problems].filter(([place]) => !places.includes(place) && !('criteria' in changed && place.startsWith('row-'))),

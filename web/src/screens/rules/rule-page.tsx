@@ -8,7 +8,7 @@ import { Failure } from '../../components/failure.tsx'
 import { JsonTree } from '../../components/json-tree.tsx'
 import { LongText } from '../../components/long-text.tsx'
 import { notify } from '../../components/notices.tsx'
-import { sentencesOf } from '../../components/rules/criteria-text.ts'
+import { criterionSentences } from '../../components/rules/criteria-text.ts'
 import { useOperators } from '../../components/rules/operators.ts'
 import { Criteria } from '../../components/rules/verdict.tsx'
 import { hrefOf, navigate } from '../../router.ts'
@@ -61,7 +61,7 @@ function Rule({
   const { trigger, action } = view
   const [isDeleting, setIsDeleting] = useState(false)
   const recorded = useRecorded({ trigger: trigger.ref, type: trigger.type }, instance)
-  const sentences = sentencesOf(criteria, useOperators().byName)
+  const sentences = criterionSentences(criteria, useOperators().byName)
   const definition = useMemo(() => definitionOfRecord(rule), [rule])
 
   async function remove(): Promise<void> {

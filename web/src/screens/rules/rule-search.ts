@@ -1,6 +1,7 @@
 /** Which rules are shown. No markup, no state. */
 import type { RuleRecord, RuleView } from '../../api/records.ts'
 import { triggerLine } from '../../components/rules/trigger-line.ts'
+import { compareText } from '../../text.ts'
 
 /** What the list knows of a rule. */
 export type ListedRule = Pick<
@@ -33,7 +34,7 @@ export function ruleRows(rules: readonly ListedRule[], filter: RuleFilter): Rule
     .filter(({ trigger }) => filter.trigger === '' || trigger.type === filter.trigger)
     .filter(({ action }) => filter.action === '' || action.ref === filter.action)
     .filter((rule) => words.every((word) => textOf(rule).includes(word)))
-    .toSorted((a, b) => compare(a.pack, b.pack) || compare(a.name, b.name))
+    .toSorted((a, b) => compareText(a.pack, b.pack) || compareText(a.name, b.name))
   const rows: RuleRow[] = []
   let heading: { kind: 'pack'; pack: string; count: number } | undefined
   for (const rule of found) {
@@ -50,8 +51,4 @@ export function ruleRows(rules: readonly ListedRule[], filter: RuleFilter): Rule
 function textOf(rule: ListedRule): string {
   const { ref, description, trigger, action } = rule
   return `${ref} ${description.slice(0, MAX_SEARCHED)} ${triggerLine(trigger)} ${action.ref}`.toLowerCase()
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0
 }

@@ -4,35 +4,35 @@ import { useLoaded, type Loaded } from '../../api/load.ts'
 import type { ActionRecord, TriggerTypeRecord } from '../../api/records.ts'
 import { parametersOfSchema, type ParameterSchemas } from '../../components/form/field.ts'
 
-export type ListedType = Pick<TriggerTypeRecord, 'ref' | 'description'>
-export type ListedAction = Pick<ActionRecord, 'ref' | 'description'>
+export type OfferedType = Pick<TriggerTypeRecord, 'ref' | 'description'>
+export type OfferedAction = Pick<ActionRecord, 'ref' | 'description'>
 
 /** The largest page that anybody may ask for unless it was configured otherwise. */
 const PAGE = 100
 const MAX_TYPES = 2000
 
 /** Those that the caller may view. */
-export function useTriggerTypes(): Loaded<ListedType[]> {
+export function useTriggerTypes(): Loaded<OfferedType[]> {
   return useLoaded(async (signal) => {
-    const found: ListedType[] = []
+    const found: OfferedType[] = []
     for (;;) {
       const query = { include_attributes: 'ref,description', limit: PAGE, offset: found.length }
-      const { items, total } = await list<ListedType>('triggertypes', query, signal)
+      const { items, total } = await list<OfferedType>('triggertypes', query, signal)
       found.push(...items)
       if (items.length === 0 || found.length >= Math.min(total, MAX_TYPES)) return found
     }
   }, [])
 }
 
-export function useActions(): Loaded<ListedAction[]> {
+export function useActions(): Loaded<OfferedAction[]> {
   return useLoaded(
-    async (signal) => (await list<ListedAction>('actions', { include_attributes: 'ref,description' }, signal)).items,
+    async (signal) => (await list<OfferedAction>('actions', { include_attributes: 'ref,description' }, signal)).items,
     [],
   )
 }
 
 /** What is known of a trigger type, or of the parameters of an action; undefined: nothing, there is none to be seen. */
-export interface Known {
+export interface KnownParameters {
   description: string
   /** Undefined: it does not say which there are. */
   parameters: ParameterSchemas | undefined
@@ -42,9 +42,9 @@ export interface Known {
   rare?: ReadonlySet<string>
 }
 
-export function useTriggerType(ref: string): Loaded<Known | undefined> {
+export function useTriggerType(ref: string): Loaded<KnownParameters | undefined> {
   return useLoaded(
-    async (signal): Promise<Known | undefined> => {
+    async (signal): Promise<KnownParameters | undefined> => {
       if (ref === '') return undefined
       const type = await found(get<TriggerTypeRecord>(`triggertypes/${encodeURIComponent(ref)}`, undefined, signal))
       if (type === undefined) return undefined
@@ -56,9 +56,9 @@ export function useTriggerType(ref: string): Loaded<Known | undefined> {
   )
 }
 
-export function useAction(ref: string): Loaded<Known | undefined> {
+export function useAction(ref: string): Loaded<KnownParameters | undefined> {
   return useLoaded(
-    async (signal): Promise<Known | undefined> => {
+    async (signal): Promise<KnownParameters | undefined> => {
       if (ref === '') return undefined
       const path = encodeURIComponent(ref)
       const [whole, own] = await Promise.all([

@@ -2,7 +2,7 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { textOfValue, type ParameterSchemas } from '../../components/form/field.ts'
 import { holdsMask, readField } from '../../components/form/form-model.ts'
-import { readJsonText, sentenceOf } from '../../components/form/json-text.ts'
+import { readJsonText, mistakeText } from '../../components/form/json-text.ts'
 import { useParameterForm, type ParameterFormModel } from '../../components/form/use-parameter-form.ts'
 import { isObject } from '../../json.ts'
 
@@ -84,7 +84,7 @@ export function useParameters(
     if (given === written.current.text) return { value: written.current.values }
     if (given.trim() === '') return { value: {} }
     const { value, mistake } = readJsonText(given)
-    if (mistake !== undefined) return { problem: sentenceOf(mistake) }
+    if (mistake !== undefined) return { problem: mistakeText(mistake) }
     return isObject(value) ? { value } : { problem: 'Enter an object: { "name": "value" }' }
   }
 

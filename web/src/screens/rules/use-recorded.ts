@@ -3,7 +3,7 @@ import { useEffect, useMemo, useState } from 'preact/hooks'
 import { get, list, messageOf } from '../../api/client.ts'
 import { useLoaded, type Loaded } from '../../api/load.ts'
 import type { RuleTestRequest, TriggerInstanceRecord } from '../../api/records.ts'
-import { readJsonText, sentenceOf } from '../../components/form/json-text.ts'
+import { readJsonText, mistakeText } from '../../components/form/json-text.ts'
 import { pathsOfPayload, type PayloadPath } from '../../components/rules/paths.ts'
 
 /** In the place of an id. */
@@ -84,7 +84,7 @@ export function useRecorded(about: { trigger?: string; type: string } | undefine
   }
 
   function problemOf(): string | undefined {
-    if (choice === PASTED) return pasted?.mistake === undefined ? undefined : sentenceOf(pasted.mistake)
+    if (choice === PASTED) return pasted?.mistake === undefined ? undefined : mistakeText(pasted.mistake)
     if (loaded.error !== undefined) return messageOf(loaded.error)
     return loaded.data?.payload_size === undefined ? undefined : 'The payload is too large to show here.'
   }

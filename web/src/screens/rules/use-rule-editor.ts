@@ -5,7 +5,7 @@ import { ApiError, change, messageOf } from '../../api/client.ts'
 import type { RuleDefinition, RuleRecord, RuleTestRequest, RuleTestResult } from '../../api/records.ts'
 import { notify } from '../../components/notices.tsx'
 import { useOperators } from '../../components/rules/operators.ts'
-import { hrefOf, navigate, useLeaving, type Leaving } from '../../router.ts'
+import { hrefOf, navigate, useLeaveGuard, type LeaveGuard } from '../../router.ts'
 import {
   JSON_PLACE,
   reduceEditor,
@@ -28,7 +28,7 @@ import {
 } from './rule-model.ts'
 import { ifMatch } from './switch-rule.ts'
 import { useAction, useActions, useTriggerType, useTriggerTypes } from './use-catalogue.ts'
-import { useChosen, type Chosen } from './use-chosen.ts'
+import { useRuleReference, type RuleReference } from './use-rule-reference.ts'
 
 export interface EditedRule {
   start: RuleDefinition
@@ -40,9 +40,9 @@ export interface EditedRule {
 
 export interface RuleEditor {
   readonly state: EditorState
-  readonly trigger: Chosen
-  readonly action: Chosen
-  readonly leaving: Leaving
+  readonly trigger: RuleReference
+  readonly action: RuleReference
+  readonly leaving: LeaveGuard
   readonly edit: (changes: Partial<RuleDraft>) => void
   readonly editJson: (text: string) => void
   readonly showJson: () => void
@@ -63,8 +63,8 @@ export function useRuleEditor({ start, stored, tag }: EditedRule, page: RefObjec
   const [state, dispatch] = useReducer(reduceEditor, first.draft, startEditor)
   const { draft, jsonText, refusals } = state
   const operators = useOperators().byName
-  const trigger = useChosen(draft.triggerType, useTriggerTypes(), useTriggerType, first.triggerParameters)
-  const action = useChosen(draft.actionRef, useActions(), useAction, first.actionParameters)
+  const trigger = useRuleReference(draft.triggerType, useTriggerTypes(), useTriggerType, first.triggerParameters)
+  const action = useRuleReference(draft.actionRef, useActions(), useAction, first.actionParameters)
   const isSaved = useRef(false)
 
   /** The rule as it is now, which may have problems; undefined: a part cannot be read, and says so. */
@@ -81,7 +81,7 @@ export function useRuleEditor({ start, stored, tag }: EditedRule, page: RefObjec
   const [before] = useState(() => definitionOf(first, { lenient: true }).definition)
   const latest = useRef(currentDefinition)
   latest.current = currentDefinition
-  const leaving = useLeaving(() => {
+  const leaving = useLeaveGuard(() => {
     if (isSaved.current) return false
     const now = latest.current()
     return now === undefined || !isSameDefinition(now, before)

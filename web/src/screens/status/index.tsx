@@ -7,7 +7,7 @@ import { Failure } from '../../components/failure.tsx'
 import { formatSeconds, Time } from '../../components/time.tsx'
 import { hrefOf, type ScreenProps } from '../../router.ts'
 import { useStore } from '../../store.ts'
-import { Now, Parts } from './now.tsx'
+import { CurrentStatus, StatusParts } from './now.tsx'
 import { Plots } from './plots.tsx'
 import { ranges } from './samples.ts'
 import { usePolled } from './use-polled.ts'
@@ -64,14 +64,14 @@ function Status({ rangeName }: { rangeName: string }): JSX.Element {
       ) : (
         <>
           <Attention sentences={data.attention} />
-          <Now status={data} />
+          <CurrentStatus status={data} />
         </>
       )}
       <Plots range={range} />
       {data !== undefined && (
         <>
           <Problems problems={data.problems} />
-          <Parts status={data} />
+          <StatusParts status={data} />
         </>
       )}
     </div>

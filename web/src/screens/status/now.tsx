@@ -16,7 +16,7 @@ const queueTexts: Readonly<Record<string, string>> = {
   cancel: 'Canceling',
 }
 
-export function Now({ status }: { status: StatusRecord }): JSX.Element {
+export function CurrentStatus({ status }: { status: StatusRecord }): JSX.Element {
   return (
     <div class="status-cards">
       <Work status={status} />
@@ -27,7 +27,7 @@ export function Now({ status }: { status: StatusRecord }): JSX.Element {
 }
 
 /** What seldom changes. */
-export function Parts({ status }: { status: StatusRecord }): JSX.Element {
+export function StatusParts({ status }: { status: StatusRecord }): JSX.Element {
   return (
     <div class="status-cards">
       <Components status={status} />

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { CausedBy, TraceMemberKind, TraceMemberRecord } from '../../api/records.ts'
-import { growForest, memberOf, secondsAfter } from './forest.ts'
+import { buildForest, memberOf, secondsAfter } from './forest.ts'
 import { groupForest, type GroupOptions } from './groups.ts'
 import { layOut, MARGIN, NODE_WIDTH } from './layout.ts'
 
@@ -31,7 +31,7 @@ const plain: GroupOptions = { statusOf: () => '', groupFrom: undefined, opened: 
 
 describe('a forest', () => {
   test('has each member below its cause', () => {
-    const { roots, children, depth } = growForest(cascade())
+    const { roots, children, depth } = buildForest(cascade())
     expect(roots.map(({ key }) => key)).toEqual(['i1'])
     expect([...children].map(([key, some]) => [key, some.map((child) => child.key)])).toEqual([
       ['i1', ['r1:i1']],
@@ -46,7 +46,7 @@ describe('a forest', () => {
 
   test('has a rule once for each trigger instance', () => {
     const records = [instance('i1'), instance('i2'), rule('r', 'i1'), rule('r', 'i2'), execution('e', 'r:i2')]
-    const { children, members } = growForest(records)
+    const { children, members } = buildForest(records)
     expect(members).toHaveLength(5)
     expect([children.get('r:i1'), children.get('r:i2')?.map(({ key }) => key)]).toEqual([undefined, ['e']])
   })
@@ -58,14 +58,14 @@ describe('a forest', () => {
       record('execution', 'b', { type: 'action_execution', id: 'a' }),
       record('execution', 'self', { type: 'action_execution', id: 'self' }),
     ]
-    const { roots } = growForest([child, ...odd])
+    const { roots } = buildForest([child, ...odd])
     expect(roots.map(({ key }) => key)).toEqual(['child', 'a', 'self'])
     expect(memberOf(child).cause?.id).toBe('elsewhere')
   })
 
   test('takes a member that is told twice once', () => {
     const records = cascade()
-    expect(growForest([...records, ...records]).members).toHaveLength(7)
+    expect(buildForest([...records, ...records]).members).toHaveLength(7)
   })
 })
 
@@ -77,7 +77,7 @@ test('time is told from the start of the trace', () => {
 
 describe('a drawing', () => {
   test('has every node, and an edge for every cause', () => {
-    const { drawn, left } = groupForest(growForest(cascade()), plain)
+    const { drawn, left } = groupForest(buildForest(cascade()), plain)
     expect(left).toBe(0)
     const { nodes, edges, width } = layOut(drawn)
     expect(nodes.map(({ node }) => node.key)).toEqual(['i1', 'r1:i1', 'e1', 'i2', 'r2:i2', 'e2', 'i3'])
@@ -102,7 +102,7 @@ describe('a drawing', () => {
       records.push(instance(`i${i}`, i % 3 === 0 ? undefined : `e${Math.floor(i / 3)}`))
       records.push(rule('r', `i${i}`), execution(`e${i}`, `r:i${i}`))
     }
-    const { nodes, edges } = layOut(groupForest(growForest(records), plain).drawn)
+    const { nodes, edges } = layOut(groupForest(buildForest(records), plain).drawn)
     expect(new Set(nodes.map(({ x, y }) => `${x} ${y}`)).size).toBe(120)
     const xOf = new Map(nodes.map(({ node, x }) => [node.key, x]))
     for (const { from, to } of edges) expect(xOf.get(to)).toBeGreaterThan(xOf.get(from) ?? Infinity)
@@ -116,7 +116,7 @@ describe('a drawing', () => {
       records.push(execution(`e${n}`, 'r:i', 'core.local'), instance(`d${n}`, `e${n}`))
       statuses.set(`e${n}`, n < 37 ? 'succeeded' : 'failed')
     }
-    const forest = growForest(records)
+    const forest = buildForest(records)
     const options = { ...plain, groupFrom: 4, statusOf: ({ key }: { key: string }) => statuses.get(key) ?? '' }
     const { drawn, left } = groupForest(forest, options)
     expect(left).toBe(0)
@@ -135,7 +135,7 @@ describe('a drawing', () => {
 
   test('does not take what has caused something else for equal', () => {
     const records = [0, 1, 2, 3, 4].flatMap((n) => [instance(`i${n}`), ...(n === 2 ? [rule('r', 'i2')] : [])])
-    const { drawn } = groupForest(growForest(records), { ...plain, groupFrom: 4 })
+    const { drawn } = groupForest(buildForest(records), { ...plain, groupFrom: 4 })
     expect(drawn.map(({ key, count }) => [key, count])).toEqual([
       ['i0', 4],
       ['i2', 1],
@@ -145,7 +145,7 @@ describe('a drawing', () => {
 
   test('has a bound, and says what it leaves out', () => {
     const records = Array.from({ length: 50 }, (_, n) => [execution(`e${n}`), instance(`i${n}`, `e${n}`)]).flat()
-    const { drawn, left } = groupForest(growForest(records), { ...plain, most: 31 })
+    const { drawn, left } = groupForest(buildForest(records), { ...plain, most: 31 })
     expect([drawn.length, left]).toEqual([31, 69])
     expect(drawn.at(-1)).toMatchObject({ key: 'e15', hidden: 1 })
   })
@@ -155,9 +155,9 @@ describe('a drawing', () => {
     const deep = Array.from({ length: 3000 }, (_, n) => instance(`d${n}`, n === 0 ? undefined : `d${n - 1}`))
     // Whoever looked at all of them for each of them would not be done before the test is given up.
     for (const records of [wide, deep]) {
-      const { drawn } = groupForest(growForest(records), { ...plain, groupFrom: 4 })
+      const { drawn } = groupForest(buildForest(records), { ...plain, groupFrom: 4 })
       expect(layOut(drawn).nodes.length).toBe(records === wide ? 2 : 1000)
-      expect(groupForest(growForest(records), plain).drawn).toHaveLength(1000)
+      expect(groupForest(buildForest(records), plain).drawn).toHaveLength(1000)
     }
   })
 })

@@ -46,7 +46,7 @@ function isCause(cause: TraceMemberRecord['caused_by']): cause is CausedBy {
   return 'id' in cause
 }
 
-export function growForest(records: readonly TraceMemberRecord[]): Forest {
+export function buildForest(records: readonly TraceMemberRecord[]): Forest {
   const byKey = new Map<string, Member>()
   for (const record of records) {
     const member = memberOf(record)

@@ -12,10 +12,10 @@ const NARROW_ROW = 84
 const MAX_INDENT = 8
 const INDENT = 14
 
-export const narrowQuery = '(max-width: 800px)'
+export const NARROW_TABLE = '(max-width: 800px)'
 
 export function MemberTable({ trace, forest }: { trace: NamedTrace; forest: Forest }): JSX.Element {
-  const isNarrow = useMedia(narrowQuery)
+  const isNarrow = useMedia(NARROW_TABLE)
   const { members } = forest
   const isRunning = [...trace.executions.values()].some(({ end_timestamp: end }) => end === undefined)
   const now = useNow(isRunning ? 1000 : 60_000)

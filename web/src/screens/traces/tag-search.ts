@@ -10,7 +10,7 @@ export interface TraceFilter {
   trigger_instance: string
 }
 
-export function filterOf(query: URLSearchParams): TraceFilter {
+export function traceFilterOf(query: URLSearchParams): TraceFilter {
   const textOf = (name: string): string => query.get(name)?.trim() ?? ''
   return {
     tag: textOf('tag'),
@@ -20,11 +20,11 @@ export function filterOf(query: URLSearchParams): TraceFilter {
   }
 }
 
-export function queryOf({ tag, ...others }: TraceFilter): QueryValues {
+export function traceQueryOf({ tag, ...others }: TraceFilter): QueryValues {
   const isId = /^[0-9a-f]{24}$/.test(tag)
   return { ...others, ...(isId ? { id: tag } : { trace_tag_prefix: tag }) }
 }
 
-export function isNarrowed(filter: TraceFilter): boolean {
+export function isTraceFiltered(filter: TraceFilter): boolean {
   return Object.values(filter).some((value) => value !== '')
 }

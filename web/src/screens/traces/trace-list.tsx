@@ -11,7 +11,7 @@ import { useLiveList } from '../../components/use-live-list.ts'
 import { VirtualList } from '../../components/virtual-list.tsx'
 import { hrefOf, setQuery } from '../../router.ts'
 import { kindTitles, type TitleOf } from './describe.ts'
-import { filterOf, isNarrowed, queryOf, type TraceFilter } from './tag-search.ts'
+import { traceFilterOf, isTraceFiltered, traceQueryOf, type TraceFilter } from './tag-search.ts'
 
 type Listed = Pick<TraceRecord, 'id' | 'trace_tag' | 'start_timestamp'> & TraceSummary
 
@@ -28,11 +28,11 @@ const memberFilters = [
 ] as const satisfies readonly { name: keyof TraceFilter; title: string }[]
 
 export function TraceList({ query }: { query: URLSearchParams }): JSX.Element {
-  const filter = useMemo(() => filterOf(query), [query.toString()])
+  const filter = useMemo(() => traceFilterOf(query), [query.toString()])
   const isNarrow = useMedia('(max-width: 800px)')
   const rows = useLiveList<Listed>({
     load: (place, signal) =>
-      list<Listed>('traces', { ...queryOf(filter), include_attributes: attributes, ...place }, signal),
+      list<Listed>('traces', { ...traceQueryOf(filter), include_attributes: attributes, ...place }, signal),
     key: JSON.stringify(filter),
   })
   const { count, error, problem, reload } = rows
@@ -100,7 +100,7 @@ function Filters({ filter }: { filter: TraceFilter }): JSX.Element {
               />
             </label>
           ))}
-          {isNarrowed(filter) && (
+          {isTraceFiltered(filter) && (
             <a class="button" href={hrefOf(['traces'])}>
               All traces
             </a>
@@ -112,7 +112,7 @@ function Filters({ filter }: { filter: TraceFilter }): JSX.Element {
 }
 
 function Nothing({ filter }: { filter: TraceFilter }): JSX.Element {
-  if (isNarrowed(filter)) {
+  if (isTraceFiltered(filter)) {
     return (
       <p class="empty">
         No traces match. The search compares the beginning of tags and is case-sensitive.{' '}

@@ -10,9 +10,9 @@ import { StatusBadge } from '../../components/status-badge.tsx'
 import { Time, useNow } from '../../components/time.tsx'
 import { hrefOf } from '../../router.ts'
 import { formatPrecisely, lengthOf, statusCounts } from './describe.ts'
-import { growForest } from './forest.ts'
+import { buildForest } from './forest.ts'
 import { Graph } from './graph.tsx'
-import { MemberTable, narrowQuery } from './member-table.tsx'
+import { MemberTable, NARROW_TABLE } from './member-table.tsx'
 import { useTrace, type Part, type Trace } from './use-trace.ts'
 
 export function TracePage({ id, query }: { id: string; query: URLSearchParams }): JSX.Element {
@@ -41,11 +41,11 @@ export function TracePage({ id, query }: { id: string; query: URLSearchParams })
 
 function Loaded({ trace, part, query }: { trace: Trace; part: Part; query: URLSearchParams }): JSX.Element {
   const { head, members, total, isWhole, isLoading, problem } = trace
-  const isNarrow = useMedia(narrowQuery)
+  const isNarrow = useMedia(NARROW_TABLE)
   const view = query.get('view') ?? (isNarrow ? 'table' : 'graph')
   const titleOf = useTriggerTitles(members.flatMap(({ kind, ref }) => (kind === 'trigger_instance' ? ref : [])))
   const named = useMemo(() => ({ ...trace, titleOf }), [trace, titleOf])
-  const forest = useMemo(() => growForest(members), [members])
+  const forest = useMemo(() => buildForest(members), [members])
   const address = (more: Record<string, string | undefined>): string =>
     hrefOf(['traces', head.id], { view: query.get('view') ?? undefined, part: query.get('part') ?? undefined, ...more })
   return (

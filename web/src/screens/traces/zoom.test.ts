@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { filterOf, isNarrowed, queryOf } from './tag-search.ts'
+import { traceFilterOf, isTraceFiltered, traceQueryOf } from './tag-search.ts'
 import { firstScale, fitScale, MAX_SCALE, MIN_SCALE, scrollAfterZoom, zoomedIn, zoomedOut } from './zoom.ts'
 
 describe('a drawing is shown', () => {
@@ -32,7 +32,7 @@ describe('a drawing is shown', () => {
 })
 
 describe('looking for traces', () => {
-  const query = (text: string) => queryOf(filterOf(new URLSearchParams(text)))
+  const query = (text: string) => traceQueryOf(traceFilterOf(new URLSearchParams(text)))
 
   test('takes the beginning of a tag, or an id', () => {
     expect(query('tag=order-')).toMatchObject({ trace_tag_prefix: 'order-' })
@@ -47,7 +47,7 @@ describe('looking for traces', () => {
       trigger_instance: 'c',
       trace_tag_prefix: '',
     })
-    expect(isNarrowed(filterOf(new URLSearchParams('rule=b')))).toBe(true)
-    expect(isNarrowed(filterOf(new URLSearchParams('tag=%20')))).toBe(false)
+    expect(isTraceFiltered(traceFilterOf(new URLSearchParams('rule=b')))).toBe(true)
+    expect(isTraceFiltered(traceFilterOf(new URLSearchParams('tag=%20')))).toBe(false)
   })
 })

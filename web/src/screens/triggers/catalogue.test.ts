@@ -1,17 +1,24 @@
 import { describe, expect, test } from 'vitest'
-import { catalogueOf, countsOf, rowsOf, type ListedRule, type ListedTrigger, type ListedType } from './catalogue.ts'
+import {
+  catalogueOf,
+  usageText,
+  catalogueRows,
+  type CatalogueRule,
+  type CatalogueTrigger,
+  type CatalogueType,
+} from './catalogue.ts'
 
-const type = (ref: string, description = ''): ListedType => {
+const type = (ref: string, description = ''): CatalogueType => {
   const dot = ref.indexOf('.')
   return { ref, pack: ref.slice(0, dot), name: ref.slice(dot + 1), description }
 }
-const hook = (ref: string, url: string): ListedTrigger => ({
+const hook = (ref: string, url: string): CatalogueTrigger => ({
   ref,
   type: 'core.svc.webhook',
   parameters: { url },
   description: '',
 })
-const rule = (ref: string, trigger: string): ListedRule => ({
+const rule = (ref: string, trigger: string): CatalogueRule => ({
   ref,
   enabled: true,
   trigger: { ref: trigger, type: 'core.svc.webhook' },
@@ -26,12 +33,12 @@ const triggers = [hook('core.2', 'push'), hook('core.1', 'orders')]
 const rules = [rule('shop.x', 'core.1'), rule('shop.y', 'core.1'), rule('shop.z', 'core.gone')]
 const whole = catalogueOf(types, triggers, rules)
 const shown = (search: string): string[] =>
-  rowsOf(whole, search).map((row) => (row.kind === 'pack' ? `${row.pack} ${row.count}` : row.type.ref))
+  catalogueRows(whole, search).map((row) => (row.kind === 'pack' ? `${row.pack} ${row.count}` : row.type.ref))
 
 describe('trigger types', () => {
   test('stand below their packs, with what there is of them', () => {
     expect(shown('')).toEqual(['core 2', 'core.a', 'core.svc.webhook', 'shop 1', 'shop.sold'])
-    const counts = rowsOf(whole, '').flatMap((row) => (row.kind === 'type' ? [countsOf(row)] : []))
+    const counts = catalogueRows(whole, '').flatMap((row) => (row.kind === 'type' ? [usageText(row)] : []))
     expect(counts).toEqual(['', '2 triggers, 2 rules', ''])
     expect(whole.triggers.get('core.svc.webhook')?.map(({ ref }) => ref)).toEqual(['core.1', 'core.2'])
     expect(whole.triggerOf('core.2')).toBe(triggers[0])
@@ -49,8 +56,8 @@ describe('trigger types', () => {
   })
 
   test('of somebody who may list no rules have no number of them', () => {
-    const rows = rowsOf(catalogueOf(types, triggers, undefined), 'webhook')
-    expect(rows.map((row) => (row.kind === 'type' ? [row.rules, countsOf(row)] : row.kind))).toEqual([
+    const rows = catalogueRows(catalogueOf(types, triggers, undefined), 'webhook')
+    expect(rows.map((row) => (row.kind === 'type' ? [row.rules, usageText(row)] : row.kind))).toEqual([
       'pack',
       [undefined, '2 triggers'],
     ])
@@ -59,7 +66,7 @@ describe('trigger types', () => {
   test('may be many, with names of any length', () => {
     const many = Array.from({ length: 3000 }, (_, i) => hook(`core.${i}`, 'x'.repeat(1000)))
     const started = performance.now()
-    expect(rowsOf(catalogueOf(types, many, []), 'nothing has this')).toEqual([])
+    expect(catalogueRows(catalogueOf(types, many, []), 'nothing has this')).toEqual([])
     expect(performance.now() - started).toBeLessThan(1000)
   })
 })

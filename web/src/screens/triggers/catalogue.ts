@@ -1,32 +1,35 @@
 /** Trigger types, their triggers and the rules that use them, put together and searched. No markup, no state. */
 import { parametersLine } from '../../components/rules/trigger-line.ts'
 import type { RuleRecord, TriggerRecord, TriggerTypeRecord } from '../../api/records.ts'
+import { compareText, countText } from '../../text.ts'
 
-export type ListedType = Pick<TriggerTypeRecord, 'ref' | 'pack' | 'name' | 'description'>
-export type ListedTrigger = Pick<TriggerRecord, 'ref' | 'type' | 'parameters' | 'description'>
-export type ListedRule = Pick<RuleRecord, 'ref' | 'enabled'> & { trigger: Pick<RuleRecord['trigger'], 'ref' | 'type'> }
+export type CatalogueType = Pick<TriggerTypeRecord, 'ref' | 'pack' | 'name' | 'description'>
+export type CatalogueTrigger = Pick<TriggerRecord, 'ref' | 'type' | 'parameters' | 'description'>
+export type CatalogueRule = Pick<RuleRecord, 'ref' | 'enabled'> & {
+  trigger: Pick<RuleRecord['trigger'], 'ref' | 'type'>
+}
 
 export interface Catalogue {
   /** In the order of pack and name. */
-  types: readonly ListedType[]
+  types: readonly CatalogueType[]
   /** By the reference of their type, in the order of what they wait for. */
-  triggers: ReadonlyMap<string, readonly ListedTrigger[]>
-  triggerOf(ref: string): ListedTrigger | undefined
+  triggers: ReadonlyMap<string, readonly CatalogueTrigger[]>
+  triggerOf(ref: string): CatalogueTrigger | undefined
   /** By the reference of their trigger; undefined: the caller may not list rules. */
-  rules: ReadonlyMap<string, readonly ListedRule[]> | undefined
+  rules: ReadonlyMap<string, readonly CatalogueRule[]> | undefined
 }
 
 /** @param rules undefined: the caller may not list them */
 export function catalogueOf(
-  types: readonly ListedType[],
-  triggers: readonly ListedTrigger[],
-  rules: readonly ListedRule[] | undefined,
+  types: readonly CatalogueType[],
+  triggers: readonly CatalogueTrigger[],
+  rules: readonly CatalogueRule[] | undefined,
 ): Catalogue {
   const byRef = new Map(triggers.map((trigger) => [trigger.ref, trigger]))
   const titled = triggers.map((trigger) => ({ trigger, words: parametersLine(trigger.type, trigger.parameters) }))
-  titled.sort((a, b) => compare(a.words, b.words) || compare(a.trigger.ref, b.trigger.ref))
+  titled.sort((a, b) => compareText(a.words, b.words) || compareText(a.trigger.ref, b.trigger.ref))
   return {
-    types: types.toSorted((a, b) => compare(a.pack, b.pack) || compare(a.name, b.name)),
+    types: types.toSorted((a, b) => compareText(a.pack, b.pack) || compareText(a.name, b.name)),
     triggers: Map.groupBy(
       titled.map(({ trigger }) => trigger),
       ({ type }) => type,
@@ -38,7 +41,7 @@ export function catalogueOf(
 
 export interface TypeRow {
   kind: 'type'
-  type: ListedType
+  type: CatalogueType
   triggers: number
   /** Undefined: nobody may know. */
   rules: number | undefined
@@ -49,7 +52,7 @@ export type CatalogueRow = { kind: 'pack'; pack: string; count: number } | TypeR
 const MAX_SEARCHED = 2000
 
 /** Types with every word of a search in their reference, their description or what their triggers wait for, below their packs. */
-export function rowsOf({ types, triggers, rules }: Catalogue, search: string): CatalogueRow[] {
+export function catalogueRows({ types, triggers, rules }: Catalogue, search: string): CatalogueRow[] {
   const words = search.toLowerCase().split(/\s+/).filter(Boolean)
   const rows: CatalogueRow[] = []
   let heading: Extract<CatalogueRow, { kind: 'pack' }> | undefined
@@ -71,7 +74,11 @@ export function rowsOf({ types, triggers, rules }: Catalogue, search: string): C
   return rows
 }
 
-function fits({ ref, description }: ListedType, own: readonly ListedTrigger[], words: readonly string[]): boolean {
+function fits(
+  { ref, description }: CatalogueType,
+  own: readonly CatalogueTrigger[],
+  words: readonly string[],
+): boolean {
   if (words.length === 0) return true
   let text = `${ref} ${description.slice(0, MAX_SEARCHED)}`
   for (const { type, parameters } of own) {
@@ -83,18 +90,10 @@ function fits({ ref, description }: ListedType, own: readonly ListedTrigger[], w
 }
 
 /** `2 triggers, 3 rules`; empty where there is nothing to count. */
-export function countsOf({ triggers, rules }: TypeRow): string {
+export function usageText({ triggers, rules }: TypeRow): string {
   const counts = [
-    ...(triggers > 0 ? [counted(triggers, 'trigger')] : []),
-    ...(rules !== undefined && rules > 0 ? [counted(rules, 'rule')] : []),
+    ...(triggers > 0 ? [countText(triggers, 'trigger')] : []),
+    ...(rules !== undefined && rules > 0 ? [countText(rules, 'rule')] : []),
   ]
   return counts.join(', ')
-}
-
-export function counted(count: number, what: string): string {
-  return `${count.toLocaleString()} ${what}${count === 1 ? '' : 's'}`
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0
 }

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest'
-import { filterOf, isFiltered, localOf, queryOf, timestampOf } from './instance-filter.ts'
+import { instanceFilterOf, isInstanceFiltered, localOf, instanceQueryOf, timestampOf } from './instance-filter.ts'
 
 describe('what trigger instances are narrowed by', () => {
   test('stands in the address', () => {
-    const filter = filterOf(
+    const filter = instanceFilterOf(
       new URLSearchParams('trigger=core.1&status=processed&after=2030-01-01T00:00:00.000Z&other=x'),
     )
     expect(filter).toEqual({
@@ -13,15 +13,15 @@ describe('what trigger instances are narrowed by', () => {
       after: '2030-01-01T00:00:00.000Z',
       before: '',
     })
-    expect(queryOf(filter)).toEqual({
+    expect(instanceQueryOf(filter)).toEqual({
       trigger: 'core.1',
       trigger_type: '',
       status: 'processed',
       timestamp_gt: '2030-01-01T00:00:00.000Z',
       timestamp_lt: '',
     })
-    expect(isFiltered(filter)).toBe(true)
-    expect(isFiltered(filterOf(new URLSearchParams('other=x')))).toBe(false)
+    expect(isInstanceFiltered(filter)).toBe(true)
+    expect(isInstanceFiltered(instanceFilterOf(new URLSearchParams('other=x')))).toBe(false)
   })
 
   test('a time survives its field', () => {

@@ -16,7 +16,7 @@ export interface InstanceFilter {
   before: string
 }
 
-export function filterOf(query: URLSearchParams): InstanceFilter {
+export function instanceFilterOf(query: URLSearchParams): InstanceFilter {
   const text = (name: string): string => query.get(name) ?? ''
   return {
     trigger: text('trigger'),
@@ -27,11 +27,11 @@ export function filterOf(query: URLSearchParams): InstanceFilter {
   }
 }
 
-export function queryOf({ trigger, trigger_type, status, after, before }: InstanceFilter): QueryValues {
+export function instanceQueryOf({ trigger, trigger_type, status, after, before }: InstanceFilter): QueryValues {
   return { trigger, trigger_type, status, timestamp_gt: after, timestamp_lt: before }
 }
 
-export function isFiltered(filter: InstanceFilter): boolean {
+export function isInstanceFiltered(filter: InstanceFilter): boolean {
   return Object.values(filter).some((value) => value !== '')
 }
 

@@ -22,7 +22,7 @@ const MAX_PAYLOAD_BYTES = 1024 * 1024
 const LOOK_AGAIN_MS = 2000
 
 /** One thing that has happened, and why something came of it, or did not. */
-export function Instance({ id }: { id: string }): JSX.Element {
+export function InstancePage({ id }: { id: string }): JSX.Element {
   const path = `triggerinstances/${encodeURIComponent(id)}`
   const loadInstance = (signal?: AbortSignal): Promise<TriggerInstanceRecord> =>
     get<TriggerInstanceRecord>(path, { max_payload_size: MAX_PAYLOAD_BYTES }, signal)

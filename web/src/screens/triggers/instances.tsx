@@ -13,10 +13,10 @@ import { VirtualList } from '../../components/virtual-list.tsx'
 import { hrefOf, setQuery } from '../../router.ts'
 import type { Catalogue } from './catalogue.ts'
 import {
-  filterOf,
-  isFiltered,
+  instanceFilterOf,
+  isInstanceFiltered,
   localOf,
-  queryOf,
+  instanceQueryOf,
   statuses,
   timestampOf,
   type InstanceFilter,
@@ -33,12 +33,12 @@ const TALL_ROW_HEIGHT = 84
 const ATTRIBUTES = 'id,trigger,trigger_type,occurrence_time,status,trace_id'
 
 /** What has happened, the newest first. */
-export function Instances({ query }: { query: URLSearchParams }): JSX.Element {
-  const filter = filterOf(query)
+export function InstanceList({ query }: { query: URLSearchParams }): JSX.Element {
+  const filter = instanceFilterOf(query)
   const { data: catalogue } = useCatalogue()
   const paged = useLiveList<Row>({
     load: (place, signal) =>
-      list('triggerinstances', { ...queryOf(filter), ...place, include_attributes: ATTRIBUTES }, signal),
+      list('triggerinstances', { ...instanceQueryOf(filter), ...place, include_attributes: ATTRIBUTES }, signal),
     key: JSON.stringify(filter),
     // The end of an execution is an event as well.
     concerns: () => true,
@@ -119,7 +119,7 @@ function InstanceRow({
 function Nothing({ filter }: { filter: InstanceFilter }): JSX.Element {
   return (
     <div class="empty">
-      {isFiltered(filter) ? (
+      {isInstanceFiltered(filter) ? (
         <>
           <p>No trigger instances match the filters.</p>
           <a href={hrefOf(['triggers', 'instances'])}>Show all trigger instances</a>
@@ -182,7 +182,7 @@ function Filters({ filter, catalogue }: { filter: InstanceFilter; catalogue: Cat
           />
         </div>
       ))}
-      {isFiltered(filter) && (
+      {isInstanceFiltered(filter) && (
         <a class="button" href={hrefOf(['triggers', 'instances'])}>
           Clear
         </a>

@@ -1,12 +1,12 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { hrefOf } from '../../router.ts'
-import type { ListedRule } from './catalogue.ts'
+import type { CatalogueRule } from './catalogue.ts'
 
 const SHOWN = 5
 
 /** The rules that use a trigger. @param props.rules undefined: the caller may not list them */
-export function RuleLinks({ rules }: { rules: readonly ListedRule[] | undefined }): JSX.Element {
+export function RuleLinks({ rules }: { rules: readonly CatalogueRule[] | undefined }): JSX.Element {
   const [shown, setShown] = useState(SHOWN)
   if (rules === undefined) return <span class="hint">hidden from you</span>
   if (rules.length === 0) return <span class="hint">no rule</span>

@@ -9,9 +9,10 @@ import { JsonTree } from '../../components/json-tree.tsx'
 import { LongText } from '../../components/long-text.tsx'
 import { parametersLine } from '../../components/rules/trigger-line.ts'
 import { hrefOf } from '../../router.ts'
-import { counted, type Catalogue, type ListedTrigger } from './catalogue.ts'
+import { type Catalogue, type CatalogueTrigger } from './catalogue.ts'
 import { RuleLinks } from './rule-links.tsx'
 import { SchemaTable } from './schema-table.tsx'
+import { countText } from '../../text.ts'
 
 const TRIGGERS_AT_ONCE = 50
 
@@ -73,14 +74,14 @@ function OfType({
   catalogue,
   typeRef,
 }: {
-  triggers: readonly ListedTrigger[]
+  triggers: readonly CatalogueTrigger[]
   catalogue: Catalogue | undefined
   typeRef: string
 }): JSX.Element {
   const [shown, setShown] = useState(TRIGGERS_AT_ONCE)
   return (
     <section class="card" aria-label="Triggers">
-      <h2>{triggers.length === 0 ? 'Triggers' : counted(triggers.length, 'trigger')}</h2>
+      <h2>{triggers.length === 0 ? 'Triggers' : countText(triggers.length, 'trigger')}</h2>
       {catalogue !== undefined && triggers.length === 0 && (
         <p class="hint">No triggers yet. The first rule of this trigger type creates one.</p>
       )}

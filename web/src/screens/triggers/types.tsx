@@ -4,21 +4,22 @@ import { Failure } from '../../components/failure.tsx'
 import { PackRow, Split } from '../../components/split.tsx'
 import { VirtualList, type VirtualListHandle } from '../../components/virtual-list.tsx'
 import { hrefOf, setQuery } from '../../router.ts'
-import { counted, countsOf, rowsOf, type CatalogueRow } from './catalogue.ts'
+import { usageText, catalogueRows, type CatalogueRow } from './catalogue.ts'
 import { Tabs } from './tabs.tsx'
 import { TypePage } from './type-page.tsx'
 import { useCatalogue } from './use-catalogue.ts'
+import { countText } from '../../text.ts'
 
 const ROW_HEIGHT = 46
 const MAX_DESCRIPTION = 200
 
 /** Trigger types by pack, and one of them. */
-export function Types({ chosen, query }: { chosen: string | undefined; query: URLSearchParams }): JSX.Element {
+export function TriggerTypes({ chosen, query }: { chosen: string | undefined; query: URLSearchParams }): JSX.Element {
   const { data, error, reload } = useCatalogue()
   const inAddress = query.get('search') ?? ''
   const [search, setSearch] = useState(inAddress)
   useEffect(() => setSearch(inAddress), [inAddress])
-  const rows = useMemo(() => (data === undefined ? [] : rowsOf(data, search)), [data, search])
+  const rows = useMemo(() => (data === undefined ? [] : catalogueRows(data, search)), [data, search])
   const found = rows.filter(({ kind }) => kind === 'type').length
   const handle = useRef<VirtualListHandle>(null)
   const searchId = useId()
@@ -61,8 +62,8 @@ export function Types({ chosen, query }: { chosen: string | undefined; query: UR
               <>
                 <p class="hint" role="status">
                   {search === ''
-                    ? counted(found, 'trigger type')
-                    : `${found} of ${counted(data.types.length, 'trigger type')}`}
+                    ? countText(found, 'trigger type')
+                    : `${found} of ${countText(data.types.length, 'trigger type')}`}
                 </p>
                 {rows.length === 0 ? (
                   <p class="empty">
@@ -114,7 +115,7 @@ function Row({ row, chosen, search }: { row: CatalogueRow; chosen: string | unde
         {name}
       </span>
       <span class="description">
-        {[countsOf(row), description.slice(0, MAX_DESCRIPTION)].filter((part) => part !== '').join(' · ')}
+        {[usageText(row), description.slice(0, MAX_DESCRIPTION)].filter((part) => part !== '').join(' · ')}
       </span>
     </a>
   )

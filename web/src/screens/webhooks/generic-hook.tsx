@@ -10,7 +10,7 @@ import { Failure } from '../../components/failure.tsx'
 import { hrefOf, setQuery, useLocation } from '../../router.ts'
 import { useStore } from '../../store.ts'
 import { GENERIC_HOOK, pathOfHook } from './hooks.ts'
-import { recipesOf, textOfProof } from './proof.ts'
+import { recipesOf, authenticationText } from './authentication.ts'
 import { exampleOfSchema } from './schema-example.ts'
 import { SendForm } from './send-form.tsx'
 import { ShellLines } from './shell-lines.tsx'
@@ -64,7 +64,7 @@ export function GenericHook(): JSX.Element {
           <code>{address}</code> <CopyButton text={address} title="Copy address" />
         </dd>
         <dt>Authentication</dt>
-        <dd>{textOfProof(undefined, hasLogin)}</dd>
+        <dd>{authenticationText(undefined, hasLogin)}</dd>
         <dt>
           <label for={id}>Trigger type</label>
         </dt>

@@ -10,7 +10,7 @@ import { hrefOf, setQuery } from '../../router.ts'
 import { useStore } from '../../store.ts'
 import { exampleOf } from './example.ts'
 import { findHooks, GENERIC_HOOK, pathOfHook, type Hook } from './hooks.ts'
-import { recipesOf, titleOfProof } from './proof.ts'
+import { recipesOf, authenticationTitle } from './authentication.ts'
 import { useRules, type HookRule, type RulesByTrigger } from './use-rules.ts'
 
 const WIDE_ROW = 62
@@ -78,7 +78,7 @@ function HookRow({ hook, rules }: { hook: Hook; rules: RulesByTrigger }): JSX.El
   useEffect(() => rules.need(triggers.map(({ ref }) => ref)), [hook])
   const address = addressOf(`api/v1/${pathOfHook(name)}`).href
   const listening = rulesOfHook(hook, rules)
-  const proofs = [...new Set(triggers.map(({ parameters }) => titleOfProof(parameters.signature, hasLogin)))]
+  const proofs = [...new Set(triggers.map(({ parameters }) => authenticationTitle(parameters.signature, hasLogin)))]
   const example = exampleOf(listening ?? [], new Date(serverNow()))
   const [recipe] = recipesOf(triggers[0].parameters.signature, { address, hasLogin, ...example })
   return (

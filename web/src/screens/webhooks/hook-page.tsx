@@ -13,7 +13,7 @@ import { useStore } from '../../store.ts'
 import { exampleOf } from './example.ts'
 import { RuleLink, rulesOfHook } from './hook-list.tsx'
 import { groupHooks, pathOfHook, type Hook, type WebhookTrigger } from './hooks.ts'
-import { recipesOf, textOfProof, type Recipe } from './proof.ts'
+import { recipesOf, authenticationText, type Recipe } from './authentication.ts'
 import { RequestList } from './request-list.tsx'
 import { RequestView } from './request-view.tsx'
 import { SendForm, type Signer } from './send-form.tsx'
@@ -97,9 +97,11 @@ function Loaded({ hook, requestId }: { hook: Hook; requestId: string | null }): 
         </dd>
         <dt>Authentication</dt>
         <dd>
-          {[...new Set(triggers.map(({ parameters }) => textOfProof(parameters.signature, hasLogin)))].map((text) => (
-            <p key={text}>{text}</p>
-          ))}
+          {[...new Set(triggers.map(({ parameters }) => authenticationText(parameters.signature, hasLogin)))].map(
+            (text) => (
+              <p key={text}>{text}</p>
+            ),
+          )}
         </dd>
         <dt>Rules</dt>
         <dd>

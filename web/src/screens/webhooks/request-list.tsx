@@ -9,11 +9,11 @@ import { Time } from '../../components/time.tsx'
 import { useLiveList } from '../../components/use-live-list.ts'
 import { VirtualList } from '../../components/virtual-list.tsx'
 import { hrefOf, parseLocation } from '../../router.ts'
-import { narrowQuery } from './fold.tsx'
+import { NARROW_PAGE } from './fold.tsx'
 import type { WebhookTrigger } from './hooks.ts'
 import { OutcomeView } from '../../components/outcomes/outcome-view.tsx'
-import { titleOfProof } from './proof.ts'
-import { ReEmit } from './re-emit.tsx'
+import { authenticationTitle } from './authentication.ts'
+import { ReplayButton } from './replay-button.tsx'
 import { excerptOf, MAX_LISTED_BYTES } from './request-text.ts'
 import { useOutcomes, type Outcomes } from '../../components/outcomes/use-outcomes.ts'
 
@@ -37,7 +37,7 @@ export function RequestList({
   const labels = new Map(
     ofHook.length === 1 ? [] : ofHook.map(({ ref, parameters }) => [ref, labelOf(parameters)] as const),
   )
-  const isNarrow = useMedia(narrowQuery)
+  const isNarrow = useMedia(NARROW_PAGE)
   const rows = useLiveList<TriggerInstanceRecord>({
     load: (place, signal) =>
       list('triggerinstances', { trigger: triggers, max_payload_size: MAX_LISTED_BYTES, ...place }, signal),
@@ -132,12 +132,12 @@ function RequestRow({
         <span class="request-body code">{excerptOf(request)}</span>
       </a>
       <OutcomeView instance={request} outcome={outcomes.of(id)} most={2} />
-      <ReEmit id={id} onSent={onSent} isCompact />
+      <ReplayButton id={id} onSent={onSent} isCompact />
     </div>
   )
 }
 
 /** What its rules say besides the address, which is the same. */
 function labelOf({ url, signature }: WebhookTrigger['parameters']): string {
-  return signature === undefined ? url : `${url}, ${titleOfProof(signature, true)}`
+  return signature === undefined ? url : `${url}, ${authenticationTitle(signature, true)}`
 }

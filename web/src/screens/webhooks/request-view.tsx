@@ -13,7 +13,7 @@ import { StatusBadge } from '../../components/status-badge.tsx'
 import { Time } from '../../components/time.tsx'
 import { hrefOf, parseLocation } from '../../router.ts'
 import { OutcomeView } from '../../components/outcomes/outcome-view.tsx'
-import { ReEmit } from './re-emit.tsx'
+import { ReplayButton } from './replay-button.tsx'
 import { partsOf } from './request-text.ts'
 import { useOutcomes } from '../../components/outcomes/use-outcomes.ts'
 
@@ -107,7 +107,7 @@ function Loaded({
         <a class="button" href={hrefOf(['traces', traceId])}>
           Trace
         </a>
-        <ReEmit id={id} onSent={onSent} />
+        <ReplayButton id={id} onSent={onSent} />
       </div>
       {payload === undefined && size !== undefined ? (
         <p>

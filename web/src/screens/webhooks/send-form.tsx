@@ -5,7 +5,7 @@ import { isAbort, list, messageOf, request } from '../../api/client.ts'
 import { usePoll } from '../../api/poll.ts'
 import type { SignatureParameters, TriggerInstanceRecord, WebhookOutcome } from '../../api/records.ts'
 import { JsonField } from '../../components/form/json-field.tsx'
-import { readJsonText, sentenceOf } from '../../components/form/json-text.ts'
+import { readJsonText, mistakeText } from '../../components/form/json-text.ts'
 import { SecretInput } from '../../components/form/secret-input.tsx'
 import { JsonTree } from '../../components/json-tree.tsx'
 import { StatusBadge } from '../../components/status-badge.tsx'
@@ -14,7 +14,7 @@ import type { ExampleRequest } from './example.ts'
 import { Fold } from './fold.tsx'
 import { problemOfHeader } from './header-rules.ts'
 import { OutcomeView } from '../../components/outcomes/outcome-view.tsx'
-import { titleOfProof } from './proof.ts'
+import { authenticationTitle } from './authentication.ts'
 import { signatureHeaders } from './sign.ts'
 import { useOutcomes } from '../../components/outcomes/use-outcomes.ts'
 import '../../components/form/form.css'
@@ -128,7 +128,9 @@ export function SendForm({
             >
               {signers.map((signer, n) => (
                 <option key={n} value={n}>
-                  {signer.signature === undefined ? 'Your own credentials' : titleOfProof(signer.signature, true)}
+                  {signer.signature === undefined
+                    ? 'Your own credentials'
+                    : authenticationTitle(signer.signature, true)}
                 </option>
               ))}
             </select>
@@ -331,7 +333,7 @@ function Instances({ ids }: { ids: readonly string[] }): JSX.Element {
 /** @throws Error that says what is wrong */
 function bodyOf(text: string): object {
   const { value, mistake } = readJsonText(text)
-  if (mistake !== undefined) throw new Error(`The body is not valid JSON. ${sentenceOf(mistake)}`)
+  if (mistake !== undefined) throw new Error(`The body is not valid JSON. ${mistakeText(mistake)}`)
   if (typeof value !== 'object' || value === null) throw new Error('Enter an object or a list.')
   return value
 }

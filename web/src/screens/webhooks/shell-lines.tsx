@@ -2,7 +2,7 @@ import type { JSX } from 'preact'
 import { useId, useState } from 'preact/hooks'
 import { CopyButton } from '../../components/copy-button.tsx'
 import { Fold } from './fold.tsx'
-import type { Recipe } from './proof.ts'
+import type { Recipe } from './authentication.ts'
 
 /** What to type in a terminal, in one of several ways. */
 export function ShellLines({ recipes }: { recipes: readonly Recipe[] }): JSX.Element {

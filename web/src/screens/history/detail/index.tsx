@@ -13,13 +13,13 @@ import { OutputPane } from '../../../components/output/output-pane.tsx'
 import { StatusBadge } from '../../../components/status-badge.tsx'
 import { Elapsed } from '../../../components/time.tsx'
 import { hrefOf, navigate } from '../../../router.ts'
-import { addressOfFilter, filterOf } from '../filters.ts'
+import { addressOfFilter, historyFilterOf } from '../filters.ts'
 import { Children } from './children.tsx'
 import { General } from './general.tsx'
 import { Raw } from './raw.tsx'
 import { Rerun } from './rerun.tsx'
 import { Timeline } from './timeline.tsx'
-import { useTrace } from './trace.ts'
+import { useTraceOf } from './trace.ts'
 import './detail.css'
 
 export interface DetailProps {
@@ -48,7 +48,7 @@ export default function Detail({ id, tab, query, isBeside }: DetailProps): JSX.E
     // The address is to mean the same tomorrow.
     if (id === 'last' && data !== undefined) navigate(hrefOf(['history', data.id, tab], query), { replace: true })
   }, [data])
-  const back = hrefOf(['history'], addressOfFilter(filterOf(query)))
+  const back = hrefOf(['history'], addressOfFilter(historyFilterOf(query)))
   if (data !== undefined && data.id === (id === 'last' ? data.id : id)) {
     return <Execution key={data.id} first={data} tab={tab} query={query} back={back} isBeside={isBeside} />
   }
@@ -118,10 +118,10 @@ interface ExecutionProps {
 function Execution({ first, tab, query, back, isBeside }: ExecutionProps): JSX.Element {
   const { record, error, reload } = useExecution(first)
   const { id, status, action, start_timestamp: start, elapsed_seconds: seconds, web_url: address } = record
-  const trace = useTrace(id)
+  const trace = useTraceOf(id)
   const [isRerun, setIsRerun] = useState(false)
   const shown = tabs.find(({ name }) => name === tab)
-  const filter = addressOfFilter(filterOf(query))
+  const filter = addressOfFilter(historyFilterOf(query))
 
   useEffect(() => {
     const before = document.title
@@ -198,7 +198,7 @@ function Execution({ first, tab, query, back, isBeside }: ExecutionProps): JSX.E
 interface PartProps {
   name: (typeof tabs)[number]['name']
   record: ExecutionRecord
-  trace: ReturnType<typeof useTrace>
+  trace: ReturnType<typeof useTraceOf>
   onChange: () => void
 }
 

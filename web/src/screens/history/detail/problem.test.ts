@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import type { ExecutionStatus } from '../../../api/records.ts'
-import { plainText, problemOf, type Problem } from './problem.ts'
+import { withoutEscapes, problemOf, type Problem } from './problem.ts'
 
 const problem = (status: ExecutionStatus, result: unknown, context = {}): Problem | undefined =>
   problemOf({ status, result, context: { user: 'ada', pack: 'core', ...context } })
@@ -103,8 +103,8 @@ test('what is long is cut, at the end where the reason is', () => {
 })
 
 test('what a terminal would make colours of is left out', () => {
-  expect(plainText('\u001b[1;31mred\u001b[0m \u001b]8;;http://x\u0007link\u001b]8;;\u0007 \u001b[2K\u001bMend')).toBe(
-    'red link end',
-  )
-  expect(plainText('a < b && "c" \\ [d]')).toBe('a < b && "c" \\ [d]')
+  expect(
+    withoutEscapes('\u001b[1;31mred\u001b[0m \u001b]8;;http://x\u0007link\u001b]8;;\u0007 \u001b[2K\u001bMend'),
+  ).toBe('red link end')
+  expect(withoutEscapes('a < b && "c" \\ [d]')).toBe('a < b && "c" \\ [d]')
 })

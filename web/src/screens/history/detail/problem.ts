@@ -93,7 +93,7 @@ function hostsTitle(hosts: readonly string[]): string {
 /** Undefined when there is nothing to read. */
 function textOf(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined
-  const text = typeof value === 'string' ? plainText(value) : JSON.stringify(value)
+  const text = typeof value === 'string' ? withoutEscapes(value) : JSON.stringify(value)
   return text.trim() === '' ? undefined : text.trim()
 }
 
@@ -113,7 +113,7 @@ function short(text: string): string {
 }
 
 /** Without the colours and movements that a terminal would make of it. */
-export function plainText(text: string): string {
+export function withoutEscapes(text: string): string {
   // oxlint-disable-next-line no-control-regex -- these are what is to go
   return text.replace(/\u001b(\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(\u0007|\u001b\\)?|[@-Z\\-_])/g, '')
 }

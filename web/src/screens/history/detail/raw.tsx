@@ -6,7 +6,7 @@ import { JsonTree } from '../../../components/json-tree.tsx'
 import { fieldsOf, type ParameterSchemas } from '../../../components/form/field.ts'
 import { formatBytes } from '../../../components/size.ts'
 import { svcCommand } from '../../actions/command-line.ts'
-import { holdsMask } from './rerun-plan.ts'
+import { containsMask } from './rerun-plan.ts'
 
 export function Raw({ record }: { record: ExecutionRecord }): JSX.Element {
   const { id, result, result_size: size = 0, parameters_size: parametersSize } = record
@@ -62,11 +62,11 @@ function Command({
 function runOf({ action, runner, parameters = {} }: ExecutionRecord): { text: string; omitted: string[] } {
   const schemas: ParameterSchemas = { ...runner.runner_parameters }
   const merged = Object.entries(action.parameters).map(([name, schema]) => [name, { ...schemas[name], ...schema }])
-  const shown = Object.entries(parameters).filter(([, value]) => !holdsMask(value))
+  const shown = Object.entries(parameters).filter(([, value]) => !containsMask(value))
   const { text, omitted } = svcCommand(
     { ref: action.ref, parameters: Object.fromEntries(shown) },
     fieldsOf({ ...schemas, ...Object.fromEntries(merged) }),
   )
-  const hidden = Object.keys(parameters).filter((name) => holdsMask(parameters[name]))
+  const hidden = Object.keys(parameters).filter((name) => containsMask(parameters[name]))
   return { text, omitted: [...hidden, ...omitted] }
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { FormState } from '../../../components/form/form-model.ts'
-import { holdsMask, planRerun } from './rerun-plan.ts'
+import { containsMask, planRerun } from './rerun-plan.ts'
 
 const before: FormState = new Map(
   Object.entries({ cmd: 'echo a', token: '********', env: { A: '********', B: '1' }, timeout: 5 }).map(
@@ -52,5 +52,5 @@ test.each([
   ['*******', false],
   [{ a: [1, null, true] }, false],
 ])('%j holds a mask: %s', (value, expected) => {
-  expect(holdsMask(value)).toBe(expected)
+  expect(containsMask(value)).toBe(expected)
 })

@@ -24,13 +24,13 @@ export function planRerun(before: FormState, now: FormState, { value }: Pick<For
   return {
     body: { parameters: Object.fromEntries(changed), keep },
     isUnchanged: changed.length === 0 && keep.length === before.size,
-    masked: changed.filter(([, one]) => holdsMask(one)).map(([name]) => name),
+    masked: changed.filter(([, one]) => containsMask(one)).map(([name]) => name),
   }
 }
 
 /** Also within a text: a command that a template has put a secret into is shown with the mask. */
-export function holdsMask(value: unknown): boolean {
+export function containsMask(value: unknown): boolean {
   if (typeof value === 'string') return value.includes(MASK)
   if (typeof value !== 'object' || value === null) return false
-  return Object.entries(value).some(([name, part]) => name.includes(MASK) || holdsMask(part))
+  return Object.entries(value).some(([name, part]) => name.includes(MASK) || containsMask(part))
 }

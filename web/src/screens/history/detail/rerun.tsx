@@ -11,8 +11,8 @@ import { submitKeys } from '../../../components/form/submit-keys.ts'
 import { useParameterForm } from '../../../components/form/use-parameter-form.ts'
 import { notify } from '../../../components/notices.tsx'
 import { hrefOf, navigate } from '../../../router.ts'
-import { addressOfFilter, filterOf } from '../filters.ts'
-import { holdsMask, planRerun } from './rerun-plan.ts'
+import { addressOfFilter, historyFilterOf } from '../filters.ts'
+import { containsMask, planRerun } from './rerun-plan.ts'
 
 export interface RerunProps {
   record: ExecutionRecord
@@ -73,7 +73,7 @@ function RerunForm({
   const form = useParameterForm({ schemas: action.parameters, initial: parameters })
   const [problem, setProblem] = useState<string>()
   const [isBusy, setIsBusy] = useState(false)
-  const hasSecrets = holdsMask(parameters)
+  const hasSecrets = containsMask(parameters)
 
   async function run(): Promise<void> {
     if (isBusy || !action.enabled) return
@@ -92,7 +92,7 @@ function RerunForm({
       const created = await change<ExecutionRecord>('POST', `executions/${id}/re_run`, body, { no_merge: true })
       notify(`Re-running ${action.ref}.`)
       onClose()
-      navigate(hrefOf(['history', created.id, 'general'], addressOfFilter(filterOf(query))))
+      navigate(hrefOf(['history', created.id, 'general'], addressOfFilter(historyFilterOf(query))))
     } catch (error) {
       setProblem(form.refuse(error))
       setIsBusy(false)

@@ -1,7 +1,7 @@
 import type { JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { CopyButton } from '../../../components/copy-button.tsx'
-import { plainText } from './problem.ts'
+import { withoutEscapes } from './problem.ts'
 
 /** A longer one is shown from its end, where the last words are. */
 const SHOWN = 8000
@@ -9,7 +9,7 @@ const SHOWN = 8000
 /** What a program has written, as text. */
 export function TextBlock({ title, text, note }: { title: string; text: string; note?: string }): JSX.Element {
   const [isWhole, setIsWhole] = useState(false)
-  const plain = plainText(text)
+  const plain = withoutEscapes(text)
   const isCut = plain.length > SHOWN && !isWhole
   return (
     <div class="text-block">

@@ -14,14 +14,14 @@ export interface Segment {
   share: number
 }
 
-export interface Timeline {
+export interface StatusTimeline {
   segments: Segment[]
   /** Seconds from the first to the last status, or to now. */
   total: number
 }
 
 /** @param now milliseconds since the epoch */
-export function timelineOf({ log }: Pick<ExecutionRecord, 'log'>, now: number): Timeline {
+export function timelineOf({ log }: Pick<ExecutionRecord, 'log'>, now: number): StatusTimeline {
   const first = log[0]
   const last = log.at(-1)
   if (first === undefined || last === undefined) return { segments: [], total: 0 }

@@ -5,7 +5,7 @@ import type { TraceRecord } from '../../../api/records.ts'
 export type TraceName = Pick<TraceRecord, 'id' | 'trace_tag'>
 
 /** The trace that an execution belongs to; undefined until it is known, and for whoever may not see it. */
-export function useTrace(executionId: string): TraceName | undefined {
+export function useTraceOf(executionId: string): TraceName | undefined {
   const { data } = useLoaded(
     async (signal) => {
       const query = { execution: executionId, limit: 1, include_attributes: 'trace_tag' }

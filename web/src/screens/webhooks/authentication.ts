@@ -24,7 +24,7 @@ const schemeTexts: Record<SignatureParameters['scheme'], SchemeText> = {
   hmac: { title: 'HMAC signature', text: 'sign by the scheme of the rule.' },
 }
 
-export function titleOfProof(signature: SignatureParameters | undefined, hasLogin: boolean): string {
+export function authenticationTitle(signature: SignatureParameters | undefined, hasLogin: boolean): string {
   if (signature !== undefined) {
     const { scheme, header } = signature
     // A webhook may have several of one's own.
@@ -33,7 +33,7 @@ export function titleOfProof(signature: SignatureParameters | undefined, hasLogi
   return hasLogin ? 'API key or token' : 'No authentication'
 }
 
-export function textOfProof(signature: SignatureParameters | undefined, hasLogin: boolean): string {
+export function authenticationText(signature: SignatureParameters | undefined, hasLogin: boolean): string {
   if (signature === undefined) {
     return hasLogin
       ? 'Senders need an API key or a token.'
@@ -80,7 +80,9 @@ export function recipesOf(signature: SignatureParameters | undefined, sample: Sa
   if (signature === undefined) {
     const credential = sample.hasLogin ? ['"Svc-Api-Key: $SVC_API_KEY"'] : []
     const text = curl(sample, credential, quote(plainJson(sample.body)))
-    return [{ title: titleOfProof(undefined, sample.hasLogin), text, variables: sample.hasLogin ? [apiKey] : [] }]
+    return [
+      { title: authenticationTitle(undefined, sample.hasLogin), text, variables: sample.hasLogin ? [apiKey] : [] },
+    ]
   }
   const signed = (title: string, lines: readonly string[], headers: readonly string[]): Recipe => ({
     title,
@@ -162,7 +164,7 @@ function hmacRecipe(signature: SignatureParameters, signed: Signed): Recipe[] {
     ...(timeHeader === undefined ? [] : [`${quote(`${timeHeader}: `)}"$TIME"`]),
     `${quote(`${header}: ${prefix}`)}"$SIGNATURE"`,
   ]
-  return [signed(titleOfProof(signature, true), lines, headers)]
+  return [signed(authenticationTitle(signature, true), lines, headers)]
 }
 
 /** @param headers, @param body words of the shell */

@@ -13,7 +13,7 @@ import { PasswordForm } from './password-form.tsx'
 
 const MAX_ROLES = 100
 
-export function You({ user }: { user: User }): JSX.Element {
+export function Account({ user }: { user: User }): JSX.Element {
   return (
     <div class="access-cards">
       <section class="card" aria-labelledby="who">

@@ -1,5 +1,5 @@
 /** The object or list that a line of output is, as structured logs have them. */
-export function jsonIn(text: string): { value: object } | undefined {
+export function findJson(text: string): { value: object } | undefined {
   const trimmed = text.trim()
   if (!/^[{[]/.test(trimmed)) return undefined
   try {

@@ -5,7 +5,7 @@ import { notify } from '../../components/notices.tsx'
 import { hrefOf, parseLocation } from '../../router.ts'
 
 /** Lets a trigger instance happen again, and leads to the new one. */
-export function ReEmit({
+export function ReplayButton({
   id,
   onSent,
   isCompact = false,

@@ -4,7 +4,15 @@ import { Dialog } from '../../components/dialog.tsx'
 import { curlLine } from './key-form.ts'
 
 /** The value of a new key. Whoever shows this forgets the value when it is done: nothing else knows it. */
-export function ShownOnce({ value, name, onDone }: { value: string; name: string; onDone: () => void }): JSX.Element {
+export function NewKeyDialog({
+  value,
+  name,
+  onDone,
+}: {
+  value: string
+  name: string
+  onDone: () => void
+}): JSX.Element {
   const curl = curlLine(value, document.baseURI)
   return (
     <Dialog title={`The key “${name}”`} onClose={onDone} stays>

@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest'
 import { readHeaders } from '../../../../src/modules/webhooks/headers.ts'
 import { createVerifier } from '../../../../src/modules/webhooks/signatures.ts'
 import type { SignatureParameters } from '../../api/records.ts'
-import { recipesOf, textOfProof, titleOfProof, type Sample } from './proof.ts'
+import { recipesOf, authenticationText, authenticationTitle, type Sample } from './authentication.ts'
 import { signatureHeaders } from './sign.ts'
 
 /** What is hard for shells is in it. */
@@ -124,21 +124,21 @@ describe('the browser', () => {
 })
 
 test('how senders prove themselves is said in words', () => {
-  expect([titleOfProof(undefined, true), titleOfProof(undefined, false)]).toEqual([
+  expect([authenticationTitle(undefined, true), authenticationTitle(undefined, false)]).toEqual([
     'API key or token',
     'No authentication',
   ])
   for (const [, signature] of signatures) {
-    expect(titleOfProof(signature, true)).toMatch(/signature|token/)
-    expect(textOfProof(signature, true)).toMatch(/^Senders /)
+    expect(authenticationTitle(signature, true)).toMatch(/signature|token/)
+    expect(authenticationText(signature, true)).toMatch(/^Senders /)
   }
-  expect(textOfProof({ scheme: 'stripe', secret: '', tolerance_seconds: 60 }, true)).toContain('more than 60 s')
-  expect(textOfProof(signatures[7]?.[1], true)).toContain("X-It's-Signed")
+  expect(authenticationText({ scheme: 'stripe', secret: '', tolerance_seconds: 60 }, true)).toContain('more than 60 s')
+  expect(authenticationText(signatures[7]?.[1], true)).toContain("X-It's-Signed")
 })
 
 test('two ways to sign of one’s own are told apart', () => {
   const signatures = ['X-One', 'X-Other'].map((header): SignatureParameters => ({ scheme: 'hmac', secret: '', header }))
-  expect(signatures.map((signature) => titleOfProof(signature, true))).toEqual([
+  expect(signatures.map((signature) => authenticationTitle(signature, true))).toEqual([
     'HMAC signature in X-One',
     'HMAC signature in X-Other',
   ])

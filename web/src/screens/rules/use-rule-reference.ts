@@ -1,10 +1,10 @@
 /** The trigger type, or the action, that a rule names, and the parameters that it gives it. */
 import { useState } from 'preact/hooks'
 import type { Loaded } from '../../api/load.ts'
-import type { Known } from './use-catalogue.ts'
+import type { KnownParameters } from './use-catalogue.ts'
 import { useParameters, type ParametersEditor } from './use-parameters.ts'
 
-export interface Chosen {
+export interface RuleReference {
   /** The reference as it is written. */
   value: string
   /** What was asked for last: not at each letter, but when it is one that there is, or when its field is left. */
@@ -12,17 +12,17 @@ export interface Chosen {
   readonly settle: () => void
   /** Those that there are. */
   offered: Loaded<{ ref: string; description: string }[]>
-  known: Loaded<Known | undefined>
+  known: Loaded<KnownParameters | undefined>
   parameters: ParametersEditor
 }
 
 /** @param useKnown always the same */
-export function useChosen(
+export function useRuleReference(
   value: string,
-  offered: Chosen['offered'],
-  useKnown: (ref: string) => Chosen['known'],
+  offered: RuleReference['offered'],
+  useKnown: (ref: string) => RuleReference['known'],
   initial: Record<string, unknown>,
-): Chosen {
+): RuleReference {
   const [left, setLeft] = useState(value)
   const isKnown = offered.data?.some(({ ref }) => ref === value) === true
   const settled = isKnown ? value : left
