@@ -302,7 +302,7 @@ describe('rules', () => {
     const { body } = await server.call<Record<string, unknown>>('GET', '/v1/rules/test.shared')
     await server.call('PUT', '/v1/rules/test.shared', { ...body, description: 'Theirs.' })
     await page.getByRole('button', { name: 'Save rule' }).click()
-    await page.getByRole('alert').filter({ hasText: 'has been changed by' }).waitFor()
+    await page.getByRole('alert').filter({ hasText: 'was changed by' }).waitFor()
     expect(await stored('test.shared')).toMatchObject({ description: 'Theirs.' })
     await page.getByRole('button', { name: 'Overwrite the other change' }).click()
     await page.getByRole('heading', { name: 'test.shared', level: 1, exact: true }).waitFor()

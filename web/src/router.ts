@@ -39,7 +39,7 @@ export function navigate(href: string, options: { replace?: boolean } = {}): voi
   if (href === location.hash) return
   if (options.replace === true) {
     history.replaceState(null, '', href)
-    // The browser tells of no change that a script has made.
+    // The browser sends no event for a change by a script.
     window.dispatchEvent(new HashChangeEvent('hashchange'))
   } else location.hash = href
 }
@@ -58,7 +58,7 @@ export function useLocation(): Location {
   const [hash, setHash] = useState(location.hash)
   useEffect(() => {
     const update = (): void => {
-      // Who listens first is told first: the address is put back before anybody reads it.
+      // The address is put back before any listener reads it.
       keeper?.()
       setHash(location.hash)
     }
@@ -69,10 +69,10 @@ export function useLocation(): Location {
   return parseLocation(hash)
 }
 
-/** Puts the address back when it must not change yet. */
+/** Puts the address back while it must not change. */
 let keeper: (() => void) | undefined
 
-/** What somebody wants to go to although something would be lost. */
+/** An attempt to leave a page with unsaved changes. */
 export interface LeaveGuard {
   /** Where to; undefined: nowhere. */
   href: string | undefined
@@ -81,10 +81,10 @@ export interface LeaveGuard {
 }
 
 /**
- * Keeps the address while there is something that leaving its path would lose: whoever draws the page asks, and calls
- * `leave` or `stay`. Closing the tab makes the browser ask.
+ * Keeps the address while leaving its path would lose changes: the page asks, and calls `leave` or `stay`. When the tab
+ * is closed the browser asks.
  *
- * @param isHeld read at the moment of leaving, so that what has just been saved is not asked about
+ * @param isHeld read at the moment of leaving, so that nobody is asked after saving
  */
 export function useLeaveGuard(isHeld: () => boolean): LeaveGuard {
   const [href, setHref] = useState<string>()

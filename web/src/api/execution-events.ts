@@ -11,8 +11,8 @@ export interface ExecutionListener {
    */
   onExecution?(execution: ExecutionSummary, change: 'create' | 'update' | 'delete'): void
   /**
-   * The stream was opened, or opened again: what happened meanwhile is not told. Load, then listen. Called every few seconds
-   * where there is no stream, for whoever may not follow it.
+   * The stream was opened, or opened again: events in between are missing. Load, then listen. Called every few seconds
+   * without the permission to follow the stream.
    */
   onOpen?(): void
 }

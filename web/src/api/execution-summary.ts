@@ -1,4 +1,4 @@
-/** What lists and the event stream tell of an execution: all that fits into a row, and nothing that may be large. */
+/** What lists and the event stream contain of an execution: all that fits into a row, and nothing large. */
 import type { QueryValues } from './client.ts'
 import type { ActionRecord, ExecutionContext, ExecutionRecord, RunnerTypeRecord } from './records.ts'
 
@@ -60,7 +60,7 @@ const attributes = [
 /** More than a row shows of parameters; of larger ones it shows how large they are. */
 const MAX_PARAMETERS_BYTES = 2000
 
-/** Of requests and streams whose executions are to be summaries. */
+/** Query of requests and streams that deliver summaries. */
 export const summaryQuery = {
   include_attributes: attributes,
   max_parameters_size: MAX_PARAMETERS_BYTES,

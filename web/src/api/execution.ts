@@ -10,14 +10,14 @@ export const MAX_RESULT_BYTES = 256 * 1024
 /** The same of parameters, and `parameters_size`. */
 const MAX_PARAMETERS_BYTES = 256 * 1024
 
-/** Of requests for one execution that is to be watched. */
+/** Query of requests for a watched execution. */
 export const executionQuery = { max_result_size: MAX_RESULT_BYTES, max_parameters_size: MAX_PARAMETERS_BYTES } as const
 
 export interface WatchedExecution {
   record: ExecutionRecord
   /** Why it could not be asked for; what is shown may be old then. */
   error: unknown
-  /** Asks for it anew. */
+  /** Loads it again. */
   readonly reload: () => void
 }
 
@@ -60,7 +60,7 @@ export function useExecution(first: ExecutionRecord): WatchedExecution {
   return { record, error, reload }
 }
 
-/** What an event tells anew; what it does not tell stays. */
+/** With the values of an event; the others stay. */
 export function withEvent(
   known: ExecutionRecord,
   { status, end_timestamp, elapsed_seconds, result_size, log, context, liveaction }: ExecutionSummary,

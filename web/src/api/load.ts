@@ -1,4 +1,4 @@
-/** Records that a component shows: loaded when it is drawn first, and whenever they have to be loaded anew. */
+/** Records that a component shows: loaded when it is first drawn, and again on request. */
 import { useCallback, useEffect, useRef, useState } from 'preact/hooks'
 import { isAbort } from './client.ts'
 
@@ -16,7 +16,7 @@ export interface Loaded<T> {
 
 /**
  * @param load is given a signal that aborts when its answer is not needed any more
- * @param keys it is loaded anew, from nothing, when one of them changes
+ * @param keys it is loaded again, from nothing, when one of them changes
  */
 export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, keys: readonly unknown[]): Loaded<T> {
   const [shown, setShown] = useState<{ keys: readonly unknown[]; data?: T; error?: unknown; isLoading: boolean }>({

@@ -187,7 +187,7 @@ export const session = {
     location.reload()
   },
 
-  /** Goes on as whoever the browser's cookie is of. What is on the page is lost. */
+  /** Continues as the user of the browser's cookie. The state of the page is lost. */
   goOnAsOther(): void {
     location.reload()
   },

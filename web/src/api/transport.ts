@@ -26,7 +26,7 @@ export interface RequestOptions {
   signal?: AbortSignal
 }
 
-/** Whoever stands in between may say anything, at any length. */
+/** A proxy may answer anything, at any length. */
 const MAX_MESSAGE = 5000
 
 /**
@@ -98,7 +98,7 @@ export async function sendRequest(
   )
 }
 
-/** Of the API; whoever stands in between may say anything. */
+/** An error of the API; a proxy may answer anything. */
 interface ErrorBody {
   faultstring?: string
   code?: string

@@ -28,7 +28,7 @@ export function useTriggerTitles(refs: Iterable<string>): (ref: string) => strin
         for (const ref of missing) known.set(ref, found.get(ref))
       })
       .catch((failure: unknown) => {
-        // Whoever may not see triggers sees their references.
+        // Without the permission to list triggers their references are shown.
         if (!isAbort(failure)) for (const ref of missing) known.set(ref, undefined)
       })
       .finally(() => {

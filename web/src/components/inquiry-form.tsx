@@ -104,7 +104,7 @@ export function InquiryForm({ inquiry, askedAt, onResponse }: InquiryFormProps):
   )
 }
 
-/** The same for whoever knows only the execution that waits. */
+/** The same by the id of the pending execution. */
 export function InquiryById({ id, onResponse }: { id: string; onResponse: () => void }): JSX.Element {
   const { data, error, reload } = useLoaded((signal) => get<InquiryRecord>(`inquiries/${id}`, undefined, signal), [id])
   if (error !== undefined && data === undefined) return <Failure error={error} onRetry={reload} />

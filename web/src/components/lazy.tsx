@@ -4,7 +4,7 @@ import { useEffect, useState } from 'preact/hooks'
 import { Failure } from './failure.tsx'
 
 export type LazyComponent<Props> = ComponentType<Props> & {
-  /** For whoever knows that it is about to be shown. */
+  /** Loads the code before the component is shown. */
   preload(): void
 }
 

@@ -1,4 +1,4 @@
-/** What came of something that the user did, for a while. */
+/** Short messages about what the user did. */
 import type { JSX } from 'preact'
 import { createStore, useStore } from '../store.ts'
 

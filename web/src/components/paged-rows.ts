@@ -18,7 +18,7 @@ export interface PagedRows<T> {
 export const PAGE_SIZE = 100
 /** So many pages stay in memory. */
 const MAX_PAGES = 30
-/** More in front than this is loaded anew. */
+/** With more rows in front the list is loaded again. */
 export const MAX_HEAD = 1000
 
 /** @param items the first page of `total` */
@@ -72,7 +72,7 @@ export function withPage<T>(rows: PagedRows<T>, page: number, items: readonly T[
 
 /**
  * @param items all that are newer, newest first
- * @returns undefined: there are so many that loading anew is better
+ * @returns undefined: there are so many that loading the list again is better
  */
 export function withNewer<T extends { id: string }>(rows: PagedRows<T>, items: readonly T[]): PagedRows<T> | undefined {
   const newest = newestId(rows) ?? ''

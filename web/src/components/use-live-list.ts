@@ -53,7 +53,7 @@ export function useLiveList<T extends { id: string }>(options: LiveListOptions<T
   async function look(): Promise<void> {
     try {
       const [added] = await Promise.all([refresh(), readAgain()])
-      // Whoever has scrolled away from the beginning goes on looking at the same rows.
+      // After scrolling away from the beginning the same rows stay visible.
       if (added !== undefined && added > 0 && topRow.current >= 1) handle.current?.scrollToRow(topRow.current + added)
       setProblem(undefined)
     } catch (error) {

@@ -34,11 +34,11 @@ export interface PagedList<T extends { id: string }> {
   readonly show: (first: number, end: number) => void
   /** Those of the last `show` that are loaded. */
   readonly shown: () => T[]
-  /** Looks for newer ones. @returns how many were added in front; undefined: all was loaded anew */
+  /** Looks for newer ones. @returns how many were added in front; undefined: the list was loaded again */
   readonly refresh: () => Promise<number | undefined>
   /** Replaces those that are known, by id. */
   readonly update: (items: readonly T[]) => void
-  /** Loads all anew. */
+  /** Loads the list again. */
   readonly reload: () => void
   /** Of the last attempt. */
   error: unknown
@@ -131,7 +131,7 @@ export function usePagedList<T extends { id: string }>(
       show(first: number, end: number) {
         if (now.current === undefined) return
         now.current.range = [first, end]
-        // Whoever scrolls through a million rows wants those where they stop.
+        // Scrolling through many rows loads only those where it stops.
         clearTimeout(timer.current)
         timer.current = setTimeout(loadRange, SETTLED_MS)
       },

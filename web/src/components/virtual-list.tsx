@@ -28,7 +28,7 @@ export interface VirtualListProps {
   count: number
   /** Pixels; the style sheet has to keep to it. */
   rowHeight: number
-  /** For whoever cannot see it. */
+  /** Accessible name. */
   label: string
   /** Draws one row, for which there may be no content yet. */
   row: (index: number) => ComponentChildren
@@ -57,7 +57,7 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
   const element = useRef<HTMLDivElement>(null)
   const [height, setHeight] = useState(0)
   const [, setVersion] = useState(0)
-  // Beside the state, because the browser may tell of scrolling several times before anything is drawn.
+  // Beside the state, because the browser may send several scroll events before anything is drawn.
   const place = useRef<ScrollPlace>(startPlace)
   const size: ListSize = { count, rowHeight, height }
   const latest = useRef({ size, onScroll })
@@ -88,7 +88,7 @@ export function VirtualList(props: VirtualListProps): JSX.Element {
     else take(next)
     clearTimeout(settling.current)
     settling.current = setTimeout(() => {
-      // Scrolled already, and about to be told of it: it has not ended.
+      // The next scroll event is on its way: scrolling has not ended.
       if (current.scrollTop !== place.current.scrollTop) return
       goTo(settled(place.current, latest.current.size))
     }, SETTLE_MS)

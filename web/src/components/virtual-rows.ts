@@ -1,5 +1,5 @@
 /**
- * Which rows of a long list are to be seen. Only those are in the document, so that ten million cost as much as fifty.
+ * Which rows of a long list are visible. Only those are in the document, so that ten million cost as much as fifty.
  *
  * Browsers know no element higher than some ten million pixels. A list that would be higher is drawn on a canvas of that
  * height, on which its rows keep their distance: wheel, keys and fingers move it row by row. A leap, such as the scroll bar

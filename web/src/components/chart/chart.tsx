@@ -19,7 +19,7 @@ export interface ChartSeries {
 
 export interface ChartProps {
   title: string
-  /** What the values are, for whoever does not know the title. */
+  /** What the values are. */
   about: string
   kind: 'lines' | 'bars'
   /** Milliseconds since the epoch, ascending: when each sample begins. */
@@ -202,7 +202,7 @@ function draw({ kind, times, stepMs, from, to, series, isWhole, limit }: ChartPr
   }
 }
 
-/** For whoever wants to read, or copy, all of them. */
+/** All values, to read or copy. */
 function TableOfValues({ title, times, series, format }: ChartProps): JSX.Element {
   const [isOpen, setIsOpen] = useState(false)
   return (

@@ -26,7 +26,7 @@ export type FieldReading =
   | { kind: 'problem'; message: string; mistake?: JsonMistake }
 
 export interface FormReading {
-  /** What is to be sent. */
+  /** Values to send. */
   value: Record<string, unknown>
   /** Names of what holds a mask in the place of a secret that the server has (`********`). */
   masked: string[]

@@ -3,7 +3,7 @@ import { useState } from 'preact/hooks'
 import { TextArea, type TextAreaProps } from './text-area.tsx'
 
 export interface SecretInputProps extends Omit<TextAreaProps, 'minRows' | 'isHidden' | 'isReadOnly'> {
-  /** What it is called, for whoever hears the page. */
+  /** Accessible name. */
   name: string
 }
 

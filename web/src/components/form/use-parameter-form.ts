@@ -1,4 +1,4 @@
-/** What somebody types into a form of parameters, what is wrong with it, and when they are told. */
+/** Inputs of a parameter form, their problems, and when a problem is shown. */
 import { useEffect, useId, useMemo, useRef, useState } from 'preact/hooks'
 import { ApiError, messageOf } from '../../api/client.ts'
 import { fieldsOf, type Field, type ParameterSchemas } from './field.ts'
@@ -29,7 +29,7 @@ export interface ParameterFormModel {
   readonly initial: FormState
   /** What would be sent now; wrong fields are left out of it. */
   readonly reading: FormReading
-  /** Field → what to say about it now: nobody is told before they have left the field, or have tried to send. */
+  /** Field → its problem, once the user left the field or tried to send. */
   readonly problems: ReadonlyMap<string, string>
   /** Whether anything differs from what was there at first. */
   readonly isChanged: boolean
@@ -45,7 +45,7 @@ export interface ParameterFormModel {
    * @returns what to show elsewhere, because it is about no field; undefined: nothing
    */
   refuse(error: unknown): string | undefined
-  /** Begins anew with these values; default: none. */
+  /** Starts again with these values; default: none. */
   reset(values?: InitialValues): void
   /** Counts the times the first wrong field is to get the focus. */
   readonly attempts: number

@@ -7,7 +7,7 @@ import { restOf, type Outcome } from './outcomes.ts'
 import type { OutcomeInstance } from './use-outcomes.ts'
 import './outcomes.css'
 
-/** What came of a trigger instance, in a few words. @param props.most executions that there is room for */
+/** The outcome of a trigger instance. @param props.most number of executions to show */
 export function OutcomeView({
   instance: { id, status },
   outcome,

@@ -1,4 +1,4 @@
-/** What came of trigger instances: the executions that rules have started, and the enforcements that failed. */
+/** Outcomes of trigger instances: the executions that rules started, and the enforcements that failed. */
 import type { ExecutionState } from '../../api/execution-states.ts'
 import { laterOf } from '../../api/execution-summary.ts'
 import type { RuleEnforcement } from '../../api/records.ts'
@@ -15,7 +15,7 @@ export interface Outcome {
 
 export const noOutcome: Outcome = { executions: [], started: new Set(), unlisted: 0, failures: [] }
 
-/** What came of an instance beside the executions and failures that are known. */
+/** Executions of an instance beside the known ones. */
 export interface Rest {
   /** Executions that were deleted since, or are not to be seen by everybody. */
   hidden: number
@@ -23,7 +23,7 @@ export interface Rest {
   unlisted: number
 }
 
-/** Events tell of executions whose enforcements were not listed, too: these are counted once. */
+/** Events also report executions whose enforcements were not listed: each is counted once. */
 export function restOf({ executions, started, unlisted }: Outcome): Rest {
   const listed = executions.filter(({ id }) => started.has(id)).length
   return { hidden: started.size - listed, unlisted: Math.max(0, unlisted - (executions.length - listed)) }

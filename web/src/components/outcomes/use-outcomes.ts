@@ -27,20 +27,20 @@ const MAX_WANTED = 200
 const GATHER_MS = 30
 const RETRY_MS = 5000
 
-/** What came of trigger instances, as it comes and changes. */
+/** Outcomes of trigger instances, kept up to date. */
 export function useOutcomes(): Outcomes {
   const [, setVersion] = useState(0)
   const [error, setError] = useState<unknown>()
   const state = useRef({
-    /** As they were when `status` was that of the instance: nothing comes of one before it is processed. */
+    /** Loaded while the instance had this `status`: a pending instance has no outcome. */
     known: new Map<string, { outcome: Outcome; status: string }>(),
     wanted: new Map<string, string>(),
-    /** Told of by events before what came of their instance was known. */
+    /** Executions of events that came before the outcome of their instance was loaded. */
     early: new Map<string, ExecutionState[]>(),
     timer: undefined as ReturnType<typeof setTimeout> | undefined,
     /** Being asked for; nothing while none are. */
     underWay: new Map<string, string>(),
-    /** Not asked again by whoever draws the failure, but after a while. */
+    /** After a failure it is asked again after a pause, not with every drawing. */
     hasFailed: false,
     controller: new AbortController(),
   })

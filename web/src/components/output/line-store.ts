@@ -15,7 +15,7 @@ const MAX_HOSTS = 100
 /** Of a line; the server shows as many. */
 const MAX_PARTS = 256
 
-/** What the stream tells of a record. */
+/** A record as the stream sends it. */
 export interface LiveRecord {
   output_type: OutputType
   data: string

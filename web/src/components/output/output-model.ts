@@ -19,7 +19,7 @@ export interface OutputState {
   reason: string | undefined
   /** What was answered last about the whole; without its lines. */
   about: OutputLines | undefined
-  /** Why lines that are to be seen could not be read; they are asked for again. */
+  /** Why visible lines could not be read; the request is repeated. */
   readFailure: string | undefined
 }
 
@@ -45,7 +45,7 @@ export interface OutputModel {
   readonly hosts: ReadonlySet<string>
   /** Undefined: it has to be read first, which `show` sees to. */
   line(number: number): OutputLine | undefined
-  /** What is to be seen; `end` is behind the last one. */
+  /** Visible lines; `end` is after the last one. */
   show(first: number, end: number): void
   retry(): void
   stop(): void
@@ -62,7 +62,7 @@ const CALM_BYTES = 100_000
 /** Where there may be no stream. */
 const ASK_EVERY_MS = 2000
 
-/** @param changed hears of whatever is to be drawn anew, perhaps many times a second */
+/** @param changed called when something must be drawn again, perhaps many times a second */
 export function createOutputModel(source: OutputSource, changed: () => void): OutputModel {
   const stopped = new AbortController()
   const lines = createLineStore()
@@ -174,7 +174,7 @@ export function createOutputModel(source: OutputSource, changed: () => void): Ou
     void look()
   }
 
-  /** Reads what is missing of what is to be seen, then what is next to it. */
+  /** Reads the visible lines that are missing, then the lines next to them. */
   function fill(): void {
     if (isReading || stopped.signal.aborted) return
     const end = Math.min(shown.end, lines.total + 1)

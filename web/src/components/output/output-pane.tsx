@@ -25,7 +25,7 @@ export interface OutputPaneProps {
 export function OutputPane({ executionId, status, usesAddress = true }: OutputPaneProps): JSX.Element {
   const query = usePaneQuery(usesAddress)
   const filter = filters.find((one) => one === query.get('output_type')) ?? 'all'
-  // Another execution, or other lines: everything begins anew.
+  // Another execution or stream has a state of its own.
   return (
     <Output key={`${executionId} ${filter}`} executionId={executionId} status={status} filter={filter} query={query} />
   )

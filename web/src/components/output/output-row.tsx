@@ -58,7 +58,7 @@ export function OutputRow(props: OutputRowProps): JSX.Element {
         <span
           class="output-text"
           onClick={() => {
-            // Whoever selects text wants to copy it.
+            // A selection is for copying.
             if (getSelection()?.isCollapsed !== false) onOpen()
           }}
         >

@@ -25,7 +25,7 @@ export interface ShownLine {
 
 const shownLines = new WeakMap<OutputLine, { size: number; shown: ShownLine }>()
 
-/** Made once for each line, and anew when more was written to it. */
+/** Cached per line until more is written to it. */
 export function shownLine(line: OutputLine): ShownLine {
   const size = line.parts.reduce((sum, { data }) => sum + data.length + 1, 0)
   const known = shownLines.get(line)

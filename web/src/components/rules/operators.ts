@@ -27,7 +27,7 @@ function load(): void {
   )
 }
 
-/** Empty until they are there: whoever draws a criterion then shows the name of its operator. */
+/** Empty until loaded: criteria then show the name of their operator. */
 export function useOperators(): Known & { reload: () => void } {
   useEffect(load, [])
   return { ...useStore(known), reload: load }

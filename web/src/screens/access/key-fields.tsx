@@ -145,7 +145,7 @@ function Scopes({
   user: User
 }): JSX.Element {
   const name = useId()
-  // The list is for administrators. Others type what they have been told.
+  // The list is for administrators. Others type the names.
   const { data: types } = useLoaded(
     (signal) =>
       user.isAdmin ? get<PermissionTypes>('rbac/permission_types', {}, signal) : Promise.resolve<PermissionTypes>({}),

@@ -125,7 +125,7 @@ export function readKeyForm(form: KeyForm, before: KeyForm | undefined, now: num
   return Object.keys(problems).length > 0 ? { problems } : { request }
 }
 
-/** What is left of the problems once these fields were edited: what is wrong with them is found out anew. */
+/** The problems without those of edited fields, which are checked again. */
 export function keyProblemsAfter({ ...problems }: KeyProblems, edited: Partial<KeyForm>): KeyProblems {
   if ('more' in edited) delete problems.more
   if ('owner' in edited) delete problems.owner

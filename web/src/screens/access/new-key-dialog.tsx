@@ -3,7 +3,7 @@ import { CopyButton } from '../../components/copy-button.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { curlLine } from './key-form.ts'
 
-/** The value of a new key. Whoever shows this forgets the value when it is done: nothing else knows it. */
+/** The value of a new key, shown once: the caller drops it when the dialog is done. */
 export function NewKeyDialog({
   value,
   name,

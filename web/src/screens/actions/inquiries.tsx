@@ -15,7 +15,7 @@ const AT_ONCE = 20
 /** Many executions that begin to wait at once are one reason to look. */
 const PAUSE_MS = 200
 
-/** Of those that wait, anew when one begins or ends. */
+/** Pending inquiries, loaded again when one begins or ends. */
 function useWaiting<T>(load: (signal: AbortSignal) => Promise<T>, keys: readonly unknown[]): Loaded<T> {
   const loaded = useLoaded(load, keys)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
@@ -34,7 +34,7 @@ function useWaiting<T>(load: (signal: AbortSignal) => Promise<T>, keys: readonly
 /** Says that somebody waits; nothing when nobody does. */
 export function InquiriesLink({ isShown }: { isShown: boolean }): JSX.Element | null {
   const { data } = useWaiting((signal) => list<InquiryRecord>('inquiries', { limit: 1 }, signal), [])
-  // Who may not list them is not told that there is a list.
+  // Without the permission to list inquiries there is no link.
   if (!isShown && (data === undefined || data.total === 0)) return null
   return (
     <a class="inquiries-link" href={hrefOf(['actions', 'inquiries'])} aria-current={isShown ? 'page' : undefined}>

@@ -283,7 +283,7 @@ function Times({ filter: { since, until } }: { filter: HistoryFilter }): JSX.Ele
   )
 }
 
-/** People choose a time of theirs; the address has it in UTC, for whoever is elsewhere. */
+/** Times are entered in the local time zone; the address has them in UTC, to be shared. */
 function Moment({
   title,
   value,

@@ -1,4 +1,4 @@
-/** What the history is narrowed down by: in the address, in requests, and for executions that events tell of. */
+/** Filters of the history: in the address, in requests, and for executions of events. */
 import type { QueryValues } from '../../api/client.ts'
 import type { ExecutionSummary } from '../../api/execution-summary.ts'
 

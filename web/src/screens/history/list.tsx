@@ -165,7 +165,7 @@ function Rows({ history, filter, openId, isNarrow, selected, onSelect }: RowsPro
   }, [history])
   const isCounted = model.state.count !== undefined
   const rowHeight = isNarrow ? COMPACT_ROW_HEIGHT : ROW_HEIGHT
-  // As it was before the rows were drawn anew.
+  // From before the rows were drawn again.
   const { topRow } = history
   useLayoutEffect(() => {
     const openIndex = openId === undefined ? undefined : model.indexOf(openId)

@@ -21,7 +21,7 @@ export interface HistoryRowProps {
   onSelect: (index: number, isRange: boolean) => void
 }
 
-/** Drawn anew only when something about it is another: of fifty executions a second it is one that changes. */
+/** Drawn again only when its values changed: of fifty visible executions an event changes one. */
 export function HistoryRow(props: HistoryRowProps): JSX.Element {
   const { execution, index, id, href, isActive, isSelected, isOpen, onSelect } = props
   return useMemo(

@@ -1,4 +1,4 @@
-/** The rows of the history, kept for whoever comes back to them, and up to date while they are shown. */
+/** The rows of the history, up to date while they are shown, and kept to come back to. */
 import { useEffect, useMemo, useRef, useState } from 'preact/hooks'
 import { list } from '../../api/client.ts'
 import { liveConnection, useExecutionEvents } from '../../api/execution-events.ts'

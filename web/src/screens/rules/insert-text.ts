@@ -21,7 +21,7 @@ export function useLastField(within: RefObject<HTMLElement | null>): { current: 
   return last
 }
 
-/** At the cursor, in the place of what is selected; whoever listens to the field hears of it as of typing. */
+/** Inserts at the cursor, replacing the selection; the field sends the event of typing. */
 export function insertText(field: TextField, text: string): void {
   field.focus()
   field.setRangeText(text, field.selectionStart ?? field.value.length, field.selectionEnd ?? field.value.length, 'end')

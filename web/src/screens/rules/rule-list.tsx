@@ -39,7 +39,7 @@ export function RuleList({ query }: { query: URLSearchParams }): JSX.Element {
   useEffect(() => () => clearTimeout(soon.current), [])
   useExecutionEvents({
     onExecution() {
-      // What has been started last; a long list is loaded anew by whoever wants to know.
+      // The last enforcement; a long list is loaded again on request only.
       if (soon.current !== undefined || rules.length > MAX_LIVE || document.hidden) return
       soon.current = setTimeout(() => {
         soon.current = undefined

@@ -26,7 +26,7 @@ export function TestPanel({ recorded, ruleOf, subject, onRefusal, children }: Te
   const round = useRef(0)
   const { request, choice, text } = recorded
 
-  // What is shown is about what is to be seen.
+  // A result is about the rule and the event that are shown.
   useEffect(() => {
     round.current += 1
     setResult(undefined)

@@ -1,4 +1,4 @@
-/** What `GET /status` tells of this moment. */
+/** The current values of `GET /status`. */
 import type { ComponentChildren, JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { list } from '../../api/client.ts'
@@ -9,7 +9,7 @@ import { formatBytes } from '../../components/size.ts'
 import { formatSeconds, Time } from '../../components/time.tsx'
 import { formatMilliseconds } from './samples.ts'
 
-/** What waits in it, for whoever does not know the names. */
+/** Titles of the queues. */
 const queueTexts: Readonly<Record<string, string>> = {
   request: 'Queued',
   work: 'Starting',

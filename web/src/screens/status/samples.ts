@@ -19,7 +19,7 @@ export const ranges: readonly [Range, Range] = [
   { name: 'day', title: 'Last day', lengthMs: 24 * 60 * MINUTE_MS, step: 5 },
 ]
 
-/** What came later replaces what it is about: the minute that runs is told anew. @returns in the order of time */
+/** Later samples replace earlier ones of the same minute. @returns in the order of time */
 export function mergeSamples(known: readonly StatusSample[], fresh: readonly StatusSample[]): StatusSample[] {
   const merged = new Map([...known, ...fresh].map((sample) => [sample.timestamp, sample]))
   return [...merged.values()].toSorted((one, other) => (one.timestamp < other.timestamp ? -1 : 1))

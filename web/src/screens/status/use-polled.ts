@@ -15,7 +15,7 @@ export interface Polled<T> {
 /**
  * Asked for at once, and again and again while the page is looked at.
  *
- * @param key it begins anew, from nothing, when this changes
+ * @param key it starts again, from nothing, when this changes
  * @param load is given what came before, to ask for what is new
  */
 export function usePolled<T>(key: string, load: (before: T | undefined) => Promise<T>, everyMs: number): Polled<T> {

@@ -32,7 +32,7 @@ export interface Described {
   isMissing: boolean
 }
 
-/** What `describeMember` says of it, for whoever asks this of thousands. */
+/** The status of `describeMember` alone, cheap enough for thousands. */
 export function statusOf({ kind, id }: Pick<Member, 'kind' | 'id'>, trace: Trace): string | undefined {
   switch (kind) {
     case 'execution':
@@ -105,7 +105,7 @@ export function describeCause(cause: CausedBy, known: Member | undefined, trace:
   }
 }
 
-/** `30 ms`, `1.23 s`, `12 s`, `3 min 5 s`: what follows each other within a second is told apart. */
+/** `30 ms`, `1.23 s`, `12 s`, `3 min 5 s`: precise within a second. */
 export function formatPrecisely(seconds: number): string {
   if (seconds < 0.9995) return `${Math.round(Math.max(0, seconds) * 1000)} ms`
   return seconds < 9.995 ? `${seconds.toFixed(2)} s` : formatSeconds(seconds)

@@ -1,4 +1,4 @@
-/** What came of what: each event with the rules that matched it, the executions they started, and what came of those. */
+/** Traces: each event with the rules that matched it and the executions they caused. */
 import type { JSX } from 'preact'
 import type { ScreenProps } from '../../router.ts'
 import { TraceList } from './trace-list.tsx'

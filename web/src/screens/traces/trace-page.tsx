@@ -1,4 +1,4 @@
-/** One trace: what came of an event, as a graph and as a table, while it grows. */
+/** One trace: everything an event caused, as a graph and as a table, while it grows. */
 import type { JSX } from 'preact'
 import { useMemo } from 'preact/hooks'
 import { ApiError, messageOf } from '../../api/client.ts'

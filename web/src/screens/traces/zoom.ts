@@ -23,7 +23,7 @@ export function zoomedOut(scale: number): number {
   return clampScale(scale / STEP)
 }
 
-/** At which all of it is to be seen, never larger than drawn. */
+/** Shows the whole graph, never larger than drawn. */
 export function fitScale(drawing: Size, view: Size): number {
   if (drawing.width === 0 || drawing.height === 0 || view.width === 0 || view.height === 0) return 1
   return clampScale(Math.min(1, view.width / drawing.width, view.height / drawing.height))

@@ -1,4 +1,4 @@
-/** What can happen, what has happened, and what came of it. */
+/** Trigger types, timers and trigger instances. */
 import type { JSX } from 'preact'
 import { hrefOf, type ScreenProps } from '../../router.ts'
 import { InstancePage } from './instance.tsx'

@@ -35,7 +35,7 @@ export function isInstanceFiltered(filter: InstanceFilter): boolean {
   return Object.values(filter).some((value) => value !== '')
 }
 
-/** For a field of date and time, in the time zone of whoever looks. Empty: it is no time. */
+/** For a field of date and time, in the local time zone. Empty: not a time. */
 export function localOf(timestamp: string): string {
   const date = new Date(timestamp)
   if (timestamp === '' || Number.isNaN(date.getTime())) return ''

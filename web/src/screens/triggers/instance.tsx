@@ -21,7 +21,7 @@ const MAX_PAYLOAD_BYTES = 1024 * 1024
 /** Nobody tells when a trigger instance has been processed. */
 const LOOK_AGAIN_MS = 2000
 
-/** One thing that has happened, and why something came of it, or did not. */
+/** One trigger instance, and the outcome of every rule. */
 export function InstancePage({ id }: { id: string }): JSX.Element {
   const path = `triggerinstances/${encodeURIComponent(id)}`
   const loadInstance = (signal?: AbortSignal): Promise<TriggerInstanceRecord> =>

@@ -27,7 +27,7 @@ import { useCatalogue } from './use-catalogue.ts'
 type Row = Omit<TriggerInstanceRecord, 'payload' | 'payload_size'>
 
 const ROW_HEIGHT = 58
-/** On a phone, where what came of it stands below. */
+/** On a phone, where the outcome stands below. */
 const TALL_ROW_HEIGHT = 84
 /** Payloads may have megabytes. */
 const ATTRIBUTES = 'id,trigger,trigger_type,occurrence_time,status,trace_id'

@@ -2,7 +2,7 @@
 export function originalIdOf(payload: unknown): string | undefined {
   const context = memberOf(payload, '__context')
   const id = memberOf(context, 'original_id')
-  // Whoever sends a webhook may write anything there.
+  // The sender of a webhook can write anything there.
   return typeof id === 'string' && /^[0-9a-f]{24}$/.test(id) ? id : undefined
 }
 

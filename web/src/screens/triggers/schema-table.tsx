@@ -7,7 +7,7 @@ import { LongText } from '../../components/long-text.tsx'
 
 const SHOWN = 100
 
-/** The properties that a schema of an object names. @param props.label for whoever cannot see the table */
+/** The properties that a schema of an object names. @param props.label accessible name */
 export function SchemaTable({
   schema,
   label,

@@ -37,7 +37,7 @@ export function HookPage({
 }): JSX.Element {
   const listed = hooks?.find((hook) => hook.name === name)
   const isListed = listed !== undefined
-  // Whoever may not list webhooks may still see one; and one that is new is not in the list yet.
+  // The permission to view a webhook does not include the list, and a new one is not in the list yet.
   const single = useLoaded(
     async (signal) => (isListed ? undefined : groupHooks([await get<WebhookTrigger>(pathOfHook(name), {}, signal)])[0]),
     [name, isListed],
@@ -151,7 +151,7 @@ function recipesOfHook({ triggers }: Hook, sample: Parameters<typeof recipesOf>[
 
 function signersOf({ triggers }: Hook): Signer[] {
   const signers = triggers.map(({ parameters: { signature } }): [string, Signer] => [
-    // Whoever sends types the secret in.
+    // The sender enters the secret.
     JSON.stringify({ ...signature, secret: undefined }),
     { signature },
   ])

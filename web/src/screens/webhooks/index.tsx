@@ -1,4 +1,4 @@
-/** Where others send their events to: each webhook, how to send to it, and what came of what was sent. */
+/** Webhooks: how to send to each, its requests and their outcomes. */
 import type { JSX } from 'preact'
 import { list } from '../../api/client.ts'
 import { useLoaded } from '../../api/load.ts'

@@ -1,4 +1,4 @@
-/** What was sent to a webhook, the newest first, with what came of it. */
+/** Requests to a webhook, newest first, with their outcomes. */
 import type { JSX } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { list, messageOf } from '../../api/client.ts'
@@ -33,7 +33,7 @@ export function RequestList({
   sent: number
 }): JSX.Element {
   const triggers = ofHook.map(({ ref }) => ref)
-  // One request is told to each of them.
+  // Each trigger of the webhook gets the request.
   const labels = new Map(
     ofHook.length === 1 ? [] : ofHook.map(({ ref, parameters }) => [ref, labelOf(parameters)] as const),
   )

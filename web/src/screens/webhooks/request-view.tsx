@@ -1,4 +1,4 @@
-/** One request to a webhook: its headers, its body, and what came of it. */
+/** One request to a webhook: its headers, its body and its outcome. */
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { get, messageOf } from '../../api/client.ts'

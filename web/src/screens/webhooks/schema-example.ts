@@ -1,4 +1,4 @@
-/** Data that fits a schema, as far as a look at it tells, to be changed by whoever sends it. */
+/** Example data for a schema, as a start to edit. */
 import { isObject } from '../../json.ts'
 
 const MAX_PROPERTIES = 30

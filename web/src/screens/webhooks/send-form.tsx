@@ -1,4 +1,4 @@
-/** Sends a request to a webhook from the page, and shows what comes of it. */
+/** Sends a request to a webhook from the page, and shows its outcome. */
 import type { JSX } from 'preact'
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import { isAbort, list, messageOf, request } from '../../api/client.ts'
@@ -297,7 +297,7 @@ function AnswerView({ answer }: { answer: Answer }): JSX.Element {
 
 const POLL_MS = 1000
 
-/** What comes of them, as it comes. */
+/** Their outcomes, live. */
 function Instances({ ids }: { ids: readonly string[] }): JSX.Element {
   const [instances, setInstances] = useState<readonly Pick<TriggerInstanceRecord, 'id' | 'status'>[]>(
     ids.map((id) => ({ id, status: 'pending' })),

@@ -34,7 +34,7 @@ export function ShellLines({ recipes }: { recipes: readonly Recipe[] }): JSX.Ele
               First <code>export {name}=…</code>, {meaning}.
             </p>
           ))}
-          {/* Whoever cannot see it scrolled has to be able to scroll it. */}
+          {/* Focusable, so that the keyboard can scroll it. */}
           <pre class="code shell-lines" tabIndex={0} aria-label="Shell commands">
             {recipe.text}
           </pre>

@@ -1,4 +1,4 @@
-/** What an execution was given and what came of it; what went wrong comes first. */
+/** Problem, result, parameters and details of an execution. */
 import type { ComponentChildren, JSX } from 'preact'
 import { useState } from 'preact/hooks'
 import { get, messageOf, request } from '../../../api/client.ts'

@@ -1,4 +1,4 @@
-/** One execution: what it was, what came of it, and what can be done with it. */
+/** One execution with its views and actions. */
 import type { JSX } from 'preact'
 import { useEffect, useState } from 'preact/hooks'
 import { ApiError, get, messageOf } from '../../../api/client.ts'

@@ -1,4 +1,4 @@
-/** Everything that the server tells of an execution, and the commands that tell the same. */
+/** The whole record of an execution, and the commands that print it. */
 import type { JSX } from 'preact'
 import type { ExecutionRecord } from '../../../api/records.ts'
 import { CopyButton } from '../../../components/copy-button.tsx'

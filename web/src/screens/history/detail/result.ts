@@ -7,7 +7,7 @@ export interface CommandResult {
   exitCode: number | undefined
   stdout: Output
   stderr: Output
-  /** Everything else: what a Python action has returned, what could not be told otherwise. */
+  /** Everything else, such as the return value of a Python action. */
   rest: Record<string, unknown>
 }
 

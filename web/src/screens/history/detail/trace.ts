@@ -4,7 +4,7 @@ import type { TraceRecord } from '../../../api/records.ts'
 
 export type TraceName = Pick<TraceRecord, 'id' | 'trace_tag'>
 
-/** The trace that an execution belongs to; undefined until it is known, and for whoever may not see it. */
+/** The trace that an execution belongs to; undefined until it is loaded, and without the permission to see it. */
 export function useTraceOf(executionId: string): TraceName | undefined {
   const { data } = useLoaded(
     async (signal) => {

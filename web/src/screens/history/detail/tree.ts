@@ -6,7 +6,7 @@ export interface TreeNode {
   children: TreeNode[]
 }
 
-/** As many as are shown; whoever has more shows them in a list. */
+/** The most that are shown; the list shows more. */
 export const MAX_NODES = 500
 
 export interface Tree {
