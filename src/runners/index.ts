@@ -147,3 +147,4 @@ export type {
 } from './runner.ts'
 export { runnersSettings } from './settings.ts'
 export type { PythonSettings, RunnerSettings, RunnersPorts } from './settings.ts'
+export { outputTypes, runnerTypeDefinition } from './runner.ts'

@@ -4,21 +4,24 @@
  * A runner knows nothing of database, bus or HTTP. To add one: write `runners/<name>.ts` and list it in
  * `runners/index.ts`.
  */
-import type { ParameterSchema } from '../lib/schema/index.ts'
+import { ParameterSchemaRecord } from '../core/parameter-schema.ts'
+import { Type, type ParameterSchema, type Static } from '../lib/schema/index.ts'
 
-/** The record of contract 02 (2.3), without its id. */
-export interface RunnerTypeDefinition {
-  name: string
-  description: string
-  enabled: boolean
-  runner_package: string
-  runner_module: string
-  runner_parameters: Record<string, ParameterSchema>
-  output_key?: string
-  output_schema?: Record<string, unknown>
-}
+/** The record of contract 02 (2.3), without its ids. */
+export const runnerTypeDefinition = Type.Object({
+  name: Type.String(),
+  description: Type.String(),
+  enabled: Type.Boolean(),
+  runner_package: Type.String(),
+  runner_module: Type.String(),
+  runner_parameters: Type.MapOf(ParameterSchemaRecord, { description: 'Schemas of the parameters by their names.' }),
+  output_key: Type.Optional(Type.String({ description: 'Attribute of the result that `output_schema` describes.' })),
+  output_schema: Type.Optional(Type.FreeForm({ description: 'JSON schema of the result.' })),
+})
+export type RunnerTypeDefinition = Static<typeof runnerTypeDefinition>
 
-export type OutputType = 'stdout' | 'stderr' | 'other'
+export const outputTypes = ['stdout', 'stderr', 'other'] as const
+export type OutputType = (typeof outputTypes)[number]
 
 /** Identifies a child for good: a pid can be used again, a pid with its start time cannot. */
 export interface ProcessIdentity {

@@ -10,15 +10,12 @@ import type { Log, LogFields } from '../../lib/log/index.ts'
 import { defaultPack } from '../../core/pack-content.ts'
 import type { KeyedLock } from '../../lib/concurrency/index.ts'
 import { checkDefinition } from './definition.ts'
-import { actionsFolder, pathInPack, removeFiles, writeFiles, type DataFile, type FileChange } from './files.ts'
+import { actionsFolder, pathInPack, removeFiles, writeFiles, type FileChange } from './files.ts'
 import { recordOf, type ActionService } from './service.ts'
 import type { ActionStore } from './store.ts'
-import type { ActionDefinition, ActionRecord } from './types.ts'
+import type { ActionDefinition, ActionRecord, ActionRequest, DataFile } from './types.ts'
 import type { PlanEvent } from '../datastore/ports.ts'
 import { actionResource, packResource } from '../../core/permissions.ts'
-
-/** Fits `actionRequestSchema`. */
-export type ActionRequest = Partial<ActionRecord> & { data_files?: readonly DataFile[] | null }
 
 export type ActionCaller = Caller & Pick<ApiRequest, 'rights'>
 

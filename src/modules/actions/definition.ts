@@ -1,85 +1,17 @@
 /** What may be registered as an action (contract 02, 2.1–2.4). Pure functions. */
-import { defaultPack, descriptionSchema, nameSchema, packSchema, tagsSchema } from '../../core/pack-content.ts'
+import { defaultPack } from '../../core/pack-content.ts'
 import {
   checkParameterSchema,
   compileSchema,
   isObject,
-  type JsonSchema,
   type ParameterSchema,
   type SchemaProblem,
 } from '../../lib/schema/index.ts'
-import { MAX_FILES } from './files.ts'
 import { overridableAttributes, type Parameters } from './parameters.ts'
-import type { ActionDefinition, ActionRecord } from './types.ts'
+import { actionDefinitionSchema, type ActionDefinition, type ActionRecord } from './types.ts'
 
 /** One reason why a definition is refused; `path` leads through the definition: `['parameters', 'cmd']`. */
 export type DefinitionProblem = SchemaProblem
-
-const MAX_PARAMETERS = 500
-
-const notifySection: JsonSchema = {
-  type: 'object',
-  additionalProperties: false,
-  properties: {
-    message: { type: ['string', 'null'] },
-    data: { type: 'object' },
-    routes: { type: 'array', items: { type: 'string' } },
-    channels: { type: 'array', items: { type: 'string' } },
-  },
-}
-
-const properties: Record<string, JsonSchema> = {
-  name: nameSchema,
-  pack: packSchema,
-  description: descriptionSchema,
-  enabled: { type: 'boolean' },
-  runner_type: { type: 'string' },
-  entry_point: { type: ['string', 'null'], maxLength: 1_024 },
-  parameters: { type: ['object', 'null'], maxProperties: MAX_PARAMETERS },
-  output_schema: { type: ['object', 'null'] },
-  tags: tagsSchema,
-  notify: {
-    type: ['object', 'null'],
-    additionalProperties: false,
-    properties: { 'on-complete': notifySection, 'on-success': notifySection, 'on-failure': notifySection },
-  },
-  metadata_file: { type: 'string' },
-}
-
-const definitionSchema: JsonSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['name', 'runner_type'],
-  properties,
-}
-
-const setByServer: JsonSchema = { description: 'Set by the server; ignored.' }
-
-/** A request may send back a whole record. */
-export const actionRequestSchema: JsonSchema = {
-  title: 'ActionRequest',
-  ...definitionSchema,
-  properties: {
-    ...properties,
-    id: setByServer,
-    uid: setByServer,
-    ref: setByServer,
-    data_files: {
-      type: ['array', 'null'],
-      maxItems: MAX_FILES,
-      description: 'Files to be written.',
-      items: {
-        type: 'object',
-        additionalProperties: false,
-        required: ['file_path', 'content'],
-        properties: {
-          file_path: { type: 'string', description: 'Below the `actions` folder of the pack.' },
-          content: { type: 'string' },
-        },
-      },
-    },
-  },
-}
 
 /** Names of runners that older content uses. */
 const olderRunnerNames: Readonly<Record<string, string>> = {
@@ -98,7 +30,7 @@ export type CheckedDefinition = { definition: ActionDefinition } | { problems: D
  * @param runnerOf finds the parameters of a runner type
  */
 export function checkDefinition(given: unknown, runnerOf: (name: string) => Parameters | undefined): CheckedDefinition {
-  const problem = compileSchema(definitionSchema).find(given)
+  const problem = compileSchema(actionDefinitionSchema).find(given)
   if (problem !== undefined) return { problems: [problem] }
   const definition = fillDefinition(given as Partial<ActionDefinition>) // has passed its schema
 

@@ -5,13 +5,7 @@ import { basename, dirname, join, relative, sep } from 'node:path'
 import { dataFileInvalid, isAppError, packFileDenied, packFileFailed, packFolderMissing } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
 import { hasCode } from '../../lib/process/index.ts'
-
-/** As a request has it. */
-export interface DataFile {
-  /** Relative to the `actions` folder of the pack, or beginning with `actions/`. */
-  file_path: string
-  content: string
-}
+import type { DataFile } from './types.ts'
 
 /** What has been done on the disk, until it is decided whether it stays. */
 export interface FileChange {
@@ -23,7 +17,6 @@ export interface FileChange {
   undo(): Promise<void>
 }
 
-export const MAX_FILES = 100
 const MAX_PATH_CHARS = 1024
 const MAX_DEPTH = 10
 

@@ -27,4 +27,3 @@ export function createActions({ database, log, planEvent, maxPageSize }: Actions
 }
 
 export type { EffectiveParameters } from './resolve.ts'
-export { actionSchema, runnerTypeSchema } from './routes.ts'

@@ -104,6 +104,8 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
 export { executionAttributeQuery, wantedAttributes } from './list/attributes.ts'
 export type { Executions, ExecutionsDeps } from './public.ts'
 export type { SweepLeftovers } from './run/recovery.ts'
+export { outputTypeOf } from './output/routes.ts'
 export { isFinal } from './state.ts'
+export { AnnouncementEvent, ExecutionRecord, LiveactionEvent, OutputEvent } from './types.ts'
 export type { Execution, OutputRecord } from './types.ts'
 export { executionsSettings } from './settings.ts'

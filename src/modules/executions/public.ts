@@ -17,7 +17,7 @@ import type { ExecutionsSettings } from './settings.ts'
 import type { RolesOf } from './request/draft.ts'
 import type { SweepLeftovers } from './run/recovery.ts'
 import type { ExecutionService } from './service.ts'
-import type { Execution, ExecutionRecord, ExecutionStatus } from './types.ts'
+import type { Execution, ExecutionRecord, ExecutionStatus, LiveactionEvent } from './types.ts'
 
 export interface Executions
   extends Module, Pick<ExecutionService, 'plan' | 'planRetry' | 'request' | 'hasRoom' | 'cancelOld'> {
@@ -51,7 +51,7 @@ export interface Executions
   ): Promise<Execution | undefined>
   /** The masked wire record, as streams send it. */
   record(execution: Execution): ExecutionRecord
-  liveactionRecord(execution: Execution): Record<string, unknown>
+  liveactionRecord(execution: Execution): LiveactionEvent
   /** Ids of the traces with executions that have not ended. */
   openTraces(): string[]
   /** The policies of an action have changed. */

@@ -1,7 +1,7 @@
 /** Executions as clients see them (contract 03, 3.2; 04, 4.2; 00, 0.15). */
 import type { ParameterSecrets } from './secrets/parameters.ts'
 import type { ResultSecrets } from './secrets/results.ts'
-import type { Execution, ExecutionRecord, Liveaction, LiveactionRecord } from './types.ts'
+import type { Execution, ExecutionRecord, Liveaction, LiveactionEvent, LiveactionRecord } from './types.ts'
 
 export interface Records {
   /** @param children ids, oldest first @param unmasked with the secrets, for administrators who ask */
@@ -9,7 +9,7 @@ export interface Records {
   /** As streams send it. */
   masked(execution: Execution): ExecutionRecord
   /** The live action record of the event stream. */
-  maskedLiveaction(execution: Execution): Record<string, unknown>
+  maskedLiveaction(execution: Execution): LiveactionEvent
 }
 
 export function createRecords(deps: {
@@ -127,7 +127,7 @@ function namedReference(name: string | null): { name: string } | null {
   return name === null ? null : { name }
 }
 
-function liveactionRecord(execution: Execution, options: RecordOptions): Record<string, unknown> {
+function liveactionRecord(execution: Execution, options: RecordOptions): LiveactionEvent {
   return {
     ...liveactionPart(execution, options.parametersOf(execution), execution.liveaction),
     status: execution.status,

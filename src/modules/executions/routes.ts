@@ -3,27 +3,24 @@ import { gzip } from 'node:zlib'
 import { promisify } from 'node:util'
 import { isAppError, queryInvalid } from '../../core/errors.ts'
 import { actionResource, executionResource } from '../../core/permissions.ts'
-import { Reply, showSecretsQuery, type Route } from '../../http/index.ts'
+import { Reply, route, showSecretsQuery, type Route } from '../../http/index.ts'
+import { Type } from '../../lib/schema/index.ts'
 import { readJson, shown } from '../../lib/text/index.ts'
 import { createRecordReader, type RecordReader } from './list/read.ts'
 import { childrenRoute, listRoutes } from './list/routes.ts'
 import type { ExecutionListStore } from './list/store.ts'
 import type { OutputReader } from './output/read.ts'
 import { outputRoutes } from './output/routes.ts'
-import { idOf, idOrLastOf } from './path.ts'
+import { idOf } from './path.ts'
 import { triggerInstanceOf, type Records } from './record.ts'
-import {
-  executionRequestSchema,
-  rerunRequestSchema,
-  type ExecutionRequest,
-  type RerunRequest,
-} from './request/schemas.ts'
-import { executionSchema, refusalOrExecutionSchema, updateRequestSchema } from './schemas.ts'
+import { ExecutionRequest, RerunRequest } from './request/schemas.ts'
 import type { ExecutionService } from './service.ts'
 import type { ExecutionStore } from './store.ts'
-import type { ExecutionStatus } from './types.ts'
+import { CancelRefusal, ExecutionRecord, ExecutionUpdate } from './types.ts'
 
 const compress = promisify(gzip)
+
+const refusalOrExecution = Type.Union([ExecutionRecord, CancelRefusal])
 
 const bareAttributes = ['result', 'trigger_instance', 'status'] as const
 
@@ -57,55 +54,55 @@ function withOldPaths(routes: Route[]): Route[] {
 }
 
 function createRoute(service: ExecutionService, reader: RecordReader): Route {
-  return {
+  return route({
     surface: 'api',
     method: 'post',
     path: '/executions',
     permission: 'action_execute',
-    resourceOfBody: (body) => actionResource(service.actionOf((body as ExecutionRequest).action).ref), // fits the schema
+    resourceOfBody: (body) => actionResource(service.actionOf(body.action).ref),
     summary: 'Runs an action. Answers at once with the execution in status `requested`.',
     query: showSecretsQuery,
-    body: executionRequestSchema,
+    body: ExecutionRequest,
     status: 201,
-    response: executionSchema,
+    response: ExecutionRecord,
     failures: [400, 403, 503],
     async handler(request) {
       const contextHeader = request.headers['svc-context']
       const execution = await service.request(
         request,
-        request.body as ExecutionRequest, // it fits `executionRequestSchema`
+        request.body,
         typeof contextHeader === 'string' ? contextHeader : undefined,
       )
       return reader.created(execution, request)
     },
-  }
+  })
 }
 
 /** Single values of an execution. */
 function valueRoutes(service: ExecutionService, store: Pick<ExecutionStore, 'resultText'>): Route[] {
   return [
-    {
+    route({
       surface: 'api',
       method: 'get',
       path: '/executions/:id/result',
       permission: 'execution_view',
-      resource: (request) => executionResource(service.getOrLast(idOrLastOf(request))),
+      resource: (request) => executionResource(service.getOrLast(request.params.id)),
       summary: 'The result alone.',
       query: {
         pretty_format: { type: 'boolean', description: 'Indented by two blanks.' },
         download: { type: 'boolean', description: 'As an attachment with a file name.' },
         compress: { type: 'boolean', description: 'Compressed with gzip.' },
       },
-      response: {},
+      response: Type.Unknown(),
       mediaType: 'text/json',
       failures: [404],
       async handler(request) {
-        const { id } = service.get(idOrLastOf(request))
+        const { id } = service.get(request.params.id)
         const stored = store.resultText(id) ?? 'null'
-        const text = request.query['pretty_format'] === true ? JSON.stringify(readJson(stored), undefined, 2) : stored
-        const isCompressed = request.query['compress'] === true
+        const text = request.query.pretty_format === true ? JSON.stringify(readJson(stored), undefined, 2) : stored
+        const isCompressed = request.query.compress === true
         const headers: Record<string, string> = {}
-        if (request.query['download'] === true) {
+        if (request.query.download === true) {
           const name = `execution_${id}_result.json${isCompressed ? '.gz' : ''}`
           headers['Content-Disposition'] = `attachment; filename=${name}`
         }
@@ -114,18 +111,18 @@ function valueRoutes(service: ExecutionService, store: Pick<ExecutionStore, 'res
           headers: { ...headers, 'Content-Type': 'application/x-gzip', 'Content-Encoding': 'gzip' },
         })
       },
-    },
-    {
+    }),
+    route({
       surface: 'api',
       method: 'get',
       path: '/executions/:id/attribute/:name',
       permission: 'execution_view',
-      resource: (request) => executionResource(service.getOrLast(idOrLastOf(request))),
+      resource: (request) => executionResource(service.getOrLast(request.params.id)),
       summary: 'One attribute alone: `result`, `trigger_instance` or `status`.',
-      response: {},
+      response: Type.Unknown(),
       failures: [400, 404],
       handler(request) {
-        const name = request.params['name'] ?? ''
+        const name = request.params.name
         const attribute = bareAttributes.find((known) => known === name)
         if (attribute === undefined) {
           throw queryInvalid(
@@ -133,18 +130,18 @@ function valueRoutes(service: ExecutionService, store: Pick<ExecutionStore, 'res
           )
         }
         if (attribute === 'result') return service.getWithResult(idOf(request)).result ?? null
-        const execution = service.get(idOrLastOf(request))
+        const execution = service.get(request.params.id)
         if (attribute === 'status') return execution.status
         return triggerInstanceOf(execution)
       },
-    },
+    }),
   ]
 }
 
 /** Cancel, update, run again. */
 function changeRoutes(service: ExecutionService, reader: RecordReader): Route[] {
   return [
-    {
+    route({
       surface: 'api',
       method: 'delete',
       path: '/executions/:id',
@@ -153,7 +150,7 @@ function changeRoutes(service: ExecutionService, reader: RecordReader): Route[] 
       summary: 'Cancels an execution; its processes are ended, its output so far is kept.',
       isUrgent: true,
       query: showSecretsQuery,
-      response: refusalOrExecutionSchema,
+      response: refusalOrExecution,
       failures: [404],
       async handler(request) {
         try {
@@ -166,8 +163,8 @@ function changeRoutes(service: ExecutionService, reader: RecordReader): Route[] 
           throw error
         }
       },
-    },
-    {
+    }),
+    route({
       surface: 'api',
       method: 'put',
       path: '/executions/:id',
@@ -176,15 +173,15 @@ function changeRoutes(service: ExecutionService, reader: RecordReader): Route[] 
       summary: 'Pauses, resumes or cancels, or sets the end of an execution that something outside has carried out.',
       isUrgent: true,
       query: showSecretsQuery,
-      body: updateRequestSchema,
-      response: executionSchema,
+      body: ExecutionUpdate,
+      response: ExecutionRecord,
       failures: [400, 404],
       async handler(request) {
-        const { status, result } = request.body as { status: ExecutionStatus; result?: Record<string, unknown> } // fits the schema
+        const { status, result } = request.body
         return reader.one(await service.update(request, idOf(request), status, result), request)
       },
-    },
-    {
+    }),
+    route({
       surface: 'api',
       method: 'post',
       path: '/executions/:id/re_run',
@@ -198,15 +195,14 @@ function changeRoutes(service: ExecutionService, reader: RecordReader): Route[] 
         },
         ...showSecretsQuery,
       },
-      body: rerunRequestSchema,
+      body: RerunRequest,
       status: 201,
-      response: executionSchema,
+      response: ExecutionRecord,
       failures: [400, 404, 503],
       async handler(request) {
-        const merges = request.query['no_merge'] !== true
-        const body = request.body as RerunRequest // it fits `rerunRequestSchema`
-        return reader.created(await service.rerun(request, idOf(request), body, merges), request)
+        const merges = request.query.no_merge !== true
+        return reader.created(await service.rerun(request, idOf(request), request.body, merges), request)
       },
-    },
+    }),
   ]
 }

@@ -1,37 +1,57 @@
-import type { ExecutionStatus } from '../../core/execution-status.ts'
+import { executionStatuses, type ExecutionStatus } from '../../core/execution-status.ts'
+import { record, Type, type Static } from '../../lib/schema/index.ts'
+import { outputTypes } from '../../runners/index.ts'
 import type { ActionRecord, RunnerTypeRecord } from '../actions/types.ts'
-import type { OutputType } from '../../runners/index.ts'
 export { executionStatuses, type ExecutionStatus } from '../../core/execution-status.ts'
 export type { OutputType } from '../../runners/index.ts'
 
-export interface LogEntry {
-  status: ExecutionStatus
-  timestamp: string
-}
+const Status = Type.Enum(executionStatuses, { type: 'string' })
 
-export interface RunnerInfo {
-  hostname: string
-  pid: number
-}
+const OutputTypeName = Type.Enum(outputTypes, { type: 'string' })
 
-/** The live part of an execution: what is handed to the runner, with an id of its own on the wire. */
+const Timestamp = Type.String({ description: 'ISO 8601 UTC with microseconds.' })
+
+const LogEntry = Type.Object({ status: Status, timestamp: Timestamp })
+export type LogEntry = Static<typeof LogEntry>
+
+const RunnerInfo = Type.Object({ hostname: Type.String(), pid: Type.Integer() })
+export type RunnerInfo = Static<typeof RunnerInfo>
+
+/** The live part of an execution: what the runner gets, with an id of its own on the wire. */
 export interface Liveaction {
   callback: Record<string, unknown>
   runner_info: Partial<RunnerInfo>
   notify?: Record<string, unknown>
-  /** Who has written `notify`, when that is not the acting user. */
+  /** Author of `notify`, when that is not the acting user. */
   notify_author?: string
-  /** Names of parameters whose templates could not be rendered, so they are kept as the caller wrote them. */
+  /** Names of parameters whose templates could not be rendered: their values are as the caller wrote them. */
   unrendered?: string[]
-  /** Whose secret parameters a re-run was given; absent: those it has are of its own user. */
+  /** Users whose secret parameters a re-run inherited; absent: its own user's. */
   secret_owners?: string[]
 }
 
-/** The rule that started an execution, and what set it off, as they were then. */
+const ruleOrigin = Type.Object({
+  id: Type.String(),
+  uid: Type.String(),
+  ref: Type.String(),
+  name: Type.String(),
+  pack: Type.String(),
+  description: Type.String(),
+})
+const triggerOrigin = Type.Object({
+  id: Type.String(),
+  uid: Type.String(),
+  ref: Type.String(),
+  name: Type.String(),
+  pack: Type.String(),
+  type: Type.String({ description: 'Reference of the trigger type.' }),
+})
+
+/** The rule that started an execution, and its trigger, as they were then. */
 export interface ExecutionOrigin {
-  rule: { id: string; uid: string; ref: string; name: string; pack: string; description: string }
-  trigger: { id: string; uid: string; ref: string; name: string; pack: string; type: string }
-  trigger_type: { id: string; uid: string; ref: string; name: string; pack: string; description: string }
+  rule: Static<typeof ruleOrigin>
+  trigger: Static<typeof triggerOrigin>
+  trigger_type: Static<typeof ruleOrigin>
 }
 
 /** An execution inside the server: its row with JSON parsed. `record.ts` makes the wire record of it. */
@@ -58,89 +78,261 @@ export interface Execution {
   delay: number | null
   due_timestamp: string | null
   result_size: number | null
-  /** With masks in the place of secrets when it is sealed: `sealing.ts` has them as they are. */
+  /** With masks in the place of secrets when they are encrypted: `secrets/parameters.ts` decrypts them. */
   parameters: Record<string, unknown>
-  /** Cipher text of the parameters and of what is secret in them; null when nothing is. */
+  /** Cipher text of the parameters and of the secrets in them; null without secrets. */
   sealed_parameters: string | null
   context: Record<string, unknown>
   log: LogEntry[]
   liveaction: Liveaction
   /** Present only where it was loaded; null when there is none yet. Secrets in it are masked. */
   result?: unknown
-  /** The result with its secrets, encrypted, where it has some; present only while it is being stored. */
+  /** Cipher text of a result with secrets; present only until it is stored. */
   sealed_result?: string
 }
 
-/** As it was when the execution began; only its name where that is all that is known. */
+const KnownContext = Type.Object(
+  {
+    user: Type.String({ description: 'Acting user.' }),
+    pack: Type.String(),
+    're-run': Type.Optional(Type.Object({ ref: Type.String({ description: 'Id of the execution that it repeats.' }) })),
+    policies: Type.Optional(
+      Type.Object({
+        retry: Type.Optional(Type.Object({ applied_policy: Type.String(), retry_count: Type.Integer() })),
+      }),
+    ),
+    cancelled_by: Type.Optional(Type.String()),
+  },
+  { additionalProperties: true, description: 'Set by the server; callers may add further attributes.' },
+)
+/** Attributes that the server sets, and those that callers add. */
+export type ExecutionContext = Record<string, unknown> & Static<typeof KnownContext>
+
+/** As it was when the execution began; only its name when nothing else is known. */
 type Known<T> = T | { name: string }
 
-/** What the server writes into the context of an execution; whoever asks for one may add more under other names. */
-export type ExecutionContext = Record<string, unknown> & {
-  /** Acting user. */
-  user: string
-  pack: string
-  /** The execution that this one was asked to repeat. */
-  're-run'?: { ref: string }
-  /** `retry`: of one that a policy has started because another one has failed. */
-  policies?: { retry?: { applied_policy: string; retry_count: number } }
-  cancelled_by?: string
+const originDescription = 'As it was when the execution began; only `name` when nothing else is known.'
+const KnownRule = Type.Unsafe<Known<ExecutionOrigin['rule']>>({
+  ...Type.Partial(ruleOrigin),
+  required: ['name'],
+  description: originDescription,
+})
+const KnownTrigger = Type.Unsafe<Known<ExecutionOrigin['trigger']>>({
+  ...Type.Partial(triggerOrigin),
+  required: ['name'],
+  description: originDescription,
+})
+
+const liveaction = Type.Object({
+  id: Type.String(),
+  action: Type.String({ description: 'Reference of the action.' }),
+  action_is_workflow: Type.Boolean(),
+  parameters: Type.FreeForm({ description: 'Secrets masked.' }),
+  callback: Type.FreeForm(),
+  runner_info: Type.Partial(RunnerInfo),
+  notify: Type.Optional(Type.FreeForm()),
+})
+/** The live action inside an execution on the wire. */
+export type LiveactionRecord = Static<typeof liveaction>
+
+const execution = Type.Object({
+  id: Type.String({ pattern: '^[0-9a-f]{24}$' }),
+  status: Status,
+  start_timestamp: Timestamp,
+  end_timestamp: Type.Optional(Timestamp),
+  elapsed_seconds: Type.Optional(Type.Number()),
+  action: Type.Unsafe<ActionRecord>({ $ref: '#/components/schemas/Action' }),
+  runner: Type.Unsafe<RunnerTypeRecord>({ $ref: '#/components/schemas/RunnerType' }),
+  liveaction,
+  parameters: Type.Optional(Type.FreeForm({ description: 'Secrets masked.' })),
+  result: Type.Optional(Type.Unknown({ description: 'Depends on the runner.' })),
+  result_size: Type.Optional(Type.Integer({ description: 'Bytes of the stored result.' })),
+  context: Type.Unsafe<ExecutionContext>(KnownContext),
+  log: Type.Array(LogEntry, { description: 'Every status, oldest first.' }),
+  web_url: Type.String({ description: 'Page of the execution in the web client.' }),
+  parent: Type.Optional(Type.String({ description: 'Id of the parent execution.' })),
+  children: Type.Optional(Type.Array(Type.String(), { description: 'Ids, oldest first.' })),
+  delay: Type.Optional(Type.Integer({ description: 'Milliseconds from the request to scheduling.' })),
+  rule: Type.Optional(KnownRule),
+  trigger: Type.Optional(KnownTrigger),
+  trigger_type: Type.Optional(KnownRule),
+  trigger_instance: Type.Optional(
+    Type.Unsafe<Record<string, unknown> & { id: string }>({
+      type: 'object',
+      required: ['id'],
+      properties: { id: { type: 'string' }, trigger: { type: 'string' }, occurrence_time: Timestamp },
+      additionalProperties: true,
+    }),
+  ),
+})
+
+const actionExample: ActionRecord = {
+  id: '67a1f0c2e4b0a1d2c3e4f501',
+  uid: 'action:core:local',
+  ref: 'core.local',
+  name: 'local',
+  pack: 'core',
+  description: 'Runs a command on the host of the server.',
+  enabled: true,
+  runner_type: 'local-shell-cmd',
+  entry_point: '',
+  parameters: {},
+  output_schema: {},
+  tags: [],
+  notify: {},
+}
+
+const executionExample: Static<typeof execution> = {
+  id: '67a1f0c2e4b0a1d2c3e4f506',
+  status: 'succeeded',
+  start_timestamp: '2026-01-31T12:00:00.000000Z',
+  end_timestamp: '2026-01-31T12:00:01.250000Z',
+  elapsed_seconds: 1.25,
+  action: actionExample,
+  runner: {
+    id: '67a1f0c2e4b0a1d2c3e4f502',
+    uid: 'runner_type:local-shell-cmd',
+    name: 'local-shell-cmd',
+    description: 'Runs a command on the host of the server.',
+    enabled: true,
+    runner_package: 'local_runner',
+    runner_module: 'local_shell_command_runner',
+    runner_parameters: {},
+  },
+  liveaction: {
+    id: '67a1f0c2e4b0a1d2c3e4f505',
+    action: 'core.local',
+    action_is_workflow: false,
+    parameters: { cmd: 'date' },
+    callback: {},
+    runner_info: { hostname: 'svc-1', pid: 4711 },
+  },
+  parameters: { cmd: 'date' },
+  result: { succeeded: true, failed: false, return_code: 0, stdout: 'Sat Jan 31 12:00:01 UTC 2026', stderr: '' },
+  result_size: 104,
+  context: { user: 'jane', pack: 'core' },
+  log: [
+    { status: 'requested', timestamp: '2026-01-31T12:00:00.000000Z' },
+    { status: 'scheduled', timestamp: '2026-01-31T12:00:00.010000Z' },
+    { status: 'running', timestamp: '2026-01-31T12:00:00.020000Z' },
+    { status: 'succeeded', timestamp: '2026-01-31T12:00:01.250000Z' },
+  ],
+  web_url: 'https://svc.example.com/#/history/67a1f0c2e4b0a1d2c3e4f506/general',
 }
 
 /** An execution on the wire (contract 03, 3.2): top-level attributes that are empty are left out. */
+export const ExecutionRecord = record('Execution', execution, {
+  description: 'Attributes that are empty are left out.',
+  example: executionExample,
+})
 // A type, not an interface: records are cut to the attributes that a reader asks for.
-export type ExecutionRecord = {
-  id: string
-  status: ExecutionStatus
-  start_timestamp: string
-  end_timestamp?: string
-  elapsed_seconds?: number
-  action: ActionRecord
-  runner: RunnerTypeRecord
-  liveaction: LiveactionRecord
-  /** Secrets masked. */
-  parameters?: Record<string, unknown>
+export type ExecutionRecord = Static<typeof ExecutionRecord> & {
   /** Bytes, in the place of parameters that are larger than a reader wants. */
   parameters_size?: number
-  result?: unknown
-  /** Bytes of the stored result. */
-  result_size?: number
-  context: ExecutionContext
-  log: LogEntry[]
-  web_url: string
-  parent?: string
-  /** Ids, oldest first. */
-  children?: string[]
-  delay?: number
-  rule?: Known<ExecutionOrigin['rule']>
-  trigger?: Known<ExecutionOrigin['trigger']>
-  trigger_type?: Known<ExecutionOrigin['trigger_type']>
-  trigger_instance?: Record<string, unknown> & { id: string }
 }
 
-/** The live action inside an execution on the wire. */
-export type LiveactionRecord = {
-  id: string
-  action: string
-  action_is_workflow: boolean
-  parameters: Record<string, unknown>
-  callback: Record<string, unknown>
-  runner_info: Partial<RunnerInfo>
-  notify?: Record<string, unknown>
-}
+const partOf = (name: string) =>
+  Type.Optional(Type.FreeForm({ description: `${name}, or the parts that are asked for.` }))
+
+/** With `include_attributes` nothing but the id is certain, and paths such as `action.ref` take parts of an attribute. */
+export const PartialExecution = record(
+  'PartialExecution',
+  Type.Object({
+    ...Type.Partial(execution).properties,
+    id: execution.properties.id,
+    action: partOf('The action'),
+    runner: partOf('The runner type'),
+    liveaction: partOf('The live action'),
+    context: partOf('The context'),
+    rule: partOf('The rule'),
+    trigger: partOf('The trigger'),
+    trigger_type: partOf('The trigger type'),
+    trigger_instance: partOf('The trigger instance'),
+    parameters_size: Type.Optional(
+      Type.Integer({ description: 'Bytes, in the place of `parameters`: see `max_parameters_size`.' }),
+    ),
+  }),
+  { example: { id: executionExample.id, status: 'succeeded', action: { ref: 'core.local' } } },
+)
+
+/** The live action record of the event stream (contract 04, 4.2). */
+export const LiveactionEvent = record(
+  'Liveaction',
+  Type.Object({
+    ...liveaction.properties,
+    status: Status,
+    result: Type.Unknown({ description: 'Depends on the runner; an empty object before the end.' }),
+    context: Type.Unsafe<Record<string, unknown>>(KnownContext),
+    start_timestamp: Timestamp,
+    end_timestamp: Type.Optional(Timestamp),
+    delay: Type.Optional(Type.Integer()),
+  }),
+  {
+    example: {
+      ...executionExample.liveaction,
+      status: 'running',
+      result: {},
+      context: executionExample.context,
+      start_timestamp: executionExample.start_timestamp,
+    },
+  },
+)
+export type LiveactionEvent = Static<typeof LiveactionEvent>
+
+/** What an action announces while it runs, as the event stream sends it (contract 04, 4.2). */
+export const AnnouncementEvent = record(
+  'Announcement',
+  Type.Object({
+    payload: Type.Unknown({ description: 'The message; its form is up to the action.' }),
+    trace_context: Type.Object({ id_: Type.String(), trace_tag: Type.Optional(Type.Unknown()) }),
+  }),
+  { example: { payload: { stage: 'deploy' }, trace_context: { id_: '67a1f0c2e4b0a1d2c3e4f507' } } },
+)
+export type AnnouncementEvent = Static<typeof AnnouncementEvent>
+
+/** Answer with status 200 to a cancel that the status of the execution does not permit. */
+export const CancelRefusal = record('CancelRefusal', Type.Object({ faultstring: Type.String(), code: Type.String() }), {
+  example: { faultstring: 'Action cannot be canceled. State = succeeded.', code: 'TRANSITION_REFUSED' },
+})
+
+/** Body of `PUT /executions/<id>`. */
+export const ExecutionUpdate = record(
+  'ExecutionUpdate',
+  Type.Object({ status: Status, result: Type.Optional(Type.FreeForm()) }, { additionalProperties: false }),
+  { example: { status: 'canceling' } },
+)
+
+const filterValues = Type.Optional(
+  Type.Array(Type.Nullable(Type.String()), { description: 'Distinct values; null: executions without one.' }),
+)
+
+export const ExecutionFilters = record(
+  'ExecutionFilters',
+  Type.Object({
+    action: filterValues,
+    status: filterValues,
+    rule: filterValues,
+    runner: filterValues,
+    trigger: filterValues,
+    trigger_type: filterValues,
+    user: filterValues,
+  }),
+  { example: { action: ['core.local'], status: ['succeeded', 'failed'], rule: [null], user: ['jane'] } },
+)
 
 /** One stored chunk; `seq` orders the chunks of an execution: 1, 2, 3 … */
 export interface OutputRecord {
   id: string
   execution_id: string
   seq: number
-  output_type: OutputType
+  output_type: Static<typeof OutputTypeName>
   data: string
   timestamp: string
   /** The host it comes from, where an execution runs on other hosts; else null. */
   host: string | null
 }
 
-/** How much the output of an execution has before some place: line ends, and bytes of UTF-8, of each type. */
+/** Line ends, and bytes of UTF-8, of each type in the output of an execution before a record. */
 export interface OutputPlace {
   stdout_lines: number
   stderr_lines: number
@@ -150,67 +342,133 @@ export interface OutputPlace {
   other_bytes: number
 }
 
+const Host = Type.Optional(
+  Type.String({ description: 'Host that it comes from, when the execution runs on other hosts.' }),
+)
+
+/** A chunk of output as streams send it (contract 04, 4.3). */
+export const OutputEvent = record(
+  'OutputChunk',
+  Type.Object({
+    id: Type.String(),
+    execution_id: Type.String(),
+    action_ref: Type.String(),
+    runner_ref: Type.String(),
+    output_type: OutputTypeName,
+    data: Type.String(),
+    timestamp: Timestamp,
+    host: Host,
+  }),
+  {
+    example: {
+      id: '67a1f0c2e4b0a1d2c3e4f509',
+      execution_id: executionExample.id,
+      action_ref: 'core.local',
+      runner_ref: 'local-shell-cmd',
+      output_type: 'stdout',
+      data: 'Sat Jan 31 12:00:01 UTC 2026\n',
+      timestamp: '2026-01-31T12:00:01.100000Z',
+    },
+  },
+)
+export type OutputEvent = Static<typeof OutputEvent>
+
+const OutputPart = Type.Object({ output_type: OutputTypeName, data: Type.String(), host: Host })
+export type OutputPart = Static<typeof OutputPart>
+
 /** Numbered as in the text that `/output` with the same `output_type` answers with: line 42 is what `sed -n 42p` prints. */
-export interface OutputLine {
-  /** The first one is 1. */
-  number: number
-  /** Of the record in which the line begins. */
-  timestamp: string
-  /** Its text without the line end, in the order in which it was written. */
-  parts: OutputPart[]
-  /** Where the text begins in the line, in bytes; left out: at its beginning. */
-  offset?: number
-  /** Where the line goes on that is too long to be shown as a whole, in bytes. */
-  next_offset?: number
-  /** Bytes of the whole line, when it is not shown as a whole. */
-  length?: number
-}
+const OutputLine = Type.Object({
+  number: Type.Integer({ description: 'The first line is 1.' }),
+  timestamp: Type.String({ description: 'Time of the record in which the line begins.' }),
+  parts: Type.Array(OutputPart, {
+    description: 'Text of the line without its line end, in the order in which it was written.',
+  }),
+  offset: Type.Optional(
+    Type.Integer({ description: 'Byte of the line where the text begins; absent: at its beginning.' }),
+  ),
+  next_offset: Type.Optional(
+    Type.Integer({ description: 'Byte where a line continues that is too long for one answer.' }),
+  ),
+  length: Type.Optional(Type.Integer({ description: 'Bytes of the whole line, when the answer has only a part.' })),
+})
+export type OutputLine = Static<typeof OutputLine>
 
-export interface OutputPart {
-  output_type: OutputType
-  data: string
-  /** The host it comes from, where an execution runs on others. */
-  host?: string
-}
+const LineTotal = Type.Integer({ description: 'Lines so far, a last one without a line end included.' })
+const IsComplete = Type.Boolean({ description: 'No more output follows.' })
 
-export interface OutputLines {
-  /** Lines so far, a last one without a line end included. */
-  total: number
-  /** The last line has no line end: what is written next belongs to it. */
-  is_last_line_open: boolean
-  /** Bytes so far of each type, whichever was asked for. */
-  bytes: Record<OutputType, number>
-  /** Nothing is written any more. */
-  is_complete: boolean
-  /** Whether output is stored (`actionrunner.stream_output`). */
-  is_stored: boolean
-  /** The beginning is not stored any more: line 1 is the first of what is left. */
-  is_beginning_removed: boolean
-  /** The stream goes on behind these lines after `Last-Event-ID: <execution id>/<last_seq>`. */
-  last_seq: number
-  /** Consecutive. Less than asked for when they are long. */
-  lines: OutputLine[]
-}
+export const OutputLines = record(
+  'OutputLines',
+  Type.Object({
+    total: LineTotal,
+    is_last_line_open: Type.Boolean({
+      description: 'The last line has no line end: further output continues it.',
+    }),
+    bytes: Type.Object(
+      { stdout: Type.Integer(), stderr: Type.Integer(), other: Type.Integer() },
+      { description: 'Bytes so far of each type, whatever `output_type` is.' },
+    ),
+    is_complete: IsComplete,
+    is_stored: Type.Boolean({ description: 'Whether the server stores output (`actionrunner.stream_output`).' }),
+    is_beginning_removed: Type.Boolean({
+      description: 'Retention has removed the beginning: line 1 is the first line that is left.',
+    }),
+    last_seq: Type.Integer({
+      description: 'The stream continues behind these lines after `Last-Event-ID: <execution id>/<last_seq>`.',
+    }),
+    lines: Type.Array(OutputLine, { description: 'Consecutive; fewer than `limit` when they are long.' }),
+  }),
+  {
+    example: {
+      total: 1,
+      is_last_line_open: false,
+      bytes: { stdout: 29, stderr: 0, other: 0 },
+      is_complete: true,
+      is_stored: true,
+      is_beginning_removed: false,
+      last_seq: 1,
+      lines: [
+        {
+          number: 1,
+          timestamp: '2026-01-31T12:00:01.100000Z',
+          parts: [{ output_type: 'stdout', data: 'Sat Jan 31 12:00:01 UTC 2026' }],
+        },
+      ],
+    },
+  },
+)
+export type OutputLines = Static<typeof OutputLines>
 
-/** A line in which something was found, without what terminals take as commands. */
-export interface OutputMatch {
-  /** Its number, as of `OutputLine`. */
-  line: number
-  /** The first place in it, and what stands around that: parts of the line. */
-  before: string
-  match: string
-  after: string
-}
+/** A line with a match, without the control sequences of terminals. */
+const OutputMatch = Type.Object({
+  line: Type.Integer({ description: 'Number of the line.' }),
+  before: Type.String({ description: 'Text before the first match in the line, or the end of that text.' }),
+  match: Type.String(),
+  after: Type.String({ description: 'Text after the match, or the beginning of that text.' }),
+})
+export type OutputMatch = Static<typeof OutputMatch>
 
-export interface OutputMatches {
-  /** Lines so far, a last one without a line end included. */
-  total: number
-  /** In the order of the lines, at most one of each. */
-  matches: OutputMatch[]
-  /** The `from` and `offset` that go on where this ends. */
-  next: { from: number; offset: number }
-  /** Everything has been looked through that there is so far. */
-  is_at_end: boolean
-  /** Nothing is written any more. */
-  is_complete: boolean
-}
+export const OutputMatches = record(
+  'OutputMatches',
+  Type.Object({
+    total: LineTotal,
+    matches: Type.Array(OutputMatch, {
+      description: 'In the order of the lines, at most one for each; without the control sequences of terminals.',
+    }),
+    next: Type.Object(
+      { from: Type.Integer(), offset: Type.Integer() },
+      { description: 'Query parameters that continue the search.' },
+    ),
+    is_at_end: Type.Boolean({ description: 'The search has reached the end of the output so far.' }),
+    is_complete: IsComplete,
+  }),
+  {
+    example: {
+      total: 1,
+      matches: [{ line: 1, before: 'Sat Jan 31 12:00:01 ', match: 'UTC', after: ' 2026' }],
+      next: { from: 2, offset: 0 },
+      is_at_end: true,
+      is_complete: true,
+    },
+  },
+)
+export type OutputMatches = Static<typeof OutputMatches>

@@ -1,51 +1,8 @@
 /** What may be a policy (contract 02, 2.11), and what is filled in. Pure functions. */
-import { defaultPack, descriptionSchema, MAX_NAME_CHARS, nameSchema, packSchema } from '../../core/pack-content.ts'
-import { compileParameters, type JsonSchema, type ParameterSchema, type SchemaProblem } from '../../lib/schema/index.ts'
+import { compileParameters, type ParameterSchema, type SchemaProblem } from '../../lib/schema/index.ts'
 import { findPolicyType, policyTypes } from './policy-types.ts'
 import type { PolicyDefinition, PolicyRecord } from './types.ts'
 import { shown } from '../../lib/text/index.ts'
-
-const properties: Record<string, JsonSchema> = {
-  name: nameSchema,
-  pack: {
-    ...packSchema,
-    type: ['string', 'null'],
-    description: `Default: \`${defaultPack}\`; of a policy that is changed: its own. There need be no such pack.`,
-  },
-  description: descriptionSchema,
-  enabled: { type: ['boolean', 'null'], description: 'Default: true.' },
-  resource_ref: {
-    type: 'string',
-    pattern: '^\\S+\\.\\S+$',
-    maxLength: 2 * MAX_NAME_CHARS,
-    description: 'Reference of the action that it is about. It need not exist yet.',
-  },
-  policy_type: { type: 'string', description: 'Reference of its type, such as `action.concurrency`.' },
-  parameters: { type: ['object', 'null'], description: 'As the type says.' },
-}
-
-/** Of a pack file. */
-export const policyFileSchema: JsonSchema = {
-  type: 'object',
-  additionalProperties: false,
-  required: ['name', 'resource_ref', 'policy_type'],
-  properties,
-}
-
-const setByServer: JsonSchema = { description: 'Set by the server; not read.' }
-
-/** Body of POST and PUT: what replies show can be sent back. */
-export const policyRequestSchema: JsonSchema = {
-  title: 'PolicyRequest',
-  ...policyFileSchema,
-  properties: {
-    ...properties,
-    id: setByServer,
-    uid: setByServer,
-    ref: setByServer,
-    metadata_file: setByServer,
-  },
-}
 
 /** What an author says, in full. */
 export type FilledPolicy = Omit<PolicyRecord, 'id' | 'uid' | 'ref'>

@@ -1,82 +1,28 @@
 /** Endpoints of contract 02, 2.11. */
 import { contentNotFound } from '../../core/errors.ts'
+import { policyResource, policyTypeResource } from '../../core/permissions.ts'
 import {
-  attributeQuery,
-  listReply,
-  pageHeaders,
-  pageQuery,
-  parseAttributes,
-  parsePage,
-  parseSort,
+  listEndpoint,
+  route,
   slicePage,
   textFilter,
-  type ApiRequest,
+  type AttributeOptions,
   type QueryParameter,
   type Route,
 } from '../../http/index.ts'
-import type { JsonSchema } from '../../lib/schema/index.ts'
-import { policyRequestSchema } from './definition.ts'
+import { Type } from '../../lib/schema/index.ts'
 import { findPolicyType, policyTypes } from './policy-types.ts'
 import type { PolicyService } from './service.ts'
 import type { PolicyStore } from './store.ts'
-import type { PolicyDefinition, PolicyTypeRecord } from './types.ts'
-import { policyResource, policyTypeResource, type Resource } from '../../core/permissions.ts'
+import { PartialPolicy, PartialPolicyType, PolicyRecord, PolicyRequest, PolicyTypeRecord } from './types.ts'
 
-const text: JsonSchema = { type: 'string' }
-const object: JsonSchema = { type: 'object' }
-
-const policyProperties: Record<string, JsonSchema> = {
-  id: text,
-  uid: text,
-  ref: text,
-  name: text,
-  pack: text,
-  description: text,
-  enabled: { type: 'boolean' },
-  resource_ref: { ...text, description: 'Reference of the action that it is about.' },
-  policy_type: text,
-  parameters: object,
-  metadata_file: { ...text, description: 'Of a policy that comes with a pack.' },
-}
-
-const policySchema: JsonSchema = {
-  title: 'Policy',
-  type: 'object',
-  required: Object.keys(policyProperties).filter((name) => name !== 'metadata_file'),
-  properties: policyProperties,
-}
-
-const policyTypeProperties: Record<string, JsonSchema> = {
-  id: text,
-  uid: text,
-  ref: text,
-  name: text,
-  resource_type: text,
-  description: text,
-  enabled: { type: 'boolean' },
-  module: text,
-  parameters: { type: 'object', additionalProperties: object },
-}
-
-const policyTypeSchema: JsonSchema = {
-  title: 'PolicyType',
-  type: 'object',
-  required: Object.keys(policyTypeProperties),
-  properties: policyTypeProperties,
-}
-
-/** `include_attributes` and `exclude_attributes` leave parts out. */
-function listOf(properties: Record<string, JsonSchema>): JsonSchema {
-  return { type: 'array', items: { type: 'object', required: ['id', 'ref'], properties } }
-}
-
-const policyAttributes = {
-  known: Object.keys(policyProperties),
+const policyAttributes: AttributeOptions = {
+  known: Object.keys(PolicyRecord.properties),
   excludable: ['description', 'parameters'],
   always: ['id', 'ref', 'pack', 'name'],
 }
-const policyTypeAttributes = {
-  known: Object.keys(policyTypeProperties),
+const policyTypeAttributes: AttributeOptions = {
+  known: Object.keys(PolicyTypeRecord.properties),
   excludable: ['description', 'parameters'],
   always: ['id', 'ref', 'name'],
 }
@@ -84,40 +30,34 @@ const policyTypeAttributes = {
 const filters = {
   pack: { type: 'string', description: 'Only policies of this pack.' },
   name: { type: 'string', description: 'Only policies of this name.' },
-  resource_ref: { type: 'string', description: 'Only policies about this action, by its reference.' },
-  policy_type: { type: 'string', description: 'Only policies of this type, by its reference.' },
-} satisfies Record<string, QueryParameter>
+  resource_ref: { type: 'string', description: 'Only policies of the action with this reference.' },
+  policy_type: { type: 'string', description: 'Only policies of the policy type with this reference.' },
+} as const satisfies Record<string, QueryParameter>
 
-export function createRoutes(deps: {
+interface PolicyRoutesDeps {
   service: PolicyService
   store: Pick<PolicyStore, 'list' | 'count'>
   maxPageSize: number
-}): Route[] {
-  const { service, store, maxPageSize } = deps
+}
 
-  const refOrId = ({ params }: Pick<ApiRequest, 'params'>): string => params['ref_or_id'] ?? ''
-  const resourceAt = (request: Pick<ApiRequest, 'params'>): Resource =>
-    policyResource(service.get(refOrId(request)).ref)
+export function createRoutes(deps: PolicyRoutesDeps): Route[] {
+  return [...policyRoutes(deps), ...policyTypeRoutes(deps.maxPageSize)]
+}
 
-  function getType(request: Pick<ApiRequest, 'params'>): PolicyTypeRecord {
-    const type = findPolicyType(refOrId(request))
-    if (type === undefined) throw contentNotFound(refOrId(request))
-    return type.record
-  }
+function policyRoutes({ service, store, maxPageSize }: PolicyRoutesDeps): Route[] {
+  const resourceAt = ({ params }: { params: { ref_or_id: string } }) =>
+    policyResource(service.get(params.ref_or_id).ref)
 
   return [
-    {
-      surface: 'api',
-      method: 'get',
+    listEndpoint({
       path: '/policies',
       permission: 'policy_list',
       summary: 'Lists policies in the order of pack and name.',
-      query: { ...filters, ...pageQuery, ...attributeQuery },
-      response: listOf(policyProperties),
-      failures: [400, 403, 503],
-      async handler({ query, principal }) {
-        const page = parsePage(query, principal, { defaultLimit: undefined, maxPageSize })
-        const projection = parseAttributes(query, policyAttributes)
+      record: PartialPolicy,
+      query: filters,
+      page: { defaultLimit: undefined, maxPageSize },
+      attributes: policyAttributes,
+      async find({ query, page }) {
         const filter = {
           pack: textFilter(query, 'pack'),
           name: textFilter(query, 'name'),
@@ -126,83 +66,83 @@ export function createRoutes(deps: {
         }
         const total = store.count(filter)
         const policies = await store.list(filter, page)
-        const records = policies.map((policy) => projection.apply({ ...service.record(policy) }))
-        return listReply(records, pageHeaders(page, total))
+        return { records: policies.map((policy) => service.record(policy)), total }
       },
-    },
-    {
+    }),
+    route({
       surface: 'api',
       method: 'post',
       path: '/policies',
       permission: 'policy_create',
-      summary: 'Makes a policy; it takes effect at once.',
-      body: policyRequestSchema,
+      summary: 'Creates a policy; it takes effect at once.',
+      body: PolicyRequest,
       status: 201,
-      response: policySchema,
+      response: PolicyRecord,
       failures: [400, 403, 409, 503],
-      async handler(request) {
-        return service.record(await service.create(request, request.body as PolicyDefinition)) // fits the schema
-      },
-    },
-    {
+      handler: async (request) => service.record(await service.create(request, request.body)),
+    }),
+    route({
       surface: 'api',
       method: 'get',
       path: '/policies/:ref_or_id',
       permission: 'policy_view',
       resource: resourceAt,
       summary: 'Gets one policy.',
-      response: policySchema,
+      response: PolicyRecord,
       failures: [404],
-      handler: (request) => service.record(service.get(refOrId(request))),
-    },
-    {
+      handler: ({ params }) => service.record(service.get(params.ref_or_id)),
+    }),
+    route({
       surface: 'api',
       method: 'put',
       path: '/policies/:ref_or_id',
       permission: 'policy_modify',
       resource: resourceAt,
       summary: 'Replaces a policy; it takes effect at once, also for executions that wait because of it.',
-      body: policyRequestSchema,
-      response: policySchema,
+      body: PolicyRequest,
+      response: PolicyRecord,
       failures: [400, 403, 404, 409, 503],
-      async handler(request) {
-        const body = request.body as PolicyDefinition // fits the schema
-        return service.record(await service.update(request, refOrId(request), body))
-      },
-    },
-    {
+      handler: async (request) => service.record(await service.update(request, request.params.ref_or_id, request.body)),
+    }),
+    route({
       surface: 'api',
       method: 'delete',
       path: '/policies/:ref_or_id',
       permission: 'policy_delete',
       resource: resourceAt,
-      summary: 'Deletes a policy; executions that wait because of it go on.',
+      summary: 'Deletes a policy; executions that wait because of it continue.',
       status: 204,
-      response: {},
+      response: Type.Unknown(),
       failures: [400, 404, 409, 503],
       async handler(request) {
-        await service.delete(request, refOrId(request))
+        await service.delete(request, request.params.ref_or_id)
       },
-    },
-    {
-      surface: 'api',
-      method: 'get',
+    }),
+  ]
+}
+
+function policyTypeRoutes(maxPageSize: number): Route[] {
+  /** @throws CONTENT_NOT_FOUND */
+  function getType({ params }: { params: { ref_or_id: string } }): PolicyTypeRecord {
+    const type = findPolicyType(params.ref_or_id)
+    if (type === undefined) throw contentNotFound(params.ref_or_id)
+    return type.record
+  }
+
+  return [
+    listEndpoint({
       path: '/policytypes',
       permission: 'policy_type_list',
-      summary: 'Lists the types of policies.',
+      summary: 'Lists policy types.',
+      record: PartialPolicyType,
       query: {
-        resource_type: { type: 'string', description: 'Only types of policies about this kind of resource: `action`.' },
-        sort: { type: 'array', description: 'Field names, `-` before a name for descending. Default: `name`.' },
-        ...pageQuery,
-        ...attributeQuery,
+        resource_type: { type: 'string', description: 'Only policy types for this kind of resource: `action`.' },
       },
-      response: listOf(policyTypeProperties),
-      failures: [400, 403],
-      handler({ query, principal }) {
-        const page = parsePage(query, principal, { defaultLimit: undefined, maxPageSize })
-        const projection = parseAttributes(query, policyTypeAttributes)
+      page: { defaultLimit: undefined, maxPageSize },
+      attributes: policyTypeAttributes,
+      sort: ['id', 'name', 'resource_type'],
+      find({ query, page, sort: [sort] }) {
         const resourceType = textFilter(query, 'resource_type')
-        const [sort] = parseSort(query['sort'], ['id', 'name', 'resource_type'])
         const matching = policyTypes
           .map(({ record }) => record)
           .filter(({ resource_type: type }) => resourceType === undefined || type === resourceType)
@@ -210,20 +150,19 @@ export function createRoutes(deps: {
             sort === undefined || a[sort.name] === b[sort.name] ? 0 : a[sort.name] < b[sort.name] ? -1 : 1,
           )
         const inOrder = sort?.descending === true ? matching.toReversed() : matching
-        const records = slicePage(inOrder, page).map((record) => projection.apply({ ...record }))
-        return listReply(records, pageHeaders(page, matching.length))
+        return { records: slicePage(inOrder, page), total: matching.length }
       },
-    },
-    {
+    }),
+    route({
       surface: 'api',
       method: 'get',
       path: '/policytypes/:ref_or_id',
       permission: 'policy_type_view',
       resource: (request) => policyTypeResource(getType(request).uid),
-      summary: 'Gets one type of policies.',
-      response: policyTypeSchema,
+      summary: 'Gets one policy type.',
+      response: PolicyTypeRecord,
       failures: [404],
       handler: getType,
-    },
+    }),
   ]
 }

@@ -13,9 +13,9 @@ import {
 } from '../../core/pack-content.ts'
 import { compileSchema } from '../../lib/schema/index.ts'
 import type { Actions } from '../actions/index.ts'
-import { fillDefinition, policyFileSchema, problemOf, type FilledPolicy } from './definition.ts'
+import { fillDefinition, problemOf, type FilledPolicy } from './definition.ts'
 import type { PolicyStore } from './store.ts'
-import type { Policy, PolicyDefinition, PolicyRecord } from './types.ts'
+import { policyDefinitionSchema, type Policy, type PolicyDefinition, type PolicyRecord } from './types.ts'
 import { policyResource } from '../../core/permissions.ts'
 
 /** Who asks, from where, and what they may do. */
@@ -147,7 +147,7 @@ export function createPolicyService(deps: {
     async register(content) {
       const existing = new Map(store.ofPack(content.pack).map((policy) => [policy.name, policy]))
       const { definitions, problems } = checkPackDefinitions(content, 'Policy', (given) => {
-        const problem = compileSchema(policyFileSchema).find(given)
+        const problem = compileSchema(policyDefinitionSchema).find(given)
         if (problem !== undefined) return { problems: [problem] }
         const definition: FilledPolicy = fillDefinition(given as PolicyDefinition, content.pack) // has passed its schema
         const wrong = problemIn(definition)

@@ -1,6 +1,6 @@
 /** Events as bytes on the wire, each encoded once however many clients listen (contract 04). */
 import { frame } from '../../http/index.ts'
-import type { OutputRecord } from '../executions/types.ts'
+import type { OutputEvent, OutputRecord } from '../executions/types.ts'
 
 /** What several clients are sent of a record that they all read; made when the first of them needs it. */
 interface Shared {
@@ -31,7 +31,7 @@ function dataOf(record: OutputRecord, actionRef: string, runnerRef: string): str
     data: record.data,
     timestamp: record.timestamp,
     ...(record.host === null ? {} : { host: record.host }),
-  })
+  } satisfies OutputEvent)
   if (known !== undefined) known.data = data
   return data
 }

@@ -7,7 +7,7 @@ import { waitFor } from '../../../tests/helpers/wait.ts'
 import type { Bus } from '../../bus/bus.ts'
 import { createMemoryBus } from '../../bus/memory.ts'
 import type { Executions } from '../executions/index.ts'
-import type { Execution, ExecutionRecord, ExecutionStatus, OutputRecord } from '../executions/types.ts'
+import type { Execution, ExecutionRecord, ExecutionStatus, LiveactionEvent, OutputRecord } from '../executions/types.ts'
 import { compileNames, defaultEvents } from './general.ts'
 import { createStream, type Stream } from './index.ts'
 
@@ -31,7 +31,10 @@ beforeEach(async () => {
   }
   const records: Pick<Executions, 'record' | 'liveactionRecord'> = {
     record,
-    liveactionRecord: (execution) => ({ ...record(execution), id: execution.liveaction_id }),
+    liveactionRecord(execution) {
+      const fields: Record<string, unknown> = { ...record(execution), id: execution.liveaction_id }
+      return fields as LiveactionEvent
+    },
   }
   // The general stream asks for nothing else of the executions.
   stream = createStream({ bus, executions: records as Executions })

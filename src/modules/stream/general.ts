@@ -3,7 +3,7 @@ import type { Bus } from '../../bus/index.ts'
 import { frame, type EventSink, type Rights } from '../../http/index.ts'
 import { isObject } from '../../lib/schema/index.ts'
 import { isFinal, type Executions } from '../executions/index.ts'
-import type { Execution, ExecutionRecord, ExecutionStatus } from '../executions/types.ts'
+import type { AnnouncementEvent, Execution, ExecutionRecord, ExecutionStatus } from '../executions/types.ts'
 import { outputEvent, outputFrame } from './frames.ts'
 import { executionResource, type Resource } from '../../core/permissions.ts'
 
@@ -97,7 +97,7 @@ export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record'
       // Whoever asks for some executions does not ask for what they announce (contract 04, 4.2).
       executionId: undefined,
       subject: undefined,
-      frame: once(() => frame(name, JSON.stringify({ payload: message, trace_context: traceContext(execution) }))),
+      frame: once(() => frame(name, JSON.stringify(announcementOf(execution, message)))),
     })
   })
 
@@ -175,11 +175,11 @@ export function createGeneralStream(bus: Bus, records: Pick<Executions, 'record'
   }
 }
 
-/** As executions are given it: the id of the trace, and its tag where the execution was given one. */
-function traceContext({ trace_id: id, context }: Execution): Record<string, unknown> {
+/** With the id of the trace, and its tag when the request for the execution gave one. */
+function announcementOf({ trace_id: id, context }: Execution, payload: unknown): AnnouncementEvent {
   const given = context['trace_context']
   const tag = isObject(given) ? given['trace_tag'] : undefined
-  return { id_: id, ...(tag === undefined ? {} : { trace_tag: tag }) }
+  return { payload, trace_context: { id_: id, ...(tag === undefined ? {} : { trace_tag: tag }) } }
 }
 
 function once(make: () => string): () => string {

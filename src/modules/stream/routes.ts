@@ -1,10 +1,18 @@
 import { headerInvalid, noExecutions, resourceNotFound } from '../../core/errors.ts'
-import type { ApiRequest, EventSink, Route } from '../../http/index.ts'
-import type { OutputType } from '../../runners/index.ts'
-import { executionAttributeQuery, wantedAttributes, type Executions } from '../executions/index.ts'
+import { textFilter, type ApiRequest, type EventSink, type Route } from '../../http/index.ts'
+import {
+  AnnouncementEvent,
+  executionAttributeQuery,
+  ExecutionRecord,
+  LiveactionEvent,
+  OutputEvent,
+  outputTypeOf,
+  wantedAttributes,
+  type Executions,
+} from '../executions/index.ts'
 import type { Execution } from '../executions/types.ts'
 import { followOutput, type Wakeups } from './execution-output.ts'
-import { parsePosition, type Position } from './frames.ts'
+import { outputEvent, parsePosition, type Position } from './frames.ts'
 import { defaultEvents, type ExecutionParts, type GeneralStream, type StreamFilter } from './general.ts'
 import { executionResource } from '../../core/permissions.ts'
 
@@ -37,6 +45,14 @@ export function createRoutes(deps: {
         // Of executions; other events have few attributes.
         ...executionAttributeQuery,
       },
+      events: {
+        'svc.announcement__<route>': AnnouncementEvent,
+        'svc.execution__create': ExecutionRecord,
+        'svc.execution__update': ExecutionRecord,
+        'svc.liveaction__create': LiveactionEvent,
+        'svc.liveaction__update': LiveactionEvent,
+        [outputEvent]: OutputEvent,
+      },
       handler(request) {
         const filter = filterOf(request)
         return counted((sink) => deps.general.run(sink, filter, request.rights))
@@ -55,12 +71,13 @@ export function createRoutes(deps: {
       query: {
         output_type: { type: 'string', description: '`stdout`, `stderr`, `other`; absent or `all`: everything.' },
       },
+      events: { [outputEvent]: OutputEvent },
       failures: [400, 404],
       handler(request) {
         const resume = resumePosition(request)
         const execution = pick(executions, request.params['id'] ?? '', resume)
         const afterSeq = resume?.execution_id === execution.id ? resume.seq : 0
-        const type = outputTypeOf(request.query['output_type'])
+        const type = outputTypeOf(textFilter(request.query, 'output_type'))
         return counted((sink) =>
           followOutput(sink, executions, deps.wakeups, { execution, type, afterSeq, stopping: deps.stopping }),
         )
@@ -91,21 +108,6 @@ function pick(executions: Pick<Executions, 'find' | 'last'>, id: string, resume:
   if (execution !== undefined) return execution
   if (id === 'last' && resume === undefined) throw noExecutions()
   throw resourceNotFound(id)
-}
-
-function outputTypeOf(value: unknown): OutputType | undefined | 'none' {
-  switch (value) {
-    case undefined:
-    case '':
-    case 'all':
-      return undefined
-    case 'stdout':
-    case 'stderr':
-    case 'other':
-      return value
-    default:
-      return 'none'
-  }
 }
 
 function filterOf({ query }: ApiRequest): StreamFilter {

@@ -3,6 +3,7 @@ import { queryInvalid } from '../../../core/errors.ts'
 import {
   attributeQuery,
   parseAttributes,
+  type AttributeOptions,
   type Projection,
   type QueryParameter,
   type QueryValue,
@@ -37,17 +38,25 @@ export const executionAttributes: readonly string[] = [
 const excludable = ['result', 'trigger_instance', 'status']
 
 /** Declarations for a route's `query`. */
-export const executionAttributeQuery = {
-  ...attributeQuery,
+export const parametersLimitQuery = {
   max_parameters_size: {
     type: 'integer',
     description: 'Leaves out parameters of more bytes, and says in `parameters_size` how many they have.',
   },
 } as const satisfies Record<string, QueryParameter>
 
+/** Declarations for the `query` of an endpoint with one execution, or with all of some. */
+export const executionAttributeQuery = { ...attributeQuery, ...parametersLimitQuery } as const
+
+export const attributeOptions: AttributeOptions = { known: executionAttributes, excludable, always: ['id'] }
+
 /** @throws QUERY_INVALID */
 export function wantedAttributes(query: Readonly<Record<string, QueryValue>>): Projection {
-  const wanted = parseAttributes(query, { known: executionAttributes, excludable, always: ['id'] })
+  return withParametersLimit(query, parseAttributes(query, attributeOptions))
+}
+
+/** Applies `max_parameters_size`. @throws QUERY_INVALID */
+export function withParametersLimit(query: Readonly<Record<string, QueryValue>>, wanted: Projection): Projection {
   const maxSize = query['max_parameters_size']
   if (typeof maxSize !== 'number') return wanted
   if (maxSize < 0) throw queryInvalid('max_parameters_size must be a positive number')

@@ -1,20 +1,24 @@
 import { queryInvalid } from '../../../core/errors.ts'
 import { executionResource } from '../../../core/permissions.ts'
 import {
+  listEndpoint,
   listReply,
-  pageHeaders,
-  pageQuery,
-  parsePage,
+  route,
   seesSecrets,
   showSecretsQuery,
-  type ApiRequest,
   type Rights,
   type Route,
 } from '../../../http/index.ts'
-import { idOrLastOf } from '../path.ts'
-import { executionListSchema, filterViewsSchema, partialExecutionSchema } from '../schemas.ts'
+import { Type } from '../../../lib/schema/index.ts'
 import type { ExecutionService } from '../service.ts'
-import { executionAttributeQuery, wantedAttributes } from './attributes.ts'
+import { ExecutionFilters, PartialExecution } from '../types.ts'
+import {
+  attributeOptions,
+  executionAttributeQuery,
+  parametersLimitQuery,
+  wantedAttributes,
+  withParametersLimit,
+} from './attributes.ts'
 import type { CountDimension, Visibility } from './filter.ts'
 import { filterParameters, parseListQuery } from './query.ts'
 import { descendantsOf, withoutResult, type RecordReader } from './read.ts'
@@ -38,78 +42,73 @@ export interface ListRoutesDeps {
 /** Lists of executions, and single ones. */
 export function listRoutes({ service, list, reader, maxPageSize, maskSecrets }: ListRoutesDeps): Route[] {
   return [
-    {
-      surface: 'api',
-      method: 'get',
+    listEndpoint({
       path: '/executions',
       permission: 'execution_list',
       summary: 'Lists executions, newest first.',
-      query: { ...filterParameters, ...pageQuery, ...executionAttributeQuery, ...showSecretsQuery },
-      response: executionListSchema,
-      failures: [400, 403, 503],
-      async handler(request) {
-        const page = parsePage(request.query, request.principal, {
-          defaultLimit: 100,
-          maxPageSize,
-        })
-        const wanted = wantedAttributes(request.query)
-        const wantedList = parseListQuery(request.query, maskSecrets && !seesSecrets(request))
-        const { filter, place } = wantedList
-        const within = visibilityOf(list, request.rights)
+      record: PartialExecution,
+      query: { ...filterParameters, ...parametersLimitQuery, ...showSecretsQuery },
+      page: { defaultLimit: 100, maxPageSize },
+      attributes: attributeOptions,
+      async find(request) {
+        const { query, page, rights } = request
+        const wanted = withParametersLimit(query, request.projection)
+        const parsed = parseListQuery(query, maskSecrets && !seesSecrets(request))
+        const { filter, place } = parsed
+        const within = visibilityOf(list, rights)
         if (within !== undefined) filter.within = within
         const [ids, total] = await Promise.all([
-          list.page({ ...wantedList, ...page }),
-          // Who goes on has been told before, and can be spared the counting.
+          list.page({ ...parsed, ...page }),
+          // A client that continues knows the total already, and the store need not count.
           place === undefined ? list.total(filter) : undefined,
         ])
-        return listReply(reader.many(ids, request, wanted), pageHeaders(page, total))
+        return { records: reader.many(ids, request, wanted), total, write: writeProjected }
       },
-    },
-    {
+    }),
+    route({
       surface: 'api',
       method: 'get',
       path: '/executions/views/filters',
       permission: 'execution_views_filters_list',
       summary: 'The distinct values that executions have in the attributes a list can be filtered by.',
       query: { types: { type: 'array', description: 'Only these attributes.' } },
-      response: filterViewsSchema,
+      response: ExecutionFilters,
       failures: [503],
-      handler: ({ query: { types }, rights }) =>
-        filterViews(list, Array.isArray(types) ? types : undefined, visibilityOf(list, rights)),
-    },
-    {
+      handler: ({ query: { types }, rights }) => filterViews(list, types, visibilityOf(list, rights)),
+    }),
+    route({
       surface: 'api',
       method: 'get',
       path: '/executions/:id',
       permission: 'execution_view',
-      resource: (request) => executionResource(service.getOrLast(idOrLastOf(request))),
+      resource: (request) => executionResource(service.getOrLast(request.params.id)),
       summary: 'One execution; `last` is the one created last.',
       query: {
         ...executionAttributeQuery,
         ...showSecretsQuery,
         max_result_size: { type: 'integer', description: 'Leaves out a result of more bytes; 0: no limit.' },
       },
-      response: partialExecutionSchema,
+      response: PartialExecution,
       failures: [400, 404],
       handler(request) {
-        const maxResultSize = maxResultSizeOf(request)
+        const maxResultSize = checkedSize(request.query.max_result_size ?? 0)
         const wanted = wantedAttributes(request.query)
-        const execution = service.getOrLast(idOrLastOf(request))
+        const execution = service.getOrLast(request.params.id)
         const tooLarge = maxResultSize > 0 && (execution.result_size ?? 0) > maxResultSize
         return reader.one(execution, request, tooLarge ? withoutResult(wanted) : wanted)
       },
-    },
+    }),
   ]
 }
 
 /** The descendants of an execution. */
 export function childrenRoute({ service, list, reader }: Pick<ListRoutesDeps, 'service' | 'list' | 'reader'>): Route {
-  return {
+  return route({
     surface: 'api',
     method: 'get',
     path: '/executions/:id/children',
     permission: 'execution_view',
-    resource: (request) => executionResource(service.getOrLast(idOrLastOf(request))),
+    resource: (request) => executionResource(service.getOrLast(request.params.id)),
     summary: 'All descendants, depth first.',
     query: {
       depth: { type: 'integer', description: 'Levels below the execution; -1, the default: all.' },
@@ -121,26 +120,29 @@ export function childrenRoute({ service, list, reader }: Pick<ListRoutesDeps, 's
       ...executionAttributeQuery,
       ...showSecretsQuery,
     },
-    response: executionListSchema,
+    response: Type.Array(PartialExecution),
     failures: [400, 404],
     handler(request) {
-      const { id } = service.get(idOrLastOf(request))
+      const { id } = service.get(request.params.id)
       const { depth = -1, result_fmt: format, limit = MAX_DESCENDANTS } = request.query
-      if (typeof limit !== 'number' || limit < 1 || limit > MAX_DESCENDANTS) {
+      if (limit < 1 || limit > MAX_DESCENDANTS) {
         throw queryInvalid(`Limit, "${shown(limit)}" specified, must be between 1 and ${MAX_DESCENDANTS}.`)
       }
-      const levels = typeof depth === 'number' && depth >= 0 ? depth : MAX_LEVELS
+      const levels = depth >= 0 ? depth : MAX_LEVELS
       const ids = descendantsOf(list, id, levels, limit)
       if (format === 'sorted') ids.sort()
       return listReply(reader.many(ids, request, wantedAttributes(request.query)))
     },
-  }
+  })
+}
+
+/** The reader has left out what was not asked for. */
+function* writeProjected(record: object): Generator<string> {
+  yield JSON.stringify(record)
 }
 
 /** @throws QUERY_INVALID */
-function maxResultSizeOf({ query }: ApiRequest): number {
-  const size = query['max_result_size']
-  if (typeof size !== 'number') return 0
+function checkedSize(size: number): number {
   if (size < 0) throw queryInvalid('max_result_size must be a positive number')
   if (size > MAX_RESULT_SIZE_BYTES) throw queryInvalid('max_result_size query parameter must be smaller than 14 MB')
   return size

@@ -1,9 +1,9 @@
 import { queryInvalid } from '../../../core/errors.ts'
 import { executionResource } from '../../../core/permissions.ts'
-import type { ApiRequest, QueryParameter, Route } from '../../../http/index.ts'
-import type { OutputType } from '../../../runners/index.ts'
-import { idOrLastOf } from '../path.ts'
-import { outputLinesSchema, outputMatchesSchema } from '../schemas.ts'
+import { route, type QueryParameter, type Route } from '../../../http/index.ts'
+import { Type } from '../../../lib/schema/index.ts'
+import { outputTypes, type OutputType } from '../../../runners/index.ts'
+import { OutputLines, OutputMatches } from '../types.ts'
 import type { ExecutionService } from '../service.ts'
 import { MAX_LINES } from './lines.ts'
 import type { OutputReader } from './read.ts'
@@ -11,29 +11,29 @@ import type { OutputReader } from './read.ts'
 /** The output of an execution: as text, by line, by search. */
 export function outputRoutes(service: Pick<ExecutionService, 'getOrLast'>, output: OutputReader): Route[] {
   return [
-    {
+    route({
       surface: 'api',
       method: 'get',
       path: '/executions/:id/output',
       permission: 'execution_view',
-      resource: (request) => executionResource(service.getOrLast(idOrLastOf(request))),
+      resource: (request) => executionResource(service.getOrLast(request.params.id)),
       summary: 'The output produced so far, as plain text; `last` works too.',
       query: { output_type: outputTypeParameter },
-      response: { type: 'string' },
+      response: Type.String(),
       mediaType: 'text/plain; charset=UTF-8',
       failures: [400, 404],
       handler(request) {
-        const { id } = service.getOrLast(idOrLastOf(request))
-        const type = outputTypeOf(request)
+        const { id } = service.getOrLast(request.params.id)
+        const type = outputTypeOf(request.query.output_type)
         return type === 'none' ? '' : output.text(id, type)
       },
-    },
-    {
+    }),
+    route({
       surface: 'api',
       method: 'get',
       path: '/executions/:id/output/lines',
       permission: 'execution_view',
-      resource: (request) => executionResource(service.getOrLast(idOrLastOf(request))),
+      resource: (request) => executionResource(service.getOrLast(request.params.id)),
       summary: 'Lines of the output produced so far, numbered as in the text of it; `last` works too.',
       query: {
         output_type: outputTypeParameter,
@@ -50,20 +50,20 @@ export function outputRoutes(service: Pick<ExecutionService, 'getOrLast'>, outpu
           description: 'Bytes of the first line that are passed over, such as `next_offset`.',
         },
       },
-      response: outputLinesSchema,
+      response: OutputLines,
       failures: [400, 404],
       handler(request) {
         const { from, limit, offset } = readLinesQuery(request.query)
-        const { id } = service.getOrLast(idOrLastOf(request))
-        return output.lines(id, { type: outputTypeOf(request), from, limit, offset })
+        const { id } = service.getOrLast(request.params.id)
+        return output.lines(id, { type: outputTypeOf(request.query.output_type), from, limit, offset })
       },
-    },
-    {
+    }),
+    route({
       surface: 'api',
       method: 'get',
       path: '/executions/:id/output/search',
       permission: 'execution_view',
-      resource: (request) => executionResource(service.getOrLast(idOrLastOf(request))),
+      resource: (request) => executionResource(service.getOrLast(request.params.id)),
       summary: 'Lines of the output that have a text. Looks through a part of it: go on with `next` until `is_at_end`.',
       query: {
         query: { type: 'string', description: 'What to search for, within one line.', required: true },
@@ -74,16 +74,16 @@ export function outputRoutes(service: Pick<ExecutionService, 'getOrLast'>, outpu
         offset: { type: 'integer', description: 'Bytes of that line that are passed over.' },
         limit: { type: 'integer', description: `At most so many lines, up to ${MAX_LINES}; default 100.` },
       },
-      response: outputMatchesSchema,
+      response: OutputMatches,
       failures: [400, 404],
       handler(request) {
         const { from, limit, offset } = readLinesQuery(request.query)
         if (from < 1) throw queryInvalid('Parameter "from" must be 1 or more')
         const { query, ignore_case: ignoreCase, is_pattern: isPattern } = request.query
-        const { id } = service.getOrLast(idOrLastOf(request))
+        const { id } = service.getOrLast(request.params.id)
         return output.search(id, {
-          type: outputTypeOf(request),
-          query: String(query),
+          type: outputTypeOf(request.query.output_type),
+          query,
           ignoreCase: ignoreCase === true,
           isPattern: isPattern === true,
           from,
@@ -91,25 +91,27 @@ export function outputRoutes(service: Pick<ExecutionService, 'getOrLast'>, outpu
           limit,
         })
       },
-    },
+    }),
   ]
 }
 
-const outputTypeParameter: QueryParameter = {
+const outputTypeParameter = {
   type: 'string',
   description: '`stdout`, `stderr`, `other`; absent or `all`: everything.',
-}
+} as const satisfies QueryParameter
 
 /** Undefined: all. `none`: a type that no record has. */
-function outputTypeOf({ query }: ApiRequest): OutputType | undefined | 'none' {
-  const type = query['output_type']
+export function outputTypeOf(type: string | undefined): OutputType | undefined | 'none' {
   if (type === undefined || type === '' || type === 'all') return undefined
-  return type === 'stdout' || type === 'stderr' || type === 'other' ? type : 'none'
+  return outputTypes.find((known) => known === type) ?? 'none'
 }
 
 /** @throws QUERY_INVALID */
-function readLinesQuery(query: ApiRequest['query']): { from: number; limit: number; offset: number } {
-  const { from = 1, limit = 100, offset = 0 } = query as { from?: number; limit?: number; offset?: number } // declared so
+function readLinesQuery({ from = 1, limit = 100, offset = 0 }: { from?: number; limit?: number; offset?: number }): {
+  from: number
+  limit: number
+  offset: number
+} {
   if (from === 0) throw queryInvalid('Parameter "from" is 0: the first line has the number 1, the last one -1')
   if (limit < 1 || limit > MAX_LINES) throw queryInvalid(`Parameter "limit" must be from 1 to ${MAX_LINES}`)
   if (offset < 0) throw queryInvalid('Parameter "offset" must not be negative')

@@ -1,109 +1,108 @@
 /** Bodies of requests for executions (contract 03, 3.1). */
-import type { JsonSchema } from '../../../lib/schema/index.ts'
-
-/** Body of `POST /executions`; what else it holds is ignored, because clients of several versions send it. */
-export interface ExecutionRequest {
-  action: string
-  parameters?: Record<string, unknown>
-  user?: string | null
-  context?: Record<string, unknown>
-  notify?: Record<string, unknown>
-  /** Milliseconds. */
-  delay?: number | null
-  callback?: Record<string, unknown>
-}
+import { record, Type, type Static } from '../../../lib/schema/index.ts'
 
 const MAX_DELAY_MS = 31_536_000_000
 export const MAX_TAG_LENGTH = 1024
+const MAX_KEPT_PARAMETERS = 1000
 
-const parameters: JsonSchema = {
-  type: 'object',
-  description: 'Values of the parameters of the action.',
-  propertyNames: { pattern: '^\\w+$' },
-}
-const user: JsonSchema = {
-  type: ['string', 'null'],
-  minLength: 1,
-  description: 'Acting user; null or absent: the caller.',
-}
-const delay: JsonSchema = {
-  type: ['integer', 'null'],
-  minimum: 0,
-  maximum: MAX_DELAY_MS,
-  description: 'Milliseconds to wait before the execution is scheduled.',
-}
+const parameters = Type.Optional(
+  Type.Unsafe<Record<string, unknown>>({
+    type: 'object',
+    additionalProperties: true,
+    description: 'Values of the parameters of the action.',
+    propertyNames: { pattern: '^\\w+$' },
+  }),
+)
+const user = Type.Optional(
+  Type.Nullable(Type.String({ minLength: 1, description: 'Acting user; null or absent: the caller.' })),
+)
+const delay = Type.Optional(
+  Type.Nullable(
+    Type.Integer({
+      minimum: 0,
+      maximum: MAX_DELAY_MS,
+      description: 'Milliseconds to wait before the execution is scheduled.',
+    }),
+  ),
+)
+const texts = Type.Optional(Type.Array(Type.String()))
 
-const notifySection: JsonSchema = {
-  type: 'object',
-  properties: {
-    message: { type: 'string' },
-    data: { type: 'object' },
-    routes: { type: 'array', items: { type: 'string' } },
-    channels: { type: 'array', items: { type: 'string' } },
-  },
-  additionalProperties: false,
-}
+const notifySection = Type.Optional(
+  Type.Object(
+    {
+      message: Type.Optional(Type.String()),
+      data: Type.Optional(Type.FreeForm()),
+      routes: texts,
+      channels: texts,
+    },
+    { additionalProperties: false },
+  ),
+)
 
-export const executionRequestSchema: JsonSchema = {
-  type: 'object',
-  required: ['action'],
-  properties: {
-    action: { type: 'string', description: 'Reference of the action, `<pack>.<name>`.' },
+const context = Type.Unsafe<Record<string, unknown>>(
+  Type.Object(
+    {
+      trace_context: Type.Optional(
+        Type.Object(
+          {
+            id_: Type.Optional(Type.String()),
+            trace_tag: Type.Optional(Type.String({ maxLength: MAX_TAG_LENGTH })),
+          },
+          { additionalProperties: false },
+        ),
+      ),
+      parent: Type.Optional(
+        Type.Object({ execution_id: Type.Optional(Type.String()), user: Type.Optional(Type.String()) }),
+      ),
+    },
+    {
+      additionalProperties: true,
+      description: 'Merged into the context; `trace_context` joins (`id_`) or starts (`trace_tag`) a trace.',
+    },
+  ),
+)
+
+/** Body of `POST /executions`. Other attributes are ignored, because clients of several versions send them. */
+export const ExecutionRequest = record(
+  'ExecutionRequest',
+  Type.Object({
+    action: Type.String({ description: 'Reference of the action, `<pack>.<name>`.' }),
     parameters,
     user,
-    context: {
-      type: 'object',
-      description: 'Merged into the context; `trace_context` joins (`id_`) or starts (`trace_tag`) a trace.',
-      properties: {
-        trace_context: {
-          type: 'object',
-          properties: { id_: { type: 'string' }, trace_tag: { type: 'string', maxLength: MAX_TAG_LENGTH } },
-          additionalProperties: false,
-        },
-        parent: {
-          type: 'object',
-          properties: { execution_id: { type: 'string' }, user: { type: 'string' } },
-        },
-      },
-    },
-    notify: {
-      type: 'object',
-      properties: { 'on-complete': notifySection, 'on-success': notifySection, 'on-failure': notifySection },
-      additionalProperties: false,
-    },
+    context: Type.Optional(context),
+    notify: Type.Optional(
+      Type.Unsafe<Record<string, unknown>>(
+        Type.Object(
+          { 'on-complete': notifySection, 'on-success': notifySection, 'on-failure': notifySection },
+          { additionalProperties: false },
+        ),
+      ),
+    ),
     delay,
-    callback: { type: 'object' },
-  },
-}
+    callback: Type.Optional(Type.FreeForm()),
+  }),
+  { example: { action: 'core.local', parameters: { cmd: 'date' } } },
+)
+export type ExecutionRequest = Static<typeof ExecutionRequest>
 
 /** Body of `POST /executions/<id>/re_run`. */
-export interface RerunRequest {
-  parameters?: Record<string, unknown>
-  /** Where the given parameters replace the original ones: names of those that stay as they were, secrets included. */
-  keep?: string[]
-  user?: string | null
-  delay?: number | null
-  tasks?: string[]
-  reset?: string[]
-}
-
-export const rerunRequestSchema: JsonSchema = {
-  type: 'object',
-  properties: {
+export const RerunRequest = record(
+  'RerunRequest',
+  Type.Object({
     parameters,
-    keep: {
-      type: 'array',
-      items: { type: 'string' },
-      maxItems: 1000,
-      description: 'With `no_merge`: names of original parameters that stay as they were, secrets included.',
-    },
+    keep: Type.Optional(
+      Type.Array(Type.String(), {
+        maxItems: MAX_KEPT_PARAMETERS,
+        description: 'With `no_merge`: names of original parameters that stay as they were, secrets included.',
+      }),
+    ),
     user,
     delay,
-    tasks: { type: 'array', items: { type: 'string' }, description: 'Workflows only: names of tasks to run again.' },
-    reset: {
-      type: 'array',
-      items: { type: 'string' },
-      description: 'Workflows only: tasks whose results are discarded.',
-    },
-  },
-}
+    tasks: Type.Optional(Type.Array(Type.String(), { description: 'Workflows only: names of tasks to run again.' })),
+    reset: Type.Optional(
+      Type.Array(Type.String(), { description: 'Workflows only: tasks whose results are discarded.' }),
+    ),
+  }),
+  { example: { parameters: { cmd: 'uptime' } } },
+)
+export type RerunRequest = Static<typeof RerunRequest>
