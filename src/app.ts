@@ -177,7 +177,7 @@ async function assemble(
     rolesOf,
     traces,
     runners: runners.list,
-    sweep: (leftovers) => runners.sweep(leftovers),
+    killOrphans: (orphans) => runners.killOrphans(orphans),
     bootId: runners.bootId,
     serviceTokens: auth.serviceTokens,
     templates,

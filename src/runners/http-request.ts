@@ -77,7 +77,7 @@ export function createHttpRequest(settings: HttpRequestSettings): Runner {
         allow_redirects: {
           type: 'boolean',
           default: false,
-          description: 'Follow redirects, at most 10. Another origin is not told credentials, cookies and headers.',
+          description: 'Follow redirects, at most 10. Credentials, cookies and headers do not go to other origins.',
         },
         http_proxy: { type: 'string', description: 'URL of the proxy for http URLs.' },
         https_proxy: { type: 'string', description: 'URL of the proxy for https URLs.' },
@@ -91,12 +91,12 @@ export function createHttpRequest(settings: HttpRequestSettings): Runner {
         url_hosts_blacklist: {
           type: 'array',
           items: { type: 'string' },
-          description: 'Hosts that no request may go to. Not together with url_hosts_whitelist.',
+          description: 'Hosts that requests must not go to. Excludes url_hosts_whitelist.',
         },
         url_hosts_whitelist: {
           type: 'array',
           items: { type: 'string' },
-          description: 'The only hosts that requests may go to. Not together with url_hosts_blacklist.',
+          description: 'The only hosts that requests can go to. Excludes url_hosts_blacklist.',
         },
       },
     },

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { commandOf, locateCode, pathOnDisk } from '../core/bundle.ts'
 import type { MaintenanceTask } from '../core/module.ts'
-import { removeOldFiles } from './python/old-files.ts'
+import { removeExpiredFiles } from './python/expired-files.ts'
 import { createAnnouncement } from './announcement.ts'
 import { inheritedEnvironment } from './environment.ts'
 import { createInquirer } from './inquirer.ts'
@@ -42,7 +42,7 @@ export interface Runners {
   /** Belongs to the identities of processes that are recorded now. */
   bootId: string
   /** Ends what a server that died has left behind. Answers how many processes it killed. */
-  sweep(leftovers: { executionId: string; process: RecordedProcess | undefined }[]): Promise<number>
+  killOrphans(orphans: { executionId: string; process: RecordedProcess | undefined }[]): Promise<number>
   /** After the last run has ended; idempotent. */
   stop(): Promise<void>
 }
@@ -97,17 +97,17 @@ export async function createRunners(settings: RunnerSettings): Promise<Runners> 
         name: 'old bytecode of Python',
         everySeconds: 86_400,
         run: async (signal) => {
-          await removeOldFiles(cacheFolder, Date.now() - BYTECODE_KEPT_MS, signal)
+          await removeExpiredFiles(cacheFolder, Date.now() - BYTECODE_KEPT_MS, signal)
         },
       },
     ],
     virtualenvs,
     systemUser,
     bootId,
-    sweep: async (leftovers) => {
+    killOrphans: async (orphans) => {
       const { isRoot, sudoProgram } = systemUser
-      const { killed, survivors } = await trees.sweep(
-        leftovers.map(({ executionId, process: recorded }) => ({
+      const { killed, survivors } = await trees.killOrphans(
+        orphans.map(({ executionId, process: recorded }) => ({
           marker: executionId,
           // Nothing outlives a boot, and pid and start time may be a stranger's after it.
           ...(recorded?.bootId === bootId ? { identity: recorded } : {}),

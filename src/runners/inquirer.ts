@@ -53,7 +53,7 @@ export function createInquirer(): Runner {
         },
         ttl: {
           type: 'integer',
-          description: 'Minutes until the inquiry times out; 0: it waits for ever.',
+          description: 'Minutes until the inquiry times out. 0 disables the limit.',
           required: true,
           default: 1440,
           minimum: 0,

@@ -1,7 +1,7 @@
 /** Runs a script of a pack on this machine (contract 03, 3.6 to 3.9). */
 import { constants } from 'node:fs'
 import { access, chmod } from 'node:fs/promises'
-import { hideArguments } from './hidden-arguments.ts'
+import { passArgumentsByEnvironment } from './arguments-by-environment.ts'
 import { localShellParameters, type LocalProgram, type LocalShell } from './local-shell.ts'
 import type { SpawnError } from './process/launcher.ts'
 import { startFailure } from './process/run-command.ts'
@@ -51,17 +51,17 @@ async function runLocalShellScript(
   if (!isExecutable && !isOtherAccount) return startFailure(notExecutable(script))
 
   const given = scriptArguments(context)
-  const hidden = given.isSecret ? hideArguments(script.head, script.path, given.arguments) : undefined
+  const startup = given.isSecret ? passArgumentsByEnvironment(script.head, script.path, given.arguments) : undefined
   // The other account may be the one that the file belongs to.
   const first = isExecutable ? '' : 'chmod +x "$0"; '
   return await shell.run(context, {
-    ...(hidden === undefined
+    ...(startup === undefined
       ? {
           ...directly(script, given.arguments),
           bash: ['-c', `${first}exec "$0" "$@"`, script.path, ...given.arguments],
         }
-      : hiddenly(hidden.argv, first)),
-    env: { ...env, ...given.environment, ...hidden?.env },
+      : hiddenly(startup.argv, first)),
+    env: { ...env, ...given.environment, ...startup?.env },
     explain: (error) => explain(script, error),
   })
 }

@@ -91,7 +91,7 @@ export function createPackManagerRunner(deps: PackManagerDeps): Runner {
           type: 'integer',
           minimum: 0,
           default: DEFAULT_TIMEOUT_SECONDS,
-          description: 'Seconds after which it is given up; 0 means no limit.',
+          description: 'Seconds until the action times out. 0 disables the limit.',
         },
       },
     },

@@ -1,6 +1,6 @@
 /** Copies a script to other machines and runs it there (contract 03, 3.6 to 3.9). */
 import { basename, join } from 'node:path'
-import { hideArguments } from './hidden-arguments.ts'
+import { passArgumentsByEnvironment } from './arguments-by-environment.ts'
 import { startFailure } from './process/run-command.ts'
 import type { Runner } from './runner.ts'
 import { HEAD_BYTES } from './script-file.ts'
@@ -38,10 +38,10 @@ export function createRemoteShellScript(deps: RemoteDeps): Runner {
       const { arguments: words, environment, isSecret } = scriptArguments(context)
       const path = join(folder, basename(context.entryPoint))
       const head = files[0]?.bytes.toString('latin1', 0, HEAD_BYTES) ?? ''
-      const hidden = isSecret ? hideArguments(head, path, words) : undefined
+      const startup = isSecret ? passArgumentsByEnvironment(head, path, words) : undefined
       return await runOnHosts(deps, context, {
-        command: () => ({ argv: hidden?.argv ?? [path, ...words] }),
-        env: { ...environment, ...hidden?.env },
+        command: () => ({ argv: startup?.argv ?? [path, ...words] }),
+        env: { ...environment, ...startup?.env },
         mayNameKeyFile: false,
         prepare: (host) => copyFiles(deps, host, folder, files, context.signal),
         cleanUp: (host, sudo) => removeFolder(deps, context, host, folder, sudo),

@@ -100,7 +100,7 @@ export async function startEngine(options: EngineOptions): Promise<Engine> {
       actions,
       traces: createTraces({ database, maxPageSize: 100, openTraces: () => [] }),
       runners: [runner],
-      sweep: () => Promise.resolve(0),
+      killOrphans: () => Promise.resolve(0),
       bootId: 'boot',
       templates: options.templates ?? (() => ({ variables: {} })),
       packConfigs,

@@ -168,7 +168,7 @@ export async function startRules(options: RulesOptions = {}): Promise<RulesWorld
     actions,
     traces,
     runners: [runner],
-    sweep: () => Promise.resolve(0),
+    killOrphans: () => Promise.resolve(0),
     bootId: 'boot',
     templates,
     packConfigs,

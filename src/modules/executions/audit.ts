@@ -1,26 +1,26 @@
-/** What becomes of executions, for the audit log (contract 10, 10.3): from the facts, so nothing is missed or said too early. */
+/** Audit log of executions (contract 10, 10.3). It follows the facts, so that it misses nothing and is never early. */
 import type { Bus, FactPayloads } from '../../bus/index.ts'
 import type { Log, LogFields } from '../../lib/log/index.ts'
 import { isFinal } from './state.ts'
 import type { Execution } from './types.ts'
 
-/** What each line about an execution tells of it; who asks may be somebody else than its user. */
+/** Fields of each line about an execution; the caller can be another user than its own. */
 export function aboutExecution(execution: Execution, caller: LogFields = {}): LogFields {
   const { id, liveaction_id, action_ref, user } = execution
   const owner = caller['user'] === undefined || caller['user'] === user ? {} : { owner: user }
   return { execution_id: id, liveaction_id, action: action_ref, user, ...caller, ...owner }
 }
 
-/** As audit messages name it. */
+/** How audit messages name an execution. */
 export function idsOf({ id, liveaction_id }: Execution): string {
   return `LiveAction.id=${liveaction_id}, ActionExecution.id=${id}`
 }
 
-/** An execution is not to wait for the words about it: by then its command has been started, and lines share a write. */
+/** Lines wait this long, so that they share a write and do not delay the start of the command. */
 const WAIT_MS = 10
 
 export interface ExecutionAudit {
-  /** Writes what waits. */
+  /** Writes the waiting lines. */
   flush(): void
 }
 

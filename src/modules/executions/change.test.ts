@@ -15,14 +15,14 @@ test('a full storage is waited for until nobody wants to wait any more', async (
     attempts += 1
     return Promise.reject(storageFailed(new Error('disk full')))
   }
-  const givingUp = new AbortController()
+  const stopRetrying = new AbortController()
   const change = createChange({
     metrics: noMetrics,
     // Only what settling calls.
     store: { update: () => [] } as Partial<ExecutionStore> as ExecutionStore,
     database: { write } as Partial<Database> as Database,
     log: createLog({ level: 'CRITICAL', format: 'text' }),
-    givingUp: givingUp.signal,
+    stopRetrying: stopRetrying.signal,
   })
   const execution = { id: '0'.repeat(24), status: 'requested', log: [] } as Partial<Execution> as Execution
   let isSettled = false
@@ -31,7 +31,7 @@ test('a full storage is waited for until nobody wants to wait any more', async (
   })
   await waitFor('a second attempt', () => attempts === 2)
   expect(isSettled).toBe(false)
-  givingUp.abort()
+  stopRetrying.abort()
   await expect(settled).rejects.toMatchObject({ code: 'STORAGE_FAILED' })
   expect(attempts).toBe(3)
 })
@@ -49,7 +49,7 @@ test('each status brings about what it does, also where several are one change',
       },
     } as Partial<Database> as Database,
     log: createLog({ level: 'CRITICAL', format: 'text' }),
-    givingUp: new AbortController().signal,
+    stopRetrying: new AbortController().signal,
     planReaction: ({ id, status }) => ({ steps: [], facts: [{ name: 'token.revoked', payload: { id: id + status } }] }),
   })
   const execution = makeExecution()

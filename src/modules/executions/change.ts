@@ -19,18 +19,17 @@ export interface Change {
   /**
    * Commits the event on the execution as it was seen.
    *
-   * @returns undefined when somebody else changed it first, or the event no longer fits
+   * @returns undefined when another change came first, or the event no longer fits
    */
   try(execution: Execution, event: ExecutionEvent): Promise<Execution | undefined>
   /**
-   * Commits the events on whatever the execution has become meanwhile, as often as it takes. A storage that cannot be
-   * written is tried again until it can, because a finished run that is not recorded would look as if it ran for ever.
-   * For the same reason a database of which a part is damaged gets less: the change without its result, then without
-   * anything beside it.
+   * Commits the events on the current state of the execution. Retries after conflicts, and while the disk is full: a
+   * finished run that is not stored would stay `running`. When the database refuses the change because a part of it is
+   * damaged, commits the change without its result, then without everything else.
    *
    * @param also committed in the same unit; its facts come before the change's own
    * @param part the same, but only together with the change
-   * @throws STORAGE_FAILED once nobody wants to wait any more; what the database says when it takes not even the change
+   * @throws STORAGE_FAILED when the server stops waiting for the disk; the database error when even the bare change fails
    * @returns undefined when they do not fit any more; `also` is then committed alone
    */
   settle(
@@ -46,11 +45,11 @@ export function createChange(deps: {
   database: Database
   log: Log
   metrics: Metrics
-  /** Aborted when a server that stops is not to wait for its storage. */
-  givingUp: AbortSignal
-  /** What the end of a run takes with it. */
+  /** Aborted when a stopping server gives up writes that fail. */
+  stopRetrying: AbortSignal
+  /** What the end of a run changes besides: it revokes the token of the run. */
   readonly planEnd?: (execution: Execution) => Unit
-  /** What each status brings about elsewhere. */
+  /** What each status changes in other modules. */
   readonly planReaction?: (execution: Execution) => ReturnType<PlanReaction>
 }): Change {
   const { store, metrics, planEnd, planReaction } = deps
@@ -58,7 +57,7 @@ export function createChange(deps: {
   function plan(
     execution: Execution,
     events: readonly ExecutionEvent[],
-    /** How often the database has refused it: what is left out depends on that. */
+    /** How often the database has refused the change; each time the plan leaves out more. */
     refusals = 0,
   ): { execution: Execution; unit: Unit } | undefined {
     const facts: Fact[] = []
@@ -115,20 +114,24 @@ export function createChange(deps: {
         } catch (error) {
           if (error instanceof Conflict) {
             seen = store.find(execution.id)
-          } else if (isStorageFailure(error) && !deps.givingUp.aborted) {
-            deps.log.error('execution.not_stored', 'A change of an execution cannot be stored; trying again', {
+          } else if (isStorageFailure(error) && !deps.stopRetrying.aborted) {
+            deps.log.error('execution.not_stored', 'Could not store a change of an execution: trying again', {
               execution_id: execution.id,
               events: events.map(({ kind }) => kind).join(' '),
               error,
             })
-            await delay(RETRY_AFTER_MS, undefined, { signal: deps.givingUp }).catch(() => undefined)
+            await delay(RETRY_AFTER_MS, undefined, { signal: deps.stopRetrying }).catch(() => undefined)
           } else if (!isAppError(error) && refusals < 2) {
             refusals += 1
-            deps.log.error('execution.partly_stored', 'A change of an execution cannot be stored whole; storing less', {
-              execution_id: execution.id,
-              events: events.map(({ kind }) => kind).join(' '),
-              error,
-            })
+            deps.log.error(
+              'execution.partly_stored',
+              'Could not store a change of an execution completely: storing less',
+              {
+                execution_id: execution.id,
+                events: events.map(({ kind }) => kind).join(' '),
+                error,
+              },
+            )
           } else {
             throw error
           }

@@ -16,18 +16,18 @@ export function createGauges(
     },
     {
       key: 'actionrunner.queue.work',
-      about: 'Executions that have a slot and have not begun.',
+      about: 'Executions that have a slot and have not started.',
       read: () => store.countWithStatus('scheduled'),
     },
     {
       key: 'actionrunner.queue.cancel',
-      about: 'Cancelled executions whose processes have not ended.',
+      about: 'Canceled executions with processes that still run.',
       read: () => store.countWithStatus('canceling'),
     },
     { key: 'actionrunner.slots.used', about: 'Executions that run now.', read: () => slots - runs.freeSlots() },
     {
       key: 'actionrunner.slots.size',
-      about: 'How many may run at once (actionrunner.actions_pool_size).',
+      about: 'Executions that can run at once (actionrunner.actions_pool_size).',
       read: () => slots,
     },
     ...(['delayed', 'running', 'pending'] as const).map((status) => ({

@@ -29,8 +29,8 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
   const audit = auditChanges(bus, log)
   const live = createLive(bus, () => store.countWithStatus('requested', 'delayed'), settings.queueLimit)
   const hurried = new AbortController()
-  const givingUp = hurried.signal
-  const output = createOutput({ store: outputStore, database, bus, log, givingUp })
+  const stopRetrying = hurried.signal
+  const output = createOutput({ store: outputStore, database, bus, log, stopRetrying })
   const parameters = createParameterSecrets({ actions, encryption, log })
   const results = createResultSecrets({ store, actions, encryption, parameters, log, maskSecrets })
   const planReaction = createReaction({ planReaction: deps.planReaction, policies, parameters, metrics })
@@ -40,7 +40,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
     database,
     log,
     metrics,
-    givingUp,
+    stopRetrying,
     // Without authentication no run has a token, and the plan would only cost time.
     ...(serviceTokens.enabled ? { planEnd } : {}),
     planReaction,
@@ -103,7 +103,7 @@ export function createExecutions(deps: ExecutionsDeps): Executions {
 
 export { executionAttributeQuery, wantedAttributes } from './list/attributes.ts'
 export type { Executions, ExecutionsDeps } from './public.ts'
-export type { SweepLeftovers } from './run/recovery.ts'
+export type { KillOrphans } from './run/recovery.ts'
 export { outputTypeOf } from './output/routes.ts'
 export { isFinal } from './state.ts'
 export { AnnouncementEvent, ExecutionRecord, LiveactionEvent, OutputEvent } from './types.ts'

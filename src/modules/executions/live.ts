@@ -1,10 +1,10 @@
-/** What is known in memory of executions that have not ended, so that readers of a stream need not ask the rows. */
+/** Statuses of open executions in memory, so that readers of a stream need not query the rows. */
 import type { Bus } from '../../bus/index.ts'
 import { isFinal } from './state.ts'
 import type { ExecutionStatus } from './types.ts'
 
 export interface Live {
-  /** Status of an execution this server has seen change and not end; undefined: ask the rows. */
+  /** Status of an open execution that has changed since the start; undefined: query the rows. */
   statusOf(id: string): ExecutionStatus | undefined
   /** Executions accepted and not yet started. */
   readonly waitingCount: number
@@ -13,8 +13,8 @@ export interface Live {
 const waits: ReadonlySet<ExecutionStatus> = new Set<ExecutionStatus>(['requested', 'delayed'])
 
 /**
- * @param waitingAtStart executions that wait already
- * @param maxEntries bound on the statuses remembered; those beyond it are read from the rows
+ * @param waitingAtStart executions that wait at the start
+ * @param maxEntries most statuses in memory; others come from the rows
  */
 export function createLive(bus: Bus, waitingAtStart: () => number, maxEntries: number): Live {
   const statuses = new Map<string, ExecutionStatus>()

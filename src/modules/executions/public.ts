@@ -15,7 +15,7 @@ import type { OutputCursor } from './output/output.ts'
 import type { ExecutionsPorts, ServiceTokens } from './ports.ts'
 import type { ExecutionsSettings } from './settings.ts'
 import type { RolesOf } from './request/draft.ts'
-import type { SweepLeftovers } from './run/recovery.ts'
+import type { KillOrphans } from './run/recovery.ts'
 import type { ExecutionService } from './service.ts'
 import type { Execution, ExecutionRecord, ExecutionStatus, LiveactionEvent } from './types.ts'
 
@@ -71,7 +71,7 @@ export interface ExecutionsDeps extends ExecutionsPorts {
   rolesOf?: RolesOf
   traces: Traces
   runners: readonly Runner[]
-  sweep: SweepLeftovers
+  killOrphans: KillOrphans
   /** Stored with the processes of executions. */
   bootId: string
   serviceTokens: ServiceTokens

@@ -1,4 +1,4 @@
-/** Old executions and old output go (contract 10, 10.5). */
+/** Removes old executions and old output (contract 10, 10.5). */
 import type { Database } from '../../db/index.ts'
 import { idBound } from '../../core/ids.ts'
 import { retire, type OldRecords, type Retention } from '../../core/retention.ts'
@@ -19,7 +19,7 @@ export function createRetentions(deps: {
 }): Retention[] {
   const { store, outputStore, database } = deps
 
-  /** Executions of a parent that goes on are a part of it. */
+  /** An execution stays as long as its parent is open. */
   function mayGo(rows: readonly Aged[], before: string): string[] {
     const ended = rows.filter(({ status, end_timestamp: at }) => isFinal(status) && at !== null && at < before)
     return ended

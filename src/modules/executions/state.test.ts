@@ -20,7 +20,7 @@ function execution(status: ExecutionStatus, more: Partial<Execution> = {}): Exec
 
 const events: Record<ExecutionEvent['kind'], ExecutionEvent> = {
   delay: { kind: 'delay' },
-  hold: { kind: 'hold' },
+  wait: { kind: 'wait' },
   forbid: { kind: 'forbid', policy: 'p.one' },
   due: { kind: 'due' },
   schedule: { kind: 'schedule' },
@@ -37,7 +37,7 @@ const events: Record<ExecutionEvent['kind'], ExecutionEvent> = {
 /** Rows of docs/architecture.md, section 7; every pair that is not here is refused. */
 const allowed: Record<string, ExecutionStatus> = {
   'requested delay': 'delayed',
-  'requested hold': 'delayed',
+  'requested wait': 'delayed',
   'requested forbid': 'canceling',
   'requested schedule': 'scheduled',
   'requested reject': 'failed',
@@ -157,7 +157,7 @@ describe('a transition', () => {
   })
 
   it('forgets when it was due once it waits for others', () => {
-    expect(transition(execution('requested', { due_timestamp: at }), events.hold, at)?.due_timestamp).toBeNull()
+    expect(transition(execution('requested', { due_timestamp: at }), events.wait, at)?.due_timestamp).toBeNull()
   })
 
   it('forgets when it was due once it is', () => {

@@ -9,29 +9,29 @@ import { executionStatuses, type Execution, type ExecutionStatus, type RunnerInf
 export type FinalStatus = 'succeeded' | 'failed' | 'timeout' | 'abandoned' | 'canceled'
 
 export type ExecutionEvent =
-  /** Not to run before `due_timestamp`. */
+  /** It does not run before `due_timestamp`. */
   | { kind: 'delay' }
-  /** A policy lets it wait until others of its action have ended. */
-  | { kind: 'hold' }
-  /** Neither time nor a policy keeps it waiting any more. */
+  /** A policy makes it wait until other executions of its action have ended. */
+  | { kind: 'wait' }
+  /** It need not wait any more, neither for a time nor for a policy. */
   | { kind: 'due' }
-  /** A policy cancels it; raised twice, because it passes through `canceling`. */
+  /** A policy cancels it; raised twice, because the execution passes through `canceling`. */
   | { kind: 'forbid'; policy: string }
   /** A slot is free. */
   | { kind: 'schedule' }
   | { kind: 'start'; runner_info: RunnerInfo }
-  /** It cannot be run: no runner, a runner switched off, parameters that do not render. */
+  /** It cannot run: no runner, a disabled runner, parameters that do not render. */
   | { kind: 'reject'; result: Record<string, unknown> }
   | { kind: 'cancel'; user: string }
-  /** The runner has ended and nothing of the run is left; `pending` waits for somebody outside. */
+  /** The run has ended and all its processes are gone; `pending` waits for an answer from outside. */
   | { kind: 'exit'; status: RunStatus; result: unknown; sealed?: string | undefined; ttlSeconds?: number }
-  /** What it waited for has come. @see Execution.sealed_result */
+  /** The answer that it waited for. @see Execution.sealed_result */
   | { kind: 'respond'; result: unknown; sealed?: string }
-  /** What it waited for has not come in time; it keeps the result it has. */
+  /** No answer came in time; the execution keeps its result. */
   | { kind: 'expire' }
-  /** The server that owned the run is gone. */
+  /** The server that ran it has stopped. */
   | { kind: 'lost' }
-  /** Somebody outside settles it (contract 03, 3.4: PUT). */
+  /** An outside system sets the final status (contract 03, 3.4: PUT). */
   | { kind: 'settle'; status: FinalStatus; result: unknown; sealed?: string }
 
 export type EventKind = ExecutionEvent['kind']
@@ -42,7 +42,7 @@ type Target = ExecutionStatus | 'named'
 const table: Record<ExecutionStatus, Partial<Record<EventKind, Target>>> = {
   requested: {
     delay: 'delayed',
-    hold: 'delayed',
+    wait: 'delayed',
     forbid: 'canceling',
     schedule: 'scheduled',
     reject: 'failed',
@@ -70,7 +70,7 @@ export function isFinal(status: ExecutionStatus): status is FinalStatus {
 
 const waiting: ReadonlySet<ExecutionStatus> = new Set<ExecutionStatus>(['requested', 'delayed', 'scheduled'])
 
-/** Whether a run of it has begun, be it that it has ended. */
+/** Whether it has started, ended executions included. */
 export function hasStarted(status: ExecutionStatus): boolean {
   return !waiting.has(status)
 }
@@ -89,7 +89,7 @@ export function targetOf(execution: Execution, event: ExecutionEvent): Execution
   const target = table[execution.status][event.kind]
   if (target === undefined) return undefined
   if (target === 'named') return 'status' in event ? event.status : undefined
-  // A child is part of a larger run: whoever drives it has to agree that it has ended.
+  // A child is part of a larger run: the parent confirms that it has ended.
   if (event.kind === 'cancel' && execution.parent !== null) return 'canceling'
   return target
 }
@@ -113,7 +113,7 @@ export function transition(execution: Execution, event: ExecutionEvent, now: str
     log: [...execution.log, { status, timestamp: at }],
   }
   if (event.kind === 'start') next.liveaction = { ...next.liveaction, runner_info: event.runner_info }
-  if (event.kind === 'due' || event.kind === 'hold') next.due_timestamp = null
+  if (event.kind === 'due' || event.kind === 'wait') next.due_timestamp = null
   if (event.kind === 'cancel') next.context = { ...next.context, cancelled_by: event.user }
   if ('sealed' in event && event.sealed !== undefined) next.sealed_result = event.sealed
   if (isFinal(status)) {

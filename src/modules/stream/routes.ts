@@ -35,9 +35,9 @@ export function createRoutes(deps: {
       method: 'get',
       path: '/stream',
       permission: 'stream_view',
-      summary: 'Follows what happens from now on as server-sent events.',
+      summary: 'Streams events from now on as server-sent events.',
       query: {
-        events: { type: 'array', description: 'Event names or shell globs; replaces the default list.' },
+        events: { type: 'array', description: 'Event names or shell globs, in place of the default list.' },
         action_refs: { type: 'array', description: 'Only events of these actions.' },
         execution_ids: { type: 'array', description: 'Only events of these executions.' },
         end_event: { type: 'string', description: 'Event name that ends the stream, with end_execution_id.' },
@@ -67,7 +67,7 @@ export function createRoutes(deps: {
       permission: 'execution_view',
       besides: 'stream_view',
       resource: (request) => executionResource(pick(executions, request.params['id'] ?? '', resumePosition(request))),
-      summary: 'Delivers the output of one execution from its beginning, then live, then an EOF event.',
+      summary: 'Streams the output of one execution from its beginning, then live, then an EOF event.',
       query: {
         output_type: { type: 'string', description: '`stdout`, `stderr`, `other`; absent or `all`: everything.' },
       },

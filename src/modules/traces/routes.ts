@@ -34,12 +34,12 @@ const text = (description: string): QueryParameter => ({ type: 'string', descrip
 const filterParameters: Record<string, QueryParameter> = {
   id: { type: 'array', description: 'At most 100 ids.' },
   trace_tag: text('Trace tag.'),
-  trace_tag_prefix: text('What the trace tag begins with.'),
+  trace_tag_prefix: text('Prefix of the trace tag.'),
   execution: text('Id of an execution in it; `null` for traces without any.'),
   rule: text('Id of a rule that matched in it; `null` for traces without any.'),
   trigger_instance: text('Id of a trigger instance in it; `null` for traces without any.'),
   sort_asc: text('`True`: oldest first.'),
-  sort_desc: text('`True`: newest first, as when nothing is said.'),
+  sort_desc: text('`True`: newest first, the default.'),
 }
 
 const MAX_MEMBERS = 1000
@@ -82,7 +82,7 @@ export function createRoutes({ store, maxPageSize }: { store: TraceStore; maxPag
       path: '/traces/:id',
       permission: 'trace_view',
       resource: (request) => traceResource(get(request).id),
-      summary: 'One trace with everything that belongs to it.',
+      summary: 'Gets one trace with all its components.',
       query: attributeQuery,
       response: Trace,
       failures: [400, 404],
@@ -95,11 +95,11 @@ export function createRoutes({ store, maxPageSize }: { store: TraceStore; maxPag
       path: '/traces/:id/components',
       permission: 'trace_view',
       resource: (request) => traceResource(get(request).id),
-      summary: 'Lists what belongs to a trace, of every kind, in the order in which it was added.',
+      summary: 'Lists the components of a trace in the order in which they were added.',
       query: {
         after_seq: { type: 'integer', description: 'Only components after this number.' },
         before_seq: { type: 'integer', description: 'Only components before this number.' },
-        sort_desc: text('Latest first when not empty.'),
+        sort_desc: text('Newest first when not empty.'),
         limit: { type: 'integer', description: `Most components to return; at most ${MAX_MEMBERS}, the default.` },
       },
       response: Type.Array(TraceMemberRecord),

@@ -150,7 +150,7 @@ describe('kill', () => {
   })
 })
 
-describe('sweep', () => {
+describe('killOrphans', () => {
   it('ends what carries the marker, with its session and descendants, and nothing else', async () => {
     const first = await start('env -i /bin/sleep 1003 & setsid sleep 1000 & echo up; wait')
     const second = await start('(setsid sh -c "echo up; exec sleep 1000" &)')
@@ -162,7 +162,7 @@ describe('sweep', () => {
     )
     const hidden = await start('echo up; exec env -i sleep 1004')
     await waitFor('the marker to be gone', () => readMarker(hidden.identity.pid, MARKER_NAME) === undefined)
-    const report = await trees.sweep([
+    const report = await trees.killOrphans([
       { marker: first.marker, identity: first.identity },
       { marker: second.marker, identity: second.identity },
       { marker: hidden.marker, identity: hidden.identity },
@@ -184,7 +184,7 @@ describe('sweep', () => {
     const stranger = await start('echo up; exec env -i sleep 1000', newId(), {}, markOf(newId()))
     const pids = [identity.pid, stranger.identity.pid]
     await waitFor('the markers to be gone', () => pids.every((pid) => readMarker(pid, MARKER_NAME) === undefined))
-    expect(await trees.sweep([{ marker }])).toEqual({ killed: 1, survivors: [] })
+    expect(await trees.killOrphans([{ marker }])).toEqual({ killed: 1, survivors: [] })
     expect(await child.exited).toEqual({ code: null, signal: 'SIGTERM' })
     expect(isRunning(stranger.identity.pid)).toBe(true)
     await trees.kill({ ...stranger, graceMs: 0 })
@@ -192,7 +192,7 @@ describe('sweep', () => {
   })
 
   it('does nothing for nothing', async () => {
-    expect(await trees.sweep([])).toEqual({ killed: 0, survivors: [] })
+    expect(await trees.killOrphans([])).toEqual({ killed: 0, survivors: [] })
   })
 
   it('does not end the server that sweeps, whatever marker it carries', async () => {
@@ -203,7 +203,7 @@ describe('sweep', () => {
       import { createProcessTrees } from ${JSON.stringify(module.href)}
       import { createChildProcessLauncher } from ${JSON.stringify(launcherModule.href)}
       const trees = createProcessTrees({ launcher: createChildProcessLauncher() })
-      console.log(JSON.stringify(await trees.sweep([{ marker: ${JSON.stringify(marker)} }])))`
+      console.log(JSON.stringify(await trees.killOrphans([{ marker: ${JSON.stringify(marker)} }])))`
     const child = spawnDirectly(process.execPath, ['--input-type=module', '-e', source], {
       env: { PATH, [MARKER_NAME]: marker },
       stdio: ['ignore', 'pipe', 'inherit'],

@@ -1,9 +1,9 @@
 /**
- * Stop means stopped: ends everything an execution started, whatever it did to get away (contract 03, 3.8; decision 19).
+ * Stops all processes that an execution started, whatever they do to escape (contract 03, 3.8; decision 19).
  *
  * A process belongs to an execution when it is in the session its first process leads, descends from one that belongs,
- * or carries the execution's marker in its environment, or the mark made of it. So `setsid`, forking twice, clearing the
- * environment and ignoring TERM do not help it.
+ * or carries the execution's marker in its environment, or the mark made of it. So `setsid`, a double fork, a cleared
+ * environment and an ignored TERM do not save it.
  */
 import { setImmediate, setTimeout } from 'node:timers/promises'
 import type { ProcessIdentity } from '../runner.ts'
@@ -27,8 +27,8 @@ export interface KillTarget {
   sudo?: SudoAccess
 }
 
-/** What a server that died may have left behind. */
-export interface Leftover {
+/** A run whose server has stopped: processes of it may still run. */
+export interface OrphanedRun {
   marker: string
   /** Of a process started since the machine was; it led a session. */
   identity?: ProcessIdentity
@@ -42,14 +42,14 @@ export interface KillReport {
 }
 
 export interface ProcessTrees {
-  /** Resolves when nothing of the tree is left, or `survivors` are all that is. Calls at the same time share their passes over `/proc`. */
+  /** Resolves when all processes of the tree are gone, except `survivors`. Concurrent calls share their passes over `/proc`. */
   kill(target: KillTarget): Promise<KillReport>
   /**
-   * Ends what earlier runs of the server left behind: processes with the marker, the recorded process if its start time
-   * is the recorded one too, their sessions and their descendants. A pid alone proves nothing after a restart.
+   * Kills the processes of runs whose server has stopped: processes with the marker, the recorded process if its start
+   * time matches too, their sessions and their descendants. A pid alone proves nothing after a restart.
    */
-  sweep(leftovers: Leftover[], options?: { graceMs?: number; sudo?: SudoAccess }): Promise<KillReport>
-  /** Ends the thread that looks at processes; idempotent. What is under way goes on without it. */
+  killOrphans(orphans: OrphanedRun[], options?: { graceMs?: number; sudo?: SudoAccess }): Promise<KillReport>
+  /** Stops the thread that reads processes; idempotent. Kills under way continue without it. */
   stop(): Promise<void>
 }
 
@@ -130,10 +130,13 @@ class SharedKiller implements ProcessTrees {
     return this.#add({ ...target }, true)
   }
 
-  async sweep(leftovers: Leftover[], options: { graceMs?: number; sudo?: SudoAccess } = {}): Promise<KillReport> {
+  async killOrphans(
+    orphans: OrphanedRun[],
+    options: { graceMs?: number; sudo?: SudoAccess } = {},
+  ): Promise<KillReport> {
     const { graceMs = DEFAULT_GRACE_MS, sudo } = options
     const reports = await Promise.all(
-      leftovers.map(({ marker, identity }) =>
+      orphans.map(({ marker, identity }) =>
         this.#add({ marker, identity, graceMs, ...(sudo === undefined ? {} : { sudo }) }, false),
       ),
     )

@@ -49,13 +49,13 @@ export function remoteParameters(remoteDir: string, mayNameKeyFile = false): Rec
     port: { type: 'integer', default: USUAL_PORT, description: 'Port of hosts that name none.' },
     bastion_host: {
       type: 'string',
-      description: 'Host to go through, as host or host:port; with the same user and credentials.',
+      description: 'Jump host, as host or host:port; it gets the same user and credentials.',
     },
     cwd: { type: 'string', default: DEFAULT_CWD, description: 'Working directory on the hosts; it must exist there.' },
     dir: {
       type: 'string',
       default: remoteDir,
-      description: 'Folder on the hosts below which scripts are put while they run.',
+      description: 'Folder on the hosts that holds scripts while they run.',
     },
     env: { type: 'object', description: 'Environment variables for the command; values become text.' },
     kwarg_op: {
@@ -67,7 +67,7 @@ export function remoteParameters(remoteDir: string, mayNameKeyFile = false): Rec
       type: 'boolean',
       default: false,
       immutable: true,
-      description: 'Run on about a third of the hosts at once, instead of on one after the other.',
+      description: 'Run on about a third of the hosts at once instead of one after the other.',
     },
     sudo: { type: 'boolean', default: false, description: 'Run the command as root.' },
     sudo_password: {

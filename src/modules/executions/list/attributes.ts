@@ -41,7 +41,7 @@ const excludable = ['result', 'trigger_instance', 'status']
 export const parametersLimitQuery = {
   max_parameters_size: {
     type: 'integer',
-    description: 'Leaves out parameters of more bytes, and says in `parameters_size` how many they have.',
+    description: 'Leaves out parameters of more bytes; `parameters_size` has their size.',
   },
 } as const satisfies Record<string, QueryParameter>
 

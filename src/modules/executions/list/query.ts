@@ -20,7 +20,7 @@ const text = (description: string): QueryParameter => ({ type: 'string', descrip
 export const filterParameters: Record<string, QueryParameter> = {
   id: { type: 'array', description: 'At most 100 ids.' },
   action: text('Action reference.'),
-  status: { type: 'array', description: 'Status, or several of them.' },
+  status: { type: 'array', description: 'One status or several.' },
   user: text('Acting user.'),
   runner: text('Name of the runner type.'),
   parent: text('Id of the parent execution; `null` for top-level executions.'),

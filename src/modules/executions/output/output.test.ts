@@ -29,7 +29,7 @@ let logged: TextSink
 let units: Unit[]
 /** What the database says to a unit instead of storing it. */
 let failure: Error | undefined
-let givingUp: AbortController
+let stopRetrying: AbortController
 /** Holds units back until it resolves. */
 let gate: Promise<void> | undefined
 let facts: { id: string; seqs: number[]; lastSeq: number }[]
@@ -42,7 +42,7 @@ beforeEach(async () => {
   units = []
   failure = undefined
   gate = undefined
-  givingUp = new AbortController()
+  stopRetrying = new AbortController()
   database = {
     ...real,
     async write(unit) {
@@ -59,7 +59,7 @@ beforeEach(async () => {
     database,
     bus,
     log: createLog({ level: 'DEBUG', format: 'text', stream: logged }),
-    givingUp: givingUp.signal,
+    stopRetrying: stopRetrying.signal,
   })
   facts = []
   bus.subscribe('execution.output', ({ execution_id, records, last_seq }) => {
@@ -306,7 +306,7 @@ describe('a storage that fails', () => {
     void intake.emit('stdout', 'lost')
     await waitFor('the first attempt', () => units.length === 1)
     const finished = intake.finish()
-    givingUp.abort()
+    stopRetrying.abort()
     await finished
     await output.flush()
     expect(units.length).toBeLessThanOrEqual(2)

@@ -23,18 +23,18 @@ const MAX_CHUNK_LENGTH = 16_384
 const MAX_WAITING_LENGTH = 262_144
 /** Recent output kept per running execution, for readers that are up to date. */
 const MAX_RING_LENGTH = 262_144
-/** What a record costs besides its text, so that a million tiny ones are no way around the bounds. */
+/** Cost of a record besides its text, so that a million tiny records do not bypass the bounds. */
 const RECORD_COST = 256
 const RETRY_AFTER_MS = 1000
-/** About as much is read from the rows at a time, as far as the records before tell how long the next ones are. */
+/** Target of one read from the rows, estimated from the records before. */
 const READ_LENGTH = 65_536
 const MAX_RECORDS_READ = 64
 
-/** Where one run's output goes in. */
+/** Takes the output of one run. */
 export interface OutputIntake {
-  /** @returns a promise while too much waits: the source is to pause until it resolves */
+  /** @returns a promise while too much waits: the source pauses until it resolves */
   emit(type: OutputType, text: string, host?: string | null): Promise<void> | undefined
-  /** After the last `emit`: everything that is not durable yet, to be committed with the end of the execution. */
+  /** After the last `emit`: the output that is not stored yet, to commit with the end of the execution. */
   finish(): Promise<Unit>
   /** The end is durable; recent output is no longer kept. */
   close(): void
@@ -69,11 +69,11 @@ interface Intake {
   resumed: Promise<void> | undefined
 }
 
-/** What waited for an execution, as records. */
+/** Records of one execution that are not stored yet. */
 interface Owed {
   id: string
   unit: Unit
-  /** Lets the source go on that was held back for these. */
+  /** Resumes the paused source. */
   resume: () => void
 }
 
@@ -82,10 +82,10 @@ export function createOutput(deps: {
   database: Database
   bus: Bus
   log: Log
-  /** Aborted when a server that stops is not to wait for its storage. */
-  givingUp: AbortSignal
+  /** Aborted when a stopping server gives up writes that fail. */
+  stopRetrying: AbortSignal
 }): Output {
-  const { store, database, givingUp } = deps
+  const { store, database, stopRetrying } = deps
   const rings = new Map<string, Ring>()
   const dirty = new Set<Intake>()
   let flushing: Promise<void> | undefined
@@ -119,15 +119,15 @@ export function createOutput(deps: {
     const taken = [...dirty].map(take)
     dirty.clear()
     let owed = await writeAll(taken)
-    while (owed.length > 0 && !givingUp.aborted) {
-      // The children are paused meanwhile: their output waits in their pipes instead of being lost.
-      await delay(RETRY_AFTER_MS, undefined, { signal: givingUp }).catch(() => undefined)
+    while (owed.length > 0 && !stopRetrying.aborted) {
+      // The child processes are paused: their output waits in their pipes instead of being lost.
+      await delay(RETRY_AFTER_MS, undefined, { signal: stopRetrying }).catch(() => undefined)
       owed = await writeAll(owed)
     }
     for (const { resume } of taken) resume()
   }
 
-  /** @returns what the storage had no room for */
+  /** @returns what could not be stored because the disk is full */
   async function writeAll(owed: Owed[]): Promise<Owed[]> {
     const outcomes = await Promise.allSettled(owed.map(({ unit }) => database.write(unit)))
     const again: Owed[] = []
@@ -140,13 +140,13 @@ export function createOutput(deps: {
         again.push(one)
         failure = error
       } else {
-        deps.log.error('output.lost', 'Output could not be stored', { execution_id: one.id, error })
+        deps.log.error('output.lost', 'Could not store output: it is lost', { execution_id: one.id, error })
         // Its records no longer follow one another.
         rings.delete(one.id)
       }
     }
     if (again.length > 0) {
-      deps.log.error('output.not_stored', 'Output cannot be stored; trying again', {
+      deps.log.error('output.not_stored', 'Could not store output: trying again', {
         executions: again.length,
         error: failure,
       })
@@ -154,7 +154,7 @@ export function createOutput(deps: {
     return again
   }
 
-  /** Turns what waits into numbered records. */
+  /** Makes numbered records of the waiting output. */
   function take(intake: Intake): Owed {
     const { execution, resume = () => undefined } = intake
     const unit: Unit = { steps: [], facts: [] }
@@ -233,7 +233,7 @@ export function createOutput(deps: {
         },
         async finish() {
           dirty.delete(intake)
-          // What is under way may hold earlier records of this run.
+          // A flush under way may hold earlier records of this run.
           await flushing
           const { unit, resume } = take(intake)
           resume()
@@ -245,8 +245,8 @@ export function createOutput(deps: {
       }
     },
     cursor(executionId) {
-      // Nothing of this type is stored between the two: a reader of one type would otherwise pass all that others wrote
-      // again and again.
+      // No record of this type is stored between the two. Without this a reader of one type would scan the records of
+      // other types again and again.
       let known: { type: OutputType; from: number; to: number } | undefined
 
       let recordsPerRead = READ_LENGTH / MAX_CHUNK_LENGTH

@@ -22,7 +22,7 @@ let store: ExecutionStore
 let change: Change
 let admission: Admission
 let limitsOf: (execution: Execution) => Limit[]
-const PROMISED = 3
+const CLAIMED = 3
 
 beforeEach(async () => {
   folder = makeFolder()
@@ -31,8 +31,8 @@ beforeEach(async () => {
   database = plans.database
   const log = createLog({ level: 'CRITICAL', format: 'text', stream: new TextSink() })
   store = createExecutionStore(database)
-  change = createChange({ metrics: noMetrics, store, database, log, givingUp: new AbortController().signal })
-  const options = { store, change, bus, log, maxPromised: PROMISED }
+  change = createChange({ metrics: noMetrics, store, database, log, stopRetrying: new AbortController().signal })
+  const options = { store, change, bus, log, maxClaimed: CLAIMED }
   limitsOf = () => []
   admission = createAdmission({ ...options, limitsOf: (execution) => limitsOf(execution) })
 })
@@ -129,10 +129,10 @@ test('without a policy left no more are let go at once than could run', async ()
   await admission.start()
   expect(requested()).toEqual([])
   limitsOf = () => []
-  admission.reconsider('core.local')
+  admission.reload('core.local')
   for (let n = 0; n < 10; n++) {
     const next = await letGo(waiting[n])
-    expect(requested().length).toBeLessThanOrEqual(PROMISED)
+    expect(requested().length).toBeLessThanOrEqual(CLAIMED)
     expect(admission.enter(next)).toEqual({ kind: 'run' })
     await change.try(next, { kind: 'settle', status: 'succeeded', result: {} })
   }
@@ -142,10 +142,10 @@ test('those that have a slot count under a policy that comes later, and a change
   const running = await addRunning({ parameters: { host: 'a' } })
   await admission.start()
   limitsOf = () => [atMost(1)]
-  admission.reconsider('core.local')
+  admission.reload('core.local')
   expect(admission.enter(makeExecution({ parameters: { host: 'b' } }))).toEqual({ kind: 'delay' })
   limitsOf = ofHost
-  admission.reconsider('core.local')
+  admission.reload('core.local')
   expect(admission.enter(makeExecution({ parameters: { host: 'a' } }))).toEqual({ kind: 'delay' })
   expect(admission.enter(makeExecution({ parameters: { host: 'b' } }))).toEqual({ kind: 'run' })
   expect(admission.enter(makeExecution({ action_ref: 'core.noop', parameters: { host: 'c' } }))).toEqual({

@@ -1,6 +1,6 @@
 /**
- * Which executions may have a slot beside those that have one now: what policies allow (contract 02, 2.11), counted in memory.
- * Those that may not wait as rows, `delayed` without a time; here are only their ids, in the order in which they are to run.
+ * Decides which executions policies admit to a slot (contract 02, 2.11). Counts are in memory. Executions that have to wait
+ * are rows with status `delayed` and no time; this file holds only their ids, in the order in which they run.
  */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Bus } from '../../../bus/index.ts'
@@ -12,46 +12,46 @@ import type { Execution } from '../types.ts'
 import type { Limit } from '../ports.ts'
 
 const PAGE = 200
-/** Pause after a failure: a storage that is full would be asked without end. */
+/** Pause after a failure, so that a full disk causes no busy loop. */
 const RETRY_AFTER_MS = 1000
 
 export type Verdict = { kind: 'run' } | { kind: 'delay' } | { kind: 'cancel'; policy: string }
 
 export interface Admission {
-  /** Asked in the moment in which an execution could have a slot; one that may run is counted from then on. */
+  /** Decides about an execution for which a slot is free. An admitted one counts from then on. */
   enter(execution: Execution): Verdict
-  /** It has given its slot back. */
+  /** The execution has released its slot. */
   leave(execution: Execution): void
-  /** It has been recorded as waiting for others. */
+  /** The execution waits, and its row says so. */
   wait(execution: Execution): void
-  /** It should have been, and nobody knows whether it was. */
-  doubt(execution: Execution): void
-  /** Reads anew what the policies of an action say, and which executions of it wait. */
-  reconsider(actionRef: string): void
-  /** Reads what an earlier server has left waiting. */
+  /** The write of a waiting execution failed: its row is read again later. */
+  recheck(execution: Execution): void
+  /** Reads the policies and the waiting executions of an action again. */
+  reload(actionRef: string): void
+  /** Reads the executions that an earlier server left waiting. */
   start(): Promise<void>
   stop(): void
 }
 
-/** Executions that policies do not tell apart, so that the first of them may run if any may. */
-interface Lane {
+/** Waiting executions with the same limits: if one of them can run, the oldest can. */
+interface LimitGroup {
   key: string
   limits: readonly Limit[]
   /** Oldest first. */
   ids: string[]
 }
 
-/** Those of one action that wait. */
-interface Line {
-  lanes: Map<string, Lane>
-  laneOf: Map<string, Lane>
-  /** Ids of those that were let go and could not have their slot yet. */
-  promised: Set<string>
-  /** Which reading of the rows is under way. */
+/** Waiting executions of one action. */
+interface ActionQueue {
+  groups: Map<string, LimitGroup>
+  groupOf: Map<string, LimitGroup>
+  /** Ids of executions with a claim on a slot that they do not have yet. */
+  claimed: Set<string>
+  /** Identifies the current read of the rows. */
   loading: symbol | undefined
 }
 
-/** What counts: executions with a slot, and those that one has been promised. */
+/** An execution that counts: it has a slot, or a claim on one. */
 interface Counted {
   execution: Execution
   limits: readonly Limit[]
@@ -63,23 +63,23 @@ export function createAdmission(deps: {
   readonly limitsOf: (execution: Execution) => readonly Limit[]
   bus: Bus
   log: Log
-  /** Of one action: more could not run anyway. */
-  maxPromised: number
+  /** Most claims of one action, which is the number of slots. */
+  maxClaimed: number
 }): Admission {
-  const { store, change, limitsOf, bus, log, maxPromised } = deps
+  const { store, change, limitsOf, bus, log, maxClaimed } = deps
   const counted = new Map<string, Counted>()
   /** By the keys of limits. */
   const counts = new Map<string, number>()
-  /** By the references of actions; most have none that wait. */
-  const lines = new Map<string, Line>()
-  /** Likewise: when what waits is read again after a failure. */
+  /** By action reference; most actions have none. */
+  const queues = new Map<string, ActionQueue>()
+  /** By action reference: timers that read the rows again after a failure. */
   const retries = new Map<string, NodeJS.Timeout>()
   let active = false
 
   bus.subscribe('execution.updated', ({ execution: { id, status, action_ref: ref } }) => {
-    const line = lines.get(ref)
-    if (line === undefined || !(isFinal(status) || status === 'canceling')) return
-    if (takeBack(line, id) || (remove(line, id) && line.laneOf.size === 0)) wake(ref)
+    const queue = queues.get(ref)
+    if (queue === undefined || !(isFinal(status) || status === 'canceling')) return
+    if (releaseClaim(queue, id) || (remove(queue, id) && queue.groupOf.size === 0)) wake(ref)
   })
 
   function count(execution: Execution, limits: readonly Limit[]): void {
@@ -102,105 +102,105 @@ export function createAdmission(deps: {
     return reached.beyond === 'delay' ? { kind: 'delay' } : { kind: 'cancel', policy: reached.policy }
   }
 
-  function lineOf(actionRef: string): Line {
-    let line = lines.get(actionRef)
-    if (line === undefined) {
-      line = { lanes: new Map(), laneOf: new Map(), promised: new Set(), loading: undefined }
-      lines.set(actionRef, line)
+  function queueOf(actionRef: string): ActionQueue {
+    let queue = queues.get(actionRef)
+    if (queue === undefined) {
+      queue = { groups: new Map(), groupOf: new Map(), claimed: new Set(), loading: undefined }
+      queues.set(actionRef, queue)
     }
-    return line
+    return queue
   }
 
-  function add(line: Line, execution: Execution): Lane | undefined {
-    if (line.laneOf.has(execution.id) || line.promised.has(execution.id)) return undefined
+  function add(queue: ActionQueue, execution: Execution): LimitGroup | undefined {
+    if (queue.groupOf.has(execution.id) || queue.claimed.has(execution.id)) return undefined
     const limits = limitsOf(execution)
     const key = limits.map((limit) => limit.key).join(' ')
-    const lane = line.lanes.get(key) ?? { key, limits, ids: [] }
-    line.lanes.set(key, lane)
-    line.laneOf.set(execution.id, lane)
-    lane.ids.splice(placeOf(execution.id, lane.ids), 0, execution.id)
-    return lane
+    const group = queue.groups.get(key) ?? { key, limits, ids: [] }
+    queue.groups.set(key, group)
+    queue.groupOf.set(execution.id, group)
+    group.ids.splice(placeOf(execution.id, group.ids), 0, execution.id)
+    return group
   }
 
-  function remove(line: Line, id: string): boolean {
-    const lane = line.laneOf.get(id)
-    if (lane === undefined) return false
-    line.laneOf.delete(id)
-    lane.ids.splice(placeOf(id, lane.ids), 1)
-    if (lane.ids.length === 0) line.lanes.delete(lane.key)
+  function remove(queue: ActionQueue, id: string): boolean {
+    const group = queue.groupOf.get(id)
+    if (group === undefined) return false
+    queue.groupOf.delete(id)
+    group.ids.splice(placeOf(id, group.ids), 1)
+    if (group.ids.length === 0) queue.groups.delete(group.key)
     return true
   }
 
-  /** What it has been promised. */
-  function takeBack(line: Line, id: string): boolean {
-    if (!line.promised.delete(id)) return false
+  /** @returns whether it had a claim */
+  function releaseClaim(queue: ActionQueue, id: string): boolean {
+    if (!queue.claimed.delete(id)) return false
     uncount(id)
     return true
   }
 
-  /** Lets go as many as may run now, oldest first. */
+  /** Claims slots for the executions that can run now, oldest first. */
   function wake(actionRef: string): void {
-    const line = lines.get(actionRef)
-    if (!active || line === undefined || line.loading !== undefined) return
+    const queue = queues.get(actionRef)
+    if (!active || queue === undefined || queue.loading !== undefined) return
     try {
-      while (line.promised.size < maxPromised) {
-        const lane = firstOf(line)
-        if (lane === undefined) break
-        letGo(actionRef, line, lane)
+      while (queue.claimed.size < maxClaimed) {
+        const group = firstOf(queue)
+        if (group === undefined) break
+        claimSlot(actionRef, queue, group)
       }
     } catch (error) {
-      failed(actionRef, error)
+      retryLater(actionRef, error)
     }
-    if (line.laneOf.size === 0 && line.promised.size === 0) lines.delete(actionRef)
+    if (queue.groupOf.size === 0 && queue.claimed.size === 0) queues.delete(actionRef)
   }
 
-  /** The lane of the oldest that need not wait any more. */
-  function firstOf(line: Line): Lane | undefined {
-    let first: Lane | undefined
-    for (const lane of line.lanes.values()) {
-      if (first !== undefined && idOf(first) < idOf(lane)) continue
-      if (decide(lane.limits).kind !== 'delay') first = lane
+  /** The group of the oldest execution that need not wait any more. */
+  function firstOf(queue: ActionQueue): LimitGroup | undefined {
+    let first: LimitGroup | undefined
+    for (const group of queue.groups.values()) {
+      if (first !== undefined && idOf(first) < idOf(group)) continue
+      if (decide(group.limits).kind !== 'delay') first = group
     }
     return first
   }
 
-  /** It counts from now on, so that no younger one takes its place. */
-  function letGo(actionRef: string, line: Line, lane: Lane): void {
-    const id = idOf(lane)
+  /** Counts the execution from now on, so that no younger one takes its slot. */
+  function claimSlot(actionRef: string, queue: ActionQueue, group: LimitGroup): void {
+    const id = idOf(group)
     const execution = store.find(id)
-    remove(line, id)
+    remove(queue, id)
     if (execution === undefined || !isWaiting(execution)) return
-    line.promised.add(id)
-    // What a policy cancels takes no place.
-    count(execution, decide(lane.limits).kind === 'run' ? lane.limits : [])
-    void release(actionRef, line, execution)
+    queue.claimed.add(id)
+    // An execution that a policy cancels takes no slot.
+    count(execution, decide(group.limits).kind === 'run' ? group.limits : [])
+    void release(actionRef, queue, execution)
   }
 
-  async function release(actionRef: string, line: Line, execution: Execution): Promise<void> {
+  async function release(actionRef: string, queue: ActionQueue, execution: Execution): Promise<void> {
     try {
       if ((await change.try(execution, { kind: 'due' })) !== undefined) return
-      takeBack(line, execution.id)
+      releaseClaim(queue, execution.id)
       const seen = store.find(execution.id)
-      if (seen !== undefined && isWaiting(seen)) add(line, seen)
+      if (seen !== undefined && isWaiting(seen)) add(queue, seen)
       wake(actionRef)
     } catch (error) {
-      takeBack(line, execution.id)
-      failed(actionRef, error)
+      releaseClaim(queue, execution.id)
+      retryLater(actionRef, error)
     }
   }
 
-  function failed(actionRef: string, error: unknown): void {
-    log.error('scheduler.failed', 'Executions that wait for others could not be woken; they will be tried again', {
+  function retryLater(actionRef: string, error: unknown): void {
+    log.error('scheduler.failed', 'Could not release executions that wait for a policy: trying again', {
       action: actionRef,
       error,
     })
-    readAgain(actionRef)
+    reloadLater(actionRef)
   }
 
-  /** After a pause, in which they are neither forgotten nor overtaken. */
-  function readAgain(actionRef: string): void {
+  /** Reads the rows again after a pause; until then no other execution of the action passes them. */
+  function reloadLater(actionRef: string): void {
     if (!active || retries.has(actionRef)) return
-    lineOf(actionRef).loading ??= Symbol('later')
+    queueOf(actionRef).loading ??= Symbol('later')
     const timer = setTimeout(() => {
       retries.delete(actionRef)
       void load(actionRef)
@@ -208,42 +208,42 @@ export function createAdmission(deps: {
     retries.set(actionRef, timer)
   }
 
-  /** In slices. What was known of those that wait is forgotten. */
+  /** Replaces the queue by the rows, page by page. */
   async function load(actionRef: string): Promise<void> {
-    const line = lineOf(actionRef)
-    line.lanes.clear()
-    line.laneOf.clear()
+    const queue = queueOf(actionRef)
+    queue.groups.clear()
+    queue.groupOf.clear()
     const loading = Symbol('load')
-    line.loading = loading
+    queue.loading = loading
     try {
       for (let afterId = ''; ;) {
         const page = store.waitingOf(actionRef, afterId, PAGE)
-        for (const execution of page) add(line, execution)
+        for (const execution of page) add(queue, execution)
         afterId = page.at(-1)?.id ?? ''
         if (page.length < PAGE) break
         await nextTurn()
-        // Begun anew by somebody else.
-        if (line.loading !== loading || !active) return
+        // Another read has started, or the server stops.
+        if (queue.loading !== loading || !active) return
       }
     } catch (error) {
-      failed(actionRef, error)
+      retryLater(actionRef, error)
       return
     }
-    line.loading = undefined
+    queue.loading = undefined
     wake(actionRef)
   }
 
   return {
     enter(execution) {
       const { id, action_ref: ref } = execution
-      const line = lines.get(ref)
-      const wasPromised = line !== undefined && takeBack(line, id)
+      const queue = queues.get(ref)
+      const hadClaim = queue !== undefined && releaseClaim(queue, id)
       const limits = limitsOf(execution)
-      // While it is not known who waits, nobody is to overtake them.
-      const isBehind = !wasPromised && line?.loading !== undefined && limits.some(({ beyond }) => beyond === 'delay')
+      // Until the queue is read, no execution may pass the waiting ones.
+      const isBehind = !hadClaim && queue?.loading !== undefined && limits.some(({ beyond }) => beyond === 'delay')
       const verdict: Verdict = isBehind ? { kind: 'delay' } : decide(limits)
       if (verdict.kind === 'run') count(execution, limits)
-      if (wasPromised) wake(ref)
+      if (hadClaim) wake(ref)
       return verdict
     },
     leave({ id, action_ref: ref }) {
@@ -252,11 +252,11 @@ export function createAdmission(deps: {
     },
     wait(execution) {
       const { action_ref: ref } = execution
-      const lane = add(lineOf(ref), execution)
-      if (lane !== undefined && decide(lane.limits).kind !== 'delay') wake(ref)
+      const group = add(queueOf(ref), execution)
+      if (group !== undefined && decide(group.limits).kind !== 'delay') wake(ref)
     },
-    doubt: ({ action_ref: ref }) => readAgain(ref),
-    reconsider(actionRef) {
+    recheck: ({ action_ref: ref }) => reloadLater(ref),
+    reload(actionRef) {
       if (!active) return
       const concerned = [...counted.values()].filter(({ execution }) => execution.action_ref === actionRef)
       for (const { execution } of concerned) {
@@ -281,15 +281,15 @@ function isWaiting({ status, due_timestamp: due }: Execution): boolean {
   return status === 'delayed' && due === null
 }
 
-function idOf({ ids }: Lane): string {
+function idOf({ ids }: LimitGroup): string {
   return ids[0] ?? ''
 }
 
-/** Of the first that is not smaller. */
+/** Index of the first id that is not smaller. */
 function placeOf(id: string, ids: readonly string[]): number {
   let low = 0
   let high = ids.length
-  // Most are younger than all that wait already.
+  // Most are younger than all others.
   if ((ids.at(-1) ?? '') < id) return high
   while (low < high) {
     const middle = (low + high) >>> 1

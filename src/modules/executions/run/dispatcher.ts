@@ -1,4 +1,4 @@
-/** Starts executions, at most so many at once, and records how they end. */
+/** Runs executions in a limited number of slots, and records their results. */
 import { hostname } from 'node:os'
 import type { Bus } from '../../../bus/index.ts'
 import { merge, type Unit } from '../../../db/index.ts'
@@ -9,7 +9,7 @@ import type { RunContext, Runner, RunResult, StopReason } from '../../../runners
 import type { SecretValues } from '../../../lib/secrets/index.ts'
 import type { Change } from '../change.ts'
 import type { Output, OutputIntake } from '../output/output.ts'
-import { createRunSecrets, isCutText, maskOutput, type RunSecrets } from '../secrets/run-secrets.ts'
+import { createRunSecrets, isCutText, maskOutput, type RunSecrets } from '../secrets/run-masking.ts'
 import type { ResultSecrets } from '../secrets/results.ts'
 import { isFinal } from '../state.ts'
 import type { ExecutionStore } from '../store.ts'
@@ -24,9 +24,9 @@ export type Prepared = Pick<
 >
 
 /**
- * What the runner of an execution is to be given; a throw means that it cannot be run, and says why.
+ * Makes the input of a runner. A throw means that the execution cannot run.
  *
- * @param secrets gets what must not be seen of the run, also later, as it becomes known
+ * @param secrets gets the secrets of the run, also later ones
  */
 export type Prepare = (execution: Execution, secrets: unknown[]) => Prepared
 
@@ -34,17 +34,17 @@ export interface Dispatcher {
   /** How many more may be started now. */
   readonly freeSlots: number
   /**
-   * Gives a requested execution a slot at once, and starts it. Resolves when nothing is left to do for it.
+   * Gives a requested execution a slot at once, and starts it. Resolves when its end is stored.
    *
-   * @throws what `Change.settle` throws: its start or its end is not recorded
+   * @throws what `Change.settle` throws: its start or its end is not stored
    */
   run(requested: Execution): Promise<void>
-  /** Calls `fn` whenever an execution has given back its slot, with the execution as it was given to `run`. */
+  /** Calls `fn` when an execution has released its slot, with the execution that `run` got. */
   onFreeSlot(fn: (ended: Execution) => void): void
   start(): void
-  /** Lets runs finish for `graceSeconds`, then ends them. Resolves when nothing runs. */
+  /** Lets runs finish for `graceSeconds`, then stops them. Resolves when nothing runs. */
   stop(graceSeconds: number): Promise<void>
-  /** Cuts the grace of a `stop` under way. */
+  /** Skips the rest of the grace period of a `stop` under way. */
   hurry(): void
 }
 
@@ -75,19 +75,19 @@ export function createDispatcher(deps: {
   slots: number
   serviceTokens: Pick<ServiceTokens, 'plan'>
   streamOutput: boolean
-  /** `api.mask_secrets` and `log.mask_secrets`: hide the secrets of a run in whatever it says. */
+  /** `api.mask_secrets` and `log.mask_secrets`: mask the secrets of a run in output, result and messages. */
   maskSecrets: boolean
   pollSeconds: number
   bootId: string
 }): Dispatcher {
   const { store, processes, change, bus, log, metrics } = deps
-  /** Each holds a slot. */
+  /** Each has a slot. */
   const runs = new Map<string, Run>()
   const freeSlotListeners: ((ended: Execution) => void)[] = []
   const runnerInfo = { hostname: hostname(), pid: process.pid }
   const grace = new AbortController()
 
-  /** The `cancel` queue: executions whose processes are to be ended. */
+  /** The `cancel` queue: executions whose processes have to stop. */
   const cancelQueue = createRowQueue<Execution>({
     idOf: (execution) => execution.id,
     load: (afterId, limit) => store.withStatus('canceling', afterId, limit),
@@ -96,17 +96,17 @@ export function createDispatcher(deps: {
 
   bus.subscribe('execution.updated', ({ execution }) => {
     if (execution.status === 'canceling') cancelQueue.offer(execution)
-    // Settled from outside while its process runs: the process has no purpose any more.
+    // An outside system has settled it while its process runs: the process is not needed any more.
     else if (isFinal(execution.status)) runs.get(execution.id)?.controller.abort('cancel' satisfies StopReason)
   })
   cancelQueue.onWake(cancelPump)
 
-  /** What cannot be read now is there when the queue is polled. */
+  /** After a failed read the next poll of the queue finds the executions. */
   function takeCanceling(): Execution[] {
     try {
       return cancelQueue.take(deps.slots)
     } catch (error) {
-      log.error('dispatcher.failed', 'The cancelled executions cannot be read; they will be tried again', { error })
+      log.error('dispatcher.failed', 'Could not read canceled executions: trying again', { error })
       return []
     }
   }
@@ -116,7 +116,7 @@ export function createDispatcher(deps: {
       const run = runs.get(execution.id)
       if (run !== undefined) {
         run.controller.abort('cancel' satisfies StopReason)
-        // Left to its run, which need not begin any more, nor be able to record its end.
+        // Its run ends it. That run may not have started, and its end may not be stored.
         void run.ended.then(() => {
           cancelQueue.done(execution)
           cancelQueue.wake()
@@ -126,7 +126,7 @@ export function createDispatcher(deps: {
       void change
         .settle(execution, [{ kind: 'exit', status: 'failed', result: {} }])
         .catch((error: unknown) =>
-          log.error('dispatcher.failed', 'A cancelled execution could not be ended', {
+          log.error('dispatcher.failed', 'Could not end a canceled execution', {
             execution_id: execution.id,
             error,
           }),
@@ -142,7 +142,7 @@ export function createDispatcher(deps: {
     const ended = new Promise<void>((resolve) => {
       resolveEnded = resolve
     })
-    // Before the commit, so that a cancel that follows it at once finds the run.
+    // Before the commit, so that a cancel right after it finds the run.
     runs.set(requested.id, { controller, ended })
     try {
       const secrets = createRunSecrets()
@@ -152,7 +152,7 @@ export function createDispatcher(deps: {
         await change.settle(requested, [{ kind: 'schedule' }, { kind: 'reject', result }])
         return
       }
-      // It keeps its slot while the storage cannot be written: later ones must not take its place.
+      // It keeps its slot while the disk is full: younger executions must not take it.
       const credential = deps.serviceTokens.plan(requested)
       const events = [{ kind: 'schedule' }, { kind: 'start', runner_info: runnerInfo }] as const
       const started = await change.settle(requested, events, undefined, credential?.unit)
@@ -170,7 +170,7 @@ export function createDispatcher(deps: {
     }
   }
 
-  /** Undefined when nothing is to be masked. */
+  /** Undefined when there is nothing to mask. */
   function masksOf(secrets: RunSecrets): SecretValues | undefined {
     return deps.maskSecrets ? secrets.values : undefined
   }
@@ -193,10 +193,13 @@ export function createDispatcher(deps: {
       processKnown = deps.write(unit).then(
         () => undefined,
         (error: unknown) =>
-          log.error('process.not_stored', 'A process could not be recorded', { execution_id: execution.id, error }),
+          log.error('process.not_stored', 'Could not store the process of an execution', {
+            execution_id: execution.id,
+            error,
+          }),
       )
     })
-    // Asked now: a run that has ended is not abandoned by a stop that comes while the rest of it is stored.
+    // Read now: a server stop while the rest is stored does not make an ended run `abandoned`.
     const stopped: unknown = signal.reason
     const status = signal.aborted && stopped === ('shutdown' satisfies StopReason) ? 'abandoned' : outcome.status
     await processKnown
@@ -216,8 +219,8 @@ export function createDispatcher(deps: {
       } as const
       await change.settle(execution, [exit], ended)
     } catch (error) {
-      // A result that cannot be masked or stored must not leave the execution running for ever.
-      log.error('execution.result_lost', 'The result of an execution cannot be stored', {
+      // A result that cannot be masked or stored must not leave the execution `running`.
+      log.error('execution.result_lost', 'Could not store the result of an execution', {
         execution_id: execution.id,
         error: masks?.maskError(error) ?? error,
       })
@@ -228,7 +231,7 @@ export function createDispatcher(deps: {
     }
   }
 
-  /** Never rejects: whatever goes wrong with a run is its result. */
+  /** Never rejects: a failure becomes the result. */
   async function resultOf(
     execution: Execution,
     { runner, prepared, secrets }: Ready,
@@ -288,7 +291,7 @@ export function createDispatcher(deps: {
   }
 }
 
-/** The result of a run that did not begin (contract 03, 3.9). */
+/** The result of a run that did not start (contract 03, 3.9). */
 export function startFailure(error: unknown): Record<string, unknown> {
   const message = error instanceof Error ? error.message : String(error)
   return { error: message, traceback: message }

@@ -1,6 +1,6 @@
 /**
- * What a server does about executions that an earlier one was running when it ended: their processes are killed, they are
- * recorded as `abandoned`, and nothing is silently run twice. Runs at every start; harmless when there is nothing.
+ * Recovers executions that an earlier server was running when it stopped: kills their processes and records them as
+ * `abandoned`. Nothing runs twice. Runs at every start.
  */
 import type { Log } from '../../../lib/log/index.ts'
 import { merge, type Database, type Unit } from '../../../db/index.ts'
@@ -10,12 +10,12 @@ import type { ExecutionStore } from '../store.ts'
 import type { ProcessStore } from './store.ts'
 import type { Execution, ExecutionStatus } from '../types.ts'
 
-/** Kills what is left of these executions. @returns how many processes it killed */
-export type SweepLeftovers = (
+/** Kills the processes of runs whose server has stopped. @returns how many processes it killed */
+export type KillOrphans = (
   leftovers: { executionId: string; process: RecordedProcess | undefined }[],
 ) => Promise<number>
 
-/** Statuses that mean: a server process was at work on it. */
+/** Statuses of executions that a server was running. */
 const owned: ExecutionStatus[] = ['running', 'canceling']
 const PAGE = 200
 
@@ -24,8 +24,8 @@ export async function recover(deps: {
   processes: ProcessStore
   change: Change
   database: Database
-  sweep: SweepLeftovers
-  /** What the end of a run takes with it. */
+  killOrphans: KillOrphans
+  /** Revokes the token of the run. */
   readonly planEnd: (execution: Execution) => Unit
   log: Log
 }): Promise<void> {
@@ -39,14 +39,14 @@ export async function recover(deps: {
       if (last === undefined) break
       afterId = last.id
       const leftovers = page.map(({ id }) => ({ executionId: id, process: processes.get(id) }))
-      const killed = await deps.sweep(leftovers)
+      const killed = await deps.killOrphans(leftovers)
       for (const execution of page) {
         processes.delete(execution.id)
-        // Authentication may have been on when it began, and be off now.
+        // Authentication may have been on when it started, and be off now.
         const ended = merge(deps.planEnd(execution), { steps: [processStore.deleteProcess(execution.id)], facts: [] })
         await change.settle(execution, [{ kind: 'lost' }], ended)
       }
-      log.warning('executions.recovered', 'Executions were running when the server ended', {
+      log.warning('executions.recovered', 'Recovered executions that were running when the server stopped', {
         count: page.length,
         status,
         killed_processes: killed,
@@ -56,7 +56,7 @@ export async function recover(deps: {
   // A process whose execution has ended already: the server died between the two.
   const orphans = [...processes].map(([executionId, process]) => ({ executionId, process }))
   if (orphans.length === 0) return
-  await deps.sweep(orphans)
+  await deps.killOrphans(orphans)
   const steps = orphans.map(({ executionId }) => processStore.deleteProcess(executionId))
   await deps.database.write({ steps, facts: [] })
 }

@@ -55,7 +55,7 @@ export function createRuns(
   const admission = createAdmission({
     ...common,
     limitsOf: (execution) => deps.policies.limitsOf(execution, () => parameters.decrypt(execution).parameters),
-    maxPromised: slots,
+    maxClaimed: slots,
   })
   const scheduler = createScheduler({
     ...common,
@@ -68,9 +68,9 @@ export function createRuns(
 
   return {
     freeSlots: () => dispatcher.freeSlots,
-    policiesChanged: (actionRef) => admission.reconsider(actionRef),
+    policiesChanged: (actionRef) => admission.reload(actionRef),
     async start() {
-      await recover({ store, processes, change, database, sweep: deps.sweep, planEnd, log })
+      await recover({ store, processes, change, database, killOrphans: deps.killOrphans, planEnd, log })
       dispatcher.start()
       await scheduler.start()
     },

@@ -63,8 +63,8 @@ beforeEach(async () => {
   logged = new TextSink()
   log = createLog({ level: 'ERROR', format: 'text', stream: logged })
   store = createExecutionStore(database)
-  const givingUp = new AbortController().signal
-  change = createChange({ metrics: noMetrics, store, database, log, givingUp })
+  const stopRetrying = new AbortController().signal
+  change = createChange({ metrics: noMetrics, store, database, log, stopRetrying })
   // Polling would hide what this file is about.
   const pollSeconds = 3600
   const dispatcher = createDispatcher({
@@ -72,7 +72,7 @@ beforeEach(async () => {
     store,
     processes: createProcessStore(database),
     change,
-    output: createOutput({ store: createOutputStore(database), database, bus, log, givingUp }),
+    output: createOutput({ store: createOutputStore(database), database, bus, log, stopRetrying }),
     // None, so that whatever is started fails at once.
     runners: new Map(),
     prepare: () => ({
@@ -101,7 +101,7 @@ beforeEach(async () => {
     limitsOf: (execution) => limitsOf(execution),
     bus,
     log,
-    maxPromised: SLOTS,
+    maxClaimed: SLOTS,
   })
   makeScheduler = ({ expiresPending }) =>
     createScheduler({

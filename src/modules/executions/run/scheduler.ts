@@ -1,6 +1,6 @@
 /**
- * Has requested executions started, oldest first, while there are free slots and policies allow it; wakes delayed ones when
- * they are due, and ends pending ones that nobody has settled in their time.
+ * Starts requested executions, oldest first, while slots are free and policies admit them. Wakes delayed executions when
+ * they are due, and times out pending ones.
  */
 import type { Bus } from '../../../bus/index.ts'
 import type { Unit } from '../../../db/index.ts'
@@ -15,18 +15,18 @@ import type { Dispatcher } from './dispatcher.ts'
 import type { DueStatus, ExecutionStore } from '../store.ts'
 import type { Execution } from '../types.ts'
 
-/** Longest single timeout: the clock may be set, and stands still for timers while the machine sleeps. */
+/** Longest single timeout: the clock can be set, and timers stand still while the machine sleeps. */
 const MAX_TIMEOUT_MS = 60_000
-/** Executions of each status whose time has come that are changed at once. */
+/** Due executions of each status that are changed at once. */
 const DUE_TOGETHER = 100
-/** Pause after a failure: a storage that is full would be asked without end. */
+/** Pause after a failure, so that a full disk causes no busy loop. */
 const RETRY_AFTER_MS = 1000
-/** Executions that are being set aside at once; they need no slot for that. */
+/** Executions that are delayed or canceled at the same time; that needs no slot. */
 const MAX_ASIDE = 200
 
 export interface Scheduler {
   start(): Promise<void>
-  /** Takes nothing any more. */
+  /** Starts no more executions. */
   stop(): void
 }
 
@@ -38,11 +38,11 @@ export function createScheduler(deps: {
   bus: Bus
   log: Log
   metrics: Metrics
-  /** Whether what waits may be started; asked again after a while. */
+  /** Whether the disk has room to start executions; checked again later. */
   hasRoom(): boolean
   write(unit: Unit): Promise<unknown>
   pollSeconds: number
-  /** Whether pending executions end when their time is over (`garbagecollector.purge_inquiries`). */
+  /** Whether pending executions time out (`garbagecollector.purge_inquiries`). */
   expiresPending: boolean
 }): Scheduler {
   const { store, change, dispatcher, admission, bus, log, metrics } = deps
@@ -52,7 +52,7 @@ export function createScheduler(deps: {
     load: (afterId, limit) => store.withStatus('requested', afterId, limit),
     depth: () => store.countWithStatus('requested'),
   })
-  /** How often the clock had been set back when the times of executions were last looked at. */
+  /** Count of clock set-backs when the due times were last adjusted. */
   let knownSetBacks = -1
   const dueStatuses: readonly DueStatus[] = deps.expiresPending ? ['delayed', 'pending'] : ['delayed']
   let active = false
@@ -75,7 +75,7 @@ export function createScheduler(deps: {
   })
 
   function pump(): void {
-    // Those that are set aside take no slot, so that a crowd of them keeps nobody else waiting.
+    // Executions that are set aside take no slot, so that they do not hold up others.
     while (active && pause === undefined) {
       if (!deps.hasRoom()) {
         rest()
@@ -87,7 +87,7 @@ export function createScheduler(deps: {
       for (const execution of taken) {
         void schedule(execution).catch((error: unknown) => {
           rest()
-          log.error('scheduler.failed', 'The start, the end or the delay of an execution could not be recorded', {
+          log.error('scheduler.failed', 'Could not store the start, the end or the delay of an execution', {
             execution_id: execution.id,
             error,
           })
@@ -100,7 +100,7 @@ export function createScheduler(deps: {
     try {
       return queue.take(limit)
     } catch (error) {
-      log.error('scheduler.failed', 'The waiting executions cannot be read; they will be tried again', { error })
+      log.error('scheduler.failed', 'Could not read the waiting executions: trying again', { error })
       rest()
       return []
     }
@@ -114,7 +114,7 @@ export function createScheduler(deps: {
     }, RETRY_AFTER_MS)
   }
 
-  /** What needs a slot has it when this returns. */
+  /** An execution that needs a slot has it when this returns. */
   async function schedule(execution: Execution): Promise<void> {
     if (execution.due_timestamp !== null && execution.due_timestamp > now()) {
       await setAside(execution, () => change.try(execution, { kind: 'delay' }))
@@ -130,7 +130,7 @@ export function createScheduler(deps: {
         }
         return
       case 'delay':
-        await hold(execution)
+        await makeWait(execution)
         return
       case 'cancel': {
         const forbid = { kind: 'forbid', policy: verdict.policy } as const
@@ -139,13 +139,13 @@ export function createScheduler(deps: {
     }
   }
 
-  async function hold(execution: Execution): Promise<void> {
+  async function makeWait(execution: Execution): Promise<void> {
     try {
-      const held = await setAside(execution, () => change.try(execution, { kind: 'hold' }))
+      const held = await setAside(execution, () => change.try(execution, { kind: 'wait' }))
       if (held !== undefined) admission.wait(held)
     } catch (error) {
-      // It may have been recorded all the same.
-      admission.doubt(execution)
+      // The write may have succeeded all the same.
+      admission.recheck(execution)
       throw error
     }
   }
@@ -165,8 +165,8 @@ export function createScheduler(deps: {
   }
 
   /**
-   * A clock that was ahead has given times that are now far away, to executions that seem to be created in the future. They
-   * wait from now on, as long as they would have.
+   * After the clock was set back, executions that were created by the old clock seem to come from the future. Their delays
+   * start again now.
    */
   async function followClock(): Promise<void> {
     const setBacks = setBacksSoFar()
@@ -176,13 +176,13 @@ export function createScheduler(deps: {
       .flatMap((status) => store.withDue(status))
       .flatMap(({ id, due_timestamp }) => {
         const [created, due] = [microsOfId(id), microsOf(due_timestamp)]
-        // The other one has been given its time by the clock as it is now.
+        // Its times come from the clock as it is now.
         if (created <= at || due <= created) return []
         return [store.putDue({ id, due_timestamp: formatMicros(at + due - created) })]
       })
     if (steps.length > 0) {
       await deps.write({ steps, facts: [] })
-      log.warning('clock.set_back', 'The clock was set back; executions that wait for a time wait from now on', {
+      log.warning('clock.set_back', 'The clock was set back: the delays of executions start again now', {
         executions: steps.length,
       })
     }
@@ -208,7 +208,7 @@ export function createScheduler(deps: {
   async function wakeDue(): Promise<void> {
     try {
       await followClock()
-      // Together, so that none waits for one that cannot be changed.
+      // Together, so that one failed change does not hold up others.
       const at = now()
       await Promise.all(dueStatuses.flatMap((status) => store.due(status, at, DUE_TOGETHER).map(becomeDue)))
       if (active) planDue()
@@ -222,13 +222,13 @@ export function createScheduler(deps: {
       await change.try(execution, { kind: 'due' })
       return
     }
-    // What it waits for is told to whoever hears of its end.
+    // Subscribers need the result of an execution that has ended.
     const { result } = store.findWithResult(execution.id) ?? {}
     await change.try({ ...execution, result }, { kind: 'expire' })
   }
 
   function retryDue(error: unknown): void {
-    log.error('scheduler.failed', 'Executions whose time has come could not be changed; they will be tried again', {
+    log.error('scheduler.failed', 'Could not change executions that are due: trying again', {
       error,
     })
     if (!active) return

@@ -1,8 +1,8 @@
 /**
- * Starts a script so that its arguments are not those of a process, which other accounts of its machine can see.
+ * Starts a script without arguments on its command line, which other accounts of the machine can read.
  *
- * They come in an environment variable, and a shell makes its positional parameters of them. Only shells have those, so
- * this is for scripts of `sh`, `dash` and `bash` alone.
+ * The arguments are in an environment variable, and a shell makes its positional parameters of them. Therefore this works
+ * only for scripts of `sh`, `dash` and `bash`.
  */
 import { quote } from '../lib/process/index.ts'
 
@@ -62,9 +62,9 @@ function shProgram(flags: string): string {
 
 /**
  * @param head the beginning of the script, its first line at least
- * @returns what to start instead of `[path, ...words]`, with which environment; undefined when it has to be that
+ * @returns the command and environment in place of `[path, ...words]`; undefined when the script cannot get them this way
  */
-export function hideArguments(
+export function passArgumentsByEnvironment(
   head: string,
   path: string,
   words: readonly string[],

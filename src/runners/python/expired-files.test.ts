@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, symlinkSync, utimesSync, writeFileSync } from 'n
 import { dirname, join } from 'node:path'
 import { afterEach, expect, test } from 'vitest'
 import { makeFolder } from '../../../tests/helpers/folders.ts'
-import { removeOldFiles } from './old-files.ts'
+import { removeExpiredFiles } from './expired-files.ts'
 
 const folder = makeFolder()
 afterEach(() => folder.remove())
@@ -23,7 +23,7 @@ test('removes old files and folders that they leave empty, and nothing else', as
   write('outside/old.pyc', 90 * day)
   symlinkSync(at('outside'), at('cache/link'))
   symlinkSync(at('outside/old.pyc'), at('cache/mixed/link.pyc'))
-  const removed = await removeOldFiles(at('cache'), Date.now() - 30 * day, new AbortController().signal)
+  const removed = await removeExpiredFiles(at('cache'), Date.now() - 30 * day, new AbortController().signal)
   expect(removed).toBe(2)
   expect(['cache/old/deep', 'cache/mixed/old.pyc'].filter((name) => existsSync(at(name)))).toEqual([])
   const kept = ['cache/mixed/new.pyc', 'outside/old.pyc', 'cache/link', 'cache/mixed/link.pyc']
@@ -31,8 +31,8 @@ test('removes old files and folders that they leave empty, and nothing else', as
 })
 
 test('finds nothing in a folder that is not there, and does nothing when it is to stop', async () => {
-  expect(await removeOldFiles(at('missing'), Date.now(), new AbortController().signal)).toBe(0)
+  expect(await removeExpiredFiles(at('missing'), Date.now(), new AbortController().signal)).toBe(0)
   write('cache/old.pyc', 40 * day)
-  expect(await removeOldFiles(at('cache'), Date.now(), AbortSignal.abort())).toBe(0)
+  expect(await removeExpiredFiles(at('cache'), Date.now(), AbortSignal.abort())).toBe(0)
   expect(existsSync(at('cache/old.pyc'))).toBe(true)
 })

@@ -1,12 +1,12 @@
-/** Keeps the secrets of a run out of whatever it says: output, result, messages (contract 00, 0.15). */
+/** Masks the secrets of a run in its output, result and messages (contract 00, 0.15). */
 import { createSecretValues, type SecretFilter, type SecretValues } from '../../../lib/secrets/index.ts'
 import type { OutputType } from '../../../runners/index.ts'
 import type { OutputIntake } from '../output/output.ts'
 
 export interface RunSecrets {
-  /** Added to as they become known. */
+  /** Grows as secrets become known. */
   readonly known: unknown[]
-  /** Undefined as long as there are none. */
+  /** Undefined without secrets. */
   readonly values: SecretValues | undefined
 }
 
@@ -29,7 +29,7 @@ interface Stream {
   filter: SecretFilter
 }
 
-/** Each host and type is a text of its own; a secret may come in pieces, so its beginning waits for the rest. */
+/** Each host and output type is a text of its own. A secret can come in pieces, so its beginning waits for the rest. */
 export function maskOutput(intake: OutputIntake, secrets: RunSecrets): OutputIntake {
   const streams = new Map<string, Stream>()
 
@@ -44,7 +44,7 @@ export function maskOutput(intake: OutputIntake, secrets: RunSecrets): OutputInt
       const key = `${type} ${host ?? ''}`
       let stream = streams.get(key)
       if (stream?.values !== values) {
-        // More has become secret meanwhile; what was held back was written before.
+        // More secrets are known now; the text that waits was written before.
         if (stream !== undefined) void end(stream)
         stream = { type, host, values, filter: values.stream() }
         streams.set(key, stream)
@@ -60,7 +60,7 @@ export function maskOutput(intake: OutputIntake, secrets: RunSecrets): OutputInt
   }
 }
 
-/** Texts of a result whose end is missing say so in a key beside them. */
+/** A truncated text in a result has a key beside it that says so. */
 export function isCutText(key: string, owner: Readonly<Record<string, unknown>>): boolean {
   return owner[`${key}_truncated`] === true
 }

@@ -1,15 +1,15 @@
-/** Files that nobody has written for long. */
+/** Removes files that were last written long ago. */
 import { opendir, rmdir, stat, unlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { hasCode } from '../../lib/process/index.ts'
 
 /**
  * Removes the files below `folder` that were last written before `beforeMs` (milliseconds since the epoch), and folders that
- * are empty then. Links are neither followed nor removed. What goes away meanwhile, or is not there at all, is no error.
+ * become empty. Does not follow or remove links. Missing files are no error.
  *
  * @returns how many files it has removed
  */
-export async function removeOldFiles(folder: string, beforeMs: number, signal: AbortSignal): Promise<number> {
+export async function removeExpiredFiles(folder: string, beforeMs: number, signal: AbortSignal): Promise<number> {
   let removed = 0
   const directory = await opendir(folder).catch(ifThere)
   if (directory === undefined) return removed
@@ -17,7 +17,7 @@ export async function removeOldFiles(folder: string, beforeMs: number, signal: A
     if (signal.aborted) break
     const path = join(folder, entry.name)
     if (entry.isDirectory()) {
-      removed += await removeOldFiles(path, beforeMs, signal)
+      removed += await removeExpiredFiles(path, beforeMs, signal)
     } else if (entry.isFile()) {
       const found = await stat(path).catch(ifThere)
       if (found === undefined || found.mtimeMs >= beforeMs) continue

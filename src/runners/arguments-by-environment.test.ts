@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { makeFolder } from '../../tests/helpers/folders.ts'
-import { hideArguments } from './hidden-arguments.ts'
+import { passArgumentsByEnvironment } from './arguments-by-environment.ts'
 
 const folder = makeFolder()
 let count = 0
@@ -42,7 +42,7 @@ function write(text: string): string {
 async function both(text: string, words: readonly string[], more: Record<string, string> = {}) {
   const path = write(text)
   const env = { PATH: '/usr/bin:/bin', ...more }
-  const hidden = hideArguments(text.slice(0, 256), path, words)
+  const hidden = passArgumentsByEnvironment(text.slice(0, 256), path, words)
   if (hidden === undefined) throw new Error('not hidden')
   if (JSON.stringify(hidden.argv).includes('geheim')) throw new Error('not hidden')
   const first = text.startsWith('#!') ? [path] : ['/bin/sh', path]
@@ -145,7 +145,7 @@ it('bash finds itself and what stands around it as ever', async () => {
 it('fails where the variable is lost', async () => {
   for (const line of ['#!/bin/sh', '#!/bin/bash', `#!${folder.path}/sh`]) {
     const path = write(`${line}\necho ran\n`)
-    const { argv } = hideArguments(`${line}\n`, path, ['x']) ?? { argv: ['/bin/true'] }
+    const { argv } = passArgumentsByEnvironment(`${line}\n`, path, ['x']) ?? { argv: ['/bin/true'] }
     const { code, stdout } = await start(argv, { PATH: '/usr/bin:/bin' })
     expect([line, code === 0, stdout]).toEqual([line, false, ''])
   }
@@ -171,13 +171,13 @@ it.each([
   `#!/${'x'.repeat(256)}/sh`,
   '\x7fELF',
 ])('leaves %j alone', (head) => {
-  expect(hideArguments(head, '/x', ['geheim'])).toBeUndefined()
+  expect(passArgumentsByEnvironment(head, '/x', ['geheim'])).toBeUndefined()
 })
 
 it('leaves alone what does not fit into a variable', async () => {
   const largest = 'x'.repeat(131_072 - 'SVC_ACTION_ARGUMENTS=\0'.length)
-  expect(hideArguments('', '/x', [`${largest}x`])).toBeUndefined()
-  expect(hideArguments('', '/x', ['a\0b'])).toBeUndefined()
+  expect(passArgumentsByEnvironment('', '/x', [`${largest}x`])).toBeUndefined()
+  expect(passArgumentsByEnvironment('', '/x', ['a\0b'])).toBeUndefined()
   const { hidden, shown } = await both('#!/bin/sh\nprintf %s "$1" | wc -c', [largest])
   expect(hidden).toEqual(shown)
   expect(Number(hidden.stdout)).toBe(largest.length)
