@@ -244,44 +244,47 @@ export function createOutput(deps: {
         },
       }
     },
-    cursor(executionId) {
-      // No record of this type is stored between the two. Without this a reader of one type would scan the records of
-      // other types again and again.
-      let known: { type: OutputType; from: number; to: number } | undefined
-
-      let recordsPerRead = READ_LENGTH / MAX_CHUNK_LENGTH
-
-      function stored(seq: number, type: OutputType | undefined): OutputRecord[] {
-        const records = store.outputAfter(executionId, seq, recordsPerRead, type)
-        if (records.length === 0) return records
-        const length = records.reduce((sum, { data }) => sum + data.length, 1)
-        const fitting = Math.floor((READ_LENGTH * records.length) / length)
-        recordsPerRead = Math.min(Math.max(fitting, 1), MAX_RECORDS_READ)
-        return records
-      }
-
-      function recent(seq: number): OutputRecord[] | undefined {
-        const ring = rings.get(executionId)
-        const first = ring?.records[0]
-        return ring !== undefined && first !== undefined && first.seq <= seq + 1
-          ? ring.records.slice(seq + 1 - first.seq)
-          : undefined
-      }
-
-      return {
-        after(seq, type) {
-          if (type === undefined) return recent(seq) ?? stored(seq, type)
-          const start = known?.type === type && known.from <= seq && seq < known.to ? known.to : seq
-          const from = recent(start)
-          const to = from === undefined ? store.lastSeq(executionId) : (from.at(-1)?.seq ?? start)
-          const records = from?.filter((record) => record.output_type === type) ?? stored(start, type)
-          if (records.length === 0) known = { type, from: seq, to }
-          return records
-        },
-      }
-    },
+    cursor: (executionId) => createCursor(store, rings, executionId),
     async flush() {
       while (dirty.size > 0 || flushing !== undefined) await flush()
+    },
+  }
+}
+
+/** Reads recent records from the ring of a run, older ones from the rows. */
+function createCursor(store: OutputStore, rings: ReadonlyMap<string, Ring>, executionId: string): OutputCursor {
+  // No record of this type is stored between the two. Without this a reader of one type would scan the records of
+  // other types again and again.
+  let known: { type: OutputType; from: number; to: number } | undefined
+
+  let recordsPerRead = READ_LENGTH / MAX_CHUNK_LENGTH
+
+  function stored(seq: number, type: OutputType | undefined): OutputRecord[] {
+    const records = store.outputAfter(executionId, seq, recordsPerRead, type)
+    if (records.length === 0) return records
+    const length = records.reduce((sum, { data }) => sum + data.length, 1)
+    const fitting = Math.floor((READ_LENGTH * records.length) / length)
+    recordsPerRead = Math.min(Math.max(fitting, 1), MAX_RECORDS_READ)
+    return records
+  }
+
+  function recent(seq: number): OutputRecord[] | undefined {
+    const ring = rings.get(executionId)
+    const first = ring?.records[0]
+    return ring !== undefined && first !== undefined && first.seq <= seq + 1
+      ? ring.records.slice(seq + 1 - first.seq)
+      : undefined
+  }
+
+  return {
+    after(seq, type) {
+      if (type === undefined) return recent(seq) ?? stored(seq, type)
+      const start = known?.type === type && known.from <= seq && seq < known.to ? known.to : seq
+      const from = recent(start)
+      const to = from === undefined ? store.lastSeq(executionId) : (from.at(-1)?.seq ?? start)
+      const records = from?.filter((record) => record.output_type === type) ?? stored(start, type)
+      if (records.length === 0) known = { type, from: seq, to }
+      return records
     },
   }
 }

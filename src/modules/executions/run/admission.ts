@@ -67,9 +67,8 @@ export function createAdmission(deps: {
   maxClaimed: number
 }): Admission {
   const { store, change, limitsOf, bus, log, maxClaimed } = deps
-  const counted = new Map<string, Counted>()
-  /** By the keys of limits. */
-  const counts = new Map<string, number>()
+  const counter = createSlotCounter()
+  const { count, uncount, decide } = counter
   /** By action reference; most actions have none. */
   const queues = new Map<string, ActionQueue>()
   /** By action reference: timers that read the rows again after a failure. */
@@ -81,26 +80,6 @@ export function createAdmission(deps: {
     if (queue === undefined || !(isFinal(status) || status === 'canceling')) return
     if (releaseClaim(queue, id) || (remove(queue, id) && queue.groupOf.size === 0)) wake(ref)
   })
-
-  function count(execution: Execution, limits: readonly Limit[]): void {
-    counted.set(execution.id, { execution, limits })
-    for (const { key } of limits) counts.set(key, (counts.get(key) ?? 0) + 1)
-  }
-
-  function uncount(id: string): void {
-    for (const { key } of counted.get(id)?.limits ?? []) {
-      const left = (counts.get(key) ?? 0) - 1
-      if (left > 0) counts.set(key, left)
-      else counts.delete(key)
-    }
-    counted.delete(id)
-  }
-
-  function decide(limits: readonly Limit[]): Verdict {
-    const reached = limits.find(({ key, threshold }) => (counts.get(key) ?? 0) >= threshold)
-    if (reached === undefined) return { kind: 'run' }
-    return reached.beyond === 'delay' ? { kind: 'delay' } : { kind: 'cancel', policy: reached.policy }
-  }
 
   function queueOf(actionRef: string): ActionQueue {
     let queue = queues.get(actionRef)
@@ -258,8 +237,8 @@ export function createAdmission(deps: {
     recheck: ({ action_ref: ref }) => reloadLater(ref),
     reload(actionRef) {
       if (!active) return
-      const concerned = [...counted.values()].filter(({ execution }) => execution.action_ref === actionRef)
-      for (const { execution } of concerned) {
+      const concerned = counter.ofAction(actionRef)
+      for (const execution of concerned) {
         uncount(execution.id)
         count(execution, limitsOf(execution))
       }
@@ -274,6 +253,48 @@ export function createAdmission(deps: {
       for (const timer of retries.values()) clearTimeout(timer)
       retries.clear()
     },
+  }
+}
+
+interface SlotCounter {
+  readonly count: (execution: Execution, limits: readonly Limit[]) => void
+  readonly uncount: (id: string) => void
+  readonly decide: (limits: readonly Limit[]) => Verdict
+  /** Executions of an action that count. */
+  readonly ofAction: (actionRef: string) => Execution[]
+}
+
+/** Counts executions with a slot, or a claim on one, by the keys of their limits. */
+function createSlotCounter(): SlotCounter {
+  const counted = new Map<string, Counted>()
+  /** By the keys of limits. */
+  const counts = new Map<string, number>()
+  function count(execution: Execution, limits: readonly Limit[]): void {
+    counted.set(execution.id, { execution, limits })
+    for (const { key } of limits) counts.set(key, (counts.get(key) ?? 0) + 1)
+  }
+
+  function uncount(id: string): void {
+    for (const { key } of counted.get(id)?.limits ?? []) {
+      const left = (counts.get(key) ?? 0) - 1
+      if (left > 0) counts.set(key, left)
+      else counts.delete(key)
+    }
+    counted.delete(id)
+  }
+
+  function decide(limits: readonly Limit[]): Verdict {
+    const reached = limits.find(({ key, threshold }) => (counts.get(key) ?? 0) >= threshold)
+    if (reached === undefined) return { kind: 'run' }
+    return reached.beyond === 'delay' ? { kind: 'delay' } : { kind: 'cancel', policy: reached.policy }
+  }
+
+  return {
+    count,
+    uncount,
+    decide,
+    ofAction: (actionRef) =>
+      [...counted.values()].map(({ execution }) => execution).filter(({ action_ref: ref }) => ref === actionRef),
   }
 }
 

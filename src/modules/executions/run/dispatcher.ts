@@ -4,11 +4,11 @@ import type { Bus } from '../../../bus/index.ts'
 import { merge, type Unit } from '../../../db/index.ts'
 import type { Log } from '../../../lib/log/index.ts'
 import type { Metrics } from '../../../core/metrics.ts'
-import { createRowQueue } from '../../../queue/index.ts'
 import type { RunContext, Runner, RunResult, StopReason } from '../../../runners/index.ts'
 import type { SecretValues } from '../../../lib/secrets/index.ts'
 import type { Change } from '../change.ts'
 import type { Output, OutputIntake } from '../output/output.ts'
+import { createCancelQueue, type Run } from './cancel-queue.ts'
 import { createRunSecrets, isCutText, maskOutput, type RunSecrets } from '../secrets/run-masking.ts'
 import type { ResultSecrets } from '../secrets/results.ts'
 import { isFinal } from '../state.ts'
@@ -54,11 +54,6 @@ interface Ready {
   secrets: RunSecrets
 }
 
-interface Run {
-  controller: AbortController
-  ended: Promise<void>
-}
-
 export function createDispatcher(deps: {
   store: ExecutionStore
   processes: ProcessStore
@@ -87,53 +82,13 @@ export function createDispatcher(deps: {
   const runnerInfo = { hostname: hostname(), pid: process.pid }
   const grace = new AbortController()
 
-  /** The `cancel` queue: executions whose processes have to stop. */
-  const cancelQueue = createRowQueue<Execution>({
-    idOf: (execution) => execution.id,
-    load: (afterId, limit) => store.withStatus('canceling', afterId, limit),
-    depth: () => store.countWithStatus('canceling'),
-  })
+  const cancelQueue = createCancelQueue({ store, change, log, runs, slots: deps.slots })
 
   bus.subscribe('execution.updated', ({ execution }) => {
     if (execution.status === 'canceling') cancelQueue.offer(execution)
     // An outside system has settled it while its process runs: the process is not needed any more.
     else if (isFinal(execution.status)) runs.get(execution.id)?.controller.abort('cancel' satisfies StopReason)
   })
-  cancelQueue.onWake(cancelPump)
-
-  /** After a failed read the next poll of the queue finds the executions. */
-  function takeCanceling(): Execution[] {
-    try {
-      return cancelQueue.take(deps.slots)
-    } catch (error) {
-      log.error('dispatcher.failed', 'Could not read canceled executions: trying again', { error })
-      return []
-    }
-  }
-
-  function cancelPump(): void {
-    for (const execution of takeCanceling()) {
-      const run = runs.get(execution.id)
-      if (run !== undefined) {
-        run.controller.abort('cancel' satisfies StopReason)
-        // Its run ends it. That run may not have started, and its end may not be stored.
-        void run.ended.then(() => {
-          cancelQueue.done(execution)
-          cancelQueue.wake()
-        })
-        continue
-      }
-      void change
-        .settle(execution, [{ kind: 'exit', status: 'failed', result: {} }])
-        .catch((error: unknown) =>
-          log.error('dispatcher.failed', 'Could not end a canceled execution', {
-            execution_id: execution.id,
-            error,
-          }),
-        )
-        .finally(() => cancelQueue.done(execution))
-    }
-  }
 
   async function run(requested: Execution): Promise<void> {
     const begun = performance.now()
@@ -274,8 +229,7 @@ export function createDispatcher(deps: {
       freeSlotListeners.push(fn)
     },
     start() {
-      cancelQueue.startPolling(deps.pollSeconds)
-      cancelPump()
+      cancelQueue.start(deps.pollSeconds)
     },
     async stop(graceSeconds) {
       const all = (): Promise<unknown> => Promise.all([...runs.values()].map((run) => run.ended))

@@ -4,21 +4,17 @@
  */
 import type { Bus } from '../../../bus/index.ts'
 import type { Unit } from '../../../db/index.ts'
-import { microsOfId } from '../../../core/ids.ts'
 import type { Log } from '../../../lib/log/index.ts'
 import type { Metrics } from '../../../core/metrics.ts'
+import { createDueTimer } from './due-timer.ts'
 import { createRowQueue } from '../../../queue/index.ts'
-import { formatMicros, microsOf, now, nowMicros, setBacksSoFar } from '../../../core/time.ts'
+import { now } from '../../../core/time.ts'
 import type { Admission } from './admission.ts'
 import type { Change } from '../change.ts'
 import type { Dispatcher } from './dispatcher.ts'
 import type { DueStatus, ExecutionStore } from '../store.ts'
 import type { Execution } from '../types.ts'
 
-/** Longest single timeout: the clock can be set, and timers stand still while the machine sleeps. */
-const MAX_TIMEOUT_MS = 60_000
-/** Due executions of each status that are changed at once. */
-const DUE_TOGETHER = 100
 /** Pause after a failure, so that a full disk causes no busy loop. */
 const RETRY_AFTER_MS = 1000
 /** Executions that are delayed or canceled at the same time; that needs no slot. */
@@ -52,12 +48,10 @@ export function createScheduler(deps: {
     load: (afterId, limit) => store.withStatus('requested', afterId, limit),
     depth: () => store.countWithStatus('requested'),
   })
-  /** Count of clock set-backs when the due times were last adjusted. */
-  let knownSetBacks = -1
   const dueStatuses: readonly DueStatus[] = deps.expiresPending ? ['delayed', 'pending'] : ['delayed']
+  const due = createDueTimer({ store, change, log, dueStatuses, write: (unit) => deps.write(unit) })
   let active = false
   let asideCount = 0
-  let dueTimer: NodeJS.Timeout | undefined
   let pause: NodeJS.Timeout | undefined
 
   bus.subscribe('execution.created', ({ execution }) => {
@@ -66,7 +60,7 @@ export function createScheduler(deps: {
   bus.subscribe('execution.updated', ({ execution, from }) => {
     if (!active) return
     if (execution.status === 'requested' && from === 'delayed') queue.offer(execution)
-    if (dueStatuses.some((status) => status === execution.status)) planDue()
+    if (dueStatuses.some((status) => status === execution.status)) due.plan()
   })
   queue.onWake(pump)
   dispatcher.onFreeSlot((ended) => {
@@ -164,90 +158,18 @@ export function createScheduler(deps: {
     }
   }
 
-  /**
-   * After the clock was set back, executions that were created by the old clock seem to come from the future. Their delays
-   * start again now.
-   */
-  async function followClock(): Promise<void> {
-    const setBacks = setBacksSoFar()
-    if (setBacks === knownSetBacks) return
-    const at = nowMicros()
-    const steps = dueStatuses
-      .flatMap((status) => store.withDue(status))
-      .flatMap(({ id, due_timestamp }) => {
-        const [created, due] = [microsOfId(id), microsOf(due_timestamp)]
-        // Its times come from the clock as it is now.
-        if (created <= at || due <= created) return []
-        return [store.putDue({ id, due_timestamp: formatMicros(at + due - created) })]
-      })
-    if (steps.length > 0) {
-      await deps.write({ steps, facts: [] })
-      log.warning('clock.set_back', 'The clock was set back: the delays of executions start again now', {
-        executions: steps.length,
-      })
-    }
-    knownSetBacks = setBacks
-  }
-
-  function planDue(): void {
-    clearTimeout(dueTimer)
-    try {
-      if (setBacksSoFar() !== knownSetBacks) {
-        void wakeDue()
-        return
-      }
-      const [next] = dueStatuses.flatMap((status) => store.nextDue(status) ?? []).toSorted()
-      if (next === undefined) return
-      const waitMs = Math.ceil(Math.max(0, microsOf(next) - nowMicros()) / 1000)
-      dueTimer = setTimeout(() => void wakeDue(), Math.min(waitMs, MAX_TIMEOUT_MS))
-    } catch (error) {
-      retryDue(error)
-    }
-  }
-
-  async function wakeDue(): Promise<void> {
-    try {
-      await followClock()
-      // Together, so that one failed change does not hold up others.
-      const at = now()
-      await Promise.all(dueStatuses.flatMap((status) => store.due(status, at, DUE_TOGETHER).map(becomeDue)))
-      if (active) planDue()
-    } catch (error) {
-      retryDue(error)
-    }
-  }
-
-  async function becomeDue(execution: Execution): Promise<void> {
-    if (execution.status === 'delayed') {
-      await change.try(execution, { kind: 'due' })
-      return
-    }
-    // Subscribers need the result of an execution that has ended.
-    const { result } = store.findWithResult(execution.id) ?? {}
-    await change.try({ ...execution, result }, { kind: 'expire' })
-  }
-
-  function retryDue(error: unknown): void {
-    log.error('scheduler.failed', 'Could not change executions that are due: trying again', {
-      error,
-    })
-    if (!active) return
-    clearTimeout(dueTimer)
-    dueTimer = setTimeout(() => void wakeDue(), RETRY_AFTER_MS)
-  }
-
   return {
     async start() {
       await admission.start()
       active = true
+      due.start()
       queue.startPolling(deps.pollSeconds)
-      planDue()
       pump()
     },
     stop() {
       active = false
       admission.stop()
-      clearTimeout(dueTimer)
+      due.stop()
       clearTimeout(pause)
       pause = undefined
       queue.stop()
